@@ -8,6 +8,7 @@
  * Sources: RMM, include/rmm/mr/logging_resource_adaptor.hpp (the columns, "(nil)", "allocate failure", hexadecimal
  * streams); minimalloc, README.md ("lower" and "upper").
  */
+#include "base/intern.h"
 #include "base/sorted_runs.h"
 #include "import/csv_lines.h"
 #include "import/import.h"
@@ -26,6 +27,7 @@
     X(SIZE, "size", "size,bytes,nbytes,length")                                 \
     X(TIME, "time", "time,timestamp,ts,time_ns,time_us")                        \
     X(STREAM, "stream", "stream")                                               \
+    X(THREAD, "thread", "thread,tid,thread_id")                                 \
     X(LOWER, "lower", "lower,begin,start")                                      \
     X(UPPER, "upper", "upper,end,stop")
 
@@ -55,6 +57,8 @@ struct csv_import {
     uint64_t n_empty;                        /* requests of 0 bytes */
     uint64_t n_missing;                      /* ends that the log lacks, put where their address is requested again */
     bool     puts_missing;                   /* they are put, as missing=end asks; otherwise they are refused */
+    struct text_table threads;               /* of the log, in order of appearance */
+    uint32_t thread;                         /* that made the last request, from 0 */
 };
 
 /* ---- the heading ---- */
@@ -125,8 +129,8 @@ static enum err read_item(struct csv_import *c, const struct csv_line *heading, 
         return read_missing(c, equals + 1, n_name, why);
     const int role = find_role(item, n_word);
     if (role == CSV_ROLE_COUNT)
-        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, lower, upper, "
-                       "unit, missing", (int)n_word, item);
+        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, thread, lower, "
+                       "upper, unit, missing", (int)n_word, item);
     snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
     c->column[role] = find_column(heading, name);
     return c->column[role] == CSV_NO_COLUMN
@@ -244,6 +248,21 @@ static enum err put_event(struct csv_import *c, const struct trace_record *r, st
     return ERR_OK;
 }
 
+/* Says so if another thread made this line than the one before. */
+static enum err put_thread(struct csv_import *c, const struct csv_line *line, uint64_t time_ns, struct err_detail *why)
+{
+    const char *text = field(c, line, ROLE_THREAD);
+    const uint32_t thread = text_table_put(&c->threads, text, strlen(text));
+    if (thread == UINT32_MAX)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the names of threads");
+    if (thread == c->thread)
+        return ERR_OK;
+    c->thread = thread;
+    const struct trace_record r = { .kind = EVENT_CONTROL, .time_ns = time_ns, .record = line->number - 1,
+                                    .control = { .kind = CONTROL_THREAD, .number = thread } };
+    return trace_put(c->w, &r, why);
+}
+
 static enum err put_line(struct csv_import *c, const struct csv_line *line, struct err_detail *why)
 {
     struct trace_record r = { .record = line->number - 1 };
@@ -263,7 +282,9 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
         c->n_empty += r.kind == EVENT_ALLOC;
         return ERR_OK;
     }
-    return put_event(c, &r, why);
+    if (c->column[ROLE_THREAD] != CSV_NO_COLUMN)
+        e = put_thread(c, line, r.time_ns, why);
+    return e == ERR_OK ? put_event(c, &r, why) : e;
 }
 
 static enum err put_notes(struct csv_import *c, struct err_detail *why)
@@ -399,6 +420,7 @@ static enum err csv_import(struct input *in, const struct import_config *cfg, st
     const bool has_lives = c.column[ROLE_LOWER] != CSV_NO_COLUMN && c.column[ROLE_UPPER] != CSV_NO_COLUMN;
     if (e == ERR_OK)
         e = has_lives ? import_lives(&c, line, why) : import_events(&c, line, why);
+    text_table_free(&c.threads);
     free(line);
     return e;
 }

@@ -4,6 +4,8 @@
  */
 #include "policies/policy.h"
 
+#include "policies/kept_blocks.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +236,10 @@ enum err policy_create(const struct policy_ops *ops, const struct policy_config 
     p->ops = ops;
     p->device = cfg->device;
     p->observer = &nobody;
+    if (ops->walk == NULL && ops->walk_free != NULL && (e = kept_blocks_wrap(&p)) != ERR_OK) {
+        policy_destroy(p);
+        return err_set(why, e, 0, "no memory for the blocks of policy %s", ops->name);
+    }
     *out = p;
     return ERR_OK;
 }

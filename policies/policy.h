@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define POLICY_ABI 5              /* raised when an existing member changes; appending only grows size */
+#define POLICY_ABI 6              /* raised when an existing member changes; appending only grows size */
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
@@ -87,6 +87,10 @@ struct policy_observer {
     void (*record)(void *arg, const struct policy_record *r);
     /* A pending free (retire) was ended early: its slot is vacant, its memory reusable. */
     void (*completed)(void *arg, uint32_t slot);
+    /* The block of a live or pending request lies at *to from now on, which has the same size: what a compacting policy
+     * tells, in any of its calls, in an order in which no two live blocks ever overlap. NULL: nobody can follow, so no
+     * block may be moved. Copying is not priced. */
+    void (*moved)(void *arg, uint32_t slot, const struct block *to);
     void *arg;
 };
 
@@ -109,7 +113,8 @@ struct policy_config {
     X(splits, "free blocks cut to fit")                                                                     \
     X(coalesces, "free blocks merged")                                                                      \
     X(retries, "requests tried again after the cache was given back")                                         \
-    X(collected, "segments given back because of their age")
+    X(collected, "segments given back because of their age")                                                \
+    X(moves, "live blocks that a compaction moved")
 
 struct policy_counters {
 #define POLICY_COUNTER(name, meaning) uint64_t name;
@@ -222,7 +227,8 @@ struct policy_ops {
              /* As alloc, for a request that wants memory of its own past the cache (ONNX Runtime's Reserve). */
     enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why);
              /* b: the block in c->slot for CONTROL_USE, else NULL. ERR_UNSUPPORTED: the policy knows no such
-              * control. */
+              * control. CONTROL_THREAD says which thread makes the requests that follow; before the first it is
+              * thread 0. */
     enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners: all events first */
     enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address; ERR_HOST_NOMEM */
     uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */
@@ -248,6 +254,9 @@ struct policy_ops {
               * speaks against it so far, and `done` is the one to run. Both have this same function, and the same
               * streams and pools. The caller checks that their devices would answer the calls alike; those may differ
               * in capacity and in what is taken of it if no request was refused. */
+    enum err (*walk_free)(const struct policy *p, block_visit visit, void *arg);
+             /* Instead of walk: the free blocks alone, in any order. The program keeps what was handed out and shows it
+              * between them; such a policy has no `restore`, and gets no hints. */
 };
 
 #define POLICY_SIZE_ROW(name) {#name, sizeof(struct name)},

@@ -26,6 +26,18 @@ enum err meter_grow(struct meter *m, const struct device *device, uint32_t segme
     return ERR_OK;
 }
 
+void meter_move(struct meter *m, const struct device *device, uint32_t from, uint32_t to)
+{
+    struct meter_segment *s = &m->segments[to], *was = &m->segments[from];
+    if (s->n_active++ == 0) {
+        s->bytes = device->segments[to].mapped_bytes;
+        m->split_bytes += s->bytes;
+    }
+    if (--was->n_active == 0)
+        m->split_bytes -= was->bytes;
+    m->device_calls_seen = UINT64_MAX;
+}
+
 /* A range can gain and lose memory while blocks are active in it; a whole segment cannot. */
 static void meter_look_at_ranges(struct meter *m, struct device *device)
 {

@@ -145,6 +145,9 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
     return was_idle || device->usage.calls != m->device_calls_seen;
 }
 
+/* An active block left one segment for another. */
+void meter_move(struct meter *m, const struct device *device, uint32_t from, uint32_t to);
+
 /* The program freed a block, but a stream may still touch it. */
 static inline void meter_retire(struct meter *m, const struct block *b)
 {

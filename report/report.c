@@ -45,7 +45,8 @@ int64_t report_internal_bytes(const struct meter *m)
 
 uint64_t report_external_bytes(const struct meter *m)
 {
-    return m->at_peak.reserved - m->at_peak.allocated;
+    /* requests in the host's memory are allocated, but not from what is reserved */
+    return m->at_peak.reserved > m->at_peak.allocated ? m->at_peak.reserved - m->at_peak.allocated : 0;
 }
 
 const char *report_event_word(const struct report *r)

@@ -209,6 +209,37 @@ void device_segment_free(struct device *dev, const struct segment *seg)
                                            .addr = s.addr, .segment = seg->id});
 }
 
+enum err device_host_alloc(struct device *dev, uint64_t bytes, struct segment *out)
+{
+    if (device_is_real(dev->ops))
+        return ERR_UNSUPPORTED;
+    struct segment_state s = {.bytes = bytes, .page = PAGES_NONE, .is_host = true};
+    enum err e = device_table_reserve(dev);
+    if (e == ERR_OK)
+        e = dev->ops->segment_alloc(dev, bytes, &s.addr);
+    if (e != ERR_OK)
+        return e;
+    struct device_usage *u = &dev->usage;
+    const uint32_t id = device_table_enter(dev, &s);
+    u->host_bytes += bytes;
+    u->host_peak_bytes = u->host_bytes > u->host_peak_bytes ? u->host_bytes : u->host_peak_bytes;
+    u->time_ns += dev->cfg.alloc_ns;
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_HOST_MALLOC, .bytes = bytes, .addr = s.addr,
+                                           .segment = id});
+    *out = (struct segment){.addr = s.addr, .bytes = bytes, .id = id};
+    return ERR_OK;
+}
+
+void device_host_free(struct device *dev, const struct segment *seg)
+{
+    dev->ops->segment_free(dev, seg->addr, seg->bytes);
+    device_table_leave(dev, seg->id);
+    dev->usage.host_bytes -= seg->bytes;
+    dev->usage.time_ns += dev->cfg.free_ns;
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_HOST_FREE, .bytes = seg->bytes, .addr = seg->addr,
+                                           .segment = seg->id});
+}
+
 bool device_has_ranges(const struct device *dev)
 {
     return dev->ops->range_reserve != NULL && !dev->lacks_ranges;
@@ -373,6 +404,7 @@ void device_reset_usage(struct device *dev)
         .page_bytes = was.page_bytes,         .page_peak_bytes = was.page_bytes,
         .segments = was.segments,             .segments_peak = was.segments,
         .ranges = was.ranges,
+        .host_bytes = was.host_bytes,         .host_peak_bytes = was.host_bytes,
     };
 }
 

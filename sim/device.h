@@ -87,6 +87,7 @@ struct segment_state {
     uint32_t next_moved;             /* of the list device.moved, 1 + an id; 0: it is the last */
     bool     is_range;
     bool     is_moved;               /* it is in that list */
+    bool     is_host;                /* in the host's memory: counted in usage.host_bytes alone */
 };
 
 struct device_usage {
@@ -100,6 +101,7 @@ struct device_usage {
     uint64_t maps, unmaps;                         /* pages mapped, unmapped */
     uint64_t waits, syncs;                         /* a stream was ordered after another; the host waited for one */
     uint64_t refusals;                             /* growing calls that were refused for lack of memory */
+    uint64_t host_bytes, host_peak_bytes;          /* of the host's memory, page-locked */
     uint64_t calls;                                /* all calls that reached the device */
     uint64_t time_ns;                              /* modelled; a real device's times are in device.measured */
 };
@@ -109,6 +111,7 @@ struct device_usage {
     X(MALLOC, "malloc") X(MALLOC_OOM, "malloc_oom") X(FREE, "free")                                         \
     X(RESERVE, "reserve") X(UNRESERVE, "unreserve") X(CREATE, "create") X(CREATE_OOM, "create_oom")         \
     X(MAP, "map") X(UNMAP, "unmap") X(RELEASE, "release")                                                   \
+    X(HOST_MALLOC, "host_malloc") X(HOST_FREE, "host_free")                                                 \
     X(WAIT_EVENT, "wait_event") X(STREAM_SYNC, "stream_sync") X(DEVICE_SYNC, "device_sync")
 
 #define DEVICE_CALL_ENUM(name, text) DEVICE_CALL_##name,
@@ -222,6 +225,12 @@ MUST_USE enum err device_map_again(struct device *dev, const struct segment *ran
 void device_unmap_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
 
 bool device_has_ranges(const struct device *dev);
+
+/* Page-locked memory of the host, as by cudaHostAlloc: a second kind of memory, which a kernel reads over the bus. It is
+ * a segment like others, and a request may be placed in it; but it takes nothing of the card, and what is reserved does
+ * not count it. Charged as a segment of the card, without an end. ERR_UNSUPPORTED on a real card; ERR_HOST_NOMEM. */
+MUST_USE enum err device_host_alloc(struct device *dev, uint64_t bytes, struct segment *out);
+void device_host_free(struct device *dev, const struct segment *seg);
 
 /* What an allocator does before it hands memory of one stream to another: it orders the second stream after the first
  * (`wait_event`), or lets the host wait for the stream or for the whole card. Here these calls are only counted, logged

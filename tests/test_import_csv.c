@@ -14,10 +14,12 @@ static void expect_events(const char *text, const char *from, const char *expect
     while (n > 0) {
         cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
         for (size_t i = 0; i < n; i++) {
-            const char letter = events[i].kind == EVENT_ALLOC ? 'a' : events[i].kind == EVENT_OOM ? 'o' : 'f';
+            const char letter = "affffot"[events[i].kind];
             const size_t used = strlen(got);
             if (letter == 'f')
                 snprintf(got + used, sizeof got - used, "f ");
+            else if (letter == 't')
+                snprintf(got + used, sizeof got - used, "t%.0f ", trace_controls(r)[events[i].slot].number);
             else
                 snprintf(got + used, sizeof got - used, "%c%llu ", letter, (unsigned long long)events[i].bytes);
         }
@@ -36,6 +38,15 @@ Test(import_csv, rmm_logs_are_recognised)
                       "22859,07:54:20.578029,free,0x7f0000000000,41943040,0\n"
                       "22859,07:54:20.578057,allocate,0x7f0000000000,31457280,0x600000100\n", NULL,
                   "a41943040 o31457280 f a31457280 ");
+}
+
+Test(import_csv, another_thread_is_told_where_it_goes_on)
+{
+    expect_events(RMM "22859,07:54:20.5,allocate,0x10,8,0\n"
+                      "22859,07:54:20.6,free,0x10,8,0\n"
+                      "30001,07:54:20.7,allocate,0x10,16,0\n"
+                      "30001,07:54:20.8,allocate,0x20,16,0\n"
+                      "22859,07:54:20.9,free,0x10,16,0\n", NULL, "a8 f t1 a16 a16 t0 f ");
 }
 
 Test(import_csv, a_time_of_day_goes_on_over_midnight)

@@ -66,7 +66,7 @@ expect "a sweep replays one of its runs that cannot differ" 0 "2 done now, 0 the
 
 variant old_abi -e 's/POLICY_HEAD,/.abi = 41, .size = sizeof(struct policy_ops), .sizes = policy_sizes,/'
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
-expect "and with ours" 2 "this program has 5" "$replay" "$trace" --policy ./old_abi.so
+expect "and with ours" 2 "this program has 6" "$replay" "$trace" --policy ./old_abi.so
 
 variant early \
     -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = offsetof(struct policy_ops, retire), .sizes = policy_sizes,/'
@@ -87,6 +87,8 @@ expect "a plugin that does not tell its sizes is refused" 2 "struct policy" "$re
 if command -v c++ >/dev/null; then
     expect "the example in C++ builds" 0 "" make size_cache.so PKG_CONFIG_PATH="$PKG_CONFIG_PATH"
     expect "and runs" 0 '"size-cache"' "$replay" "$trace" --policy ./size_cache.so --audit --json -
+    expect "its free blocks alone are enough for an account" 1 "live requests, as asked for"$'\n' \
+        "$replay" "$trace" --policy ./size_cache.so --device sim:10MiB
     expect "also under a policy of ours" 0 "rmm-pool" \
         "$replay" "$trace" --policy 'rmm-pool:upstream=[./size_cache.so]' --audit --json -
 else

@@ -82,6 +82,21 @@ void free_block(policy *p, const event *, const block *b)
     }
 }
 
+// The free blocks alone: the program keeps what was handed out.
+err walk_free(const policy *p, block_visit visit, void *arg)
+{
+    for (const auto &[bytes, blocks] : reinterpret_cast<const size_cache *>(p)->idle)
+        for (const block &b : blocks) {
+            block_view v{};
+            v.addr = v.segment_addr = b.addr;
+            v.bytes = bytes;
+            v.segment = b.segment;
+            v.state = BLOCK_FREE;
+            visit(arg, &v);
+        }
+    return ERR_OK;
+}
+
 const policy_ops ops = {
     POLICY_HEAD,
     .name = "size-cache",
@@ -91,6 +106,7 @@ const policy_ops ops = {
     .alloc = alloc,
     .free = free_block,
     .flush = flush,
+    .walk_free = walk_free,
 };
 
 }  // namespace

@@ -26,10 +26,10 @@
 
 #include "base/array.h"
 #include "base/units.h"
+#include "policies/block_views.h"
 #include "policies/parts/upstream.h"
 #include "policies/spec.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 /* Requests that are not for pages, and PyTorch's sizes of segments. */
@@ -339,44 +339,12 @@ static void gmlake_free(struct policy *p, const struct event *req, const struct 
 
 /* ---- showing and checking ---- */
 
-struct gmlake_gathered {
-    struct block_views views;
-    bool is_short;                           /* of memory */
-};
-
-static void gmlake_gather(void *arg, const struct block_view *b)
-{
-    struct gmlake_gathered *to = arg;
-    struct block_view *grown =
-        to->is_short ? NULL : array_grow(to->views.at, to->views.n, &to->views.room, sizeof *grown);
-    to->is_short = grown == NULL;
-    if (grown == NULL)
-        return;
-    to->views.at = grown;
-    grown[to->views.n++] = *b;
-}
-
-static int view_compare(const void *a, const void *b)
-{
-    const struct block_view *x = a, *y = b;
-    return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 static enum err gmlake_walk(const struct policy *p, block_visit visit, void *arg)
 {
     const struct gmlake *g = (const struct gmlake *)p;
-    struct gmlake_gathered all = {.is_short = false};
-    enum err e = upstream_walk(&g->small, gmlake_gather, &all);
-    if (e == ERR_OK && !all.is_short)
-        e = stitched_pages_views(&g->pages, &all.views);
-    if (e == ERR_OK && all.is_short)
-        e = ERR_HOST_NOMEM;
-    if (e == ERR_OK && all.views.n > 0)
-        qsort(all.views.at, all.views.n, sizeof *all.views.at, view_compare);
-    for (size_t i = 0; i < all.views.n && e == ERR_OK; i++)
-        visit(arg, &all.views.at[i]);
-    free(all.views.at);
-    return e;
+    struct block_views all = {.n = 0};
+    stitched_pages_show(&g->pages, block_views_add, &all);
+    return block_views_show(&all, upstream_walk(&g->small, block_views_add, &all), visit, arg);
 }
 
 static void gmlake_stats(const struct policy *p, stat_visit visit, void *arg)

@@ -388,47 +388,33 @@ void stitched_pages_give_back(struct stitched_pages *s)
 
 /* ---- showing and checking ---- */
 
-static enum err add_view(struct block_views *v, const struct block_view *one)
-{
-    struct block_view *grown = array_grow(v->at, v->n, &v->room, sizeof *grown);
-    if (grown == NULL)
-        return ERR_HOST_NOMEM;
-    v->at = grown;
-    grown[v->n++] = *one;
-    return ERR_OK;
-}
-
 /* A block that a stitched range uses is shown there. */
-static enum err view_blocks(const struct stitched_pages *s, const struct primitive_range *r, struct block_views *out)
+static void show_blocks(const struct stitched_pages *s, const struct primitive_range *r, block_visit visit, void *arg)
 {
-    enum err e = ERR_OK;
-    for (uint32_t b = r->first; b != BLOCK_NONE && e == ERR_OK; b = entry(s, b)->next) {
+    for (uint32_t b = r->first; b != BLOCK_NONE; b = entry(s, b)->next) {
         const struct block_entry *at = entry(s, b);
         const bool is_free = block_is_idle(&s->blocks, b);
         const struct block_view v = {.addr = at->addr, .bytes = at->size, .requested = at->requested,
                                      .segment_addr = r->seg.addr, .segment = r->seg.id, .stream = at->stream,
                                      .state = is_free ? BLOCK_FREE : BLOCK_ALLOCATED};
         if (is_free || at->requested > 0)
-            e = add_view(out, &v);
+            visit(arg, &v);
     }
-    return e;
 }
 
-enum err stitched_pages_views(const struct stitched_pages *s, struct block_views *out)
+void stitched_pages_show(const struct stitched_pages *s, block_visit visit, void *arg)
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < s->n_ranges && e == ERR_OK; i++)
+    for (size_t i = 0; i < s->n_ranges; i++)
         if (s->ranges[i].seg.bytes > 0)
-            e = view_blocks(s, &s->ranges[i], out);
-    for (size_t i = 0; i < s->n_stitched && e == ERR_OK; i++) {
+            show_blocks(s, &s->ranges[i], visit, arg);
+    for (size_t i = 0; i < s->n_stitched; i++) {
         const struct stitched_range *r = &s->stitched[i];
         const struct block_view v = {.addr = r->seg.addr, .bytes = r->n_handed * STITCHED_PAGE_BYTES,
                                      .requested = r->requested, .segment_addr = r->seg.addr, .segment = r->seg.id,
                                      .stream = r->stream, .state = BLOCK_ALLOCATED};
         if (r->n_handed > 0)
-            e = add_view(out, &v);
+            visit(arg, &v);
     }
-    return e;
 }
 
 /* Adds up a range's chain: *n_stitched, the pages that stitched ranges use. False if it does not cover the range. */

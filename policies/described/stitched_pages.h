@@ -89,12 +89,8 @@ void stitched_pages_drop_range(struct stitched_pages *s, uint32_t range);
 /* Gives back all stitched ranges that are not handed out, and all primitive ranges that are free and in no other. */
 void stitched_pages_give_back(struct stitched_pages *s);
 
-/* Adds views of all blocks, in no order. ERR_HOST_NOMEM. */
-struct block_views {
-    struct block_view *at;
-    size_t n, room;
-};
-MUST_USE enum err stitched_pages_views(const struct stitched_pages *s, struct block_views *out);
+/* Shows all blocks, in no order. */
+void stitched_pages_show(const struct stitched_pages *s, block_visit visit, void *arg);
 
 /* Whether chains cover their ranges, and each page in use has one user. */
 MUST_USE enum err stitched_pages_check(const struct stitched_pages *s, struct err_detail *why);

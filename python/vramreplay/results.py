@@ -463,6 +463,9 @@ class ReplayRun(Result):
     #: most memory in use on the card, as nvidia-smi shows it: whole pages of the driver, context and others
     #: included
     card_peak_bytes: int
+    #: most page-locked memory of the host that the policy took, as a second kind of memory; reserved does not
+    #: count it
+    host_peak_bytes: int
     #: whole segments of the device
     segments: ReplayRunSegments
     #: the first four when reserved last rose to its peak

@@ -160,6 +160,8 @@ static void zoo_card_hear(void *arg, const struct device_call *c)
     case DEVICE_CALL_CREATE:
     case DEVICE_CALL_UNMAP:
     case DEVICE_CALL_RELEASE:
+    case DEVICE_CALL_HOST_MALLOC:
+    case DEVICE_CALL_HOST_FREE:
     case DEVICE_CALL_KINDS:
         return;
     }

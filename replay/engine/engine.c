@@ -180,6 +180,30 @@ static void lane_completed_early(void *arg, uint32_t slot)
     b->bytes = 0;
 }
 
+/* The policy moved a block: the slot, the meter and the audit follow. */
+static void lane_moved(void *arg, uint32_t slot, const struct block *to)
+{
+    struct lane *l = arg;
+    struct meter *m = &l->meter;
+    struct block *b = &l->live[slot < l->n_slots ? slot : l->n_slots];
+    enum err e = ERR_OK;
+    const bool is_live = b->bytes > 0 && b->segment < m->n_segments && m->segments[b->segment].n_active > 0;
+    if (!is_live || to->bytes != b->bytes)
+        e = err_set(&l->why, ERR_CORRUPT, 0, "the policy moved slot %" PRIu32 ", which is not live or has another size", slot);
+    if (e == ERR_OK && to->segment >= m->n_segments)
+        e = meter_grow(m, l->device, to->segment, &l->why);
+    if (e == ERR_OK && l->audit != NULL) {
+        audit_free(l->audit, slot);
+        e = audit_alloc(l->audit, slot, to->bytes, to, &l->why);
+    }
+    if (e != ERR_OK) {
+        l->policy->failure = e;
+        return;
+    }
+    meter_move(m, l->device, b->segment, to->segment);
+    *b = *to;
+}
+
 /* Tries a request that was refused when recorded. The trace has no free for it, so it is freed at once if served. */
 static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t done)
 {
@@ -218,7 +242,7 @@ static void lane_control(struct lane *l, const struct control *c, const struct e
                                                        : l->policy->ops->control(l->policy, c, b, &why);
     meter_settle(&l->meter, l->policy, done, ev->time_ns);
     if (e == ERR_UNSUPPORTED) {
-        l->unsupported[c->kind]++;
+        l->unsupported[c->kind] += c->kind != CONTROL_THREAD;        /* most allocators do not ask */
     } else if (e != ERR_OK) {
         l->why = why;
         lane_stop(l, e, done);
@@ -408,7 +432,7 @@ static void lane_heed(struct lane *l, uint64_t done)
         lane_stop(l, l->policy->failure, done);
     else if (l->device->failure != ERR_OK)
         lane_stop(l, l->device->failure, done);
-    else if (l->meter.peak.active > l->meter.peak.reserved)
+    else if (l->meter.peak.active > l->meter.peak.reserved + l->device->usage.host_peak_bytes)
         lane_stop(l, err_set(&l->why, ERR_CORRUPT, 0, "the policy's blocks held %" PRIu64 " bytes, more than the %"
                              PRIu64 " that it had reserved", l->meter.peak.active, l->meter.peak.reserved), done);
     else if (interrupted != NULL && *interrupted != 0)
@@ -539,6 +563,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     assert(l->cfg == NULL && l->events_done == 0);       /* a lane runs once, so its start state is placed once */
     l->cfg = cfg;
     l->observer.completed = lane_completed_early;
+    l->observer.moved = lane_moved;
     l->observer.arg = l;
     l->policy->observer = &l->observer;
     l->next_sample_ns = next_multiple(0, cfg->sample_every_ns);

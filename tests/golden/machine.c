@@ -112,6 +112,8 @@ static void machine_hear_call(void *arg, const struct device_call *call)
         entry = machine_entry(name, -1, -1, -1, handle);
         break;
     case DEVICE_CALL_WAIT_EVENT:      /* PyTorch's allocator makes no such call */
+    case DEVICE_CALL_HOST_MALLOC:
+    case DEVICE_CALL_HOST_FREE:
     case DEVICE_CALL_STREAM_SYNC:
     case DEVICE_CALL_DEVICE_SYNC:
     case DEVICE_CALL_KINDS:
