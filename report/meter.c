@@ -35,7 +35,7 @@ void meter_move(struct meter *m, const struct device *device, uint32_t from, uin
     }
     if (--was->n_active == 0)
         m->split_bytes -= was->bytes;
-    m->device_calls_seen = UINT64_MAX;
+    m->device_changes_seen = UINT64_MAX;
 }
 
 /* A range can gain and lose memory while blocks are active in it; a whole segment cannot. */
@@ -57,9 +57,10 @@ static void meter_look_at_ranges(struct meter *m, struct device *device)
 void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
 {
     const struct device_usage *u = &p->device->usage;
-    m->device_calls_seen = u->calls;
-    if (u->maps + u->unmaps != m->device_maps_seen) {
-        m->device_maps_seen = u->maps + u->unmaps;
+    m->device_changes_seen = u->changes;
+    const uint64_t maps = u->maps + u->unmaps + u->recounts;
+    if (maps != m->device_maps_seen) {
+        m->device_maps_seen = maps;
         meter_look_at_ranges(m, p->device);
     }
     m->now.reserved = u->reserved_bytes;

@@ -83,8 +83,8 @@ struct meter {
     uint64_t inactive_split_peak;    /* exact */
     struct meter_segment *segments;  /* by segment id of the device */
     uint32_t n_segments;
-    uint64_t device_calls_seen;      /* UINT64_MAX: meter_settle must run, whatever the device did */
-    uint64_t device_maps_seen;       /* those of the calls that map or unmap memory of a range */
+    uint64_t device_changes_seen;    /* UINT64_MAX: meter_settle must run, whatever the device did */
+    uint64_t device_maps_seen;       /* those of them that concern memory of a range */
     struct meter_oom first_oom;      /* valid when ooms > 0 */
 };
 
@@ -118,7 +118,7 @@ static inline uint64_t meter_inactive_split(const struct meter *m)
  * raises the peak of the inactive split. */
 static inline void meter_settle(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
 {
-    if (p->device->usage.calls != m->device_calls_seen)
+    if (p->device->usage.changes != m->device_changes_seen)
         meter_device_moved(m, p, event, time_ns);
     meter_raise(&m->inactive_split_peak, meter_inactive_split(m));
 }
@@ -142,7 +142,7 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
         m->at_live_peak = m->now;
         m->at_live_peak.reserved = device->usage.reserved_bytes;
     }
-    return was_idle || device->usage.calls != m->device_calls_seen;
+    return was_idle || device->usage.changes != m->device_changes_seen;
 }
 
 /* An active block left one segment for another. */
@@ -169,7 +169,7 @@ static inline void meter_complete(struct meter *m, uint64_t requested, const str
 static inline void meter_complete_early(struct meter *m, uint64_t requested, const struct block *b)
 {
     meter_complete(m, requested, b);
-    m->device_calls_seen = UINT64_MAX;
+    m->device_changes_seen = UINT64_MAX;
 }
 
 #endif

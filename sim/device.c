@@ -12,6 +12,7 @@
 static void device_note(struct device *dev, const struct device_call *call)
 {
     dev->usage.calls++;
+    dev->usage.changes++;
     if (dev->log != NULL)
         dev->log->call(dev->log->arg, call);
 }
@@ -360,6 +361,14 @@ void device_unmap_again(struct device *dev, const struct segment *range, uint64_
     dev->usage.unmaps++;
     dev->usage.time_ns += dev->cfg.unmap_ns;
     device_note_mapping(dev, DEVICE_CALL_UNMAP, range, offset, bytes, 0);
+}
+
+void device_count_in(struct device *dev, const struct segment *from, const struct segment *to, uint64_t bytes)
+{
+    dev->segments[from->id].mapped_bytes -= bytes;
+    dev->segments[to->id].mapped_bytes += bytes;
+    dev->usage.recounts++;
+    dev->usage.changes++;
 }
 
 /* ---- streams ---- */

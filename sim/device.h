@@ -103,6 +103,8 @@ struct device_usage {
     uint64_t refusals;                             /* growing calls that were refused for lack of memory */
     uint64_t host_bytes, host_peak_bytes;          /* of the host's memory, page-locked */
     uint64_t calls;                                /* all calls that reached the device */
+    uint64_t recounts;                             /* memory counted elsewhere: device_count_in */
+    uint64_t changes;                              /* calls + recounts: while it stays, nothing has changed */
     uint64_t time_ns;                              /* modelled; a real device's times are in device.measured */
 };
 
@@ -223,6 +225,10 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
 MUST_USE enum err device_map_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes,
                                    uint32_t phys);
 void device_unmap_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
+
+/* Memory that two ranges map counts in `to` from now on, no longer in `from`: in the one under whose addresses it is in
+ * use, so that what lies idle beside it is told right. */
+void device_count_in(struct device *dev, const struct segment *from, const struct segment *to, uint64_t bytes);
 
 bool device_has_ranges(const struct device *dev);
 

@@ -271,6 +271,15 @@ static uint32_t vacant_stitched(struct stitched_pages *s)
     return (uint32_t)s->n_stitched++;
 }
 
+/* The first n pages of a stitched range count there, or again where they belong. */
+static void count_pages(struct stitched_pages *s, const struct stitched_range *r, uint32_t n, bool is_there)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct segment *home = &s->ranges[r->pages[i].range].seg;
+        device_count_in(s->device, is_there ? home : &r->seg, is_there ? &r->seg : home, STITCHED_PAGE_BYTES);
+    }
+}
+
 enum err stitched_pages_stitch(struct stitched_pages *s, const uint32_t *blocks, size_t n, uint32_t *range)
 {
     struct stitched_range *all = array_grow(s->stitched, s->n_stitched, &s->room_stitched, sizeof *all);
@@ -298,6 +307,7 @@ enum err stitched_pages_stitch(struct stitched_pages *s, const uint32_t *blocks,
             unstitch(s, number, i);
             return e;
         }
+    count_pages(s, &s->stitched[number], made.n_pages, true);
     *range = number;
     return ERR_OK;
 }
@@ -340,6 +350,7 @@ enum err stitched_pages_take_range(struct stitched_pages *s, uint32_t number, ui
         for (uint32_t at = from.page; at < end;)
             at = take_part(s, s->ranges[from.range].pages[at].block, at, end);
     }
+    count_pages(s, r, n, true);
     r->n_handed = n;
     r->used_at = ++s->clock;
     return ERR_OK;
@@ -349,6 +360,7 @@ void stitched_pages_free_range(struct stitched_pages *s, uint32_t number)
 {
     struct stitched_range *r = &s->stitched[number];
     const uint32_t n = r->n_handed;
+    count_pages(s, r, n, false);
     r->n_handed = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t b = page_at(s, r->pages[i])->block;
