@@ -26,6 +26,18 @@ enum err meter_grow(struct meter *m, const struct device *device, uint32_t segme
     return ERR_OK;
 }
 
+void meter_end_part(struct meter *m, const struct device *device)
+{
+    const struct device_usage *u = &device->usage;
+    const struct meter_part *start = &m->part_start;
+    assert(m->n_parts < METER_PARTS);
+    m->parts[m->n_parts++] = (struct meter_part){ .is_whole = true, .peak_reserved_bytes = start->peak_reserved_bytes,
+                                                  .calls = u->calls - start->calls,
+                                                  .time_ns = u->time_ns - start->time_ns };
+    m->part_start = (struct meter_part){ .peak_reserved_bytes = u->reserved_bytes, .calls = u->calls,
+                                         .time_ns = u->time_ns };
+}
+
 void meter_move(struct meter *m, const struct device *device, uint32_t from, uint32_t to)
 {
     struct meter_segment *s = &m->segments[to], *was = &m->segments[from];
@@ -64,9 +76,11 @@ void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event,
         meter_look_at_ranges(m, p->device);
     }
     m->now.reserved = u->reserved_bytes;
+    meter_raise(&m->part_start.peak_reserved_bytes, u->reserved_bytes);
     if (u->reserved_peak_bytes <= m->peak.reserved)
         return;
     m->peak.reserved = u->reserved_peak_bytes;
+    meter_raise(&m->part_start.peak_reserved_bytes, m->peak.reserved);
     m->at_peak_sample = meter_sample_now(m, p, event, time_ns);
     m->at_peak_sample.now.reserved = m->peak.reserved;       /* it may have been higher during the event */
     m->at_peak = m->at_peak_sample.now;

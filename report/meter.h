@@ -65,6 +65,16 @@ struct meter_oom {
     struct refusal refusal;          /* what the program would have seen */
 };
 
+/* A part of a run, which ends before a given event (replay_config.borders): what precedes the first whole step, that step,
+ * and all later whole steps together. */
+enum meter_part_name { METER_BEFORE_STEPS, METER_FIRST_STEP, METER_LATER_STEPS, METER_PARTS };
+
+struct meter_part {
+    bool     is_whole;               /* the run came to its end */
+    uint64_t peak_reserved_bytes;    /* most reserved at once during it */
+    uint64_t calls, time_ns;         /* of the device, during it */
+};
+
 /* Per segment of the device: its active blocks, and its memory when the meter last looked. */
 struct meter_segment {
     uint64_t bytes;
@@ -86,6 +96,9 @@ struct meter {
     uint64_t device_changes_seen;    /* UINT64_MAX: meter_settle must run, whatever the device did */
     uint64_t device_maps_seen;       /* those of them that concern memory of a range */
     struct meter_oom first_oom;      /* valid when ooms > 0 */
+    struct meter_part parts[METER_PARTS];
+    unsigned n_parts;                /* that have ended */
+    struct meter_part part_start;    /* what was counted when the present part began; its peak: so far */
 };
 
 /* Frees the table of segments; the numbers stay readable. */
@@ -144,6 +157,9 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
     }
     return was_idle || device->usage.changes != m->device_changes_seen;
 }
+
+/* The present part of the run ends, and the next one begins. */
+void meter_end_part(struct meter *m, const struct device *device);
 
 /* An active block left one segment for another. */
 void meter_move(struct meter *m, const struct device *device, uint32_t from, uint32_t to);

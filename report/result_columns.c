@@ -35,6 +35,12 @@ static struct field of_oom(const struct report_run *run, uint64_t n)
     return run->meter->ooms > 0 ? number(n) : (struct field){ .kind = FIELD_NULL };
 }
 
+/* Null unless the run came to the end of that part. */
+static struct field of_part(const struct report_run *run, enum meter_part_name part, uint64_t n)
+{
+    return run->meter->parts[part].is_whole ? number(n) : (struct field){ .kind = FIELD_NULL };
+}
+
 /* ---- the tables ---- */
 
 static const struct column identity_columns[] = {

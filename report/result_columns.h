@@ -25,7 +25,7 @@ enum column_kind { COLUMNS_OF_IDENTITY, COLUMNS_OF_TRACE, COLUMNS_OF_CARD, COLUM
 /* The columns of a kind, in order, n of them. */
 const struct column *columns_of(enum column_kind kind, size_t *n);
 
-enum { FIELDS_MAX = 48 };            /* of each kind */
+enum { FIELDS_MAX = 64 };            /* of each kind */
 
 /* Who made the run, and from what. */
 struct run_identity;

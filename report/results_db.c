@@ -21,9 +21,9 @@ enum {
     DB_VERSION = 6,                  /* grows when a change is more than a new column */
     DB_VERSION_UPGRADED = 4,         /* from here on a database is brought up to date when it is written to */
     DB_PATIENCE_MS = 60000,          /* how long to wait for another writer */
-    SQL_MAX = 16384,
+    SQL_MAX = 20480,
     COPIES_SHOWN = 40,               /* lines of quantiles on the terminal */
-    COLUMNS_TEXT = 4096,
+    COLUMNS_TEXT = 8192,
     PATH_BYTES = 4096 + 8,           /* the longest path, and an ending */
     URI_BYTES = 3 * PATH_BYTES + 32,
     STEPS_BETWEEN = 100000,          /* steps of SQLite's machine between two looks at the budget */

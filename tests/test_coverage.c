@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* coverage: where a recording begins, how it ends, what was refused in it, and its whole steps. */
+#include "tests/engine_rig.h"
 #include "replay/coverage/coverage.h"
 
 #include "traces/trace.h"
@@ -92,6 +93,55 @@ Test(coverage, whole_steps_are_counted_and_a_step_begun_is_none)
 }
 
 /* Another batch size, which is refused memory on its way. */
+/* Of four requests before the steps, and three steps of one request and its free. */
+Test(coverage, a_run_is_told_apart_by_its_steps)
+{
+    struct trace_record records[32];
+    size_t n = 0;
+    struct err_detail why = {.text = ""};
+    struct rig_trace t;
+    struct lane lane;
+    struct coverage c;
+    struct replay_config cfg = {.threads = 1};
+    struct trace_writer *w;
+    uint32_t label;
+    const struct policy_spec spec = bump_spec(BUMP_SOUND, 0);
+    const struct device_config device = {.total_bytes = DEVICE_UNLIMITED, .alloc_ns = 7};
+    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "step", 4, &label, &why), ERR_OK);
+    for (uint64_t i = 1; i <= 4; i++)
+        records[n++] = (struct trace_record){.kind = EVENT_ALLOC, .ptr = i, .bytes = 2 << 20};
+    for (uint64_t step = 0; step < 3; step++) {
+        records[n++] = (struct trace_record){.kind = EVENT_MARK, .label = label};
+        for (uint64_t k = 0; k <= step / 2; k++) {           /* the last one has a second request */
+            records[n++] = (struct trace_record){.kind = EVENT_ALLOC, .ptr = 10 + k, .bytes = 2 << 20};
+            records[n++] = (struct trace_record){.kind = EVENT_FREE, .ptr = 10 + k};
+        }
+    }
+    records[n++] = (struct trace_record){.kind = EVENT_MARK, .label = label};
+    records[n++] = (struct trace_record){.kind = EVENT_ALLOC, .ptr = 20, .bytes = 2 << 20};
+    cr_assert_eq(rig_trace_put(w, records, n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_finish(&t, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(coverage_read(t.reader, &c, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(c.steps.whole, 3);
+    cfg.n_borders = steps_borders(&c.steps, cfg.borders);
+    cr_assert_eq(cfg.n_borders, 3);
+    cr_assert_eq(lane_open(&spec, &device_sim, &device, t.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(t.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+    const uint64_t calls[METER_PARTS] = {4, 1, 3};           /* each request takes a segment; none is given back */
+    uint64_t before = 0;
+    for (int i = 0; i < METER_PARTS; i++) {
+        const struct meter_part *p = &lane.meter.parts[i];
+        before += calls[i];
+        cr_expect(p->is_whole, "part %d", i);
+        cr_expect_eq(p->calls, calls[i], "part %d", i);
+        cr_expect_eq(p->time_ns, 7 * calls[i], "part %d", i);
+        cr_expect_eq(p->peak_reserved_bytes, before * (2 << 20), "part %d", i);
+    }
+    lane_close(&lane);
+    rig_trace_close(&t);
+}
+
 Test(coverage, whole_steps_before_a_larger_one_count)
 {
     struct script s = script_open();

@@ -398,6 +398,42 @@ class ReplayRunFragmentation(Result):
 
 
 @dataclass(frozen=True)
+class ReplayRunBeforeSteps(Result):
+    """`before_steps` of ReplayRun: what precedes the first whole step of the trace, as trace.whole_steps ..."""
+    #: most reserved at once before the first whole step; null: the trace has none, or the run did not come so
+    #: far
+    peak_reserved_bytes: Optional[int]
+    #: calls that reached the driver during that time
+    device_calls: Optional[int]
+    #: modelled time of these calls
+    device_time_ns: Optional[int]
+
+
+@dataclass(frozen=True)
+class ReplayRunFirstStep(Result):
+    """`first_step` of ReplayRun: the first whole step."""
+    #: most reserved at once during the first whole step; null: the trace has none, or the run did not come so
+    #: far
+    peak_reserved_bytes: Optional[int]
+    #: calls that reached the driver during that time
+    device_calls: Optional[int]
+    #: modelled time of these calls
+    device_time_ns: Optional[int]
+
+
+@dataclass(frozen=True)
+class ReplayRunLaterSteps(Result):
+    """`later_steps` of ReplayRun: the whole steps after it."""
+    #: most reserved at once during all later whole steps together; null: the trace has none, or the run did not
+    #: come so far
+    peak_reserved_bytes: Optional[int]
+    #: calls that reached the driver during that time
+    device_calls: Optional[int]
+    #: modelled time of these calls
+    device_time_ns: Optional[int]
+
+
+@dataclass(frozen=True)
 class ReplayRunOomFirst(Result):
     """`first` of ReplayRunOom: the first of them."""
     #: in trace.numbering; -1: before the first event, in the start state or for --warm
@@ -478,6 +514,12 @@ class ReplayRun(Result):
     device_waits: int
     #: of these calls, those that let the host wait for a stream or for the card
     device_syncs: int
+    #: what precedes the first whole step of the trace, as trace.whole_steps counts them
+    before_steps: Optional[ReplayRunBeforeSteps]
+    #: the first whole step
+    first_step: Optional[ReplayRunFirstStep]
+    #: the whole steps after it
+    later_steps: Optional[ReplayRunLaterSteps]
     #: requests tried again after cached memory was given back
     retries: int
     #: refused requests
@@ -750,9 +792,9 @@ class TuneRecorded(Result):
     peak_reserved_bytes: Optional[int]
     #: requests tried again after cached memory was given back
     retries: Optional[int]
-    #: calls that reached the driver
+    #: as in a replay
     device_calls: Optional[int]
-    #: modelled time of these calls (see assumptions)
+    #: as in a replay
     device_time_ns: Optional[int]
     #: as in a replay
     oom_event: Optional[int]

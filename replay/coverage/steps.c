@@ -33,7 +33,8 @@ struct request {
 
 struct label_marks {
     uint64_t n;
-    uint64_t third, second, last;    /* events of the last three marks */
+    uint64_t first, after_first;     /* events of the first two marks, */
+    uint64_t third, second, last;    /* and of the last three */
     uint64_t live_second, live_last;
 };
 
@@ -63,6 +64,8 @@ static void pass_event(void *arg, const struct event *ev, uint64_t number)
     } else if (ev->kind == EVENT_MARK) {
         struct label_marks *m = &p->marks[ev->slot];
         m->n++;
+        m->first = m->n == 1 ? number : m->first;
+        m->after_first = m->n == 2 ? number : m->after_first;
         m->third = m->second;
         m->second = m->last;
         m->live_second = m->live_last;
@@ -91,7 +94,8 @@ static bool steps_by_mark(const struct steps_pass *p, uint32_t n_labels, struct 
             const struct label_marks *m = &p->marks[i];
             most = m->n;
             *out = (struct steps){ .how = STEPS_BY_MARK, .label = i, .whole = m->n - 1, .first = m->second,
-                                   .end = m->last, .previous = m->n > 2 ? m->third : m->second,
+                                   .end = m->last, .begin = m->first, .begin_end = m->after_first,
+                                   .previous = m->n > 2 ? m->third : m->second,
                                    .growth_bytes = (int64_t)m->live_last - (int64_t)m->live_second };
         }
     return most > 1;
@@ -190,12 +194,23 @@ static enum err steps_by_repetition(const struct steps_pass *p, uint64_t n_event
     if (run.period == 0)
         return ERR_OK;
     assert(run.whole >= 2 && run.whole * run.period <= run.end && run.end <= p->n);
-    const size_t first = run.end - run.period, previous = first - run.period;
+    const size_t first = run.end - run.period, previous = first - run.period, begin = run.end - run.whole * run.period;
     *out = (struct steps){ .how = STEPS_BY_REPETITION, .whole = run.whole, .requests = run.period,
                            .growth_bytes = (int64_t)r[run.end - 1].live_bytes - (int64_t)r[first - 1].live_bytes,
                            .first = r[first].event, .end = run.end < p->n ? r[run.end].event : n_events,
+                           .begin = r[begin].event, .begin_end = r[begin + run.period].event,
                            .previous = r[previous].event };
     return ERR_OK;
+}
+
+unsigned steps_borders(const struct steps *s, uint64_t out[3])
+{
+    if (s->how == STEPS_NONE || s->whole == 0)
+        return 0;
+    out[0] = s->begin;
+    out[1] = s->begin_end;
+    out[2] = s->end;
+    return s->whole > 1 ? 3 : 2;
 }
 
 enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *why)

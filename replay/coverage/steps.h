@@ -25,8 +25,13 @@ struct steps {
     uint64_t requests;               /* STEPS_BY_REPETITION: in one step */
     int64_t  growth_bytes;           /* live bytes at the end of the last whole step, less those at its beginning */
     uint64_t first, end;             /* the last whole step: events [first, end), our numbers; 0, 0: none */
+    uint64_t begin, begin_end;       /* the first whole step, likewise */
     uint64_t previous;               /* where the step before it begins; == first if it is the only one */
 };
+
+/* The events before which parts of a run end (replay_config.borders): where the first whole step begins, where it ends,
+ * and, if there are several, where the last one ends. Returns how many; 0: there are no steps. */
+unsigned steps_borders(const struct steps *s, uint64_t out[3]);
 
 /* Reads all events once. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *why);

@@ -403,18 +403,28 @@ static uint64_t next_multiple(uint64_t now, uint64_t every)
     return now - now % every + every;
 }
 
-/* The next event after `event` before which the lane has to flush or to explain. */
+/* Ends the parts of the run whose border is event `event`. */
+static void lane_end_parts(struct lane *l, uint64_t event)
+{
+    while (l->meter.n_parts < l->cfg->n_borders && l->cfg->borders[l->meter.n_parts] == event)
+        meter_end_part(&l->meter, l->device);
+}
+
+/* The next event after `event` before which the lane has to flush, to explain or to end a part of the run. */
 static uint64_t lane_next_stop(const struct lane *l, uint64_t event)
 {
     const uint64_t flush = next_multiple(event, l->cfg->what_if.flush_every_events);
     const uint64_t explain = l->explain != NULL && l->explain->event > event ? l->explain->event : UINT64_MAX;
-    return flush < explain ? flush : explain;
+    const uint64_t border = l->meter.n_parts < l->cfg->n_borders ? l->cfg->borders[l->meter.n_parts] : UINT64_MAX;
+    const uint64_t first = flush < explain ? flush : explain;
+    return first < border ? first : border;
 }
 
 /* Before event `event`: makes the inserted flush, and takes the explanation if it was asked for here. */
 static void lane_stop_here(struct lane *l, const struct event *next, uint64_t event)
 {
     const uint64_t every = l->cfg->what_if.flush_every_events;
+    lane_end_parts(l, event);
     if (every > 0 && event > 0 && event % every == 0)
         lane_flush(l, POLICY_ALL_STREAMS, event, next->time_ns);
     if (l->explain != NULL && l->explain->event == event)
@@ -568,7 +578,8 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     l->policy->observer = &l->observer;
     l->next_sample_ns = next_multiple(0, cfg->sample_every_ns);
     l->next_sample_event = next_multiple(0, cfg->sample_every_events);
-    l->next_stop_event = l->explain != NULL && l->explain->event == 0 ? 0 : lane_next_stop(l, 0);
+    const bool stops_at_0 = (l->explain != NULL && l->explain->event == 0) || (cfg->n_borders > 0 && cfg->borders[0] == 0);
+    l->next_stop_event = stops_at_0 ? 0 : lane_next_stop(l, 0);
     if (cfg->audit) {
         const enum err created = audit_create(l->n_slots + 1, l->device, &l->audit);
         if (created != ERR_OK)
@@ -604,6 +615,8 @@ static void lane_end(struct lane *l, uint64_t time_ns)
 {
     assert(l->meter.now.requested <= l->meter.now.active && l->meter.now.allocated <= l->meter.now.active);
     lane_heed(l, l->events_done);
+    if (!l->is_stopped)
+        lane_end_parts(l, l->events_done);
     if (!l->is_stopped && l->explain != NULL && l->explain->event == EXPLAIN_END)
         explain_run_end(l->explain, l, l->events_done, time_ns);
     if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)

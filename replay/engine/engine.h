@@ -50,6 +50,8 @@ struct replay_config {
                                             * with more than one, the reader decodes ahead in a thread of its own */
     enum start_mode start;
     struct what_if  what_if;
+    uint64_t        borders[METER_PARTS];  /* before these events, ascending, the parts of the run end (report/meter.h), */
+    unsigned        n_borders;             /* the first n_borders of them */
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* called after each chunk;
                                             * may be NULL */

@@ -244,9 +244,6 @@ static enum err session_explain(struct session *s, struct err_detail *why)
 /* Makes one report of the runs on all devices. */
 static enum err session_gather(struct session *s, struct err_detail *why)
 {
-    const enum err read = coverage_read(s->trace, &s->coverage, why);
-    if (read != ERR_OK)
-        return read;
     for (size_t d = 0; d < s->n_devices; d++) {
         const size_t first = d * s->n_policies;
         assert(first + s->n_policies <= s->n);
@@ -314,7 +311,11 @@ static enum err session_run(struct session *s, struct err_detail *why)
     const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
     if (is_sampled && !o->is_given[FLAG_SAMPLE_EVERY])
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
-    enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
+    enum err e = coverage_read(s->trace, &s->coverage, why);
+    if (e == ERR_OK)
+        cfg.n_borders = steps_borders(&s->coverage.steps, cfg.borders);
+    if (e == ERR_OK)
+        e = what_if_choose(o, s->trace, &cfg.what_if, why);
     if (e == ERR_OK)
         e = device_runs_replay(&s->on, &cfg, why);
     progress_clear(&progress);

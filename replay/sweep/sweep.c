@@ -317,15 +317,24 @@ static void show_share(void *arg, uint64_t done, uint64_t total)
                         s->bytes_total);
 }
 
+/* Where the steps are. A changed copy has the requests of the start state before the events of the recording. */
+static void sweep_trace_borders(const struct sweep_trace *t, struct replay_config *cfg)
+{
+    const uint64_t more = trace_info(t->reader)->events - trace_info(t->recorded)->events;
+    cfg->n_borders = steps_borders(&t->coverage.steps, cfg->borders);
+    for (unsigned i = 0; i < cfg->n_borders; i++)
+        cfg->borders[i] += more;
+}
+
 /* Runs of a broken trace have no results. Neither have interrupted lanes, nor lanes that ended before the interruption,
  * because their rows need the bounds of the whole trace. */
 static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
 {
     struct sweep_trace *t = arg;
     const struct sweep_request *o = &t->sweep->asked;
-    const struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
-                                       .progress = show_share, .progress_arg = t,
-                                       .interrupted = t->sweep->interrupted };
+    struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
+                                 .progress = show_share, .progress_arg = t, .interrupted = t->sweep->interrupted };
+    sweep_trace_borders(t, &cfg);
     t->n_running = n;
     enum err e = results_db_end_puts(t->sweep->db, why);     /* of the lanes before these */
     if (e != ERR_OK)
