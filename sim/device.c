@@ -367,6 +367,8 @@ void device_count_in(struct device *dev, const struct segment *from, const struc
 {
     dev->segments[from->id].mapped_bytes -= bytes;
     dev->segments[to->id].mapped_bytes += bytes;
+    device_range_moves(dev, from->id);
+    device_range_moves(dev, to->id);
     dev->usage.recounts++;
     dev->usage.changes++;
 }
