@@ -43,7 +43,7 @@ static void sample_open(struct sample_report *s)
         s->specs[i].typed = typed[i];
         cr_assert_eq(lane_open(&s->specs[i], &device_sim, &device, s->trace.reader, 0, &s->lanes[i], &why), ERR_OK);
     }
-    const struct replay_config cfg = {.audit = true};
+    const struct replay_config cfg = {.audit = true, .borders = {1, 2, 3}, .n_borders = 3};
     struct bounds bounds;
     cr_assert_eq(bounds_replay(s->trace.reader, s->lanes, N_LANES, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(result_gather(s->trace.reader, "a trace", &bounds, NULL, s->lanes, N_LANES, &s->device, s->runs, &s->report,
