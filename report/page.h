@@ -7,6 +7,7 @@
 
 #include "report/copy_summary.h"
 #include "report/result_columns.h"
+#include "report/survival.h"
 #include "report/timeline.h"
 #include "report/verdict.h"
 
@@ -61,6 +62,7 @@ struct page {
     const struct verdict *verdict;   /* and with it the table */
     const struct page_difference *difference;        /* NULL: the page compares the runs of its table */
     const struct copy_summary *copies;               /* NULL: no changed copies were run */
+    const struct survival *survival;                 /* of a benchmark; NULL: the page is about something else */
     struct page_answer answer;
     struct page_trace *traces;
     size_t           n_traces;

@@ -310,6 +310,20 @@ const struct field *run_table_cell(const struct run_table *t, size_t row, const 
     return &nothing;
 }
 
+bool run_table_set_text(struct run_table *t, size_t row, const char *name, const char *text)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        struct field *cell = &t->rows[row * t->n_columns + i];
+        const char *was = cell->kind == FIELD_TEXT ? cell->text : NULL;
+        if (strcmp(t->columns[i].name, name) != 0)
+            continue;
+        const bool is_done = take_text(cell, text);
+        free((char *)was);
+        return is_done;
+    }
+    return false;
+}
+
 int64_t run_table_number(const struct run_table *t, size_t row, const char *name)
 {
     const struct field *f = run_table_cell(t, row, name);

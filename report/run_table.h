@@ -54,6 +54,9 @@ bool run_table_move_rows(struct run_table *from, const char *column, struct run_
 /* A cell by its column's name; null for an unknown name. */
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
 
+/* Makes a cell a text. False without memory, and for an unknown name. */
+bool run_table_set_text(struct run_table *t, size_t row, const char *name, const char *text);
+
 /* The same as a number (0 if the cell is no number), and as a text ("" if it is no text). */
 int64_t run_table_number(const struct run_table *t, size_t row, const char *name);
 const char *run_table_text(const struct run_table *t, size_t row, const char *name);

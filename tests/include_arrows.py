@@ -53,6 +53,7 @@ ROOMS = [
     ("replay/likeness", STUDY + ["replay/results", "replay/advise", "loads"], "Loads that are like a recording."),
     ("replay/diff", STUDY + ["replay/results"], "What differs between two traces, policies or results."),
     ("replay/sweep", STUDY + ["replay/results", "replay/advise"], "Many runs into a database, in one process or several."),
+    ("replay/suite", STUDY + ["replay/results", "replay/sweep"], "The frozen benchmark: fixed traces, policies and cards."),
     ("replay/export", STUDY + ["replay/results"], "A run as a timeline or as PyTorch's snapshot."),
     ("cudasim", ["base", "capture", "sim", "traces"], "A CUDA without a GPU, to run a program on."),
     ("record", ["base", "capture", "sim", "traces"], "The library that records a program's calls on a real card."),

@@ -96,6 +96,8 @@ ends 2 conform best-fit --as nothing
 ends 2 conform ./no-such.so --as cupy
 ends 0 conform cupy --as cupy
 ends 1 conform none --as cupy                            # it decides otherwise
+ends 2 bench-suite .                                    # no sample is here
+ends 2 bench-suite . --policy nosuch
 ends 2 conf max_split_size_mb:64 --version 99
 ends 2 conf
 ends 0 conf max_split_size_mb:64

@@ -59,4 +59,7 @@ expect 2 '--effort' plan odd.csv --effort 0
 expect 2 '--capacity' plan odd.csv --capacity 0
 expect 2 'would overwrite\|overwrite' plan odd.csv -o odd.csv
 expect 2 'no-such-file' plan no-such-file
+expect 0 'replay plan FILE' --help plan
+expect 0 '^There is also a policy of this name' --help plan
+expect 0 '^plan: the offsets of a plan made beforehand' --help plan
 [ "$failures" = 0 ]

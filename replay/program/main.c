@@ -6,13 +6,17 @@
 
 #include <string.h>
 
-/* What "--help NAME" is about: a command, else a policy. */
+/* What "--help NAME" is about: a command, else a policy or a load. `plan` is both. */
 static enum exit_status help_about(const char *name)
 {
     const struct subcommand *c = subcommand_find(name);
     if (c == NULL)
         return list_policy(name);
     help_print_command(stdout, c);
+    if (policy_find(name) != NULL) {
+        printf("\nThere is also a policy of this name, for --policy:\n\n");
+        return list_policy(name);
+    }
     return cli_finish_stdout(STATUS_DONE);
 }
 

@@ -49,7 +49,7 @@ struct options {
     const char **devices;                    /* of a command that takes several */
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
-    const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
+    const char *html, *md, *markdown, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
     const char *optimizer, *states, *accumulate, *checkpoint;    /* of `technique`, which reads the words itself */
     bool        is_in_place;         /* of `technique` */
     const char *as;                          /* of `conform` */

@@ -308,6 +308,7 @@ async function start() {
   drawRemarks();
   drawMany();
   drawCopies();
+  drawSurvival();
   await drawDifference();
   listenToState();
   listenToControls();
