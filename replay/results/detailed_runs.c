@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "import/import.h"
+#include "replay/coverage/coverage.h"
 #include "replay/engine/explain_run.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/packed_page.h"
@@ -505,7 +506,11 @@ static enum err replay_trace(struct page *page, size_t first, size_t end, struct
                                                                                              : START_FRESH;
     enum err e = detailed_runs_open_trace(t, page->runs[first].row, &b->trace, &reason);
     if (e == ERR_OK) {
-        e = replay_batch(b, first, end, &reason);
+        struct coverage coverage;
+        e = coverage_read(b->trace, &coverage, &reason);
+        b->cfg.n_borders = e == ERR_OK ? steps_borders(&coverage.steps, b->cfg.borders) : 0;
+        if (e == ERR_OK)
+            e = replay_batch(b, first, end, &reason);
         trace_close(b->trace);
     }
     return e == ERR_OK || e == ERR_HOST_NOMEM ? e : refuse_from(page, first, end, reason.text);
