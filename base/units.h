@@ -44,6 +44,13 @@ static inline uint64_t add_capped(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* a / b, rounded up; b > 0, and a + b does not wrap. */
+static inline uint64_t divide_up(uint64_t a, uint64_t b)
+{
+    assert(b > 0);
+    return (a + b - 1) / b;
+}
+
 /* floor(log2(n)) of n > 0. */
 static inline unsigned log2_floor(uint64_t n)
 {

@@ -30,7 +30,7 @@ static void layers_need_workspace(struct layers *l, bool has_bias)
     if (tape_has_stopped(l->tape))
         return;
     if (!l->has_cublas[is_backward])
-        (void)tape_new(l->tape, generation == 9 || generation == 10 ? 32 * MIB : 8 * MIB + 128 * KIB);
+        (void)tape_new(l->tape, generation == 9 ? 32 * MIB : 8 * MIB + 128 * KIB);
     l->has_cublas[is_backward] = true;
     if (has_bias && !l->has_cublas_lt[is_backward])
         (void)tape_new(l->tape, MIB);
@@ -108,11 +108,6 @@ static uint64_t power_of_two_up_to(uint64_t n)
     while (p <= n / 2)
         p *= 2;
     return p;
-}
-
-static uint64_t divide_up(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 /* The sum of a matrix over its rows, as for the gradient of a bias. With many rows several blocks of threads share a
@@ -239,7 +234,7 @@ static void add_backward(struct tape *t, struct tape_node *n)
         to_a = layers_gradient(l, n, 0);
     else if (a.node != TAPE_NONE)
         tape_keep(t, to_a);
-    if (b.node != TAPE_NONE && b.count < a.count)
+    if (b.node != TAPE_NONE && n->sizes[0] > 0)
         to_b = layers_sum_rows(l, a.count / b.count, b);
     else if (b.node != TAPE_NONE)
         tape_keep(t, to_b);
@@ -249,11 +244,23 @@ static void add_backward(struct tape *t, struct tape_node *n)
         tape_give(t, n, 0, to_a, false);
 }
 
-struct value layers_add(struct layers *l, struct value a, struct value b)
+static struct value add_run(struct layers *l, struct value a, struct value b, bool is_repeated)
 {
     struct tape_node *n = tape_operation(l->tape, add_backward, (struct value[]){a, b}, 2);
+    if (n != NULL)
+        n->sizes[0] = is_repeated;
     const struct value like = b.element_bytes > a.element_bytes ? b : a;
     return tape_output(l->tape, n, 0, layers_new(l, a.count, like), a.count, like);
+}
+
+struct value layers_add(struct layers *l, struct value a, struct value b)
+{
+    return add_run(l, a, b, false);
+}
+
+struct value layers_add_to_each(struct layers *l, struct value a, struct value b)
+{
+    return add_run(l, a, b, true);
 }
 
 /* ---- layer norm, batch norm ---- */
@@ -359,106 +366,7 @@ struct value layers_linear(struct layers *l, struct value x, struct value weight
     return out;
 }
 
-/* ---- attention ---- */
-
-static uint64_t heads_bytes(const struct layers_heads *h, uint64_t bytes_of_head)
-{
-    return h->batch * h->n * bytes_of_head;
-}
-
-static struct layers_heads heads_of(const struct tape_node *n)
-{
-    return (struct layers_heads){.batch = n->sizes[0] >> 32, .length = n->sizes[0] & UINT32_MAX,
-                                 .n = n->sizes[1] >> 32, .width = n->sizes[1] & UINT32_MAX};
-}
-
-/* PyTorch, transformers/cuda/attention_backward.cu, _efficient_attention_backward. */
-static void efficient_backward(struct tape *t, const struct layers_heads *h)
-{
-    const uint64_t rows = align_up(h->length, 64), row_bytes = align_up(h->width, 64) * FLOAT_BYTES;
-    const uint32_t product = tape_new(t, heads_bytes(h, h->length * h->width * FLOAT_BYTES));
-    const uint32_t delta = tape_new(t, heads_bytes(h, h->length * FLOAT_BYTES));
-    const uint32_t delta_in_order = tape_new(t, heads_bytes(h, h->length * FLOAT_BYTES));
-    tape_drop(t, delta);
-    tape_drop(t, product);
-    const uint32_t workspace = tape_new(t, heads_bytes(h, rows * row_bytes + rows / 64 * 16));
-    tape_drop(t, delta_in_order);
-    tape_drop(t, workspace);
-}
-
-/* The same file, _flash_attention_backward; flash_attn/flash_api.cpp, mha_bwd. */
-static void flash_backward(struct tape *t, const struct layers_heads *h)
-{
-    const uint64_t rows = align_up(h->length, 128);
-    const uint32_t delta = tape_new(t, heads_bytes(h, rows * FLOAT_BYTES));
-    tape_temporary(t, heads_bytes(h, rows * align_up(h->width, 32) * FLOAT_BYTES));
-    tape_drop(t, delta);
-}
-
-static void attention_backward(struct tape *t, struct tape_node *n)
-{
-    const struct layers_heads h = heads_of(n);
-    uint32_t parts[3];
-    for (uint32_t i = 0; i < 3; i++)
-        parts[i] = layers_gradient(tape_context(t), n, i);
-    if (n->inputs[0].element_bytes == FLOAT_BYTES)
-        efficient_backward(t, &h);
-    else
-        flash_backward(t, &h);
-    for (uint32_t i = TAPE_SAVED_MAX; i-- > 0;)
-        tape_used(t, n, i);
-    for (uint32_t i = 0; i < 3; i++)
-        tape_give(t, n, i, parts[i], false);
-}
-
-/* The state of the random numbers is made whether it is used or not, and once more where it is. The logarithms of the
- * sums go before it. */
-static void flash_random_state(struct tape *t, struct tape_node *n, bool is_used, uint32_t logs)
-{
-    uint32_t seed = tape_new(t, 2 * LAYERS_INDEX_BYTES);
-    const uint32_t offset = tape_new(t, LAYERS_INDEX_BYTES);
-    if (is_used) {
-        const uint32_t unused = seed;
-        seed = tape_new(t, 2 * LAYERS_INDEX_BYTES);
-        tape_drop(t, unused);
-    }
-    tape_save(t, n, seed);
-    tape_save(t, n, offset);
-    tape_drop(t, logs);
-    tape_drop(t, seed);
-    tape_drop(t, offset);
-}
-
-static void split_backward(struct tape *t, struct tape_node *n)
-{
-    tape_give(t, n, 0, layers_gradient(tape_context(t), n, 0), false);
-}
-
-struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h)
-{
-    const uint64_t count = h->batch * h->length * h->n * h->width;
-    struct tape_node *split = tape_operation(l->tape, split_backward, &qkv, 1);
-    struct value parts[3];
-    for (uint32_t i = 0; i < 3; i++)
-        parts[i] = tape_output(l->tape, split, i, qkv.storage, count, qkv);
-    struct tape_node *n = tape_operation(l->tape, attention_backward, parts, 3);
-    tape_save(l->tape, n, qkv.storage);
-    if (n != NULL) {
-        n->sizes[0] = h->batch << 32 | h->length;
-        n->sizes[1] = h->n << 32 | h->width;
-    }
-    const bool is_flash = qkv.element_bytes != FLOAT_BYTES;
-    const uint32_t out = layers_new(l, count, qkv);
-    const uint64_t rows = is_flash ? h->length : align_up(h->length, 32);
-    const uint32_t logs = tape_new(l->tape, heads_bytes(h, rows * FLOAT_BYTES));
-    tape_save(l->tape, n, logs);
-    tape_save(l->tape, n, out);
-    if (is_flash)
-        flash_random_state(l->tape, n, h->has_dropout, logs);
-    else
-        tape_drop(l->tape, logs);
-    return tape_output(l->tape, n, 0, out, count, qkv);
-}
+/* ---- keys and values that are kept ---- */
 
 void layers_grow_cache(struct layers *l, struct layers_cache *c, uint32_t qkv, uint64_t bytes)
 {

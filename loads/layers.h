@@ -38,8 +38,9 @@ void layers_end_autocast(struct layers *l);
 /* Rows of `table` (n x width) by an index of `n_rows` numbers, whose storage is `index`. */
 struct value layers_embedding(struct layers *l, struct value table, uint32_t index, uint64_t n_rows, uint64_t width);
 
-/* a + b, with the larger elements of the two. `b` may have fewer elements than `a`, and is then repeated. */
+/* a + b, with the larger elements of the two. _to_each: `b` has fewer dimensions and is repeated, if only once. */
 struct value layers_add(struct layers *l, struct value a, struct value b);
+struct value layers_add_to_each(struct layers *l, struct value a, struct value b);
 
 struct value layers_norm(struct layers *l, struct value x, struct value weight, struct value bias);
 
@@ -52,6 +53,10 @@ struct layers_heads { uint64_t batch, length, n, width; bool has_dropout; };
 /* Causal self-attention of queries, keys and values that stand side by side in `qkv`, by scaled_dot_product_attention:
  * the memory-efficient kernel for four bytes an element, flash attention for two. */
 struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h);
+
+/* The result of flash attention of h->length queries and n_keys keys, without gradients. n_keys = 0: by a kernel that
+ * never splits its keys, as those for sequences of many lengths. */
+uint32_t layers_flash_attention(struct layers *l, const struct layers_heads *h, uint64_t n_keys, struct value like);
 
 /* Keys and values that were kept of a sequence, in one layer. */
 struct layers_cache { uint32_t keys, values; };

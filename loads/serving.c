@@ -23,7 +23,7 @@ enum serving_option {
     CARD
 };
 enum { CONTIGUOUS, PAGED };
-enum { ELEMENT_BYTES = 2, NS_PER_US = 1000, FLOAT_BYTES = 4 };
+enum { ELEMENT_BYTES = 2, NS_PER_US = 1000 };
 
 static const struct load_option serving_options[] = {
     [REQUESTS] = {"requests", LOAD_TEXT, 0, 0, "made", NULL,
@@ -96,19 +96,6 @@ static void server_place(struct server *s)
 
 /* ---- the model ---- */
 
-/* Flash attention of n_rows new tokens: its result, and what it needs meanwhile. */
-static uint32_t attention_run(struct server *s, uint64_t n_rows)
-{
-    struct tape *t = tape_of(s);
-    const uint32_t out = tape_new(t, n_rows * s->v[WIDTH].number * ELEMENT_BYTES);
-    const uint32_t logs = tape_new(t, n_rows * s->v[HEADS].number * FLOAT_BYTES);
-    const uint32_t seed = tape_new(t, 2 * LAYERS_INDEX_BYTES), offset = tape_new(t, LAYERS_INDEX_BYTES);
-    tape_drop(t, logs);
-    tape_drop(t, seed);
-    tape_drop(t, offset);
-    return out;
-}
-
 static struct value residual(struct server *s, struct value x, struct value y)
 {
     const struct value sum = layers_add(&s->base.layers, x, y);
@@ -136,6 +123,8 @@ static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens,
     struct tape *t = l->tape;
     const uint64_t width = s->v[WIDTH].number;
     struct value x = layers_embedding(l, s->tokens, tokens, n_rows, width);
+    const struct layers_heads heads = {.batch = 1, .length = n_rows, .n = s->v[HEADS].number,
+                                       .width = width / s->v[HEADS].number};
     uint32_t last_qkv = TAPE_NONE, last_mixed = TAPE_NONE;
     for (uint64_t i = 0; i < s->v[LAYERS].number; i++) {
         const struct layer *layer = &s->layers[i];
@@ -144,7 +133,8 @@ static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens,
         last_qkv = qkv;
         if (a != NULL)
             layers_grow_cache(l, &a->caches[i], qkv, (a->n_done + n_rows) * s->kv_width * ELEMENT_BYTES);
-        const uint32_t mixed = attention_run(s, n_rows);
+        const uint64_t n_keys = a != NULL ? a->n_done + n_rows : 0;
+        const uint32_t mixed = layers_flash_attention(l, &heads, n_keys, x);
         tape_drop(t, last_mixed);
         last_mixed = mixed;
         const struct value y = {.storage = mixed, .node = TAPE_NONE, .count = n_rows * width,

@@ -107,7 +107,7 @@ static struct value split_run(struct transformer *m, const struct linear *linear
 {
     struct layers *l = &m->training.layers;
     const struct value part = layers_linear(l, x, linear->weight, no_value, m->n_rows, linear->n_out);
-    const struct value out = layers_add(l, part, linear->bias);
+    const struct value out = layers_add_to_each(l, part, linear->bias);
     tape_drop(l->tape, part.storage);
     return out;
 }
@@ -201,7 +201,7 @@ static struct value embedding_run(struct transformer *m, uint32_t index)
     const uint32_t numbers = tape_new(l->tape, m->heads.length * LAYERS_INDEX_BYTES);
     const struct value places = layers_embedding(l, m->places, numbers, m->heads.length, m->width);
     tape_drop(l->tape, numbers);
-    const struct value sum = layers_add(l, tokens, places);
+    const struct value sum = layers_add_to_each(l, tokens, places);
     tape_drop(l->tape, tokens.storage);
     tape_drop(l->tape, places.storage);
     return dropout_run(m, sum);

@@ -4,7 +4,7 @@
 
     load_programs.py transformer layers=2,width=256,...
     load_programs.py cnn stages=3,width=32,...
-    load_programs.py serve layers=2,...,requests=16:8;24:4
+    load_programs.py serve layers=2,...,cache=paged,requests=16:8;24:4         (prompt:answer, in tokens)
 """
 import os
 import sys
@@ -23,7 +23,8 @@ TRANSFORMER = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, batc
                    data=1, zero="no", tensor=1, stages=1,
                    stage=0, lora=0, experts=0, chosen=2, skew=4)
 CNN = dict(stages=3, width=32, image=64, classes=10, batch=16, steps=3, optimizer="sgd")
-SERVE = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, requests="16:8;24:4")
+SERVE = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, cache="contiguous", running=8, block=16,
+             requests="16:8;24:4")
 
 
 def options(text, fallback):
@@ -335,15 +336,74 @@ class Cached(nn.Module):
         return self.head(x[:, -1])
 
 
+class Paged(Cached):
+    """The same model for the tokens of all requests at once, whose keys and values go to blocks of some tokens."""
+
+    def forward(self, tokens, places, last, ends):
+        x = self.tokens(tokens)
+        b, t, c = x.shape
+        for i in range(len(self.qkv)):
+            q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.qkv[i](x).chunk(3, dim=-1))
+            for row, (block, offset) in enumerate(places):
+                block[i, 0, :, offset].copy_(k[0, :, row])
+                block[i, 1, :, offset].copy_(v[0, :, row])
+            rows = (y[0].transpose(0, 1) for y in (q, k, v))         # for sequences of many lengths
+            y = torch.ops.aten._flash_attention_forward(*rows, ends, ends, t, t, 0.0, True, False)[0]
+            x = x + self.out[i](y.reshape(b, t, c))
+            x = x + self.down[i](F.gelu(self.up[i](x)))
+        return self.head(x[0, last])
+
+
+class Request:
+    """A request that runs: its keys and values, in tensors by layer or in blocks."""
+
+    def __init__(self, text, o):
+        self.prompt, self.answer = map(int, text.split(":"))
+        self.n_done = self.n_answered = 0
+        self.cache, self.blocks = [None] * o.layers, []
+        self.tokens = torch.randint(o.vocabulary, (1, self.prompt)).cuda() if o.cache == "contiguous" else None
+
+    def advance(self):
+        """Does the prompt, or a token; returns how many tokens that is."""
+        n = 1 if self.n_done else self.prompt
+        self.n_done += n
+        self.n_answered += 1
+        return n
+
+    def places(self, n, o):
+        """Where the n new tokens go: block and offset. Takes the blocks that they need."""
+        while len(self.blocks) * o.block < self.n_done:
+            self.blocks.append(torch.empty(o.layers, 2, o.heads, o.block, o.width // o.heads, dtype=torch.bfloat16,
+                                           device="cuda"))
+        return [(self.blocks[at // o.block], at % o.block) for at in range(self.n_done - n, self.n_done)]
+
+
+def step_contiguous(model, running, _):
+    for r in running:
+        r.tokens = model(r.tokens, r.cache).argmax(-1, keepdim=True)
+        r.advance()
+
+
+def step_paged(model, running, o):
+    places, last = [], []
+    for r in running:
+        places += r.places(r.advance(), o)
+        last.append(len(places) - 1)
+    tokens = torch.randint(o.vocabulary, (1, len(places))).cuda()
+    ends = torch.tensor([0] + [row + 1 for row in last], dtype=torch.int32).cuda()
+    model(tokens, places, last, ends).argmax(-1)
+
+
 @torch.no_grad()
 def serve(o):
-    model = Cached(o).bfloat16().cuda()
-    for request in o.requests.split(";"):
-        prompt, answer = map(int, request.split(":"))
-        cache = [None] * o.layers
-        tokens = torch.randint(o.vocabulary, (1, prompt)).cuda()
-        for _ in range(answer):
-            tokens = model(tokens, cache).argmax(-1, keepdim=True)
+    model, step = (Paged(o), step_paged) if o.cache == "paged" else (Cached(o), step_contiguous)
+    model.bfloat16().cuda()
+    waiting, running = o.requests.split(";"), []
+    while waiting or running:
+        while waiting and len(running) < o.running:
+            running.append(Request(waiting.pop(0), o))
+        step(model, running, o)
+        running = [r for r in running if r.n_answered < r.answer]
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@
 
 Each program of load_programs.py runs on the simulated card. An exact load must be the beginning of what was recorded,
 request by request: sizes, order, and which request each free ends. What the recording has more are the frees of the
-program's end. Under autocast the order of frees that follow each other directly is not compared. The others must have the same peaks within 2 %. --write puts the sums of the exact ones into
-tests/data/loads.txt, for the suite. Exit status 0: all is so.
+program's end. Under autocast the order of frees that follow each other directly is not compared. The others must have
+the same peaks within 2 %. --write puts the sums of the exact ones into tests/data/loads.txt, for the suite. Exit status
+0: all is so.
 """
 import argparse
 import hashlib
@@ -56,6 +57,11 @@ EXACT = [
     "precision=bf16,checkpointing=yes,dropout=yes",
     "transformer:layers=3,width=256,heads=4,vocabulary=1000,batch=4,length=128,stages=3,stage=2,accumulate=5,"
     "precision=autocast",
+    "transformer:layers=2,width=256,heads=2,vocabulary=1000,batch=1,length=1500,precision=bf16",
+    "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=1,length=900,precision=autocast,card=h100-80g",
+    "transformer:layers=1,width=256,vocabulary=1000,batch=1,length=300,heads=2,card=b200",
+    "transformer:layers=1,width=256,vocabulary=1000,batch=1,length=300,heads=2,card=t4",
+    "serve:layers=2,width=256,heads=4,vocabulary=1000,requests=900:5",
     "transformer:layers=2,width=320,heads=5,vocabulary=5003,batch=3,length=1000,checkpointing=yes,card=rtx4090-24g",
     "cnn:stages=3,width=32,image=64,classes=10,batch=16",
     "cnn:stages=2,width=24,image=50,classes=7,batch=9,optimizer=adamw,steps=2",
@@ -70,6 +76,11 @@ NEARLY = [
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4,dropout=yes",
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4,precision=autocast",
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4",
+    "serve:layers=2,width=256,heads=4,vocabulary=1000,running=3,requests=70:30;200:9;16:40;500:3;31:31;90:12",
+    "serve:layers=3,width=512,heads=8,vocabulary=2000,cache=paged,block=32,running=4,"
+    "requests=70:30;200:9;16:40;500:3;31:31;90:12",
+    "serve:layers=2,width=256,heads=4,vocabulary=1000,cache=paged,block=16,running=16,"
+    "requests=300:60;200:19;160:40;500:3;310:31;90:120;17:200;1000:5",
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=8,chosen=1,skew=9",
 ]
 
@@ -111,11 +122,11 @@ class Pair:
 
     def load(self):
         text = self.text
-        if text.startswith("serve:"):                      # a request alone, from a file of requests
-            before, _, request = text.rpartition("requests=")
-            prompt, answer = request.split(":")
+        if text.startswith("serve:"):                      # from a file of requests, which come at once
+            before, _, requests = text.rpartition("requests=")
+            lines = ("0," + r.replace(":", ",") for r in requests.split(";"))
             (self.folder / "requests.csv").write_text(
-                f"TIMESTAMP,ContextTokens,GeneratedTokens\n0,{prompt},{answer}\n")
+                "\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *lines, ""]))
             text = before + "requests=requests.csv"
         self.run("generate", text, "-o", "load.zst")
         self.run("snapshot", "load.zst", "-o", "load.pickle", "--policy", "best-fit", "--device", "sim:unlimited")
@@ -157,7 +168,7 @@ def compare(pair, is_exact):
     if pair.text.startswith("serve:"):                     # the server forgets the last token, the program does not
         while load and load[-1][0] == "-":
             load.pop()
-    if "precision=autocast" in pair.text:                  # its cache is emptied in the order of a hash of host addresses
+    if "precision=autocast" in pair.text:                  # its casts are freed in the order of a hash of addresses
         load, recorded = without_order(load), without_order(recorded)
     same = next((i for i, (a, b) in enumerate(zip(load, recorded)) if a != b), min(len(load), len(recorded)))
     more = [step for step in recorded[len(load):] if step[0] == "+"]
