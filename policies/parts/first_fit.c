@@ -119,8 +119,11 @@ void first_fit_remove(struct block_entry *at, uint32_t *root, uint32_t b)
 void first_fit_update(struct block_entry *at, uint32_t root, uint32_t b)
 {
     struct first_fit_path path;
+    const uint64_t sum = subtree_sum(at, b);
+    if (at[b].tie == sum)                        /* a larger block is below it: nothing changes above */
+        return;
     first_fit_go_down(at, &root, b, &path);
-    at[b].tie = subtree_sum(at, b);
+    at[b].tie = sum;
     first_fit_go_up(at, &path);
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/max_tree.h"
+#include "base/prefetch.h"
 #include "base/units.h"
 
 #include <stdlib.h>
@@ -328,6 +329,23 @@ static uint32_t arena_coalesce(struct rmm_arena *a, uint32_t b)
     return stays;
 }
 
+/* The block that a free will touch; then its neighbours, and its superblock. */
+static void rmm_arena_expect(const struct policy *p, const struct event *ev, const struct block *b, bool is_next)
+{
+    const struct rmm_arena *a = (const struct rmm_arena *)p;
+    (void)ev;
+    const struct block_entry *at = a->heap.blocks.at;
+    const struct block_entry *block = &at[b->cookie < a->heap.blocks.n ? b->cookie : BLOCK_NONE];
+    if (!is_next) {
+        prefetch(block);
+        return;
+    }
+    prefetch(&at[block->prev]);
+    prefetch(&at[block->next]);
+    if (block->below < a->n_superblocks)
+        prefetch(&a->superblocks[block->below]);
+}
+
 static void rmm_arena_free(struct policy *p, const struct event *req, const struct block *block)
 {
     struct rmm_arena *a = (struct rmm_arena *)p;
@@ -443,5 +461,5 @@ const struct policy_ops policy_rmm_arena = {
     .create = rmm_arena_create, .destroy = rmm_arena_destroy,
     .alloc = rmm_arena_alloc,   .free = rmm_arena_free,
     .walk = rmm_arena_walk,     .largest_free = rmm_arena_largest_free,
-    .stats = rmm_arena_stats,   .check = rmm_arena_check,
+    .stats = rmm_arena_stats,   .expect = rmm_arena_expect, .check = rmm_arena_check,
 };
