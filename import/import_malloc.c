@@ -102,6 +102,8 @@ static enum err take_mtrace(struct malloc_log *m, struct err_detail *why)
     unsigned long long name = 0, bytes = 0;
     if (m->line[0] == '=' || m->line[0] == '\0' || sign[0] == '!')
         return ERR_OK;
+    if (sign[0] == '\0')
+        return fail_line(m, "is no line of mtrace", why);
     const int n = sscanf(sign + 1, " %llx %llx", &name, &bytes);
     m->n_records++;
     if ((sign[0] == '+' || sign[0] == '>') && n == 2)

@@ -10,11 +10,11 @@
  * Source: NVIDIA Nsight Systems, "SQLite Schema Reference" (tables, ENUM_CUDA_MEM_KIND, ENUM_CUDA_DEV_MEM_EVENT_OPER,
  * event types of NVTX).
  */
+#include "base/foreign_database.h"
 #include "import/import.h"
 #include "import/timed_events.h"
 
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ enum { KIND_PINNED = 1, KIND_DEVICE = 2, KIND_ARRAY = 3, KINDS = 8, OPERATION_AL
        MARKS_MAX = 100000,               /* more NVTX ranges than that are no steps */
        PROCESSES_MAX = 64, PROCESS_SHIFT = 57,      /* above every address of a card */
        STEPS_AT_ONCE = 100000,           /* of SQLite's machine, between two looks at what it has done */
-       STEPS_PER_BYTE = 100, QUERY_MAX = 512, PATH_BYTES = 4096, TEXT_MAX = 1 << 20 };
+       STEPS_PER_BYTE = 100, TEXT_PER_BYTE = 16, QUERY_MAX = 512, PATH_BYTES = 4096, TEXT_MAX = 1 << 20 };
 
 static const char table_events[] = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 
@@ -35,7 +35,7 @@ struct nsys {
     sqlite3 *db;
     void    *mapped;                     /* a database that is no file of its own; NULL: it is one */
     size_t   mapped_bytes;
-    uint64_t steps_left;
+    uint64_t steps_left, text_left;      /* text_left: bytes of marks, of which many may be one text */
     struct timed_events events;
     uint64_t n_records, n_other_kinds[KINDS], n_marks_left_out;
     int64_t  processes[PROCESSES_MAX];
@@ -54,10 +54,15 @@ static int count_steps(void *arg)
     return 0;
 }
 
+static enum err too_much_work(const struct nsys *s, struct err_detail *why)
+{
+    return err_set(why, ERR_FORMAT, 0, "%s: reading it takes far more work than its size explains", s->name);
+}
+
 static enum err sqlite_fail(const struct nsys *s, struct err_detail *why)
 {
     if (s->db != NULL && sqlite3_errcode(s->db) == SQLITE_INTERRUPT)
-        return err_set(why, ERR_FORMAT, 0, "%s: reading it takes far more work than its size explains", s->name);
+        return too_much_work(s, why);
     return err_set(why, s->db == NULL ? ERR_HOST_NOMEM : ERR_FORMAT, 0, "%s: %s", s->name,
                    s->db == NULL ? "no memory to read it" : sqlite3_errmsg(s->db));
 }
@@ -88,9 +93,8 @@ static enum err open_database(struct nsys *s, int fd, struct err_detail *why)
             return sqlite_fail(s, why);
     }
     s->steps_left = UINT64_C(10000000) + STEPS_PER_BYTE * (uint64_t)st.st_size;
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
+    s->text_left = (UINT64_C(1) << 24) + TEXT_PER_BYTE * (uint64_t)st.st_size;
+    foreign_database_limit(s->db, TEXT_MAX);
     sqlite3_progress_handler(s->db, STEPS_AT_ONCE, count_steps, s);
     return ERR_OK;
 }
@@ -107,11 +111,12 @@ static enum err prepare(const struct nsys *s, const char *query, sqlite3_stmt **
     return sqlite3_prepare_v2(s->db, query, -1, out, NULL) == SQLITE_OK ? ERR_OK : sqlite_fail(s, why);
 }
 
-/* Whether a plain table of this name is there; a view or a virtual table is not. */
+/* Whether a plain table of this name is there; a view, a virtual table and one with computed columns are not. */
 static enum err has_table(const struct nsys *s, const char *name, bool *has, struct err_detail *why)
 {
     sqlite3_stmt *q = NULL;
-    enum err e = prepare(s, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1 AND sql LIKE 'CREATE TABLE%'",
+    enum err e = prepare(s, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1 AND sql LIKE 'CREATE TABLE%' "
+                         "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)",
                          &q, why);
     *has = false;
     if (e != ERR_OK)
@@ -220,11 +225,15 @@ static enum err read_events(struct nsys *s, struct err_detail *why)
 static enum err take_mark(struct nsys *s, sqlite3_stmt *q, struct err_detail *why)
 {
     const char *text = (const char *)sqlite3_column_text(q, 1);
+    const uint64_t n_text = text == NULL ? 0 : (uint64_t)sqlite3_column_bytes(q, 1);
     struct timed_event e = { .kind = EVENT_MARK, .time_ns = natural(q, 0), .order = s->n_records };
     if (text == NULL || text[0] == '\0')
         return ERR_OK;
+    if (n_text > s->text_left)
+        return too_much_work(s, why);
+    s->text_left -= n_text;
     s->n_records++;
-    const enum err err = trace_put_label(s->events.w, text, (size_t)sqlite3_column_bytes(q, 1), &e.label, why);
+    const enum err err = trace_put_label(s->events.w, text, (size_t)n_text, &e.label, why);
     return err == ERR_OK ? timed_events_put(&s->events, &e, why) : err;
 }
 

@@ -261,6 +261,8 @@ static enum err read_event(struct xplane *x, const struct proto_field *field, st
     enum err e = proto_take(&x->walk, field, &bytes, why);
     if (e != ERR_OK || bytes == NULL)
         return e;
+    if (x->at_line >= x->n_lines)                /* somebody writes to the file */
+        return proto_refuse(&x->walk, "the file has changed while it was read", why);
     ReplayProto__XEvent *event = replay_proto__xevent__unpack(NULL, (size_t)field->value, bytes);
     if (event == NULL)
         return proto_refuse(&x->walk, "an event does not decode", why);

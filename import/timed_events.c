@@ -14,6 +14,7 @@
 
 /* The first start block lies here: above all addresses that a card gives. */
 #define START_ADDR (UINT64_C(1) << 48)
+#define START_MOST (UINT64_MAX / 4)          /* bytes */
 enum { START_ALIGN = 512, SORT_BYTES = 96 << 20 };
 
 static int by_time(const void *a, const void *b)
@@ -118,14 +119,19 @@ struct start {
     bool     has_first;
 };
 
+static enum err start_too_large(const struct timed_events *t, struct err_detail *why)
+{
+    return err_set(why, ERR_FORMAT, 0, "%s: what was live before the first event is more than 2^62 bytes", t->name);
+}
+
 static enum err start_add(struct timed_events *t, struct start *s, const struct timed_event *e, struct err_detail *why)
 {
     struct start_block *grown = array_grow(s->blocks, s->n, &s->room, sizeof *grown);
     if (grown == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the start", t->name);
     s->blocks = grown;
-    if (e->bytes > UINT64_MAX / 4 - s->room_bytes)
-        return err_set(why, ERR_FORMAT, 0, "%s: what was live before the first event is more than 2^62 bytes", t->name);
+    if (e->bytes > START_MOST - s->room_bytes)
+        return start_too_large(t, why);
     s->blocks[s->n++] = (struct start_block){ e->bytes, e->requested };
     s->known_bytes += e->bytes;
     s->room_bytes += align_up(e->bytes, START_ALIGN);
@@ -174,7 +180,7 @@ static uint64_t rest_of_start(const struct start *s)
     const struct timed_event *first = &s->first;
     if (!s->has_first)
         return 0;
-    const uint64_t live = first->kind == EVENT_FREE ? first->allocated + first->bytes
+    const uint64_t live = first->kind == EVENT_FREE ? add_capped(first->allocated, first->bytes)
                           : first->allocated > first->bytes ? first->allocated - first->bytes : 0;
     return live > s->known_bytes ? live - s->known_bytes : 0;
 }
@@ -184,10 +190,12 @@ static enum err put_start(struct timed_events *t, const struct start *s, struct 
 {
     static const uint64_t pool[2] = { 0, 0 };
     const uint64_t rest = rest_of_start(s);
-    const uint64_t reserved = s->has_first ? s->first.reserved : 0;
+    const uint64_t reserved = s->has_first ? s->first.reserved : 0, held = add_capped(s->room_bytes, rest);
+    if (held > START_MOST || reserved > START_MOST)
+        return start_too_large(t, why);
     const struct trace_segment segment = {
         .addr = START_ADDR,
-        .bytes = reserved > s->room_bytes + rest ? reserved : align_up(s->room_bytes + rest, 2 * MIB),
+        .bytes = reserved > held ? reserved : align_up(held, 2 * MIB),
     };
     if (segment.bytes == 0)
         return ERR_OK;

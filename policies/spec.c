@@ -369,14 +369,14 @@ static struct nearest spec_nearest_option(const struct policy_ops *ops, struct s
     return n;
 }
 
-/* Whether an item is meant as an option, not as a pair: it has the form of an option's name, or it is close to one, as
- * "max_split=..." is. */
 /* The option that names a file; NULL: the policy has none. */
 static const struct policy_option *spec_file_option(const struct policy_ops *ops)
 {
     return spec_find_option(ops, (struct span){"file", 4});
 }
 
+/* Whether an item is meant as an option, not as a pair: it has the form of an option's name, or it is close to one, as
+ * "max_split=..." is. */
 static bool spec_is_option_name(const struct policy_ops *ops, struct span name, bool has_value)
 {
     const size_t n = strspn(name.at, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -613,6 +613,18 @@ bool policy_text_loads_code(const char *text)
             return true;
     }
     return false;
+}
+
+bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path))
+{
+    const struct policy_option *file = spec_file_option(spec->ops);
+    const struct option_value *value = file == NULL ? NULL : &spec->values[file - spec->ops->options];
+    if (value != NULL && value->is_set && !is_good(value->text))
+        return false;
+    for (const struct policy_spec *nested = spec->nested; nested != NULL; nested = nested->next)
+        if (!policy_spec_files_are(nested, is_good))
+            return false;
+    return true;
 }
 
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)

@@ -52,6 +52,9 @@ enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const st
  * some texts that cannot be read. Nothing is opened to tell. */
 bool policy_text_loads_code(const char *text);
 
+/* Whether `is_good` holds for each file that the spec, or a policy in brackets in it, names for its policy to read. */
+bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path));
+
 /* How many settings a spec changes; 0 if it leaves all at their defaults, written out or not. For a plugin: the number
  * of options typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);

@@ -2,6 +2,7 @@
 /* The schema, older schemas, and the statements. */
 #include "report/results_db.h"
 
+#include "base/foreign_database.h"
 #include "base/units.h"
 #include "report/csv.h"
 #include "report/json_writer.h"
@@ -176,21 +177,7 @@ static enum err db_fail(const struct results_db *db, struct err_detail *why)
  * in the place of a table or a column that is computed. So the tables are looked at before they are read (db_check),
  * no text or row may be larger than a run's, and a statement gets steps in proportion to the bytes of the databases.
  */
-static void db_limit(sqlite3 *handle)
-{
-    static const struct { int what, most; } limits[] = {
-        { SQLITE_LIMIT_LENGTH, 64 << 20 }, { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 }, { SQLITE_LIMIT_EXPR_DEPTH, 200 },
-        { SQLITE_LIMIT_COMPOUND_SELECT, 20 }, { SQLITE_LIMIT_ATTACHED, 1 }, { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
-        { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100 }, { SQLITE_LIMIT_WORKER_THREADS, 0 },
-    };
-    static const struct { int what, is_on; } switches[] = {
-        { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 }, { SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 }, { SQLITE_DBCONFIG_DEFENSIVE, 1 },
-    };
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
-        sqlite3_limit(handle, limits[i].what, limits[i].most);
-    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
-        sqlite3_db_config(handle, switches[i].what, switches[i].is_on, NULL);
-}
+enum { DB_TEXT_MAX = 64 << 20 };
 
 /* SQLite asks every STEPS_BETWEEN steps whether to stop. */
 static int db_look_at_steps(void *arg)
@@ -530,7 +517,7 @@ static enum err db_open_file(const char *name, const char *path, int flags, stru
     sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
     if (path != in_memory)
         sqlite3_progress_handler(db->handle, STEPS_BETWEEN, db_look_at_steps, db);
-    db_limit(db->handle);
+    foreign_database_limit(db->handle, DB_TEXT_MAX);
     return ERR_OK;
 }
 

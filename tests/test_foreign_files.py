@@ -162,6 +162,42 @@ def is_shown(what, raw):
     check(found is None, f"{what}: {found and repr(text[max(0, found.start() - 30):found.end() + 10])}")
 
 
+# ---- profiles of Nsight Systems ----
+
+NSYS = ("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INT, deviceId INT, address INT, bytes INT, memKind INT, "
+        "memoryOperationType INT)", "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (1, 0, 4096, 512, 2, 0)")
+
+
+def profile_of_nsys(name, *statements):
+    db = sqlite3.connect(name)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+def profiles(replay):
+    profile_of_nsys("good.sqlite", *NSYS)
+    expect(replay, 0, "nsys", "info", "good.sqlite")
+    # One long text that all marks share.
+    profile_of_nsys("marks.sqlite", *NSYS, "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)",
+                    "INSERT INTO StringIds VALUES (1, replace(hex(zeroblob(250000)), '0', 'ab'))",
+                    "CREATE TABLE NVTX_EVENTS(start INT, eventType INT, text TEXT, textId INT)",
+                    "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 90000) "
+                    "INSERT INTO NVTX_EVENTS SELECT x, 34, NULL, 1 FROM r")
+    expect(replay, 2, "far more work", "import", "marks.sqlite", "-o", "o.zst")
+    # Columns that are computed: each takes more work than SQLite's steps tell.
+    costly = " + ".join(["length(hex(zeroblob(500000)))"] * 100)
+    profile_of_nsys("computed.sqlite", NSYS[0].replace("bytes INT", f"bytes GENERATED ALWAYS AS ({costly})"),
+                    "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 9000) INSERT INTO "
+                    "CUDA_GPU_MEMORY_USAGE_EVENTS(start, deviceId, address, memKind, memoryOperationType) "
+                    "SELECT x, 0, 512 * x, 2, 0 FROM r")
+    expect(replay, 2, "without the table", "import", "computed.sqlite", "-o", "o.zst")
+    profile_of_nsys("view.sqlite", NSYS[0].replace("EVENTS", "KEPT"),
+                    "CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS SELECT * FROM CUDA_GPU_MEMORY_USAGE_KEPT")
+    expect(replay, 2, "without the table", "import", "view.sqlite", "-o", "o.zst")
+
+
 def texts(replay):
     with open("a.pickle", "rb") as f:
         snapshot = pickle.load(f)
@@ -223,7 +259,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, texts, pages):
+        for part in (bombs, databases, profiles, texts, pages):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

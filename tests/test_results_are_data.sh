@@ -87,13 +87,15 @@ for policy in ./evil.so evil.so ./evil.so:a=1 'export ./evil.so' 'PYTORCH_CUDA_A
     reads 0 report merged$n.db --html page.html
 done
 
+changed planned policy plan:file=pipe
+changed planned-too policy 'rmm-limiting:limit=1GiB,upstream=[plan:file=pipe]'
 changed real device cuda:0
 changed piped trace_path pipe
 changed input trace_path -
 changed endless trace_path /dev/zero
 changed proc trace_path /proc/kmsg
 for kind in json db; do
-    for name in real piped input endless proc; do
+    for name in real piped input endless proc planned planned-too; do
         reads 1 diff best-fit.$kind $name.$kind
         reads 0 diff $name.$kind $name.$kind
         reads 0 report $name.$kind --html page.html
