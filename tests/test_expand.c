@@ -73,3 +73,16 @@ Test(expand, work_is_bounded_even_where_all_texts_are_equal)
 {
     cr_expect_eq(expanded("{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}")[0], '!');
 }
+
+Test(expand, what_a_refused_text_stood_for_may_come_again)
+{
+    struct expansion x = { .at = NULL };
+    cr_assert_eq(expand("a", &x, NULL), ERR_OK);
+    cr_assert_eq(expand("{b,c}{5..1}", &x, NULL), ERR_USAGE);
+    cr_assert_eq(expand("{b,a,c", &x, NULL), ERR_USAGE);
+    cr_assert_eq(expand("{c,b,a}", &x, NULL), ERR_OK);
+    cr_assert_eq(x.n, 3);
+    cr_expect_str_eq(x.at[1], "c");
+    cr_expect_str_eq(x.at[2], "b");
+    expansion_close(&x);
+}

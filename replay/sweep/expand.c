@@ -113,9 +113,11 @@ static enum err emit(struct walk *w, const char *text)
     struct expansion *x = w->out;
     if (w->n_ends++ == EXPAND_MAX)
         return err_set(w->why, ERR_USAGE, 0, "'%.80s': more than %d combinations", w->typed, EXPAND_MAX);
-    for (size_t i = 0; i < x->n; i++)
-        if (strcmp(x->at[i], text) == 0)
-            return ERR_OK;
+    const uint32_t n_seen = x->seen.n, number = text_table_put(&x->seen, text, strlen(text));
+    if (number < n_seen)
+        return ERR_OK;
+    if (number == UINT32_MAX)
+        return err_set(w->why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     char **grown = realloc(x->at, (x->n + 1) * sizeof *grown);
     if (grown != NULL) {
         x->at = grown;
@@ -224,8 +226,15 @@ enum err expand(const char *text, struct expansion *out, struct err_detail *why)
     const size_t before = out->n;
     struct walk w = { .out = out, .why = why, .typed = text };
     const enum err e = strlen(text) < EXPAND_TEXT_MAX ? walk_text(&w, text, 0, 0) : refuse(&w, "the text is too long");
-    while (e != ERR_OK && out->n > before)
+    if (e == ERR_OK)
+        return e;
+    while (out->n > before)
         free(out->at[--out->n]);
+    text_table_free(&out->seen);             /* it also holds what was just taken back */
+    out->seen = (struct text_table){.text = NULL};
+    for (size_t i = 0; i < out->n; i++)
+        if (text_table_put(&out->seen, out->at[i], strlen(out->at[i])) == UINT32_MAX)
+            return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     return e;
 }
 
@@ -234,5 +243,6 @@ void expansion_close(struct expansion *x)
     for (size_t i = 0; i < x->n; i++)
         free(x->at[i]);
     free(x->at);
+    text_table_free(&x->seen);
     *x = (struct expansion){ .at = NULL };
 }

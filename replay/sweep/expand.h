@@ -13,6 +13,7 @@
 #define REPLAY_REPLAY_SWEEP_EXPAND_H
 
 #include "base/err.h"
+#include "base/intern.h"
 
 #include <stddef.h>
 
@@ -23,6 +24,7 @@ enum { EXPAND_MAX = 4096, EXPAND_TEXT_MAX = 1024, EXPAND_DEPTH_MAX = 24 };
 struct expansion {
     char **at;
     size_t n;
+    struct text_table seen;          /* the same texts, to find one again */
 };
 
 /* Appends the texts that `text` stands for. ERR_USAGE for braces that do not match, a range without end, more than
