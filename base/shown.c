@@ -117,6 +117,16 @@ static FILE *clean_stream_open(struct clean_stream *s)
     return fopencookie(s, "w", (cookie_io_functions_t){.write = clean_stream_write});
 }
 
+#ifdef REPLAY_BASE_OWN_STREAMS_H
+FILE *own_stdout, *own_stderr;
+
+__attribute__((constructor)) static void own_streams_begin(void)
+{
+    own_stdout = library_stdout();
+    own_stderr = library_stderr();
+}
+#endif
+
 bool shown_clean_streams(void)
 {
     static struct clean_stream out = {.fd = STDOUT_FILENO}, err = {.fd = STDERR_FILENO};
@@ -125,7 +135,7 @@ bool shown_clean_streams(void)
         return false;
     setvbuf(clean_out, NULL, isatty(STDOUT_FILENO) != 0 ? _IOLBF : _IOFBF, BUFSIZ);
     setvbuf(clean_err, NULL, _IONBF, 0);
-    stdout = clean_out;               /* variables, in glibc: "Standard Streams" of its manual */
+    stdout = clean_out;               /* variables, in glibc ("Standard Streams" of its manual) or in own_streams.h */
     stderr = clean_err;
     return true;
 }
