@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* A flush is one write: a reader that has seen enough of it may close the pipe. */
@@ -62,12 +63,39 @@ bool shown_clean_streams(void)
 {
     return true;
 }
+
+size_t shown_lines(void)
+{
+    return 0;
+}
 #else
 struct clean_stream {
     int    fd;
     char   begun[SHOWN_LETTER_MAX];         /* the first bytes of a letter that is not whole yet */
     size_t n_begun;
+    size_t columns, lines, letters;         /* of the terminal, 0: it is none; ended lines; in the line after them */
 };
+
+/* The streams of a program are its own, so their state is too. */
+static struct clean_stream out_stream = {.fd = STDOUT_FILENO}, err_stream = {.fd = STDERR_FILENO};
+
+static size_t columns_of_terminal(int fd)
+{
+    struct winsize size;
+    return isatty(fd) != 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void count_lines(struct clean_stream *s, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n && s->columns > 0; i++) {
+        if (bytes[i] == '\n') {
+            s->lines += s->letters <= s->columns ? 1 : (s->letters + s->columns - 1) / s->columns;
+            s->letters = 0;
+        } else {
+            s->letters += ((unsigned char)bytes[i] & 0xC0) != 0x80;
+        }
+    }
+}
 
 /* How many bytes at the end of s[0, n) begin a letter that is not whole. */
 static size_t begun_at_end(const char *s, size_t n)
@@ -105,8 +133,10 @@ static ssize_t clean_stream_write(void *cookie, const char *bytes, size_t n)
         const size_t all = s->n_begun + more, begun = begun_at_end(piece, all);
         memcpy(s->begun, piece + all - begun, begun);
         s->n_begun = begun;
-        if (!write_all(s->fd, piece, clean_bytes(piece, all - begun, true, piece)))
+        const size_t clean = clean_bytes(piece, all - begun, true, piece);
+        if (!write_all(s->fd, piece, clean))
             return 0;                                    /* as fopencookie wants it: an error, errno set */
+        count_lines(s, piece, clean);
         done += more;
     }
     return (ssize_t)n;
@@ -129,14 +159,20 @@ __attribute__((constructor)) static void own_streams_begin(void)
 
 bool shown_clean_streams(void)
 {
-    static struct clean_stream out = {.fd = STDOUT_FILENO}, err = {.fd = STDERR_FILENO};
-    FILE *const clean_out = clean_stream_open(&out), *const clean_err = clean_stream_open(&err);
+    FILE *const clean_out = clean_stream_open(&out_stream), *const clean_err = clean_stream_open(&err_stream);
     if (clean_out == NULL || clean_err == NULL)
         return false;
     setvbuf(clean_out, NULL, isatty(STDOUT_FILENO) != 0 ? _IOLBF : _IOFBF, BUFSIZ);
     setvbuf(clean_err, NULL, _IONBF, 0);
     stdout = clean_out;               /* variables, in glibc ("Standard Streams" of its manual) or in own_streams.h */
     stderr = clean_err;
+    out_stream.columns = columns_of_terminal(STDOUT_FILENO);
     return true;
+}
+
+size_t shown_lines(void)
+{
+    fflush(stdout);
+    return out_stream.lines;
 }
 #endif

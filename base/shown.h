@@ -27,4 +27,7 @@ void shown_clean(char *text, bool keeps_lines);
  * a trace) goes through base/output.h instead, untouched. False without memory. Once, at the start of a program. */
 bool shown_clean_streams(void);
 
+/* Lines of the terminal that stdout has filled since then, with those that the terminal broke itself. 0: it is none. */
+size_t shown_lines(void);
+
 #endif

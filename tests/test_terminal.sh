@@ -60,12 +60,26 @@ for rows in 8 500; do
     [ "$(head -n 1 out)" = 'not equal' ] || fail "verify begins with: $(head -n 1 out)"
     [ "$(grep -c '^not equal$' out)" = $((rows == 8 ? 2 : 1)) ] || fail "verify on $rows lines says how often whether all is equal"
 done
-on_terminal 80 500 "$replay" "$trace"
-[ "$(grep -c '^best-fit needs least memory' out)" = 1 ] || fail 'the answer does not stand once on a high terminal'
-on_terminal 80 20 "$replay" "$trace"
-[ "$(grep -c '^best-fit needs least memory' out)" = 2 ] || fail 'the answer does not stand again at the end'
+# again ANSWER COLUMNS ARGUMENTS...: the answer stands again on the terminal that is one line too low, and not before.
+again() {
+    local answer=$1 columns=$2 n
+    shift 2
+    on_terminal "$columns" 500 "$replay" "$@"
+    n=$(awk -v n="$columns" '{ gsub(/\033\[[0-9]*m/, ""); rows += length <= n ? 1 : int((length + n - 1) / n) } END { print rows }' out)
+    [ "$(grep -c "$answer" out)" = 1 ] || fail "replay $1 does not say once what it found on a high terminal"
+    on_terminal "$columns" $((n + 1)) "$replay" "$@"
+    [ "$(grep -c "$answer" out)" = 1 ] || fail "replay $1 of $n lines says it again on $((n + 1)) lines"
+    on_terminal "$columns" "$n" "$replay" "$@"
+    [ "$(grep -c "$answer" out)" = 2 ] || fail "replay $1 of $n lines does not say it again on $n lines"
+}
+for columns in 45 80 200; do
+    again '^best-fit needs least memory' $columns "$trace"
+    again '^not equal$' $columns verify "$trace" --policy max_split_size_mb:32
+    again '^all equal$' $columns verify "$trace"
+done
 
 # ---- columns that left are named, and --wide brings them back; a pipe has them all ----
+on_terminal 80 500 "$replay" "$trace"
 grep -q '^Left out here: ' out || fail 'nothing left at 80 columns'
 on_terminal 80 500 "$replay" "$trace" --wide
 grep -q '^Left out here: ' out && fail '--wide leaves columns out'

@@ -3,6 +3,8 @@
 #include "replay/program/cli.h"
 
 #include "base/monotonic_ms.h"
+#include "base/shown.h"
+#include "base/terminal.h"
 #include "replay/results/single_run.h"
 
 #include <assert.h>
@@ -17,6 +19,13 @@ enum exit_status cli_fail(enum err e, const struct err_detail *why)
     assert(e != ERR_OK);
     fprintf(stderr, "replay: %s\n", why->text[0] != '\0' ? why->text : err_text(e));
     return exit_status_of(e);
+}
+
+/* The cursor stands in a line of its own below what was printed. */
+bool cli_has_scrolled(void)
+{
+    const size_t rows = terminal_rows(stdout);
+    return rows > 0 && shown_lines() >= rows;
 }
 
 enum exit_status cli_finish_stdout(enum exit_status status)

@@ -78,6 +78,9 @@ enum exit_status list_policy(const char *spec);
 /* Prints the error as one line on stderr; returns the status that it calls for. */
 enum exit_status cli_fail(enum err e, const struct err_detail *why);
 
+/* Whether stdout is a terminal whose first line has scrolled away. */
+bool cli_has_scrolled(void);
+
 /* Ends the output to stdout. Returns `status`, or STATUS_OURS after saying that stdout cannot be written. */
 enum exit_status cli_finish_stdout(enum exit_status status);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay FILE`: the trace through each policy, and a report. */
-#include "base/terminal.h"
 #include "replay/engine/explain_run.h"
 #include "replay/export/perfetto.h"
 #include "replay/program/cli.h"
@@ -351,28 +350,11 @@ static enum err session_write_timelines(struct session *s, struct err_detail *wh
     return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->trace, s->options->inputs[0], why);
 }
 
-/* Lines of the report, counted on a copy that goes nowhere. */
-static size_t count_lines(const struct report *r)
-{
-    char *text = NULL;
-    size_t n = 0, lines = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (f == NULL)
-        return 0;
-    report_table(f, r);
-    if (fclose(f) == 0)
-        for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
-            lines++;
-    free(text);
-    return lines;
-}
-
 /* The answer stands first, and again at the end where it has scrolled away. */
 static void print_report(const struct session *s)
 {
-    const size_t rows = terminal_rows(stdout);
     report_table(stdout, &s->report);
-    if (rows > 0 && count_lines(&s->report) > rows) {
+    if (cli_has_scrolled()) {
         fputc('\n', stdout);
         report_answer(stdout, &s->report);
     }

@@ -62,9 +62,6 @@ static void print_pass(const char *name, const struct verify_pass *p)
         print_named("", p->reason);
 }
 
-/* Lines without the notes: the answer, what was compared, two passes of at most four. */
-enum { USUAL_LINES = 10 };
-
 /* The answer stands first, and again at the end where it has scrolled away. */
 static void print_answer(const struct verify_report *r)
 {
@@ -83,11 +80,9 @@ static void print_report(const struct verify_report *r, const struct trace_reade
     text_put_line(stdout, w.text, 2);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
-    size_t n_notes = 0;
-    for (; !verify_is_equal(r) && trace_next_note(&notes, note); n_notes++)      /* these may explain a difference */
+    while (!verify_is_equal(r) && trace_next_note(&notes, note))      /* these may explain a difference */
         print_named("of the recording:", note);
-    const size_t rows = terminal_rows(stdout);
-    if (rows > 0 && USUAL_LINES + n_notes > rows)
+    if (cli_has_scrolled())
         print_answer(r);
 }
 
