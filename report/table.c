@@ -144,8 +144,6 @@ static void add_run(struct terminal_table *rows, const struct run_columns *t, co
         const struct field *f = &fields[t->at[c]];
         if (strcmp(f->name, "oom_count") == 0)
             cell_ooms(text[c], run);
-        else if (strcmp(f->name, "fragmentation_inactive_split_bytes") == 0 && report_has_ranges(run))
-            snprintf(text[c], TABLE_CELL, "-");          /* how much of it can be given back was not measured */
         else
             cell_value(text[c], f, unit);
     }

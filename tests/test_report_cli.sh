@@ -36,6 +36,21 @@ while IFS= read -r row; do
     grep -q -F -e "$row" replay.csv || fail "a replay's row is not in the report of its JSON: $row"
 done < <(tail -n +2 run.csv)
 
+# ---- what lies in segments in use: words, table and Markdown say one figure, also of expandable segments ----
+cp "$samples/oom-fragmented.trace.zst" b.trace
+"$replay" b.trace --policy pytorch:expandable --json split.json >/dev/null
+"$replay" b.trace --policy pytorch:expandable >split.txt
+expect 0 . split.json --md split.md
+read -r split cell < <(python3 -c 'import json
+split = json.load(open("split.json"))["runs"][0]["fragmentation"]["inactive_split_bytes"] / 2**20
+print("%.2f %.1f" % (split, split))')
+tr '\n' ' ' <split.txt | tr -s ' ' | grep -q "of which $split MiB lay in segments in use" || fail "the words do not say $split MiB"
+for file in split.txt split.md; do
+    # reserved, not allocated, and of it in segments in use: two columns beside each other, which are equal here
+    grep 'pytorch:expandable' "$file" | tr -s '| ' ' ' | grep -q " $cell $cell " ||
+        fail "$file does not say $cell: $(grep 'pytorch:expandable' "$file")"
+done
+
 # ---- the same bytes each time, and nothing that loads anything ----
 expect 0 . results.db --html again.html
 cmp -s db.html again.html || fail "two pages of one database differ"
