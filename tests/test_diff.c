@@ -331,6 +331,23 @@ Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
     cr_expect(no_file.n_name == 0 && no_file.n_file == 7 && no_file.line == 0);
 }
 
+Test(diff, a_native_frame_of_torch_is_no_line_of_the_program)
+{
+    static const char *const node = "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&) ??:0";
+    const char *const frames[] = {"torch::unwind::unwind() ??:0", "at::_ops::mm::call(at::Tensor const&) ??:0", node,
+                                  "torch::autograd::Engine::thread_main(std::shared_ptr<GraphTask> const&) ??:0",
+                                  "execute_native_thread_routine thread48.o:0", "__clone ??:0"};
+    char text[64];
+    cr_expect_str_eq(stack_frame_of_program(frames, 6), node);
+    stack_frame_show_line(node, text, sizeof text);
+    cr_expect_str_eq(text, "(backward pass, MmBackward0)");
+    cr_expect_str_eq(stack_frame_of_program(frames, 2), STACK_NO_LINE, "unwinder and operator");
+    cr_expect_str_eq(stack_frame_of_program(&frames[3], 3), STACK_NO_LINE, "engine and the start of its thread");
+    cr_expect_eq(stack_frame_index_of_program(frames, 2), 0);
+    stack_frame_show_line(STACK_NO_LINE, text, sizeof text);
+    cr_expect_str_eq(text, STACK_NO_LINE);
+}
+
 Test(diff, labels_are_told_from_frames_of_code)
 {
     static const char *const frames[] = {"forward train.py:19", "<module> category:3", "GPT.head nn.Module:0",

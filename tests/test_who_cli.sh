@@ -83,6 +83,31 @@ grep -q 'GPT.blocks.3.up' out || fail "no module is named: $(cat out)"
 status 0 '' who "$data/categories/gpt-bf16-checkpoint.trace.zst" --by line
 grep -q 'category' out && fail "a label is taken for a line: $(cat out)"
 
+# A stack without Python has no line of the program: never a bare name of C++.
+python3 - <<'PY'
+import pickle
+def frame(text):
+    name, place = text.rsplit(" ", 1)
+    return {"name": name, "filename": place.split(":")[0], "line": int(place.split(":")[1])}
+inner = ["torch::unwind::unwind() ??:0", "at::_ops::mm::call(at::Tensor const&) ??:0"]
+outer = ["torch::autograd::Engine::thread_main() ??:0", "execute_native_thread_routine thread48.o:0", "__clone ??:0"]
+stacks = [inner + ["forward train.py:7"], inner + outer,
+          inner + ["torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&) ??:0"] + outer]
+base = 0x7f0000000000
+def event(action, i, size, stack):
+    return {"action": action, "addr": base + (i << 20), "size": size, "stream": 0, "time_us": i + 1,
+            "frames": [frame(text) for text in stack]}
+trace = [event("segment_alloc", 0, 20 << 20, [])] + [event("alloc", i, 1 << 20, s) for i, s in enumerate(stacks)]
+pickle.dump({"segments": [], "device_traces": [trace]}, open("native.pickle", "wb"))
+PY
+for by in line file; do
+    status 0 '' who native.pickle --by $by
+    grep -q '::' out && fail "--by $by names C++: $(cat out)"
+    grep -q ' 1  train.py' out || fail "--by $by lacks the line of the program: $(cat out)"
+    grep -q ' 1  (no line of the program)$' out || fail "--by $by lacks what has no line: $(cat out)"
+    grep -q ' 1  (backward pass, MmBackward0)$' out || fail "--by $by lacks the backward pass: $(cat out)"
+done
+
 # Names are cut where the terminal ends, not before.
 for width in 60 80 140; do
     COLUMNS=$width "$replay" who "$data/../../samples/gpt-fp32.trace.zst" --by stack >wide

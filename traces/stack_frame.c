@@ -115,22 +115,25 @@ bool stack_frame_is_program(const struct stack_frame *f)
     return is_notebook(f) || (stack_frame_is_python(f) && !is_library(f));
 }
 
-/* Frames that every stack begins with, and that say nothing of the request: the unwinder and the allocator. */
+/* Frames that every stack begins or ends with, and that say nothing of the request: PyTorch's own, the interpreter's and
+ * those that start a process or a thread. */
 static bool is_plumbing(const struct stack_frame *f)
 {
-    static const char *const starts[] = { "torch::unwind::", "torch::CapturedTraceback::", "torch::cuda::", "c10::", "at::",
-                                          "void c10::", "at::Tensor c10::", NULL };
+    static const char *const starts[] = { "torch::", "c10::", "at::", "void c10::", "at::Tensor c10::", "std::", "_Py",
+        "PyEval_", "PyObject_", "PyCFunction_", "Py_", "THP", "pybind11::", "__clone", "clone3", "start_thread", "pthread_",
+        "execute_native_thread_routine", "_start", "__libc_", "??", NULL };
     for (size_t i = 0; starts[i] != NULL; i++)
         if (strncmp(f->name, starts[i], strlen(starts[i])) == 0)
             return true;
     return f->n_name == 0;
 }
 
+static const char node_start[] = "torch::autograd::generated::", node_end[] = "::apply(";
+
 /* The node of a backward pass: "torch::autograd::generated::MmBackward0::apply(...)". */
 static bool is_backward_node(const struct stack_frame *f)
 {
-    static const char start[] = "torch::autograd::generated::";
-    return strncmp(f->name, start, sizeof start - 1) == 0 && strstr(f->name, "::apply(") != NULL;
+    return strncmp(f->name, node_start, sizeof node_start - 1) == 0 && strstr(f->name, node_end) != NULL;
 }
 
 const char *stack_frame_of_program(const char *const *frames, size_t n)
@@ -149,7 +152,7 @@ const char *stack_frame_of_program(const char *const *frames, size_t n)
         library = stack_frame_is_torch(&f) ? library : frames[i];        /* the outermost stays */
     }
     return library != NULL ? library : python != NULL ? python : node != NULL ? node : native != NULL ? native
-           : n > 0 ? frames[0] : NULL;
+           : n > 0 ? STACK_NO_LINE : NULL;
 }
 
 size_t stack_frame_index_of_program(const char *const *frames, size_t n)
@@ -199,4 +202,14 @@ void stack_frame_show(const char *text, char *out, size_t size)
         snprintf(out, size, "%.*s", (int)f.n_name, f.name);
     else
         snprintf(out, size, "%.*s:%" PRIu32 " %.*s", (int)f.n_file, f.file, f.line, (int)f.n_name, f.name);
+}
+
+void stack_frame_show_line(const char *text, char *out, size_t size)
+{
+    const struct stack_frame f = stack_frame_parse(text);
+    const char *const name = f.name + sizeof node_start - 1;
+    if (is_backward_node(&f))
+        snprintf(out, size, "(backward pass, %.*s)", (int)(strstr(name, node_end) - name), name);
+    else
+        stack_frame_show(text, out, size);
 }

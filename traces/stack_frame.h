@@ -33,11 +33,12 @@ bool stack_frame_is_program(const struct stack_frame *f);
 
 /* The frame that tells a person where a request comes from: the innermost frame of the program itself, at any depth. If
  * there is none, the outermost frame of a library other than PyTorch, else PyTorch's innermost Python frame, else the
- * node of the backward pass, else the innermost native frame above unwinder and allocator, else the innermost frame.
- * NULL without frames. */
+ * node of the backward pass, else the innermost native frame above PyTorch and below the start of the process, else
+ * STACK_NO_LINE. NULL without frames. */
+#define STACK_NO_LINE "(no line of the program)"
 const char *stack_frame_of_program(const char *const *frames, size_t n);
 
-/* Its index; 0 without frames. */
+/* Its index; 0 without frames, or if none of them is it. */
 size_t stack_frame_index_of_program(const char *const *frames, size_t n);
 
 /* Labels of a recording (cudasim/python/replay_labels.py) are the outermost frames of a stack: "GPT.head nn.Module:0" and
@@ -50,5 +51,9 @@ size_t stack_frames_of_code(const char *const *frames, size_t n);
 /* Formats a frame as "train.py:19 forward". A text in parentheses, which is no frame, stays as it is.
  * Of a frame of an unknown file ("??") only the name is shown, and a label as "category activations". */
 void stack_frame_show(const char *text, char *out, size_t size);
+
+/* The same where it stands for the line of the program: a node of a backward pass, which has none, is
+ * "(backward pass, MmBackward0)". */
+void stack_frame_show_line(const char *text, char *out, size_t size);
 
 #endif

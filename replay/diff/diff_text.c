@@ -121,7 +121,7 @@ static void say_changes(FILE *out, const struct diff *d)
     if (line != SIZE_MAX && trace_info(d->traces[0])->n_stacks > 0 && trace_info(d->traces[1])->n_stacks > 0) {
         words_add(&w, "; by line of the program ");
         add_change(&w, &lines->rows[line]);
-        stack_frame_show(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
+        stack_frame_show_line(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
         words_add(&w, "at %s", where);
     }
     words_add(&w, ".");
@@ -190,7 +190,7 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
         words_add(w, " on stream %u", (unsigned)ev->stream);
     words_add(w, " (%s %" PRId64 "%s", trace_event_word(d->traces[i]), number,
               line[0] == '\0' ? "" : ", ");
-    stack_frame_show(line, where, sizeof where);
+    stack_frame_show_line(line, where, sizeof where);
     words_add(w, "%s)", where);
 }
 
@@ -280,7 +280,7 @@ static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
 
 static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
 {
-    stack_frame_show(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
+    stack_frame_show_line(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
 }
 
 static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *why)
@@ -465,7 +465,7 @@ static enum err say_run_difference(FILE *out, const struct diff *d, struct err_d
     int64_t number = -1;
     enum err e = ERR_OK;
     if (p->is_placed_differently && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
-        stack_frame_show(line, where, sizeof where);
+        stack_frame_show_line(line, where, sizeof where);
         words_add(&w, "The first request that is placed differently asks for %s bytes at %s%s%s: ",
                   text_count(p->bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at),
                   line[0] == '\0' ? "" : ", ", where);

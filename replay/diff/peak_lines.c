@@ -88,7 +88,7 @@ void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_w
     text_put_line(out, w.text, 2);
     for (size_t i = 0; i < p->n && i < LINES_SHOWN; i++) {
         const struct profile_share *s = share_of(p, i);
-        stack_frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        stack_frame_show_line(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
         print_share(out, s->peak_bytes, peak->peak_bytes, s->peak_requests, line);
         assert(s->peak_bytes <= left_bytes && s->peak_requests <= left_requests);
         left_bytes -= s->peak_bytes;
@@ -114,7 +114,7 @@ void peak_lines_json(struct json_writer *w, const char *key, const struct peak_l
     json_put_number(w, "requests", peak->peak_requests);
     json_put_array(w, "lines");
     for (size_t i = 0; i < p->n; i++) {
-        stack_frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        stack_frame_show_line(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
         json_put_object(w, NULL);
         json_put_text(w, "line", line);
         json_put_number(w, "bytes", share_of(p, i)->peak_bytes);

@@ -291,7 +291,7 @@ static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struc
     if (e != ERR_OK)
         return e;
     if (n > 0)
-        stack_frame_show(stack_frame_of_program(frames, n), line, sizeof line);
+        stack_frame_show_line(stack_frame_of_program(frames, n), line, sizeof line);
     for (int is_end = 0; is_end < 2; is_end++) {
         const uint64_t at_ns = is_end ? end_ns : r->born_ns;
         fprintf(out, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u,\"cat\":\"request\",\"id2\":{\"local\":"

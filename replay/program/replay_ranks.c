@@ -276,7 +276,7 @@ static enum err add_line(struct terminal_table *rows, const struct rank_spread *
 {
     char worst[TEXT_NUMBER], least[TEXT_NUMBER], by[TEXT_NUMBER], more[TEXT_NUMBER + 1], line[LINE_TEXT];
     const bool is_more = l->worst_bytes > l->least_bytes;
-    stack_frame_show(text_table_at(&s->pair.lines.names, l->name), line, sizeof line);
+    stack_frame_show_line(text_table_at(&s->pair.lines.names, l->name), line, sizeof line);
     const size_t n = strlen(line);
     char *shown = n > LINE_LETTERS ? line + n - LINE_LETTERS : line;         /* folders are cut, not the file */
     text_mib(is_more ? l->worst_bytes - l->least_bytes : l->least_bytes - l->worst_bytes, by);
@@ -388,7 +388,7 @@ static void write_json(const struct ranks_report *r, FILE *out)
     json_put_array(&j, "lines");
     for (size_t i = 0; i < r->spread.n_lines; i++) {
         const struct rank_line *l = &r->spread.lines[i];
-        stack_frame_show(text_table_at(&r->spread.pair.lines.names, l->name), line, sizeof line);
+        stack_frame_show_line(text_table_at(&r->spread.pair.lines.names, l->name), line, sizeof line);
         json_put_object(&j, NULL);
         json_put_text(&j, "line", line);
         json_put_number(&j, "worst_bytes", l->worst_bytes);

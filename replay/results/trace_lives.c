@@ -137,9 +137,11 @@ static enum err add_stack(struct trace_lives *t, const struct trace_reader *trac
         *number = stack_table_put(&t->stacks, texts, n);
         uint32_t *lines = *number == 0 ? NULL : array_grow(t->lines, n_before, &t->room_lines, sizeof *lines);
         is_short = lines == NULL;
+        const char *line = stack_frame_of_program(frames, n);
         if (lines != NULL) {
             t->lines = lines;
-            lines[*number - 1] = texts[stack_frame_index_of_program(frames, n)];
+            lines[*number - 1] = text_table_put(&t->frames, line, strnlen(line, FRAME_BYTES_MAX));
+            is_short = lines[*number - 1] == UINT32_MAX;
         }
     }
     free(texts);

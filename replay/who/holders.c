@@ -226,10 +226,10 @@ static void name_module(const char *const *frames, size_t n, char out[static NAM
 static void name_frame(const char *frame, bool is_file, char out[static NAME_BYTES])
 {
     const struct stack_frame f = stack_frame_parse(frame);
-    if (is_file && f.n_file > 0)
+    if (is_file && frame[0] != '(' && f.n_file > 0 && f.file[0] != '?')
         snprintf(out, NAME_BYTES, "%.*s", (int)f.n_file, f.file);
     else
-        stack_frame_show(frame, out, NAME_BYTES);
+        stack_frame_show_line(frame, out, NAME_BYTES);
 }
 
 /* Outermost frame first, parted by semicolons: the form of folded stacks. */

@@ -132,8 +132,13 @@ function framesOf(trace, stack) {
   return found;
 }
 
+const BACKWARD_NODE = /^torch::autograd::generated::(\w+)::apply\(/;
+
 /* "train.py:19 forward" of "forward /home/me/train.py:19". */
 function frameText(text) {
+  const node = BACKWARD_NODE.exec(text);
+  if (node)
+    return '(backward pass, ' + node[1] + ')';
   const found = /^(.*?) ?(?:[^ ]*\/)?([^/ ]+:\d+)$/.exec(text);
   return found && !found[2].startsWith('??') ? found[2] + ' ' + found[1] : text;
 }
