@@ -24,6 +24,10 @@ UNTIL_DRAWN = """new Promise(done => {
 class Browser:
     """One page at a time. `messages` collects what the page's console and its policy say."""
 
+    # What the browser itself answers to needs the key's number too.
+    NATIVE_KEYS = {'Tab': {'windowsVirtualKeyCode': 9}, 'ArrowLeft': {'windowsVirtualKeyCode': 37},
+                   'ArrowRight': {'windowsVirtualKeyCode': 39}}
+
     def __init__(self):
         command = ['chromium', '--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
                    '--remote-debugging-pipe', '--host-resolver-rules=MAP * ~NOTFOUND', 'about:blank']
@@ -101,7 +105,13 @@ class Browser:
 
     def press(self, key):
         for kind in 'keyDown', 'keyUp':
-            self.call('Input.dispatchKeyEvent', type=kind, key=key, code=key)
+            self.call('Input.dispatchKeyEvent', type=kind, key=key, code=key, **self.NATIVE_KEYS.get(key, {}))
+
+    def click(self, x, y):
+        """A click of the left button at a place of what is shown."""
+        for kind in 'mouseMoved', 'mousePressed', 'mouseReleased':
+            self.call('Input.dispatchMouseEvent', type=kind, x=x, y=y, button='none' if kind == 'mouseMoved' else 'left',
+                      clickCount=0 if kind == 'mouseMoved' else 1)
 
     def screenshot(self, path):
         height = self.eval('document.documentElement.scrollHeight')

@@ -333,6 +333,140 @@ def test_widths(browser):
             expect((back == 'rgb(255, 255, 255)') != dark, 'dark' if dark else 'light', 'is', back)
 
 
+# Of each table that is shown: its id, how many columns lie beyond its edge, what is folded, what the line below says.
+FITS = """[...document.querySelectorAll('.scroll')].filter(b => b.clientWidth > 0 && b.querySelector('table')).map(box => {
+    const heads = [...box.querySelectorAll('thead th')], edge = box.getBoundingClientRect().right + 1;
+    const beyond = heads.filter(th => th.getBoundingClientRect().right > edge).length;
+    return { id: box.id, beyond, folded: heads.filter(th => th.classList.contains('folded')).map(
+        th => th.querySelector('button').firstChild.textContent), says: box.nextElementSibling?.textContent ?? '',
+        shown: heads.filter(th => th.clientWidth > 0).map(th => th.textContent) };
+})"""
+
+
+def expect_fit(browser, where, kept):
+    """What is folded or beyond the edge is said below the table; `kept` are the columns of a table that always show."""
+    boxes = browser.eval(FITS)
+    for box in boxes:
+        expect(box['beyond'] == 0 or 'scroll it sideways' in box['says'], where, 'hides columns silently:', box)
+        expect(not box['folded'] or 'Folded' in box['says'], where, 'folds columns silently:', box)
+        for title in box['folded']:
+            expect(len(title) < 3 or title in box['says'], where, 'folds', title, 'and says', box['says'])
+        for title in kept.get(box['id'], ()):
+            expect(any(title in t for t in box['shown']) and box['beyond'] == 0, where, 'lacks', title, box)
+    expect(not [name for name in kept if name not in [box['id'] for box in boxes]], where, 'shows only', boxes)
+
+
+def test_narrow_tables(browser):
+    """The columns that matter stay, and a button brings the others back."""
+    pages = {
+        'run.html': {'ooms': ('it asked for', 'free on the card'), 'rows': ('outcome', 'driver time')},
+        'many.html': {'settings': ('got through', 'mean of card / requested', 'driver time')},
+        'diff-traces.html': {'difference-lines': ('at the peak, B − A',), 'difference-sizes': ('at the peak, B − A',)},
+        'diff-sweeps.html': {'difference-runs': ('setting', 'outcome')},
+    }
+    for name, kept in pages.items():
+        for width in NARROW, PHONE, 768, 1440:
+            browser.open(os.path.join(folder, name), width=width)
+            expect_fit(browser, '%s at %d' % (name, width), kept if width >= 768 or name == 'run.html' else {})
+    browser.open(os.path.join(folder, 'run.html'), width=NARROW)
+    browser.eval("document.querySelector('#ooms + .fold-note button').click()")
+    ooms = next(box for box in browser.eval(FITS) if box['id'] == 'ooms')
+    expect(ooms['folded'] == [] and len(ooms['shown']) == 6, 'the button brings back', ooms)
+    browser.open(os.path.join(folder, 'run.html'), width=1440)
+    expect(not any(box['folded'] for box in browser.eval(FITS)), 'a wide page folds columns')
+
+
+# A point whose run is not run A: where it is, and the row of its run.
+OTHER_POINT = """(() => {
+    const { scene, view } = window.replayPage, table = JSON.parse(document.getElementById('data').textContent);
+    for (const point of document.querySelectorAll('#frontier .point'))
+        for (const run of scene.runs.values())
+            if (run.row !== view.a && point.getAttribute('aria-label').startsWith(
+                table.settings[table.rows[run.row][1]].label + ':')) {
+                point.scrollIntoView({ block: 'center' });
+                const box = point.getBoundingClientRect();
+                return [run.row, box.x + box.width / 2, box.y + box.height / 2];
+            }
+})()"""
+RUN_A = """[window.replayPage.view.a, document.getElementById('pick-a').value,
+    document.getElementById('map-a-says').textContent]"""
+
+
+def test_points_open(browser):
+    """A click on a point of the frontier, or Enter, shows its run as run A."""
+    browser.open(os.path.join(folder, 'five.html'))
+    for act in 'click', 'Enter':
+        before = browser.eval(RUN_A)
+        row, x, y = browser.eval(OTHER_POINT)
+        if act == 'click':
+            browser.click(x, y)
+        else:
+            browser.eval('document.elementFromPoint(%f, %f).focus()' % (x, y))
+            browser.press('Enter')
+        browser.eval(FRAMES)
+        run_a, picked, says = browser.eval(RUN_A)
+        expect(run_a == row and picked == str(row) and says != before[2], act, 'shows', run_a, picked, says, 'not', row)
+        top = browser.eval("document.getElementById('detail').getBoundingClientRect().top")
+        expect(abs(top) < 100, 'after', act, 'the run is at', top)
+
+
+# Elements that would move by themselves, and what moves.
+MOVING = """[...document.querySelectorAll('*')].filter(e => {
+    const style = getComputedStyle(e);
+    return style.animationName !== 'none' || !/^(0s,? ?)+$/.test(style.transitionDuration) ||
+        style.scrollBehavior !== 'auto';
+}).map(e => e.tagName + '#' + e.id).concat(document.getAnimations().map(a => a.id || 'an animation'))"""
+
+
+def test_no_motion(browser):
+    """Who wants no motion gets none: views change from one frame to the next."""
+    browser.open(os.path.join(folder, 'five.html'), prefers_reduced_motion='reduce')
+    expect(browser.eval("matchMedia('(prefers-reduced-motion: reduce)').matches"), 'reduced motion is not emulated')
+    for act in ('0', "document.getElementById('zoom-in').click()", "document.getElementById('map-in').click()",
+                "document.querySelector('#frontier .point').dispatchEvent(new Event('click'))",
+                "document.getElementById('more-columns').click()"):
+        browser.eval(act + '; 0')
+        browser.eval(FRAMES)
+        first = browser.eval('[scrollY, window.replayPage.view.from, document.getElementById("timeline").clientWidth]')
+        expect(browser.eval(MOVING) == [], 'after', act, 'move:', browser.eval(MOVING))
+        browser.eval('new Promise(done => setTimeout(done, 300))')
+        last = browser.eval('[scrollY, window.replayPage.view.from, document.getElementById("timeline").clientWidth]')
+        expect(first == last, 'after', act, 'the page goes on moving:', first, last)
+    # The test sees what moves.
+    browser.eval("document.body.append(Object.assign(document.createElement('style'), { textContent: "
+                 "'#at { transition: opacity 1s !important }' })); 0")
+    expect(browser.eval(MOVING) == ['INPUT#at'], 'a moving slider is seen as', browser.eval(MOVING))
+
+
+FOCUSED = """(() => {
+    const e = document.activeElement, style = getComputedStyle(e);
+    return [e.id || e.closest('[id]')?.id || e.tagName, style.outlineStyle !== 'none' || e.matches('.point')];
+})()"""
+
+
+def test_keys_alone(browser):
+    """Tab leads to the cursor, the selection, both maps and the frontier, and is seen there; arrows move them."""
+    browser.open(os.path.join(folder, 'run.html'))
+    moved, seen = {}, []
+    state = {'at': 'window.replayPage.view.at', 'requests': 'window.replayPage.view.at',
+             'map-a': 'window.replayPage.view.request', 'map-b': 'window.replayPage.view.request'}
+    for _ in range(250):
+        browser.press('Tab')
+        name, is_seen = browser.eval(FOCUSED)
+        if name == 'BODY':
+            break
+        seen.append(name)
+        expect(is_seen, 'nobody sees that', name, 'has the focus')
+        if name in state and name not in moved:
+            before = browser.eval(state[name])
+            browser.press('ArrowLeft' if name in ('at', 'requests') else 'ArrowRight')
+            browser.eval(FRAMES)
+            moved[name] = browser.eval(state[name]) != before
+    expect(moved == dict.fromkeys(state, True), 'keys move', moved, 'Tab leads to', seen)
+    for name in 'rows', 'groups', 'pick-a', 'pick-b', 'hold', 'frontier', 'icicle':
+        expect(name in seen, 'Tab does not lead to', name, 'but to', seen)
+
+
 PAPER = """[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).width,
     document.querySelector('#timeline canvas').clientWidth, document.getElementById('requests').clientWidth]"""
 
@@ -515,7 +649,8 @@ def main():
     browser = Browser()
     try:
         for test in (test_numbers, test_long, test_size, test_widths, test_paper, test_markup, test_many,
-                     test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps):
+                     test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
+                     test_narrow_tables, test_points_open, test_no_motion, test_keys_alone):
             test(browser)
     finally:
         browser.close()

@@ -36,7 +36,7 @@ function fieldsTable(host, fields) {
     { title: 'figure', value: f => f.name, show: f => f.name.replace(/_(bytes|ns)\b|_bytes(?=_)/, '').replaceAll('_', ' ') },
     { title: 'A', value: f => f.a, show: f => valueText(f.name, f.a) },
     { title: 'B', value: f => f.b, show: f => valueText(f.name, f.b) },
-    { title: 'B − A', value: f => f.difference, show: f => f.difference === null ? null
+    { title: 'B − A', fold: 1, value: f => f.difference, show: f => f.difference === null ? null
       : signed(valueText(f.name, Math.abs(f.difference)), f.difference) },
     { title: 'change', unit: '%', value: f => f.percent, show: f => f.percent === null ? null
       : signed(Math.abs(f.percent).toFixed(1), f.percent) },
@@ -57,9 +57,9 @@ function tablePart(title, id) {
 /* All figures that differ; folded where charts and other tables say most. */
 function figuresPart(fields, isOpen) {
   const host = tableBox('Figures', 'difference-fields');
-  fieldsTable(host, fields);
   byId('difference-parts').append(element('details', { open: isOpen }, element('summary', { textContent: 'All figures that differ: ' +
     grouped(fields.length) }), host));
+  fieldsTable(host, fields);
 }
 
 /* ---- two recordings ---- */
@@ -101,15 +101,16 @@ function goButton(text, act) {
 /* Rows of sizes or lines. `name(row)` is text or an element. */
 function sharesTable(host, title, rows, name) {
   const most = Math.max(...rows.map(r => Math.abs(r.peak_difference_bytes)));
-  const bytes = (heading, value) => ({ title: heading, value, show: r => bytesText(value(r)) });
+  const bytes = (heading, fold, named, value) => ({ title: heading, fold, named, value, show: r => bytesText(value(r)) });
   table(host, [
     { title, value: r => rows.indexOf(r), show: name },
     { title: 'at the peak, B − A', value: r => r.peak_difference_bytes, show: r => changeCell(r.peak_difference_bytes, most,
       changeText(r.peak_difference_bytes)) },
-    bytes('A', r => r.a.peak_bytes), bytes('B', r => r.b.peak_bytes),
-    bytes('requested in a step, A', r => r.a.step_bytes), bytes('B', r => r.b.step_bytes),
-    { title: 'B − A', value: r => r.step_difference_bytes, show: r => changeText(r.step_difference_bytes) },
-    { title: 'times', value: r => r.b.step_requests - r.a.step_requests, show: r =>
+    bytes('A', 2, 'A at the peak', r => r.a.peak_bytes), bytes('B', 1, 'B at the peak', r => r.b.peak_bytes),
+    bytes('requested in a step, A', 5, 'requested in a step, A', r => r.a.step_bytes),
+    bytes('B', 4, 'in a step, B', r => r.b.step_bytes),
+    { title: 'B − A', fold: 3, named: 'in a step, B − A', value: r => r.step_difference_bytes, show: r => changeText(r.step_difference_bytes) },
+    { title: 'times', fold: 6, value: r => r.b.step_requests - r.a.step_requests, show: r =>
       signed(grouped(Math.abs(r.b.step_requests - r.a.step_requests)), r.b.step_requests - r.a.step_requests) },
   ], rows.slice(0, DIFFERENCE_ROWS), {});
 }
@@ -226,18 +227,18 @@ function drawLoneRuns(runs) {
 
 function drawRunDifferences(runs) {
   const most = Math.max(...runs.map(r => Math.abs(fieldOf(r, 'card_peak_bytes')?.percent ?? 0)));
-  const both = (title, name) => ({ title, value: r => fieldOf(r, name)?.difference ?? 0, show: r => bothText(r, name) });
+  const both = (title, name, fold) => ({ title, fold, value: r => fieldOf(r, name)?.difference ?? 0, show: r => bothText(r, name) });
   table(tablePart('Runs that differ', 'difference-runs'), [
     { title: 'setting', value: r => r.b.policy, show: pairButton },
     { title: 'trace', kind: 'text', value: traceOfPair, show: traceOfPair },
     { title: 'card', value: r => r.b.device, show: r => r.b.device },
     { title: 'outcome', value: r => fieldOf(r, 'outcome') ? 0 : 1, show: r => bothText(r, 'outcome') },
     both('of the card at the peak', 'card_peak_bytes'),
-    { title: 'change', unit: '%', value: r => fieldOf(r, 'card_peak_bytes')?.percent ?? 0, show: r => {
+    { title: 'change', fold: 1, unit: '%', value: r => fieldOf(r, 'card_peak_bytes')?.percent ?? 0, show: r => {
       const percent = fieldOf(r, 'card_peak_bytes')?.percent ?? 0;
       return changeCell(percent, most, percent === 0 ? '' : signed(Math.abs(percent).toFixed(1), percent));
     } },
-    both('driver time', 'device_time_ns'), both('refusals', 'oom_count'),
+    both('driver time', 'device_time_ns', 2), both('refusals', 'oom_count', 3),
   ], runs, {});
   byId('difference-parts').append(element('div', { id: 'difference-run', ariaLive: 'polite' }));
 }

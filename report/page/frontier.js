@@ -167,7 +167,7 @@ function frontierAxes(box, unit, mostBytesHere) {
 function pointMark(p, box, isOnFront, isFirst) {
   const isBest = isRecommended(p);
   const mark = svg('circle', { class: 'point' + (isOnFront ? ' on-front' : '') + (isBest ? ' best' : ''),
-    cx: box.x(p.time), cy: box.y(p.bytes), r: isBest ? 8 : isOnFront ? 6 : 5, tabindex: isFirst ? 0 : -1, role: 'img',
+    cx: box.x(p.time), cy: box.y(p.bytes), r: isBest ? 8 : isOnFront ? 6 : 5, tabindex: isFirst ? 0 : -1, role: 'button',
     'aria-label': pointText(p) });
   const say = () => { byId('frontier-says').textContent = pointText(p); };
   mark.addEventListener('focus', say);
@@ -185,9 +185,11 @@ function walkMarks(event) {
   const marks = [...event.currentTarget.querySelectorAll('.point')];
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   const at = marks.indexOf(document.activeElement);
-  if (step === undefined || at < 0)
+  if (at < 0 || (step === undefined && event.key !== 'Enter' && event.key !== ' '))
     return;
   event.preventDefault();
+  if (step === undefined)
+    return void marks[at].dispatchEvent(new Event('click'));
   const next = marks[(at + step + marks.length) % marks.length];
   marks[at].setAttribute('tabindex', -1);
   next.setAttribute('tabindex', 0);
@@ -226,7 +228,7 @@ function drawFrontier() {
   const path = front.map((p, i) => (i === 0 ? 'M' : 'H' + box.x(p.time) + 'V') +
     (i === 0 ? box.x(p.time) + ' ' : '') + box.y(p.bytes)).join('') + 'H' + box.right;
   const chart = svg('svg', { viewBox: '0 0 ' + width + ' ' + height, role: 'group',
-    'aria-label': 'Memory against driver time; arrow keys move from point to point' },
+    'aria-label': 'Memory against driver time; arrow keys move from point to point, Enter opens its run' },
   ...frontierAxes(box, unitOf(mostBytesHere), mostBytesHere), svg('path', { class: 'front', d: path }),
   ...points.map((p, i) => pointMark(p, box, front.includes(p), i === 0)), ...labels);
   chart.addEventListener('keydown', walkMarks);

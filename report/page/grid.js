@@ -123,6 +123,7 @@ function drawGrid() {
     : cards.flatMap(card => gridOf(card, interests.filter(one => data.cases[one.at].device === card), columns,
       at => traceName(data.cases[at].trace_path)));
   byId('matrix').replaceChildren(...parts);
+  keepFitting(byId('matrix'), []);
   byId('matrix-says').textContent = grouped(interests.length) + ' of ' + grouped(data.cases.length) + ' cases, ' +
     grouped(columns.length) + ' columns for ' + grouped(data.settings.length) + ' settings.';
 }

@@ -98,7 +98,7 @@ function drawHolderTable(root) {
   table(byId('holders'), [
     { title: 'line', value: l => l.name, show: l => l.name },
     { title: 'live', value: l => l.bytes, show: l => bytesText(l.bytes) },
-    { title: 'share', unit: '%', value: l => l.bytes, show: l => (100 * l.bytes / (root.bytes || 1)).toFixed(1) },
-    { title: 'requests', value: l => l.n, show: l => grouped(l.n) },
+    { title: 'share', fold: 1, unit: '%', value: l => l.bytes, show: l => (100 * l.bytes / (root.bytes || 1)).toFixed(1) },
+    { title: 'requests', fold: 2, value: l => l.n, show: l => grouped(l.n) },
   ], top, {});
 }

@@ -8,14 +8,14 @@ function drawOoms() {
   byId('oom-part').hidden = ooms.length === 0;
   if (ooms.length === 0)
     return;
-  const bytes = (name, title) => ({ name, title, value: o => o[name], show: o => bytesText(o[name]) });
+  const bytes = (name, title, fold) => ({ name, title, fold, value: o => o[name], show: o => bytesText(o[name]) });
   table(byId('ooms'), [
     { title: 'setting', value: o => settingOf(data.rows[o.row]), show: o => breakable(settingOf(data.rows[o.row])) },
-    { title: 'refused', value: o => cellOf(data.rows[o.row], 'oom_count'),
+    { title: 'refused', fold: 3, value: o => cellOf(data.rows[o.row], 'oom_count'),
       show: o => grouped(cellOf(data.rows[o.row], 'oom_count')) },
-    { name: 'oom_first_event', title: 'first at ' + wordOfEvents(), value: o => o.oom_first_event,
+    { name: 'oom_first_event', fold: 1, title: 'first at ' + wordOfEvents(), value: o => o.oom_first_event,
       show: o => o.oom_first_event < 0 ? 'the start' : grouped(o.oom_first_event) },
-    bytes('oom_first_requested_bytes', 'it asked for'), bytes('oom_first_reserved_bytes', 'reserved then'),
+    bytes('oom_first_requested_bytes', 'it asked for'), bytes('oom_first_reserved_bytes', 'reserved then', 2),
     bytes('oom_first_device_free_bytes', 'free on the card'),
   ], ooms, {});
   byId('explanations').replaceChildren(...data.runs.filter(r => r.explanation && rows.includes(r.row)).map((r, i) =>
@@ -288,6 +288,7 @@ function listenToPrinter() {
     drawAgain();
     if (scene.trace)
       drawHolders();
+    fitAll();
   };
   window.addEventListener('beforeprint', () => drawFor(true));
   window.addEventListener('afterprint', () => drawFor(false));

@@ -38,7 +38,7 @@ function drawSurvivalChart(chosen) {
 
 function survivalColumn(i) {
   const value = row => row.survived[i][0];
-  return { title: (data.survival_percents[i] / 100).toFixed(2) + ' × bound', value,
+  return { fold: 1, title: (data.survival_percents[i] / 100).toFixed(2) + ' × bound', value,
     show: row => value(row) + ' (' + row.survived[i].slice(1).map(s => (100 * s).toFixed(0)).join('–') + ' %)' };
 }
 
@@ -56,8 +56,8 @@ function drawSurvival() {
     { title: 'policy', value: row => row.policy, show: survivalPolicy },
     ...data.survival_percents.slice(0, -1).map((_, i) => survivalColumn(i)),
     { title: 'card / bound, mean', value: row => row.mean_share, show: share('mean_share') },
-    { title: 'worst', value: row => row.worst_share, show: share('worst_share') },
-    { title: 'driver time', unit: 'ms', value: row => row.device_time_ns,
+    { title: 'worst', fold: 3, value: row => row.worst_share, show: share('worst_share') },
+    { title: 'driver time', fold: 2, unit: 'ms', value: row => row.device_time_ns,
       show: row => (row.device_time_ns / 1e6).toFixed(1) },
   ];
   table(byId('survival'), columns, data.survival, {});

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Tables: the runs of a case, and all settings over all cases. */
 
-/* columns: { title, unit, meaning, value(item), show(item) }; show gives text or an element, value what to sort by. */
+/* columns: { title, unit, meaning, value(item), show(item), fold, named }; show gives text or an element, value what to
+ * sort by. Where the table is too narrow the columns with the highest `fold` leave first; those without one stay. `named`:
+ * what the column is called below the table, if its title does not tell. */
 function table(host, columns, items, options) {
   const body = element('tbody');
   const head = element('tr');
@@ -12,6 +14,7 @@ function table(host, columns, items, options) {
     body.replaceChildren(...order.map(item => rowElement(columns, item, options)));
     [...head.children].forEach((th, i) =>
       th.setAttribute('aria-sort', i !== sorted.by ? 'none' : sorted.falling ? 'descending' : 'ascending'));
+    hideFolded(host);
   }
   columns.forEach((column, i) => {
     const button = element('button', { type: 'button', textContent: column.title, title: column.meaning || '' });
@@ -27,7 +30,74 @@ function table(host, columns, items, options) {
   });
   fill();
   host.replaceChildren(element('table', {}, element('thead', {}, head), body));
+  keepFitting(host, columns);
 }
+
+/* ---- tables that are wider than their box ---- */
+
+const fits = new Map();              /* by box: its columns, which are folded, the note below, whether all are wanted */
+const widths = new ResizeObserver(entries => entries.forEach(({ target }) => {
+  if (fits.get(target).width !== target.clientWidth)
+    fit(target);
+}));
+
+/* From now on a box folds columns where they do not fit, and says what is folded or lies beyond its edge. */
+function keepFitting(host, columns) {
+  const there = fits.get(host), note = there?.note ?? element('p', { className: 'quiet fold-note' });
+  fits.set(host, { columns, note, isAll: there?.isAll ?? false, folded: [] });
+  host.after(note);
+  widths.observe(host);
+  fit(host);
+}
+
+function hideFolded(host) {
+  const { columns, folded } = fits.get(host) ?? { columns: [] };
+  if (columns.some(c => c.fold))
+    for (const tr of host.querySelectorAll('tr'))
+      columns.forEach((c, i) => tr.children[i].classList.toggle('folded', folded.includes(c)));
+}
+
+const isTooWide = host => host.scrollWidth > host.clientWidth + 1;
+
+function fit(host) {
+  const it = fits.get(host);
+  it.width = host.clientWidth;
+  it.folded = [];
+  hideFolded(host);
+  if (it.width === 0)
+    return;
+  const order = it.isAll ? [] : it.columns.filter(c => c.fold).sort((a, b) => b.fold - a.fold);
+  while (order.length > 0 && isTooWide(host)) {
+    it.folded.push(order.shift());
+    hideFolded(host);
+  }
+  sayFit(host, it);
+}
+
+function sayFit(host, it) {
+  const parts = [], isWide = isTooWide(host);
+  const names = it.columns.filter(c => it.folded.includes(c)).map(c => c.named ?? c.title);
+  if (names.length > 0)
+    parts.push('Folded, because the page is narrow: ' + names.join('; ') + '.');
+  if (isWide)
+    parts.push('The table goes on to the right: scroll it sideways.');
+  it.note.replaceChildren(parts.join(' '));
+  if (names.length > 0 || (it.isAll && isWide && it.columns.some(c => c.fold)))
+    it.note.append(' ', foldButton(host, it));
+}
+
+function foldButton(host, it) {
+  const button = element('button', { type: 'button', className: 'plain', textContent: it.isAll ? 'Fold columns'
+    : 'Show all columns' });
+  button.addEventListener('click', () => {
+    it.isAll = !it.isAll;
+    fit(host);
+    it.note.querySelector('button')?.focus();
+  });
+  return button;
+}
+
+const fitAll = () => [...fits.keys()].filter(host => host.isConnected).forEach(fit);
 
 /* Nulls last, whatever they are compared with. */
 function compare(a, b) {
@@ -104,6 +174,7 @@ function showAllColumns(event) {
   const isAll = event.target.getAttribute('aria-pressed') !== 'true';
   event.target.setAttribute('aria-pressed', isAll);
   byId('rows').querySelector('table').classList.toggle('few', !isAll);
+  fit(byId('rows'));
 }
 
 function drawRows() {
@@ -122,6 +193,7 @@ function drawRows() {
   table(byId('rows'), columns, rows, { isBest: i => data.cases[view.case].best === i });
   const isAll = byId('more-columns').getAttribute('aria-pressed') === 'true';
   byId('rows').querySelector('table').classList.toggle('few', !isAll);
+  fit(byId('rows'));
 }
 
 /* ---- many traces ---- */
@@ -131,13 +203,13 @@ function drawSettings() {
   const columns = [
     { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
     { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
-    { title: 'possible', meaning: 'runs in cases that some setting gets through: a case that nothing fits counts ' +
+    { title: 'possible', fold: 5, meaning: 'runs in cases that some setting gets through: a case that nothing fits counts ' +
       'against nobody', value: s => s.possible, show: s => grouped(s.possible) },
     { title: 'mean of card / requested', value: s => s.mean_share, show: share('mean_share') },
-    { title: 'worst', value: s => s.worst_share, show: share('worst_share') },
-    { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
-    { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
-    { title: 'driver calls', value: s => s.device_calls, show: s => grouped(s.device_calls) },
+    { title: 'worst', fold: 2, value: s => s.worst_share, show: share('worst_share') },
+    { title: 'out of memory', fold: 3, value: s => s.oom, show: s => grouped(s.oom) },
+    { title: 'runs', fold: 6, value: s => s.runs, show: s => grouped(s.runs) },
+    { title: 'driver calls', fold: 4, value: s => s.device_calls, show: s => grouped(s.device_calls) },
     { title: 'driver time', unit: 'ms', value: s => s.device_time_ns, show: s => (s.device_time_ns / 1e6).toFixed(1) },
   ];
   table(byId('settings'), columns, bestFirst(), { isBest: s => s === data.settings[data.best_setting] });
