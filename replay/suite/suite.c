@@ -3,19 +3,12 @@
 #include "replay/suite/suite.h"
 
 #include "base/units.h"
+#include "replay/suite/edition.h"
 #include "replay/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct suite_trace {
-    const char *file, *digest;
-    uint64_t    bound_bytes;
-} traces[] = {
-#define SUITE_TRACE(file, sha256, bound) { file, sha256, bound },
-#include "replay/suite/edition_1.def"
-};
 
 static const char *const policies[] = {
 #define SUITE_POLICY(typed) typed,
@@ -27,7 +20,7 @@ static const struct { const char *name, *why; } left_out[] = {
 #include "replay/suite/edition_1.def"
 };
 
-enum { N_TRACES = sizeof traces / sizeof traces[0], N_POLICIES = sizeof policies / sizeof policies[0],
+enum { N_POLICIES = sizeof policies / sizeof policies[0],
        N_LEFT_OUT = sizeof left_out / sizeof left_out[0], PATH_TEXT = 4096, DEVICE_TYPED = 160 };
 
 const char *suite_policy_at(size_t i)
@@ -43,23 +36,14 @@ const char *suite_left_out_at(size_t i, const char **why)
 
 /* ---- one trace ---- */
 
-static uint64_t capacity_mib(const struct suite_trace *t, unsigned i)
+static uint64_t capacity_mib(const struct edition_trace *t, unsigned i)
 {
     return align_up(t->bound_bytes * survival_percents[i] / 100, 2 * MIB) / MIB;
 }
 
-static void path_of(const struct suite_request *asked, const struct suite_trace *t, char out[PATH_TEXT])
+static void path_of(const struct suite_request *asked, const struct edition_trace *t, char out[PATH_TEXT])
 {
     snprintf(out, PATH_TEXT, "%s/%s", asked->folder, t->file);
-}
-
-static enum err check_digest(const char *path, const struct suite_trace *t, struct err_detail *why)
-{
-    char digest[SHA256_HEX];
-    const enum err e = sha256_file(path, digest, why);
-    if (e == ERR_OK && strcmp(digest, t->digest) != 0)
-        return err_set(why, ERR_FORMAT, 0, "%.150s: is not the trace of edition 1: its SHA-256 differs", path);
-    return e;
 }
 
 /* The first complaint of a sweep. */
@@ -70,7 +54,7 @@ static void take_complaint(void *arg, const char *text)
         err_set(first, ERR_UNSUPPORTED, 0, "%s", text);
 }
 
-static enum err run_trace(const struct suite_request *asked, const struct suite_trace *t, struct run_table *table,
+static enum err run_trace(const struct suite_request *asked, const struct edition_trace *t, struct run_table *table,
                           struct err_detail *why)
 {
     char path[PATH_TEXT], device[DEVICE_TYPED] = "sim:{";
@@ -88,7 +72,7 @@ static enum err run_trace(const struct suite_request *asked, const struct suite_
         .n_policies = asked->n_policies > 0 ? asked->n_policies : N_POLICIES, .device = device,
         .import = { .gpu = -1 }, .threads = asked->threads,
     };
-    enum err e = check_digest(path, t, why);
+    enum err e = edition_check(path, t, why);
     if (e == ERR_OK)
         e = sweep_open(&request, &sweep, why);
     if (e != ERR_OK)
@@ -115,7 +99,7 @@ static struct survival_row *row_of(struct suite *s, const char *policy)
     return NULL;
 }
 
-static void count_run(struct survival_row *r, const struct suite_trace *t, unsigned capacity,
+static void count_run(struct survival_row *r, const struct edition_trace *t, unsigned capacity,
                       const struct run_table *table, size_t row)
 {
     if (strcmp(run_table_text(table, row, "outcome"), "ok") == 0)
@@ -129,8 +113,10 @@ static void count_run(struct survival_row *r, const struct suite_trace *t, unsig
 static enum err take_run(const struct suite_request *asked, struct suite *s, struct run_table *table, size_t row)
 {
     char path[PATH_TEXT], device[DEVICE_TYPED];
+    size_t n_traces;
+    const struct edition_trace *traces = edition_traces(&n_traces);
     struct survival_row *r = row_of(s, run_table_text(table, row, "policy"));
-    for (size_t t = 0; t < N_TRACES && r != NULL; t++) {
+    for (size_t t = 0; t < n_traces && r != NULL; t++) {
         path_of(asked, &traces[t], path);
         if (strcmp(path, run_table_text(table, row, "trace_path")) != 0)
             continue;
@@ -158,7 +144,7 @@ static enum err open_rows(const struct suite_request *asked, struct suite *s, st
     if (e == ERR_OK && s->survival.rows == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++)
-        s->survival.rows[s->survival.n++] = (struct survival_row){ .policy = s->policies.at[i], .n = N_TRACES };
+        s->survival.rows[s->survival.n++] = (struct survival_row){ .policy = s->policies.at[i], .n = (unsigned)s->n_traces };
     return e;
 }
 
@@ -175,9 +161,10 @@ static enum err read_stored(const char *path, struct run_table *table, struct er
 enum err suite_run(const struct suite_request *asked, struct run_table *table, struct suite *out,
                    struct err_detail *why)
 {
-    *out = (struct suite){ .n_traces = N_TRACES };
+    *out = (struct suite){ .n_traces = 0 };
+    const struct edition_trace *traces = edition_traces(&out->n_traces);
     enum err e = open_rows(asked, out, why);
-    for (size_t i = 0; i < N_TRACES && e == ERR_OK; i++)
+    for (size_t i = 0; i < out->n_traces && e == ERR_OK; i++)
         e = run_trace(asked, &traces[i], table, why);
     if (e == ERR_OK && asked->db != NULL)
         e = read_stored(asked->db, table, why);
