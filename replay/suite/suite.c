@@ -144,7 +144,8 @@ static enum err open_rows(const struct suite_request *asked, struct suite *s, st
     if (e == ERR_OK && s->survival.rows == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++)
-        s->survival.rows[s->survival.n++] = (struct survival_row){ .policy = s->policies.at[i], .n = (unsigned)s->n_traces };
+        s->survival.rows[s->survival.n++] = (struct survival_row){ .policy = s->policies.at[i],
+                                                                   .n = (unsigned)s->n_traces };
     return e;
 }
 
