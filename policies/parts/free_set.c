@@ -336,23 +336,35 @@ static int stream_handle_compare(const void *a, const void *b)
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-enum err free_set_places(const struct stream_name *names, uint32_t n_streams, uint16_t **out)
+enum err free_set_places(const struct stream_name *names, uint32_t n_streams, uint16_t *places)
 {
     struct stream_handle *order = calloc(n_streams, sizeof *order);
-    uint16_t *places = calloc(n_streams, sizeof *places);
-    if (order == NULL || places == NULL) {
-        free(order);
-        free(places);
+    if (order == NULL)
         return ERR_HOST_NOMEM;
-    }
     for (uint32_t i = 0; i < n_streams; i++)
         order[i] = (struct stream_handle){.handle = names[i].handle, .stream = i};
     qsort(order, n_streams, sizeof *order, stream_handle_compare);
     for (uint32_t i = 0; i < n_streams; i++)
         places[order[i].stream] = (uint16_t)i;
     free(order);
-    *out = places;
     return ERR_OK;
+}
+
+void free_set_reorder(struct free_set *s)
+{
+    struct free_streams *o = s->streams;
+    if (o == NULL)
+        return;
+    o->n_stale = 0;
+    for (uint32_t i = 0; i < o->n; i++)
+        max_tree_put(&o->largest, s->by_stream[o->added[i]]->place, 0);
+    for (uint32_t i = 0; i < o->n; i++) {
+        struct free_bins *f = s->by_stream[o->added[i]];
+        f->place = o->places[o->added[i]];
+        f->is_stale = true;
+        o->at[f->place] = o->added[i];
+        o->stale[o->n_stale++] = f->place;
+    }
 }
 
 static void free_streams_destroy(struct free_streams *o)

@@ -170,8 +170,8 @@ struct free_set {
     struct free_streams *streams;
 };
 
-/* The places of streams in order A, ascending by handle; free() it. ERR_HOST_NOMEM. */
-MUST_USE enum err free_set_places(const struct stream_name *names, uint32_t n_streams, uint16_t **out);
+/* Writes the place of each stream in order A, ascending by handle. ERR_HOST_NOMEM. */
+MUST_USE enum err free_set_places(const struct stream_name *names, uint32_t n_streams, uint16_t *places);
 
 /* `places` (borrowed): of free_set_places; NULL if the order is that in which streams are added. ERR_HOST_NOMEM. */
 MUST_USE enum err free_set_open(struct free_set *s, struct block_table *blocks, const uint16_t *places,
@@ -180,6 +180,9 @@ void free_set_close(struct free_set *s);
 
 /* Adds the bins of a stream, once, before its first block. ERR_HOST_NOMEM. */
 MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
+
+/* After the content of `places` changed: puts the set's streams into their new order. A set that is not open stays so. */
+void free_set_reorder(struct free_set *s);
 
 /* The bins of a stream; NULL if it was not added yet. */
 static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t stream)

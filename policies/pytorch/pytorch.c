@@ -155,6 +155,7 @@ static void pytorch_destroy(struct policy *base)
     pytorch_ranges_close(p);
     block_table_close(&p->blocks);
     free(p->stream_places);
+    free(p->placed_handles);
     free(p->segments);
     free(p->conf);
     free(p);
@@ -225,11 +226,15 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     p->pools = calloc(cfg->n_pools, sizeof *p->pools);
     p->halves = calloc(cfg->n_pools, 2 * sizeof *p->halves);
     p->fifos = calloc(cfg->n_streams, sizeof *p->fifos);
-    enum err e = p->pools == NULL || p->halves == NULL || p->fifos == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    p->stream_places = calloc(cfg->n_streams, sizeof *p->stream_places);
+    p->placed_handles = calloc(cfg->n_streams, sizeof *p->placed_handles);
+    const bool has_all = p->pools != NULL && p->halves != NULL && p->fifos != NULL && p->stream_places != NULL &&
+                         p->placed_handles != NULL;
+    enum err e = has_all ? ERR_OK : ERR_HOST_NOMEM;
     for (uint32_t i = 0; i < cfg->n_streams && e == ERR_OK; i++)
         p->fifos[i] = (struct pytorch_fifo){.head = LINK_NONE, .tail = LINK_NONE};
     if (e == ERR_OK)
-        e = free_set_places(p->streams, p->n_streams, &p->stream_places);
+        e = pytorch_place_streams(p);
     if (e == ERR_OK)
         e = pytorch_pool_open(p, 0, 0);
     if (e == ERR_OK)

@@ -135,6 +135,7 @@ struct pytorch {
     uint32_t               n_pools;
     const struct stream_name *streams;
     uint16_t              *stream_places;        /* of free_set_places */
+    uint64_t              *placed_handles;       /* by stream: the handle that `stream_places` rests on */
     const struct pool_name   *pool_names;
     uint32_t               n_streams;
     uint32_t               ordinal;
@@ -370,6 +371,13 @@ void pytorch_streams_close(struct pytorch *p);
 
 uint8_t pytorch_choose_pool(const struct pytorch *p, const struct event *req);
 enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags);
+
+/* Finds the order of the streams, by the handles that they have now. ERR_HOST_NOMEM. */
+enum err pytorch_place_streams(struct pytorch *p);
+
+/* Makes bins for a stream in a half. The live allocator learns handles as streams appear: then the order of all is found
+ * anew. ERR_HOST_NOMEM. */
+enum err pytorch_add_stream(struct pytorch *p, struct pytorch_half *half, uint16_t stream);
 enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct err_detail *why);
 void pytorch_pools_close(struct pytorch *p);
 

@@ -20,6 +20,25 @@ static void table_drop_pool(const struct pytorch *p, struct order_table *t, uint
         order_table_remove(t, (uint32_t)(slot - t->slots));
 }
 
+enum err pytorch_place_streams(struct pytorch *p)
+{
+    for (uint32_t i = 0; i < p->n_streams; i++)
+        p->placed_handles[i] = p->streams[i].handle;
+    return free_set_places(p->streams, p->n_streams, p->stream_places);
+}
+
+enum err pytorch_add_stream(struct pytorch *p, struct pytorch_half *half, uint16_t stream)
+{
+    if (p->placed_handles[stream] != p->streams[stream].handle) {
+        const enum err e = pytorch_place_streams(p);
+        if (e != ERR_OK)
+            return e;
+        for (uint32_t i = 0; i < 2 * p->n_pools; i++)
+            free_set_reorder(&p->halves[i].free);
+    }
+    return free_set_add_stream(&half->free, stream);
+}
+
 enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
 {
     struct pytorch_pool *made = &p->pools[pool];

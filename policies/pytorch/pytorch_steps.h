@@ -121,7 +121,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
         return e;
     struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
     a->home = pytorch_home(half, a->stream);
-    if (a->home.bins == NULL && (e = free_set_add_stream(&half->free, a->stream)) == ERR_OK)
+    if (a->home.bins == NULL && (e = pytorch_add_stream(p, half, a->stream)) == ERR_OK)
         a->home = pytorch_home(half, a->stream);
     return e;
 }
