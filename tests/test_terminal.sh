@@ -78,6 +78,13 @@ for columns in 45 80 200; do
     again '^all equal$' $columns verify "$trace"
 done
 
+# ---- of a large file it is said at once that it is read ----
+python3 "$3/tests/make_big_pickle.py" big.pickle 70 shared
+on_terminal 80 500 "$replay" sweep big.pickle --policy none -o big.db
+[ "$(tr '\r' '\n' <out | sed 's/\x1b\[K//; /^$/d' | head -n 1)" = 'sweep: trace 1 of 1, reading' ] ||
+    fail "sweep of a large file begins with: $(head -c 200 out)"
+rm big.pickle
+
 # ---- columns that left are named, and --wide brings them back; a pipe has them all ----
 on_terminal 80 500 "$replay" "$trace"
 grep -q '^Left out here: ' out || fail 'nothing left at 80 columns'

@@ -98,6 +98,45 @@ Test(tune, live_data_above_the_card_is_beyond_any_setting)
     trace_close(r);
 }
 
+/* How much is read in each stage, before the next begins. */
+struct stages {
+    uint64_t events[TUNE_REPLAYING + 1];
+    size_t   n;
+};
+
+static void count_read(void *arg, uint64_t done, uint64_t total)
+{
+    struct stages *s = arg;
+    cr_expect_leq(done, total);
+    s->events[s->n - 1] += done;
+}
+
+static void count_stage(void *arg, enum tune_stage stage)
+{
+    struct stages *s = arg;
+    cr_expect_eq((size_t)stage, s->n, "stage %d comes as number %zu", (int)stage, s->n);
+    s->n++;
+}
+
+Test(tune, tells_what_it_reads_before_it_replays)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *r = generated("530-270", 0, 0);
+    struct device_choice choice;
+    struct stages stages = { .n = 0 };
+    struct tune t;
+    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .stage = count_stage,
+                                        .stage_arg = &stages };
+    MUST(device_choose("sim:2GiB", r, &choice, &why));
+    trace_watch_reading(r, count_read, &stages);
+    MUST(tune_run(r, &choice, &asked, &(struct replay_config){ .threads = 1 }, &t, &why));
+    cr_expect_eq(stages.n, TUNE_REPLAYING + 1);
+    cr_expect_gt(stages.events[TUNE_READING], 0, "reading reads nothing that is watched");
+    cr_expect_gt(stages.events[TUNE_PLANNING], 0, "planning reads nothing that is watched");
+    tune_close(&t);
+    trace_close(r);
+}
+
 /* Each setting taken away alone makes the result another one; so none of them is there for nothing. */
 static void expect_all_needed(struct trace_reader *r, const struct tune *t, const char *device)
 {

@@ -495,6 +495,12 @@ static bool is_curable(const struct tune *t)
     return !t->baseline.trial.fits && t->bounds.live_bytes <= t->usable_bytes;
 }
 
+static void tell_stage(const struct tune_request *asked, enum tune_stage stage)
+{
+    if (asked->stage != NULL)
+        asked->stage(asked->stage_arg, stage);
+}
+
 enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const struct tune_request *asked,
                   const struct replay_config *cfg, struct tune *out, struct err_detail *why)
 {
@@ -502,11 +508,14 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     *out = (struct tune){ .usable_bytes = usable_bytes(&device->config),
                           .price_bytes_per_ms = asked->price_bytes_per_ms };
     out->least_gain_bytes = out->usable_bytes == DEVICE_UNLIMITED ? 0 : out->usable_bytes / TUNE_GAIN_SHARE;
+    tell_stage(asked, TUNE_READING);
     enum err e = coverage_read(trace, &out->coverage, why);
     if (e == ERR_OK)
         e = tuner_choose_release(&r, asked->release, why);
+    tell_stage(asked, TUNE_PLANNING);
     if (e == ERR_OK)
         e = bounds_find(trace, &out->bounds, why);
+    tell_stage(asked, TUNE_REPLAYING);
     if (e == ERR_OK)
         e = tuner_run_baseline(&r, why);
     if (e == ERR_OK && (!asked->only_cure || is_curable(out)))

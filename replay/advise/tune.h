@@ -96,12 +96,17 @@ struct tune {
     struct tune_filled filled;
 };
 
+/* What it does first, and then: it reads the trace, looks for the least memory possible, replays. */
+enum tune_stage { TUNE_READING, TUNE_PLANNING, TUNE_REPLAYING };
+
 struct tune_request {
     const char *release;             /* as pytorch_rules_find takes it; NULL: the recorded one, else the newest */
     uint64_t    seed;                /* of the changed copies */
     uint64_t    price_bytes_per_ms;
     bool        only_cure;           /* search only where a setting can cure something: the baseline is refused a request
                                       * that would fit. Else there are no entries, and the advice is TUNE_NOTHING. */
+    void      (*stage)(void *arg, enum tune_stage stage);    /* told as one begins; NULL: nobody is */
+    void       *stage_arg;
 };
 
 /* Searches. Close *out with tune_close, also after an error. ERR_USAGE for an unknown release; errors of the parts. */

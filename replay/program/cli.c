@@ -41,7 +41,16 @@ enum exit_status cli_finish_stdout(enum exit_status status)
 struct progress progress_start(const char *what, enum progress_unit unit)
 {
     const int64_t now = monotonic_ms();
-    return (struct progress){ .what = what, .unit = unit, .n_rounds = 1, .started_ms = now, .shown_ms = now };
+    return (struct progress){ .what = what, .unit = unit, .n_rounds = 1, .begun_ms = now, .started_ms = now, .shown_ms = now };
+}
+
+void progress_next(struct progress *p, const char *what)
+{
+    const struct progress before = *p;
+    *p = progress_start(what, before.unit);
+    p->begun_ms = before.begun_ms;
+    p->shown_ms = before.shown_ms;
+    p->is_shown = before.is_shown;
 }
 
 /* Counts all that is done, also in rounds that begin anew: within a round it only grows. */
@@ -67,12 +76,12 @@ static void progress_show_rate(const struct progress *p, double elapsed_s)
 /* "replaying: 42 %, 8.1 million events/s, about 12 s left"; without a total "reading: 310 MiB, 150 MiB/s"; in a later round, as nobody knows how many there will be, "replaying: run 7, 42 %, 8.1 million events/s". */
 void progress_report(void *progress, uint64_t done, uint64_t total)
 {
-    enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
+    enum { REFRESH_MS = 100, RATE_AFTER_MS = 300 };
     struct progress *p = progress;
     const int64_t now = monotonic_ms();
     const double elapsed_s = (double)(now - p->started_ms) / 1000;
     progress_count(p, done);
-    if (now - p->started_ms < PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
+    if (now - p->begun_ms < PROGRESS_PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
         return;
     p->shown_ms = now;
     p->is_shown = true;
@@ -86,6 +95,8 @@ void progress_report(void *progress, uint64_t done, uint64_t total)
         fprintf(stderr, "%.1f million events", (double)done / 1e6);
     else
         fprintf(stderr, "%.0f %%", 100 * (double)done / (double)total);
+    if (now - p->started_ms < RATE_AFTER_MS)
+        return;
     progress_show_rate(p, elapsed_s);
     if (p->n_rounds == 1 && done > 0 && done < total)
         fprintf(stderr, ", about %.0f s left", elapsed_s * (double)(total - done) / (double)done);

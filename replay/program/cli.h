@@ -91,18 +91,21 @@ void cli_catch_signals(void);
  * can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
 
-/* A line on stderr that is rewritten as work goes on. Silent if stderr is no terminal, and for the first moments. */
+/* A line on stderr that is rewritten as work goes on. Silent if stderr is no terminal, and for PROGRESS_PATIENCE_MS. */
+enum { PROGRESS_PATIENCE_MS = 700 };
 enum progress_unit { PROGRESS_EVENTS, PROGRESS_BYTES, PROGRESS_PARTS };      /* of what is done; parts have no rate */
 struct progress {
     const char *what;                /* "reading", "replaying" */
     enum progress_unit unit;
     unsigned    n_rounds;            /* how often the work began anew, with less done than before */
     uint64_t    done, done_in_all;   /* in this round; in all of them */
-    int64_t     started_ms, shown_ms;
+    int64_t     begun_ms, started_ms, shown_ms;          /* the whole work; this part of it */
     bool        is_shown;
 };
 struct progress progress_start(const char *what, enum progress_unit unit);
 void progress_report(void *progress, uint64_t done, uint64_t total);       /* total 0 = unknown */
+/* The work goes on with another part: rate and time left begin anew, patience does not. */
+void progress_next(struct progress *p, const char *what);
 /* Empties the line of the terminal that standard error is. */
 void cli_erase_line(void);
 void progress_clear(struct progress *p);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay sweep`: every trace with every policy on every card, into a database; `replay merge`: several databases. */
 #include "replay/program/cli.h"
+
+#include "base/monotonic_ms.h"
 #include "replay/program/job.h"
 #include "replay/sweep/sweep_ranks.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- progress ---- */
 
 struct sweep_progress {
     const struct sweep *sweep;
-    time_t started, shown;
+    int64_t started_ms, shown_ms;
     bool   is_terminal, is_line_open, is_end_told;
 };
 
@@ -35,28 +36,55 @@ static void tell_end(struct sweep_progress *p)
     p->is_end_told = true;
 }
 
-/* On a terminal one line that is rewritten; elsewhere a new line every half minute. */
+/* On a terminal one line that is rewritten; elsewhere a new line every half minute. False: it is too soon for one. */
+static bool begin_line(struct sweep_progress *p, size_t input, bool is_at_once)
+{
+    enum { REFRESH_MS = 250, PAUSE_MS = 30000 };
+    const int64_t now = monotonic_ms();
+    const bool is_soon = now - p->shown_ms < (p->is_terminal ? REFRESH_MS : PAUSE_MS) ||
+                         now - p->started_ms < PROGRESS_PATIENCE_MS;
+    if (is_soon && !(is_at_once && p->is_terminal))
+        return false;
+    p->shown_ms = now;
+    if (p->is_terminal)
+        cli_erase_line();
+    fprintf(stderr, "sweep: trace %zu of %zu, ", input + 1, p->sweep->inputs.n);
+    return true;
+}
+
+static void end_line(struct sweep_progress *p)
+{
+    if (!p->is_terminal)
+        fputc('\n', stderr);
+    p->is_line_open = p->is_terminal;
+}
+
 static void show_progress(void *arg, size_t input, double done)
 {
-    enum { PATIENCE_S = 2, PAUSE_S = 30 };
     struct sweep_progress *p = arg;
-    const time_t now = time(NULL);
-    const double elapsed = (double)(now - p->started);
     if (p->sweep->interrupted != NULL && *p->sweep->interrupted != 0) {
         tell_end(p);
         return;
     }
-    if (now - p->shown < (p->is_terminal ? 1 : PAUSE_S) || elapsed < PATIENCE_S)
+    if (!begin_line(p, input, false))
         return;
-    p->shown = now;
-    if (p->is_terminal)
-        cli_erase_line();
-    fprintf(stderr, "sweep: trace %zu of %zu, %.0f %% of the work", input + 1, p->sweep->inputs.n, 100 * done);
+    const double elapsed_s = (double)(p->shown_ms - p->started_ms) / 1000;
+    fprintf(stderr, "%.0f %% of the work", 100 * done);
     if (done > 0.02 && done < 1)
-        fprintf(stderr, ", about %.0f s left", elapsed * (1 - done) / done);
-    if (!p->is_terminal)
-        fputc('\n', stderr);
-    p->is_line_open = p->is_terminal;
+        fprintf(stderr, ", about %.0f s left", elapsed_s * (1 - done) / done);
+    end_line(p);
+}
+
+/* Nothing tells how far the digest of a file is, so of a large one it is said at once that it is read. */
+static void show_reading(void *arg, size_t input, uint64_t done, uint64_t total)
+{
+    enum { LARGE_BYTES = 64 << 20 };
+    if (!begin_line(arg, input, done == 0 && total >= LARGE_BYTES))
+        return;
+    fputs("reading", stderr);
+    if (done > 0 && done <= total)
+        fprintf(stderr, ", %.0f %%", 100 * (double)done / (double)total);
+    end_line(arg);
 }
 
 static void show_complaint(void *arg, const char *text)
@@ -131,10 +159,11 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
                                 struct result_outputs *to, struct err_detail *why)
 {
     const bool is_resumed = o->is_given[FLAG_RESUME];
-    const time_t now = time(NULL);
-    struct sweep_progress progress = { .sweep = s, .started = now, .shown = now,
+    const int64_t now = monotonic_ms();
+    struct sweep_progress progress = { .sweep = s, .started_ms = now, .shown_ms = now,
                                        .is_terminal = isatty(STDERR_FILENO) != 0 };
     s->progress = show_progress;
+    s->reading = show_reading;
     s->complain = show_complaint;
     s->arg = &progress;
     const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, why) : sweep_run(s, o->out, is_resumed, why);

@@ -608,15 +608,31 @@ static void write_json(FILE *out, const struct tune_session *s)
 
 /* ---- the command ---- */
 
+struct shown_stage {
+    struct progress      progress;
+    struct trace_reader *trace;
+};
+
+/* A replay tells its progress itself; what reads the trace alone is watched. */
+static void show_stage(void *arg, enum tune_stage stage)
+{
+    static const char *const words[] = { [TUNE_READING] = "reading", [TUNE_PLANNING] = "planning",
+                                         [TUNE_REPLAYING] = "replaying" };
+    struct shown_stage *shown = arg;
+    progress_next(&shown->progress, words[stage]);
+    trace_watch_reading(shown->trace, stage == TUNE_REPLAYING ? NULL : progress_report, &shown->progress);
+}
+
 static enum err session_run(struct tune_session *s, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
+    struct shown_stage shown = { .progress = progress_start("reading", PROGRESS_EVENTS), .trace = s->trace };
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
-                                       .progress_arg = &progress };
+                                       .progress_arg = &shown.progress };
     const struct tune_request asked = { .release = s->options->torch, .seed = s->options->seed,
-                                        .price_bytes_per_ms = s->options->price };
+                                        .price_bytes_per_ms = s->options->price,
+                                        .stage = show_stage, .stage_arg = &shown };
     const enum err e = tune_run(s->trace, &s->device, &asked, &cfg, &s->tune, why);
-    progress_clear(&progress);
+    progress_clear(&shown.progress);
     return e;
 }
 

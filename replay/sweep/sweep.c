@@ -33,6 +33,7 @@ struct sweep_lane {
 struct sweep_trace {
     struct sweep             *sweep;
     const struct sweep_input *input;  /* NULL: no trace is open */
+    size_t                    opening;           /* the input that is read */
     struct trace_reader *recorded;    /* the file */
     struct trace_reader *changed;     /* its changed copy; NULL: the file itself runs */
     struct trace_reader *reader;      /* the one of both that runs */
@@ -221,16 +222,35 @@ static size_t lanes_at_once(const struct sweep *s, const struct trace_reader *tr
     return trace_info(trace)->events <= TRACE_CHUNK_EVENTS && few < SWEEP_PART_MAX ? few : SWEEP_PART_MAX;
 }
 
+static void tell_reading(const struct sweep *s, size_t n_input, uint64_t done, uint64_t total)
+{
+    if (s->reading != NULL)
+        s->reading(s->arg, n_input, done, total);
+}
+
+static void show_reading(void *arg, uint64_t done, uint64_t total)
+{
+    const struct sweep_trace *t = arg;
+    tell_reading(t->sweep, t->opening, done, total);
+}
+
 /* What is known of the recording holds for its copies too: they have the same requests in the same order. */
 static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct err_detail *why)
 {
     const struct sweep_request *asked = &t->sweep->asked;
     struct import_config import = asked->import;
     import.without_stacks = true;
+    import.progress = show_reading;
+    import.progress_arg = t;
     enum err e = trace_open_any(path, asked->from, &import, &t->recorded, why);
+    if (e != ERR_OK)
+        return e;
+    trace_watch_reading(t->recorded, show_reading, t);
+    e = recorded_release(t->recorded, &t->release, why);
     if (e == ERR_OK)
-        e = recorded_release(t->recorded, &t->release, why);
-    return e == ERR_OK ? coverage_read(t->recorded, &t->coverage, why) : e;
+        e = coverage_read(t->recorded, &t->coverage, why);
+    trace_watch_reading(t->recorded, NULL, NULL);            /* a replay tells its progress itself */
+    return e;
 }
 
 static enum err sweep_trace_change(struct sweep_trace *t, uint64_t seed, struct err_detail *why)
@@ -253,6 +273,7 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
         sweep_trace_drop_copy(t);
     else
         sweep_trace_leave(t);
+    t->opening = n_input;
     if (!is_same_file)
         e = sweep_trace_read(t, input->path, why);
     if (e == ERR_OK && input->is_copy)
@@ -471,6 +492,8 @@ static enum err next_input(struct sweep *s, struct err_detail *why)
         if (input->is_left_out)
             continue;
         const bool is_known = s->digest_of != NULL && strcmp(s->digest_of, input->path) == 0;
+        if (!is_known)
+            tell_reading(s, s->next_input, 0, input->bytes);
         enum err e = is_known ? ERR_OK : sha256_file(input->path, s->digest, &reason);
         s->digest_of = e == ERR_OK ? input->path : NULL;
         if (e != ERR_OK)

@@ -52,6 +52,8 @@ struct sweep {
 
     /* Called now and then: the current trace (from 0), the share of the work that is done, 0 to 1. May be NULL. */
     void (*progress)(void *arg, size_t input, double done);
+    /* Called before that, while the trace is read: so much of so many; 0 done: it begins. May be NULL. */
+    void (*reading)(void *arg, size_t input, uint64_t done, uint64_t total);
     void (*complain)(void *arg, const char *text);   /* which trace or run was left out, and why; may be NULL */
     void  *arg;
     const volatile sig_atomic_t *interrupted;        /* not 0: the sweep ends and drops unfinished runs; NULL: never */
