@@ -505,7 +505,7 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
     const struct verdict_setting *s = &v->settings[v->best_setting];
     words_add(w, "%s %s: it ", s->label, v->n_settings > 1 ? "does best over all" : "is the only setting");
     add_cases(w, v, s);
-    words_add(w, ". On these it takes ");
+    words_add(w, ". There it takes ");
     if (v->n_traces == 1)
         words_add(w, "%s of the card at most, ", units_format_bytes(s->most_bytes, a));
     words_add(w, "%.2f times what is requested (the mean of peaks of the card; worst %.2f)", s->mean_share,
@@ -563,7 +563,7 @@ static void say_other_end(const struct verdict *v, struct words *w)
     words_add(w, "%s %s ", other->is_default ? "PyTorch as it comes:" : "At the other end,", other->label);
     add_cases(w, v, other);
     if (other->n_ok > 0)
-        words_add(w, " and on these takes %.2f times what is requested", other->mean_share);
+        words_add(w, " and there takes %.2f times what is requested", other->mean_share);
     words_add(w, ".");
 }
 

@@ -376,6 +376,26 @@ def test_narrow_tables(browser):
     expect(not any(box['folded'] for box in browser.eval(FITS)), 'a wide page folds columns')
 
 
+def test_two_recordings(browser):
+    """Each with its own card: cards are counted and named for people, and what no click opens says so."""
+    run('report', *[os.path.join(samples, n + '.trace.zst') for n in ('oom-fragmented', 'gpt-varlen-default')],
+        '--html', 'two.html')
+    browser.open(os.path.join(folder, 'two.html'))
+    heads = browser.eval("[...document.querySelectorAll('#matrix h4')].map(h => h.textContent)")
+    expect(heads == ['the card of 1640 MiB', 'sim:rtx3070-8g'], 'the cards are called', heads)
+    expect('cards: 2' in text_of(browser, 'what'), 'the page counts', text_of(browser, 'what'))
+    browser.eval("""(() => { const text = document.getElementById('grid-text'); text.value = '1640';
+        text.dispatchEvent(new Event('input')); })()""")
+    expect(browser.eval("document.querySelectorAll('#matrix tbody tr').length") == 1, 'a card is not found by its name')
+    browser.eval("""(() => { const pick = document.querySelector('#pick-case select'); pick.selectedIndex = 0;
+        pick.dispatchEvent(new Event('change')); })()""")
+    browser.eval('new Promise(done => setTimeout(done, 500))')
+    browser.eval("""[...document.querySelectorAll('#frontier .point')].find(
+        p => p.getAttribute('aria-label').startsWith('none:')).dispatchEvent(new Event('click'))""")
+    expect('not among those in detail' in text_of(browser, 'frontier-says'), 'a click says',
+           text_of(browser, 'frontier-says'))
+
+
 # A point whose run is not run A: where it is, and the row of its run.
 OTHER_POINT = """(() => {
     const { scene, view } = window.replayPage, table = JSON.parse(document.getElementById('data').textContent);
@@ -650,7 +670,7 @@ def main():
     try:
         for test in (test_numbers, test_long, test_size, test_widths, test_paper, test_markup, test_many,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
-                     test_narrow_tables, test_points_open, test_no_motion, test_keys_alone):
+                     test_two_recordings, test_narrow_tables, test_points_open, test_no_motion, test_keys_alone):
             test(browser)
     finally:
         browser.close()

@@ -174,9 +174,10 @@ function pointMark(p, box, isOnFront, isFirst) {
   mark.addEventListener('mouseenter', say);
   mark.addEventListener('click', () => {
     const run = p.rows.find(runOfRow);
-    say();
     if (run !== undefined)
       chooseRun(run);
+    byId('frontier-says').textContent = pointText(p) +
+      (run === undefined ? '. This run is not among those in detail.' : '');
   });
   return mark;
 }

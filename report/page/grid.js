@@ -113,14 +113,16 @@ function gridOf(title, interests, columns, nameOf) {
   return parts;
 }
 
+const namesOfCase = at => (data.cases[at].label + ' ' + deviceText(data.cases[at].device)).toLowerCase();
+
 /* The grids: one for each card; of a single trace one with a row for each card. */
 function drawGrid() {
   const columns = gridColumns(), wanted = grid.text.toLowerCase();
   const interests = data.cases.map((_, at) => interestOf(at)).filter(GRID_FILTERS[grid.filter])
-    .filter(one => data.cases[one.at].label.toLowerCase().includes(wanted)).sort(byInterest);
+    .filter(one => namesOfCase(one.at).includes(wanted)).sort(byInterest);
   const cards = [...new Set(interests.map(one => data.cases[one.at].device))];
-  const parts = data.n_traces === 1 ? gridOf('All cards', interests, columns, at => data.cases[at].device)
-    : cards.flatMap(card => gridOf(card, interests.filter(one => data.cases[one.at].device === card), columns,
+  const parts = data.n_traces === 1 ? gridOf('All cards', interests, columns, at => deviceText(data.cases[at].device))
+    : cards.flatMap(card => gridOf(deviceText(card), interests.filter(one => data.cases[one.at].device === card), columns,
       at => traceName(data.cases[at].trace_path)));
   byId('matrix').replaceChildren(...parts);
   keepFitting(byId('matrix'), []);

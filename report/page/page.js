@@ -73,8 +73,8 @@ function drawMeanings() {
 }
 
 function describe() {
-  const t = data.cases[0];
-  const counts = 'Traces: ' + grouped(data.n_traces) + ', cards: ' + grouped(data.n_devices) + ', settings: ' +
+  const t = data.cases[0], cards = new Set(data.cases.map(c => c.device));
+  const counts = 'Traces: ' + grouped(data.n_traces) + ', cards: ' + grouped(cards.size) + ', settings: ' +
     grouped(data.settings.length) + ', runs: ' + grouped(data.rows.length) + '.';
   byId('what').textContent = data.n_traces > 1 ? counts : 'Trace ' + t.trace_path + ' (' + t.trace_source + '): ' +
     grouped(t.trace_events) + ' events, ' + grouped(t.trace_allocs) + ' requests, ' +

@@ -56,6 +56,12 @@ function cardText(n) {
   return Number((n / unit.bytes).toFixed(2)) + unit.name;
 }
 
+/* "the card of 1640 MiB" of "sim:1719664640", as a recording without a named card has it. */
+function deviceText(device) {
+  const found = /^sim:(\d+)$/.exec(device);
+  return found ? 'the card of ' + cardText(Number(found[1])) : device;
+}
+
 function timeText(ns) {
   if (ns >= 1e9)
     return (ns / 1e9).toFixed(2) + ' s';
