@@ -181,7 +181,7 @@ void free_set_close(struct free_set *s);
 /* Adds the bins of a stream, once, before its first block. ERR_HOST_NOMEM. */
 MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
 
-/* After the content of `places` changed: puts the set's streams into their new order. A set that is not open stays so. */
+/* After the content of `places` changed: puts the set's streams into their new order. A set need not be open. */
 void free_set_reorder(struct free_set *s);
 
 /* The bins of a stream; NULL if it was not added yet. */

@@ -375,8 +375,8 @@ enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags);
 /* Finds the order of the streams, by the handles that they have now. ERR_HOST_NOMEM. */
 enum err pytorch_place_streams(struct pytorch *p);
 
-/* Makes bins for a stream in a half. The live allocator learns handles as streams appear: then the order of all is found
- * anew. ERR_HOST_NOMEM. */
+/* Makes bins for a stream in a half. The live allocator learns handles as streams appear: then the order of all is
+ * found anew. ERR_HOST_NOMEM. */
 enum err pytorch_add_stream(struct pytorch *p, struct pytorch_half *half, uint16_t stream);
 enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct err_detail *why);
 void pytorch_pools_close(struct pytorch *p);
