@@ -13,7 +13,8 @@ struct explain_names {
     const char *event_word;          /* "record" or "event" */
     size_t    (*stack)(const void *arg, uint32_t stack, const char *const **frames);   /* NULL: there are none */
     const void *arg;
-    size_t    (*own)(const char *const *frames, size_t n);   /* index of the program's own frame; NULL: the first */
+    size_t    (*own)(const char *const *frames, size_t n);   /* index of the program's own frame, n: none;
+                                                              * NULL: the first */
 };
 
 /* Nothing for an explanation that was not taken. */

@@ -96,6 +96,8 @@ static void print_block(FILE *out, const struct explain_block *b, const struct e
     const char *const *frames = NULL;
     const size_t n = names->stack != NULL && b->stack != 0 ? names->stack(names->arg, b->stack, &frames) : 0;
     const size_t first = n > 0 && names->own != NULL ? names->own(frames, n) : 0;
+    if (n > 0 && first == n)
+        words_add(&w, "; from no line of the program");
     for (size_t i = first; i < n && i < first + FRAMES_SHOWN; i++)
         words_add(&w, "%s%.200s", i == first ? "; from " : " < ", frames[i]);
     words_print(out, &w, 0, 4);

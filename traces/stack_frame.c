@@ -161,7 +161,7 @@ size_t stack_frame_index_of_program(const char *const *frames, size_t n)
     size_t i = 0;
     while (i < n && frames[i] != frame)
         i++;
-    return i < n ? i : 0;
+    return i;
 }
 
 static const char *const label_files[] = { [STACK_LABEL_MODULE] = "nn.Module", [STACK_LABEL_CATEGORY] = "category" };

@@ -38,7 +38,7 @@ bool stack_frame_is_program(const struct stack_frame *f);
 #define STACK_NO_LINE "(no line of the program)"
 const char *stack_frame_of_program(const char *const *frames, size_t n);
 
-/* Its index; 0 without frames, or if none of them is it. */
+/* Its index; n if none of them is it. */
 size_t stack_frame_index_of_program(const char *const *frames, size_t n);
 
 /* Labels of a recording (cudasim/python/replay_labels.py) are the outermost frames of a stack: "GPT.head nn.Module:0" and
