@@ -397,7 +397,7 @@ static const struct setting {
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-/* Allocators of other libraries, with room for every trace. */
+/* Allocators of other libraries, and those that are as described, with room for every trace. */
 static const struct setting zoo[] = {
     {"default", "pytorch", 0},
     {"cupy", "cupy", 0},
@@ -410,6 +410,16 @@ static const struct setting zoo[] = {
     {"paddle", "paddle", 0},
     {"mxnet", "mxnet", 0},
     {"torch-host", "torch-host", 0},
+    {"first-fit", "first-fit", 0},
+    {"next-fit", "next-fit", 0},
+    {"worst-fit", "worst-fit", 0},
+    {"tlsf", "tlsf", 0},
+    {"buddy", "buddy", 0},
+    {"cuda-async", "cuda-async", 0},
+    {"gmlake", "gmlake", 0},
+    {"jemalloc-like", "jemalloc-like", 0},
+    {"neuron", "neuron", 0},
+    {"stalloc", "stalloc", 0},
 };
 enum { ZOO = sizeof zoo / sizeof zoo[0] };
 

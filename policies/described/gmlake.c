@@ -347,6 +347,12 @@ static enum err gmlake_walk(const struct policy *p, block_visit visit, void *arg
     return block_views_show(&all, upstream_walk(&g->small, block_views_add, &all), visit, arg);
 }
 
+static uint64_t gmlake_largest_free(const struct policy *p)
+{
+    const struct gmlake *g = (const struct gmlake *)p;
+    return upstream_largest_free(&g->small, free_set_largest(&g->pages.free));
+}
+
 static void gmlake_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct gmlake *g = (const struct gmlake *)p;
@@ -379,6 +385,6 @@ const struct policy_ops policy_gmlake = {
     .needs = POLICY_NEEDS_VMM,
     .create = gmlake_create,   .destroy = gmlake_destroy,
     .alloc = gmlake_alloc,     .free = gmlake_free,
-    .flush = gmlake_flush,     .walk = gmlake_walk,
+    .flush = gmlake_flush,     .walk = gmlake_walk,       .largest_free = gmlake_largest_free,
     .stats = gmlake_stats,     .remarks = gmlake_remarks, .check = gmlake_check,
 };
