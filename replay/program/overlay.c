@@ -3,9 +3,10 @@
 #define _GNU_SOURCE
 #include "replay/program/overlay.h"
 
+#include "replay/program/folder_walk.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <libgen.h>
 #include <sched.h>
 #include <stdio.h>
@@ -75,24 +76,19 @@ static int make_parts(const struct overlay *o)
     return 0;
 }
 
-/* A walk through one folder, links not followed, this disk alone. */
-static FTS *walk_open(char *folder)
+static bool remove_entry(void *arg, const char *path, const struct stat *st)
 {
-    char *const folders[] = { folder, NULL };
-    return fts_open(folders, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+    (void)arg;
+    (void)(S_ISDIR(st->st_mode) ? rmdir(path) : unlink(path));
+    return true;
 }
 
 static void remove_store(struct overlay *o)
 {
-    FTS *walk = o->store[0] != '\0' ? walk_open(o->store) : NULL;
-    const FTSENT *entry;
-    while (walk != NULL && (entry = fts_read(walk)) != NULL)
-        if (entry->fts_info == FTS_DP || entry->fts_info == FTS_DNR)
-            (void)rmdir(entry->fts_accpath);
-        else if (entry->fts_info != FTS_D)
-            (void)unlink(entry->fts_accpath);
-    if (walk != NULL)
-        fts_close(walk);
+    if (o->store[0] != '\0') {
+        folder_walk(o->store, remove_entry, NULL);
+        (void)rmdir(o->store);
+    }
     if (o->store[0] != '\0' && access(o->store, F_OK) == 0)
         fprintf(stderr, "replay predict: %s: could not be removed\n", o->store);
     o->store[0] = '\0';
@@ -249,30 +245,41 @@ static bool is_after(const struct timespec *t, const struct timespec *start)
 }
 
 /* Whether an entry of a walk is a file that was written; in the store every file was. */
-static bool is_written(const struct overlay *o, const FTSENT *entry)
+static bool is_written(const struct overlay *o, const char *path, const struct stat *st)
 {
-    if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP || entry->fts_info == FTS_DNR || entry->fts_statp == NULL)
+    if (S_ISDIR(st->st_mode))
         return false;
-    return o->is_on || (is_after(&entry->fts_statp->st_mtim, &o->started) &&
-                        (o->shared[0] == '\0' || !is_within(entry->fts_path, o->shared)));
+    return o->is_on || (is_after(&st->st_mtim, &o->started) && (o->shared[0] == '\0' || !is_within(path, o->shared)));
+}
+
+/* A walk through one of the folders. */
+struct written_walk {
+    const struct overlay *o;
+    const char *root;                /* what stands for the first `skip` bytes of a path */
+    size_t skip, n_seen;
+    void (*file)(void *arg, const char *path);
+    void *arg;
+};
+
+static bool see_written(void *arg, const char *path, const struct stat *st)
+{
+    struct written_walk *w = arg;
+    char shown[2 * PATH_MAX];
+    if (is_written(w->o, path, st)) {
+        snprintf(shown, sizeof shown, "%s%s", w->root, path + w->skip);
+        w->file(w->arg, shown);
+    }
+    return ++w->n_seen < OVERLAY_FILES_MAX;
 }
 
 void overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg)
 {
-    char upper[PATH_MAX], shown[2 * PATH_MAX];
-    size_t n_seen = 0;
-    for (size_t i = 0; i < o->n; i++) {
+    char upper[PATH_MAX];
+    struct written_walk w = { .o = o, .file = file, .arg = arg };
+    for (size_t i = 0; i < o->n && w.n_seen < OVERLAY_FILES_MAX; i++) {
         part_path(o, i, "/upper", upper);
-        const char *root = o->is_on ? o->folders[i] : "";
-        const size_t skip = o->is_on ? strlen(upper) : 0;
-        FTS *walk = walk_open(o->is_on ? upper : o->folders[i]);
-        const FTSENT *entry;
-        while (walk != NULL && n_seen++ < OVERLAY_FILES_MAX && (entry = fts_read(walk)) != NULL)
-            if (is_written(o, entry)) {
-                snprintf(shown, sizeof shown, "%s%s", root, entry->fts_path + skip);
-                file(arg, shown);
-            }
-        if (walk != NULL)
-            fts_close(walk);
+        w.root = o->is_on ? o->folders[i] : "";
+        w.skip = o->is_on ? strlen(upper) : 0;
+        folder_walk(o->is_on ? upper : o->folders[i], see_written, &w);
     }
 }
