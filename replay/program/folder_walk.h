@@ -9,8 +9,8 @@
 /* An entry by its path; a folder comes after what is in it. False ends the walk. */
 typedef bool (*folder_visit)(void *arg, const char *path, const struct stat *st);
 
-/* Visits what lies below a folder, not the folder itself. Links are not followed, and other disks not entered. What cannot
- * be read is passed over, and so are names that are too long. */
+/* Visits what lies below a folder, not the folder itself. Links are not followed, and other disks not entered. What
+ * cannot be read is passed over, and so are names that are too long. */
 void folder_walk(const char *folder, folder_visit visit, void *arg);
 
 #endif
