@@ -14,7 +14,7 @@ no longer known. Sizes that PyTorch reads off the card within one call (nonzero,
 card (cudasim_values_answer). Random numbers are drawn from the seed and offset of the card's generator, but are not
 those of a real card.
 
-What is not known reads as zeros. A line that branches on such a value is told once. Values that are not computed are
+What is not known reads as zeros. A line that branches on such a value is told once (replay_decisions.py). Values that are not computed are
 taken to be finite, and an assert on one to hold.
 """
 import ctypes
@@ -27,6 +27,8 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
+
+from replay_decisions import deciding_line
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -49,6 +51,7 @@ SILENT = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm"
           "batch_norm_gather_stats_with_counts", "fused_moving_avg_obs_fake_quant")    # write without a new version
 COPY = ("to", "cuda", "cpu")
 BRANCH = ("__bool__", "is_nonzero", "__index__", "__int__", "__contains__", "equal", "allclose")
+NUMBERS = ("item", "__float__", "tolist", "cpu", "to")        # what was read may decide further on
 INDEXING = ("__getitem__", "__setitem__", "index", "index_put", "index_put_")
 LIKE = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "new_tensor", "rand_like",
         "randn_like", "randint_like")
@@ -194,8 +197,16 @@ class _Lines:
     def is_assert(self):
         return linecache.getline(*self.of_program()).strip().startswith("assert ")
 
-    def tell(self, what):
-        place = self.of_program()
+    def tell_decision(self, out):
+        """The program read a number that is not known; the line that decides by it, if there is one, is told."""
+        file, line = self.of_program()
+        decides = deciding_line(file, line)
+        if decides is not None:
+            taken = " it is taken for %s" % out if isinstance(out, (int, float)) else " zeros are taken for it"
+            self.tell("branches on a value that is not computed;" + taken, (file, decides))
+
+    def tell(self, what, place=None):
+        place = place or self.of_program()
         if place in self.told or len(self.told) > LINES_TOLD:
             return
         self.told.add(place)
@@ -395,7 +406,8 @@ class _Beside(TorchFunctionMode):
         """Some results are known although not all arguments are."""
         if name in BRANCH or (name == "item" and not isinstance(out, float)):
             return self.branch(name, out)
-        if name in ("tolist", "cpu"):
+        if name in NUMBERS and not any(t.is_cuda for t in _outputs(out)):
+            self.lines.tell_decision(out)
             return out
         if name == "_amp_foreach_non_finite_check_and_unscale_":
             value = self.values.of.get(args[1].untyped_storage()._cdata)

@@ -133,6 +133,22 @@ def unknown():
     x[x > 0].sum()
 
 
+def decides():
+    """Two lines decide by a number that is not known: the `while`, and the `if` below the sum."""
+    x = torch.randn(300, 300, device=CARD)
+    total, losses = 0, []
+    while (x @ x).mean().item() > 1:
+        raise AssertionError
+    for _ in range(3):
+        loss = (x @ x).square().mean()
+        print("loss %.3f" % loss.item())
+        total += float(loss)
+        losses.append(loss.detach().cpu())
+    if total / 3 > 1:
+        raise AssertionError
+    true(len(losses) == 3)
+
+
 def graph():
     n = torch.zeros((), dtype=torch.long, device=CARD)
     captured = torch.cuda.CUDAGraph()
