@@ -4,16 +4,11 @@
  * Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995. The rest of
  * their rules is in plain.h.
  */
-#include "policies/described/plain.h"
-
-#include "policies/parts/first_fit.h"
-
-#include <stdlib.h>
+#include "policies/described/address_order.h"
 
 struct fits {
-    struct plain plain;                     /* first, so the two pointers convert */
-    uint32_t     root;                      /* free blocks by address */
-    uint64_t     next_addr;                 /* next-fit: where its next search begins */
+    struct address_order order;             /* first, so the two pointers convert */
+    uint64_t             next_addr;         /* next-fit: where its next search begins */
 };
 
 static const struct policy_option fits_options[] = {
@@ -22,57 +17,39 @@ static const struct policy_option fits_options[] = {
     {.name = NULL},
 };
 
-static void fits_insert(struct plain *p, uint32_t b)
-{
-    first_fit_insert(p->heap.blocks.at, &((struct fits *)p)->root, b);
-}
-
-static void fits_remove(struct plain *p, uint32_t b)
-{
-    first_fit_remove(p->heap.blocks.at, &((struct fits *)p)->root, b);
-}
-
-/* The lowest block that is large enough. */
-static uint32_t first_fit_search(struct plain *p, uint64_t bytes, uint16_t stream)
-{
-    (void)stream;
-    return first_fit_find(p->heap.blocks.at, ((struct fits *)p)->root, 0, bytes);
-}
-
-/* The same, beginning after the last request and going round. */
+/* The lowest block that is large enough, beginning after the last request and going round. */
 static uint32_t next_fit_search(struct plain *p, uint64_t bytes, uint16_t stream)
 {
     struct fits *f = (struct fits *)p;
-    const struct block_entry *at = p->heap.blocks.at;
     (void)stream;
-    uint32_t b = first_fit_find(at, f->root, f->next_addr, bytes);
+    uint32_t b = first_fit_find(&f->order.free, f->order.roots[0], f->next_addr, bytes);
     if (b == BLOCK_NONE)
-        b = first_fit_find(at, f->root, 0, bytes);
+        b = first_fit_find(&f->order.free, f->order.roots[0], 0, bytes);
     if (b != BLOCK_NONE)
-        f->next_addr = at[b].addr + bytes;
+        f->next_addr = heap_at(&p->heap, b)->addr + bytes;
     return b;
 }
 
 /* The largest block, of these the lowest. */
 static uint32_t worst_fit_search(struct plain *p, uint64_t bytes, uint16_t stream)
 {
-    const struct block_entry *at = p->heap.blocks.at;
-    const uint32_t b = first_fit_largest(at, ((struct fits *)p)->root);
+    const struct fits *f = (const struct fits *)p;
+    const uint32_t b = first_fit_largest(&f->order.free, f->order.roots[0]);
     (void)stream;
-    return b != BLOCK_NONE && at[b].size >= bytes ? b : BLOCK_NONE;
+    return b != BLOCK_NONE && heap_at(&p->heap, b)->size >= bytes ? b : BLOCK_NONE;
 }
 
-static const struct plain_set first_fit_set = {.insert = fits_insert, .remove = fits_remove, .find = first_fit_search};
-static const struct plain_set next_fit_set = {.insert = fits_insert, .remove = fits_remove, .find = next_fit_search};
-static const struct plain_set worst_fit_set = {.insert = fits_insert, .remove = fits_remove, .find = worst_fit_search};
+static const struct plain_set first_fit_set = {ADDRESS_ORDER_SET, .find = address_order_find};
+static const struct plain_set next_fit_set = {ADDRESS_ORDER_SET, .find = next_fit_search};
+static const struct plain_set worst_fit_set = {ADDRESS_ORDER_SET, .find = worst_fit_search};
 
 static enum err fits_create(const struct policy_config *cfg, const struct plain_set *set, struct policy **out,
                             struct err_detail *why)
 {
-    struct plain *p;
-    const enum err e = plain_create(cfg, sizeof(struct fits), set, &p, why);
+    struct address_order *o;
+    const enum err e = address_order_create(cfg, sizeof(struct fits), set, &o, why);
     if (e == ERR_OK)
-        *out = &p->base;
+        *out = &o->plain.base;
     return e;
 }
 
@@ -91,16 +68,10 @@ static enum err worst_fit_create(const struct policy_config *cfg, struct policy 
     return fits_create(cfg, &worst_fit_set, out, why);
 }
 
-static uint64_t fits_largest_free(const struct policy *base)
-{
-    const struct fits *f = (const struct fits *)base;
-    const uint32_t b = first_fit_largest(f->plain.heap.blocks.at, f->root);
-    return upstream_largest_free(&f->plain.upstream, b == BLOCK_NONE ? 0 : heap_at(&f->plain.heap, b)->size);
-}
-
 #define FITS_OPERATIONS \
-    .options = fits_options, .destroy = plain_destroy, .alloc = plain_alloc, .free = plain_free, .flush = plain_flush, \
-    .walk = plain_walk, .largest_free = fits_largest_free, .stats = plain_stats, .check = plain_check
+    .options = fits_options, .destroy = address_order_destroy, .alloc = address_order_alloc, .free = plain_free, \
+    .flush = plain_flush, .expect = plain_expect, .walk = plain_walk, .largest_free = address_order_largest_free, \
+    .stats = plain_stats, .check = address_order_check
 
 const struct policy_ops policy_first_fit = {
     POLICY_HEAD,

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+static const struct tie_kind plain_ties = {.has_numbers = false};
+
 enum err plain_create(const struct policy_config *cfg, size_t size, const struct plain_set *set, struct plain **out,
                       struct err_detail *why)
 {
@@ -67,6 +69,19 @@ enum err plain_grow(struct plain *p, uint64_t bytes, uint16_t stream, uint32_t *
     return e;
 }
 
+/* Takes the first `bytes` of a free block in the set. */
+static uint32_t plain_take(struct plain *p, uint32_t b, uint64_t bytes)
+{
+    if (p->set->update == NULL || heap_at(&p->heap, b)->size == bytes) {
+        p->set->remove(p, b);
+        return b;
+    }
+    const uint32_t front = block_split_front(&p->heap.blocks, b, bytes, plain_ties);
+    p->set->update(p, b);
+    p->base.count.splits++;
+    return front;
+}
+
 enum err plain_alloc(struct policy *base, const struct event *req, struct block *out)
 {
     struct plain *p = (struct plain *)base;
@@ -79,7 +94,7 @@ enum err plain_alloc(struct policy *base, const struct event *req, struct block 
     uint32_t b = p->set->find(p, bytes, req->stream);
     if (b != BLOCK_NONE) {
         base->count.hits++;
-        p->set->remove(p, b);
+        b = plain_take(p, b, bytes);
     } else if ((e = plain_grow(p, bytes, req->stream, &b)) == ERR_OK) {
         base->count.misses++;
         if (p->set->grown != NULL)
@@ -89,12 +104,30 @@ enum err plain_alloc(struct policy *base, const struct event *req, struct block 
     }
     const uint64_t size = heap_at(&p->heap, b)->size;
     if (size > bytes) {
-        const struct tie_kind places = {.has_numbers = false};
-        p->set->insert(p, block_split_back(&p->heap.blocks, b, size - bytes, places));
+        p->set->insert(p, block_split_back(&p->heap.blocks, b, size - bytes, plain_ties));
         base->count.splits++;
     }
     heap_take(&p->heap, b, req->bytes, out);
     return ERR_OK;
+}
+
+static bool plain_may_join(const struct plain *p, uint32_t b, uint32_t neighbour)
+{
+    return block_is_idle(&p->heap.blocks, neighbour) && (p->set->may_join == NULL || p->set->may_join(p, b, neighbour));
+}
+
+/* A freed block becomes a part of its neighbours, of which at least one is free and stays in the set. */
+static void plain_join(struct plain *p, uint32_t b, bool joins_before, bool joins_after)
+{
+    struct block_table *t = &p->heap.blocks;
+    const uint32_t before = t->at[b].prev, after = t->at[b].next, stays = joins_before ? before : after;
+    if (joins_before && joins_after)
+        p->set->remove(p, after);
+    t->at[stays].stream = t->at[b].stream;
+    block_swallow(t, stays, !joins_before, false);
+    if (joins_before && joins_after)
+        block_swallow(t, stays, false, false);
+    p->set->update(p, stays);
 }
 
 void plain_free(struct policy *base, const struct event *req, const struct block *block)
@@ -104,15 +137,25 @@ void plain_free(struct policy *base, const struct event *req, const struct block
     const uint32_t b = block->cookie;
     t->at[b].flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
     t->at[b].stream = req->stream;
-    for (int is_front = 0; is_front < 2; is_front++) {
-        const uint32_t neighbour = is_front ? t->at[b].prev : t->at[b].next;
-        if (!block_is_idle(t, neighbour) || (p->set->may_join != NULL && !p->set->may_join(p, b, neighbour)))
-            continue;
-        p->set->remove(p, neighbour);
-        block_swallow(t, b, is_front != 0, false);
-        base->count.coalesces++;
+    const uint32_t before = t->at[b].prev, after = t->at[b].next;
+    const bool joins_before = plain_may_join(p, b, before), joins_after = plain_may_join(p, b, after);
+    base->count.coalesces += (unsigned)joins_before + joins_after;
+    if (p->set->update != NULL && (joins_before || joins_after)) {
+        plain_join(p, b, joins_before, joins_after);
+        return;
     }
+    for (int is_front = 0; is_front < 2; is_front++)
+        if (is_front ? joins_before : joins_after) {
+            p->set->remove(p, is_front ? before : after);
+            block_swallow(t, b, is_front != 0, false);
+        }
     p->set->insert(p, b);
+}
+
+void plain_expect(const struct policy *p, const struct event *ev, const struct block *b, bool is_next)
+{
+    (void)ev;
+    heap_expect(&((const struct plain *)p)->heap, b, is_next);
 }
 
 enum err plain_walk(const struct policy *base, block_visit visit, void *arg)

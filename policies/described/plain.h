@@ -17,10 +17,11 @@ enum { PLAIN_UNIT = 512 };
 
 struct plain;
 
-/* How a policy keeps its free blocks. A block in the set keeps its size and address. */
+/* How a policy keeps its free blocks. Without `update` a block in the set keeps its size and address. */
 struct plain_set {
     void     (*insert)(struct plain *p, uint32_t b);
     void     (*remove)(struct plain *p, uint32_t b);
+    void     (*update)(struct plain *p, uint32_t b);     /* a block in the set grew or shrank in its place */
     uint32_t (*find)(struct plain *p, uint64_t bytes, uint16_t stream);      /* BLOCK_NONE: nothing fits */
     bool     (*may_join)(const struct plain *p, uint32_t a, uint32_t b);     /* two free neighbours; NULL: always */
     uint64_t (*round)(uint64_t bytes);       /* a multiple of PLAIN_UNIT; NULL: up to the next */
@@ -50,6 +51,7 @@ void     plain_destroy(struct policy *p);
 enum err plain_alloc(struct policy *p, const struct event *req, struct block *out);
 void     plain_free(struct policy *p, const struct event *req, const struct block *b);
 void     plain_flush(struct policy *p, uint32_t stream);
+void     plain_expect(const struct policy *p, const struct event *ev, const struct block *b, bool is_next);
 enum err plain_walk(const struct policy *p, block_visit visit, void *arg);
 void     plain_stats(const struct policy *p, stat_visit visit, void *arg);
 enum err plain_check(const struct policy *p, struct err_detail *why);

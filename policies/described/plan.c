@@ -80,9 +80,9 @@ static enum err plan_create(const struct policy_config *cfg, struct policy **out
     if (e == ERR_OK)
         e = planned_take_arena(p);
     if (e != ERR_OK)
-        planned_destroy(&p->plain.base);
+        planned_destroy(&p->order.plain.base);
     else
-        *out = &p->plain.base;
+        *out = &p->order.plain.base;
     return e;
 }
 

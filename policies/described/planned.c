@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "policies/described/planned.h"
 
-#include "policies/parts/first_fit.h"
 #include "policies/parts/split_coalesce.h"
 
 #include "base/units.h"
 
 #include <stdlib.h>
-
-/* ---- requests without a plan ---- */
-
-static void planned_insert(struct plain *p, uint32_t b)
-{
-    first_fit_insert(p->heap.blocks.at, &((struct planned *)p)->root, b);
-}
-
-static void planned_remove(struct plain *p, uint32_t b)
-{
-    first_fit_remove(p->heap.blocks.at, &((struct planned *)p)->root, b);
-}
-
-static uint32_t planned_find(struct plain *p, uint64_t bytes, uint16_t stream)
-{
-    (void)stream;
-    return first_fit_find(p->heap.blocks.at, ((struct planned *)p)->root, 0, bytes);
-}
-
-static const struct plain_set planned_set = {.insert = planned_insert, .remove = planned_remove, .find = planned_find};
 
 /* ---- the arena ---- */
 
@@ -43,7 +22,7 @@ enum err planned_take_arena(struct planned *p)
     if (e != ERR_OK)
         return e;
     p->arena_addr = heap_at(&p->arena, b)->addr;
-    first_fit_insert(p->arena.blocks.at, &p->arena_root, b);
+    first_fit_insert(&p->arena_free, &p->arena_root, b);
     return ERR_OK;
 }
 
@@ -53,14 +32,14 @@ static uint32_t arena_take(struct planned *p, uint64_t offset, uint64_t bytes)
     const struct tie_kind places = {.has_numbers = false};
     struct block_table *t = &p->arena.blocks;
     const uint64_t addr = p->arena_addr + offset;
-    const uint32_t b = first_fit_holding(t->at, p->arena_root, addr);
+    const uint32_t b = first_fit_holding(&p->arena_free, p->arena_root, addr);
     if (b == BLOCK_NONE || t->at[b].addr + t->at[b].size < addr + bytes)
         return BLOCK_NONE;
-    first_fit_remove(t->at, &p->arena_root, b);
+    first_fit_remove(&p->arena_free, &p->arena_root, b);
     if (t->at[b].addr < addr)
-        first_fit_insert(t->at, &p->arena_root, block_split_front(t, b, addr - t->at[b].addr, places));
+        first_fit_insert(&p->arena_free, &p->arena_root, block_split_front(t, b, addr - t->at[b].addr, places));
     if (t->at[b].size > bytes)
-        first_fit_insert(t->at, &p->arena_root, block_split_back(t, b, t->at[b].size - bytes, places));
+        first_fit_insert(&p->arena_free, &p->arena_root, block_split_back(t, b, t->at[b].size - bytes, places));
     return b;
 }
 
@@ -72,10 +51,10 @@ static void arena_give(struct planned *p, uint32_t b)
         const uint32_t neighbour = is_front ? t->at[b].prev : t->at[b].next;
         if (!block_is_idle(t, neighbour))
             continue;
-        first_fit_remove(t->at, &p->arena_root, neighbour);
+        first_fit_remove(&p->arena_free, &p->arena_root, neighbour);
         block_swallow(t, b, is_front != 0, false);
     }
-    first_fit_insert(t->at, &p->arena_root, b);
+    first_fit_insert(&p->arena_free, &p->arena_root, b);
 }
 
 /* ---- requests and frees ---- */
@@ -112,12 +91,14 @@ enum err planned_alloc(struct policy *base, const struct event *req, struct bloc
         if (e != ERR_OK && e != ERR_DEVICE_OOM)
             return e;
     }
-    const enum err e = block_table_reserve(&p->arena.blocks, 2);
+    enum err e = block_table_reserve(&p->arena.blocks, 2);
+    if (e == ERR_OK)
+        e = first_fit_reserve(&p->arena_free);
     if (e != ERR_OK)
         return e;
     const uint32_t b = take_by_plan(p, req->bytes);
     if (b == BLOCK_NONE)
-        return plain_alloc(base, req, out);
+        return address_order_alloc(base, req, out);
     base->count.hits++;
     heap_take(&p->arena, b, req->bytes, out);
     return ERR_OK;
@@ -134,16 +115,20 @@ void planned_free(struct policy *base, const struct event *req, const struct blo
 
 /* ---- the whole ---- */
 
+static const struct plain_set planned_set = {ADDRESS_ORDER_SET, .find = address_order_find};
+
 enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *why)
 {
-    struct plain *plain;
-    enum err e = plain_create(cfg, sizeof(struct planned), &planned_set, &plain, why);
+    struct address_order *order;
+    enum err e = address_order_create(cfg, sizeof(struct planned), &planned_set, &order, why);
     if (e != ERR_OK)
         return e;
-    struct planned *p = (struct planned *)plain;
-    e = heap_open(&p->arena, &plain->upstream, 0);
+    struct planned *p = (struct planned *)order;
+    e = heap_open(&p->arena, &order->plain.upstream, 0);
+    if (e == ERR_OK)                         /* the offsets of a plan are not rounded */
+        e = first_fit_open(&p->arena_free, &p->arena.blocks, 1, 1);
     if (e != ERR_OK)
-        planned_destroy(&plain->base);
+        planned_destroy(&order->plain.base);
     else
         *out = p;
     return e;
@@ -153,25 +138,24 @@ void planned_destroy(struct policy *base)
 {
     struct planned *p = (struct planned *)base;
     free(p->rows);
+    first_fit_close(&p->arena_free);
     heap_close(&p->arena);
-    plain_destroy(base);
+    address_order_destroy(base);
 }
 
 enum err planned_walk(const struct policy *base, block_visit visit, void *arg)
 {
     const struct planned *p = (const struct planned *)base;
-    const struct heap *const heaps[] = {&p->plain.heap, &p->arena};
+    const struct heap *const heaps[] = {&p->order.plain.heap, &p->arena};
     return heaps_walk(heaps, 2, visit, arg);
 }
 
 uint64_t planned_largest_free(const struct policy *base)
 {
     const struct planned *p = (const struct planned *)base;
-    const uint32_t a = first_fit_largest(p->plain.heap.blocks.at, p->root);
-    const uint32_t b = first_fit_largest(p->arena.blocks.at, p->arena_root);
-    const uint64_t plain = a == BLOCK_NONE ? 0 : heap_at(&p->plain.heap, a)->size;
-    const uint64_t arena = b == BLOCK_NONE ? 0 : heap_at(&p->arena, b)->size;
-    return upstream_largest_free(&p->plain.upstream, plain > arena ? plain : arena);
+    const uint64_t others = address_order_largest_free(base);
+    const uint64_t arena = first_fit_largest_bytes(&p->arena_free, p->arena_root);
+    return others > arena ? others : arena;
 }
 
 void planned_stats(const struct policy *base, stat_visit visit, void *arg)
@@ -179,12 +163,14 @@ void planned_stats(const struct policy *base, stat_visit visit, void *arg)
     const struct planned *p = (const struct planned *)base;
     const struct own_stat own[] = {{"plan.bytes", p->arena_bytes}, {"plan.mismatched", p->n_mismatched},
                                    {"plan.served", p->n_planned}};
-    upstream_stats(&p->plain.upstream, own, sizeof own / sizeof own[0], visit, arg);
+    upstream_stats(&p->order.plain.upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 enum err planned_check(const struct policy *base, struct err_detail *why)
 {
     const struct planned *p = (const struct planned *)base;
     const enum err e = heap_check(&p->arena, base->ops->name, why);
-    return e == ERR_OK ? plain_check(base, why) : e;
+    if (e == ERR_OK && !first_fit_is_sound(&p->arena_free, p->arena_root))
+        return err_set(why, ERR_CORRUPT, 0, "%s: the arena's free blocks are not in order", base->ops->name);
+    return e == ERR_OK ? address_order_check(base, why) : e;
 }

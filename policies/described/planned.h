@@ -3,7 +3,7 @@
  * Allocators that follow a plan: a list of requests, each with its offset in one arena that is taken for them.
  *
  *     arena    [ offset 0      ][ offset 4 ] ...   requests as planned, in the plan's order
- *     plain    [ segment ][ segment ]              all others: first fit, as in plain.h
+ *     order    [ segment ][ segment ]              all others: first fit, as in plain.h
  *
  * A request is served by the plan if it is the one that comes next in it: of the planned size, and the planned place is
  * free. Otherwise it is a mismatch, is counted, and is served like a request without a plan. The plan goes on with the
@@ -12,7 +12,7 @@
 #ifndef REPLAY_POLICIES_DESCRIBED_PLANNED_H
 #define REPLAY_POLICIES_DESCRIBED_PLANNED_H
 
-#include "policies/described/plain.h"
+#include "policies/described/address_order.h"
 
 struct planned_row {
     uint64_t bytes;                         /* 0: this request has no place in the plan */
@@ -20,11 +20,11 @@ struct planned_row {
 };
 
 struct planned {
-    struct plain plain;                     /* first, so the two pointers convert */
-    uint32_t     root;                      /* free blocks of `plain`, by address */
-    struct heap  arena;                     /* one piece, never given back; or none yet */
-    uint32_t     arena_root;                /* its free blocks */
-    uint64_t     arena_addr, arena_bytes;
+    struct address_order order;             /* first, so the two pointers convert */
+    struct heap      arena;                 /* one piece, never given back; or none yet */
+    struct first_fit arena_free;            /* its free blocks */
+    uint32_t         arena_root;
+    uint64_t         arena_addr, arena_bytes;
     bool         is_refused;                /* the device has no room for the arena: nothing goes by plan */
     struct planned_row *rows;               /* owned */
     size_t       n_rows;

@@ -13,9 +13,7 @@
  * and assumed here: four classes to each doubling, multiples of 512 bytes, segments of 2 MiB and 20 MiB, the lowest
  * block, exact splits.
  */
-#include "policies/described/plain.h"
-
-#include "policies/parts/first_fit.h"
+#include "policies/described/address_order.h"
 
 #include "base/units.h"
 
@@ -23,10 +21,9 @@ enum { NEURON_SMALL = PLAIN_OPTIONS };
 #define NEURON_ROUNDED (16 * MIB)            /* requests from here on are not rounded */
 
 struct size_classes {
-    struct plain plain;                     /* first, so the two pointers convert */
-    uint32_t     roots[2];                  /* free blocks by address: of the only pool or the large one; the small one */
-    uint64_t     chunks[2];                 /* likewise */
-    bool         is_small;                  /* the request under way belongs to the small pool */
+    struct address_order order;             /* first, so the two pointers convert */
+    uint64_t chunks[2];                     /* of the only pool or the large one; of the small one */
+    bool     is_small;                      /* the request under way belongs to the small pool */
 };
 
 static const struct policy_option jemalloc_like_options[] = {
@@ -44,26 +41,11 @@ static const struct policy_option neuron_options[] = {
     {.name = NULL},
 };
 
-static uint32_t *root_of(struct plain *p, uint32_t b)
-{
-    return &((struct size_classes *)p)->roots[(heap_at(&p->heap, b)->flags & BLOCK_IS_SMALL) != 0];
-}
-
-static void classes_insert(struct plain *p, uint32_t b)
-{
-    first_fit_insert(p->heap.blocks.at, root_of(p, b), b);
-}
-
-static void classes_remove(struct plain *p, uint32_t b)
-{
-    first_fit_remove(p->heap.blocks.at, root_of(p, b), b);
-}
-
 static uint32_t classes_find(struct plain *p, uint64_t bytes, uint16_t stream)
 {
     const struct size_classes *c = (const struct size_classes *)p;
     (void)stream;
-    return first_fit_find(p->heap.blocks.at, c->roots[c->is_small], 0, bytes);
+    return first_fit_find(&c->order.free, c->order.roots[c->is_small], 0, bytes);
 }
 
 static void classes_grown(struct plain *p, uint32_t b)
@@ -85,32 +67,32 @@ static uint64_t neuron_class_of(uint64_t bytes)
 }
 
 static const struct plain_set jemalloc_like_set = {
-    .insert = classes_insert, .remove = classes_remove, .find = classes_find, .round = class_of,
+    ADDRESS_ORDER_SET, .find = address_order_find, .round = class_of,
 };
 static const struct plain_set neuron_set = {
-    .insert = classes_insert, .remove = classes_remove, .find = classes_find, .round = neuron_class_of,
+    ADDRESS_ORDER_SET, .find = classes_find, .round = neuron_class_of,
     .grown = classes_grown,
 };
 
 static enum err jemalloc_like_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
 {
-    struct plain *p;
-    const enum err e = plain_create(cfg, sizeof(struct size_classes), &jemalloc_like_set, &p, why);
+    struct address_order *o;
+    const enum err e = address_order_create(cfg, sizeof(struct size_classes), &jemalloc_like_set, &o, why);
     if (e == ERR_OK)
-        *out = &p->base;
+        *out = &o->plain.base;
     return e;
 }
 
 static enum err neuron_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
 {
-    struct plain *p;
-    const enum err e = plain_create(cfg, sizeof(struct size_classes), &neuron_set, &p, why);
+    struct address_order *o;
+    const enum err e = address_order_create(cfg, sizeof(struct size_classes), &neuron_set, &o, why);
     if (e != ERR_OK)
         return e;
-    struct size_classes *c = (struct size_classes *)p;
+    struct size_classes *c = (struct size_classes *)o;
     c->chunks[0] = cfg->values[PLAIN_CHUNK].number;
     c->chunks[1] = cfg->values[NEURON_SMALL].number;
-    *out = &p->base;
+    *out = &o->plain.base;
     return ERR_OK;
 }
 
@@ -118,20 +100,8 @@ static enum err neuron_alloc(struct policy *p, const struct event *req, struct b
 {
     struct size_classes *c = (struct size_classes *)p;
     c->is_small = req->bytes < MIB;
-    c->plain.chunk_bytes = c->chunks[c->is_small];
-    return plain_alloc(p, req, out);
-}
-
-static uint64_t classes_largest_free(const struct policy *base)
-{
-    const struct size_classes *c = (const struct size_classes *)base;
-    uint64_t largest = 0;
-    for (int i = 0; i < 2; i++) {
-        const uint32_t b = first_fit_largest(c->plain.heap.blocks.at, c->roots[i]);
-        if (b != BLOCK_NONE && heap_at(&c->plain.heap, b)->size > largest)
-            largest = heap_at(&c->plain.heap, b)->size;
-    }
-    return upstream_largest_free(&c->plain.upstream, largest);
+    c->order.plain.chunk_bytes = c->chunks[c->is_small];
+    return address_order_alloc(p, req, out);
 }
 
 static void neuron_remarks(const struct policy *p, remark_visit visit, void *arg)
@@ -146,10 +116,10 @@ const struct policy_ops policy_jemalloc_like = {
     .name = "jemalloc-like",
     .summary = "four size classes to each doubling, the lowest free block (as described: jemalloc's manual page)",
     .options = jemalloc_like_options,
-    .create = jemalloc_like_create, .destroy = plain_destroy,
-    .alloc = plain_alloc,           .free = plain_free,
-    .flush = plain_flush,           .walk = plain_walk, .largest_free = classes_largest_free,
-    .stats = plain_stats,           .check = plain_check,
+    .create = jemalloc_like_create, .destroy = address_order_destroy,
+    .alloc = address_order_alloc,   .free = plain_free,  .expect = plain_expect,
+    .flush = plain_flush,           .walk = plain_walk,  .largest_free = address_order_largest_free,
+    .stats = plain_stats,           .check = address_order_check,
 };
 
 const struct policy_ops policy_neuron = {
@@ -157,8 +127,8 @@ const struct policy_ops policy_neuron = {
     .name = "neuron",
     .summary = "torch-neuronx' caching segments, a model (as described: AWS Neuron documentation)",
     .options = neuron_options,
-    .create = neuron_create, .destroy = plain_destroy,
-    .alloc = neuron_alloc,   .free = plain_free,
-    .flush = plain_flush,    .walk = plain_walk,        .largest_free = classes_largest_free,
-    .stats = plain_stats,    .remarks = neuron_remarks, .check = plain_check,
+    .create = neuron_create, .destroy = address_order_destroy,
+    .alloc = neuron_alloc,   .free = plain_free,        .expect = plain_expect,
+    .flush = plain_flush,    .walk = plain_walk,        .largest_free = address_order_largest_free,
+    .stats = plain_stats,    .remarks = neuron_remarks, .check = address_order_check,
 };

@@ -52,7 +52,7 @@ static enum err stalloc_create(const struct policy_config *cfg, struct policy **
     struct planned *p;
     const enum err e = planned_create(cfg, &p, why);
     if (e == ERR_OK)
-        *out = &p->plain.base;
+        *out = &p->order.plain.base;
     return e;
 }
 

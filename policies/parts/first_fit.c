@@ -1,174 +1,396 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The treap: one path down, and sums only as far as they change. */
+/* The tree: down to a leaf by address or by size, and up again as far as something changes. */
 #include "policies/parts/first_fit.h"
 
-#include "base/random.h"
+#include "base/array.h"
+#include "base/sixteen.h"
+#include "base/large_pages.h"
+#include "base/units.h"
 
-enum { FIRST_FIT_DEPTH = 512 };              /* of 2^31 blocks in an order by hash: about 43 are expected */
+#include <stdlib.h>
+#include <string.h>
 
-/* The size of the largest block of a subtree. */
-static inline uint64_t subtree_largest(const struct block_entry *at, uint32_t root)
+/* What is below a node in one cell. */
+struct first_fit_cell {
+    int32_t  largest;
+    uint32_t below;
+    uint64_t end;
+};
+
+/* ---- the nodes ---- */
+
+enum err first_fit_open(struct first_fit *f, struct block_table *blocks, uint64_t unit, uint32_t n_sets)
 {
-    return root == BLOCK_NONE ? 0 : at[root].tie;
+    *f = (struct first_fit){.blocks = blocks, .n = 1, .n_sets = n_sets, .unit_shift = log2_floor(unit)};
+    return first_fit_reserve(f);
 }
 
-static inline uint64_t larger(uint64_t a, uint64_t b)
+void first_fit_close(struct first_fit *f)
 {
-    return a > b ? a : b;
+    free(f->nodes);
 }
 
-/* Finds the largest size of a subtree anew; its children are right. */
-static inline uint64_t subtree_sum(const struct block_entry *at, uint32_t b)
+enum err first_fit_grow(struct first_fit *f, uint32_t cap)
 {
-    return larger(at[b].size, larger(subtree_largest(at, at[b].left), subtree_largest(at, at[b].right)));
+    const size_t bytes = array_bytes(cap, sizeof *f->nodes);
+    struct first_fit_node *nodes = bytes == SIZE_MAX ? NULL : aligned_alloc(alignof(struct first_fit_node), bytes);
+    if (nodes == NULL)
+        return ERR_HOST_NOMEM;
+    large_pages_want(nodes, bytes);
+    if (f->nodes != NULL)
+        memcpy(nodes, f->nodes, f->n * sizeof *nodes);
+    free(f->nodes);
+    f->nodes = nodes;
+    f->cap = cap;
+    return ERR_OK;
 }
 
-static inline bool first_fit_is_above(uint32_t a, uint32_t b)
+static uint32_t first_fit_node_new(struct first_fit *f, unsigned level)
 {
-    return random_mix(a) > random_mix(b);
-}
-
-/* Divides a subtree into the blocks below an address and the others. A path of constant length in the mean. */
-static void first_fit_divide(struct block_entry *at, uint32_t root, uint64_t addr, uint32_t *low, uint32_t *high)
-{
-    if (root == BLOCK_NONE) {
-        *low = *high = BLOCK_NONE;
-        return;
-    }
-    if (at[root].addr < addr) {
-        uint32_t right;
-        first_fit_divide(at, at[root].right, addr, &right, high);
-        at[root].right = right;
-        *low = root;
-    } else {
-        uint32_t left;
-        first_fit_divide(at, at[root].left, addr, low, &left);
-        at[root].left = left;
-        *high = root;
-    }
-    at[root].tie = subtree_sum(at, root);
-}
-
-/* Joins two subtrees, all of whose addresses are in this order. */
-static uint32_t first_fit_join(struct block_entry *at, uint32_t low, uint32_t high)
-{
-    if (low == BLOCK_NONE || high == BLOCK_NONE)
-        return low | high;
-    const uint32_t root = first_fit_is_above(low, high) ? low : high;
-    if (root == low)
-        at[low].right = first_fit_join(at, at[low].right, high);
+    uint32_t i = f->vacant;
+    if (i != 0)
+        f->vacant = f->nodes[i].above;
     else
-        at[high].left = first_fit_join(at, low, at[high].left);
-    at[root].tie = subtree_sum(at, root);
+        i = f->n++;
+    assert(i < f->cap);
+    struct first_fit_node *made = &f->nodes[i];
+    *made = (struct first_fit_node){.level = (uint16_t)level};
+    memset(made->end, 0xff, sizeof made->end);
+    return i;
+}
+
+static void first_fit_node_drop(struct first_fit *f, uint32_t i)
+{
+    f->nodes[i].above = f->vacant;
+    f->vacant = i;
+}
+
+/* ---- one node ---- */
+
+static inline int32_t first_fit_units(const struct first_fit *f, uint64_t size)
+{
+    const uint64_t units = size >> f->unit_shift;
+    return units < INT32_MAX ? (int32_t)units : INT32_MAX;
+}
+
+/* The number of cells that end at or before an address: the cell where it belongs. */
+static inline unsigned first_fit_place(const struct first_fit_node *node, uint64_t addr)
+{
+    unsigned place = 0;
+    for (int i = 0; i < FIRST_FIT_MOST; i++)
+        place += node->end[i] <= addr;
+    return place;
+}
+
+/* The cell in which a node has `below`. */
+static inline unsigned first_fit_cell_with(const struct first_fit_node *node, uint32_t below)
+{
+    const uint32_t cells = sixteen_equal((const int32_t *)node->below, (int32_t)below);
+    assert(cells != 0);
+    return (unsigned)__builtin_ctz(cells);
+}
+
+/* What the node above says of a node, which is not empty. */
+static inline struct first_fit_cell first_fit_cell_of_node(const struct first_fit *f, uint32_t i)
+{
+    const struct first_fit_node *node = &f->nodes[i];
+    return (struct first_fit_cell){.largest = sixteen_largest(node->largest), .below = i, .end = node->end[node->n - 1]};
+}
+
+static inline struct first_fit_cell first_fit_cell_of_block(const struct first_fit *f, uint32_t b)
+{
+    const struct block_entry *block = &f->blocks->at[b];
+    assert((block->size & ((UINT64_C(1) << f->unit_shift) - 1)) == 0);
+    return (struct first_fit_cell){.largest = first_fit_units(f, block->size), .below = b,
+                                   .end = block->addr + block->size};
+}
+
+static inline void first_fit_set(struct first_fit_node *node, unsigned k, struct first_fit_cell cell)
+{
+    node->largest[k] = cell.largest;
+    node->below[k] = cell.below;
+    node->end[k] = cell.end;
+}
+
+static inline struct first_fit_cell first_fit_get(const struct first_fit_node *node, unsigned k)
+{
+    return (struct first_fit_cell){.largest = node->largest[k], .below = node->below[k], .end = node->end[k]};
+}
+
+/* Tells what is in a cell which node it is below. */
+static inline void first_fit_link(struct first_fit *f, uint32_t i, uint32_t below)
+{
+    if (f->nodes[i].level == 0)
+        f->blocks->at[below].left = i;
+    else
+        f->nodes[below].above = i;
+}
+
+/* Makes room at cell k of a node, and fills it. */
+static void first_fit_open_cell(struct first_fit *f, uint32_t i, unsigned k, struct first_fit_cell cell)
+{
+    struct first_fit_node *node = &f->nodes[i];
+    assert(node->n < FIRST_FIT_MOST && k <= node->n);
+    for (unsigned from = node->n++; from > k; from--)
+        first_fit_set(node, from, first_fit_get(node, from - 1));
+    first_fit_set(node, k, cell);
+    first_fit_link(f, i, cell.below);
+}
+
+static void first_fit_close_cell(struct first_fit *f, uint32_t i, unsigned k)
+{
+    struct first_fit_node *node = &f->nodes[i];
+    for (node->n--; k < node->n; k++)
+        first_fit_set(node, k, first_fit_get(node, k + 1));
+    first_fit_set(node, k, (struct first_fit_cell){.end = UINT64_MAX});
+}
+
+/* Moves the cells of a node from cell k on to the end of another on its level. */
+static void first_fit_move_cells(struct first_fit *f, uint32_t from, unsigned k, uint32_t to)
+{
+    struct first_fit_node *node = &f->nodes[from];
+    for (unsigned n = node->n; k < n; k++, node->n--) {
+        first_fit_open_cell(f, to, f->nodes[to].n, first_fit_get(node, k));
+        first_fit_set(node, k, (struct first_fit_cell){.end = UINT64_MAX});
+    }
+}
+
+/* The largest below a node, after one of its cells changed, from what it was. */
+static inline int32_t first_fit_largest_after(const struct first_fit_node *node, int32_t before, int32_t was, int32_t is)
+{
+    if (is >= before)
+        return is;
+    return was < before ? before : sixteen_largest(node->largest);
+}
+
+/* Changes cell k of a node, and the cells above it as far as they change. */
+static void first_fit_change(struct first_fit *f, uint32_t i, unsigned k, struct first_fit_cell cell)
+{
+    for (;;) {
+        struct first_fit_node *node = &f->nodes[i];
+        const int32_t was = node->largest[k];
+        const bool has_end_moved = k + 1u == node->n && node->end[k] != cell.end;
+        first_fit_set(node, k, cell);
+        if (node->above == 0)
+            return;
+        const struct first_fit_node *above = &f->nodes[node->above];
+        k = first_fit_cell_with(above, i);
+        const int32_t before = above->largest[k], largest = first_fit_largest_after(node, before, was, cell.largest);
+        if (largest == before && !has_end_moved)
+            return;
+        cell = (struct first_fit_cell){.largest = largest, .below = i, .end = node->end[node->n - 1]};
+        i = node->above;
+    }
+}
+
+/* A node, which is not empty, has gained or lost a cell. */
+static void first_fit_go_up(struct first_fit *f, uint32_t i)
+{
+    const uint32_t above = f->nodes[i].above;
+    if (above != 0)
+        first_fit_change(f, above, first_fit_cell_with(&f->nodes[above], i), first_fit_cell_of_node(f, i));
+}
+
+/* ---- changes ---- */
+
+/* The leaf where an address belongs, in a set that is not empty. */
+static uint32_t first_fit_leaf(const struct first_fit *f, uint32_t root, uint64_t addr)
+{
+    while (f->nodes[root].level > 0) {
+        const struct first_fit_node *node = &f->nodes[root];
+        const unsigned k = first_fit_place(node, addr);
+        root = node->below[k - (k == node->n)];
+    }
     return root;
 }
 
-void first_fit_insert(struct block_entry *at, uint32_t *root, uint32_t b)
+/* Moves the upper half of a full node to a new one after it, which is returned. */
+static uint32_t first_fit_split(struct first_fit *f, uint32_t *root, uint32_t i)
 {
-    uint32_t *link = root, low, high;
-    while (*link != BLOCK_NONE && !first_fit_is_above(b, *link)) {
-        struct block_entry *above = &at[*link];
-        above->tie = larger(above->tie, at[b].size);
-        link = at[b].addr < above->addr ? &above->left : &above->right;
+    const unsigned level = f->nodes[i].level;
+    if (f->nodes[i].above == 0) {
+        *root = first_fit_node_new(f, level + 1);
+        first_fit_open_cell(f, *root, 0, first_fit_cell_of_node(f, i));
+    } else if (f->nodes[f->nodes[i].above].n == FIRST_FIT_MOST) {
+        first_fit_split(f, root, f->nodes[i].above);
     }
-    first_fit_divide(at, *link, at[b].addr, &low, &high);
-    at[b].left = low;
-    at[b].right = high;
-    at[b].tie = subtree_sum(at, b);
-    *link = b;
+    const uint32_t above = f->nodes[i].above, high = first_fit_node_new(f, level);
+    const unsigned k = first_fit_cell_with(&f->nodes[above], i);
+    first_fit_move_cells(f, i, FIRST_FIT_MOST / 2, high);
+    first_fit_set(&f->nodes[above], k, first_fit_cell_of_node(f, i));
+    first_fit_open_cell(f, above, k + 1, first_fit_cell_of_node(f, high));
+    return high;
 }
 
-/* The way down to a block: the blocks above it, the root first. */
-struct first_fit_path {
-    uint32_t above[FIRST_FIT_DEPTH];
-    size_t   n;
-};
-
-/* Goes down to `b`; returns the link that leads to it. */
-static uint32_t *first_fit_go_down(struct block_entry *at, uint32_t *link, uint32_t b, struct first_fit_path *path)
+void first_fit_insert(struct first_fit *f, uint32_t *root, uint32_t b)
 {
-    path->n = 0;
-    while (*link != b) {
-        struct block_entry *above = &at[*link];
-        assert(*link != BLOCK_NONE && path->n < FIRST_FIT_DEPTH);
-        path->above[path->n++] = *link;
-        link = at[b].addr < above->addr ? &above->left : &above->right;
+    const uint64_t addr = f->blocks->at[b].addr;
+    if (*root == 0)
+        *root = first_fit_node_new(f, 0);
+    uint32_t leaf = first_fit_leaf(f, *root, addr);
+    if (f->nodes[leaf].n == FIRST_FIT_MOST) {
+        const uint32_t high = first_fit_split(f, root, leaf);
+        leaf = f->nodes[leaf].end[f->nodes[leaf].n - 1] <= addr ? high : leaf;
     }
-    return link;
+    first_fit_open_cell(f, leaf, first_fit_place(&f->nodes[leaf], addr), first_fit_cell_of_block(f, b));
+    first_fit_go_up(f, leaf);
 }
 
-/* Sums anew on the way up, as far as sums change. */
-static void first_fit_go_up(struct block_entry *at, struct first_fit_path *path)
+/* Whether the nodes in two neighbouring cells are to be one. */
+static bool first_fit_are_few(const struct first_fit *f, const struct first_fit_node *above, unsigned low)
 {
-    while (path->n > 0) {
-        const uint32_t above = path->above[--path->n];
-        const uint64_t sum = subtree_sum(at, above);
-        if (at[above].tie == sum)
+    return f->nodes[above->below[low]].n + f->nodes[above->below[low + 1]].n <= FIRST_FIT_FEW;
+}
+
+/* Moves all of the node in cell k + 1 to that in cell k. */
+static void first_fit_join(struct first_fit *f, uint32_t above, unsigned k)
+{
+    const uint32_t low = f->nodes[above].below[k], high = f->nodes[above].below[k + 1];
+    first_fit_move_cells(f, high, 0, low);
+    first_fit_node_drop(f, high);
+    first_fit_close_cell(f, above, k + 1);
+    first_fit_set(&f->nodes[above], k, first_fit_cell_of_node(f, low));
+}
+
+/* A root with one node below it is not needed, and one with none is an empty set. */
+static void first_fit_lower_root(struct first_fit *f, uint32_t *root)
+{
+    while (f->nodes[*root].level > 0 && f->nodes[*root].n == 1) {
+        const uint32_t below = f->nodes[*root].below[0];
+        first_fit_node_drop(f, *root);
+        f->nodes[below].above = 0;
+        *root = below;
+    }
+    if (f->nodes[*root].n == 0) {
+        first_fit_node_drop(f, *root);
+        *root = 0;
+    }
+}
+
+/* A node has lost a cell. */
+static void first_fit_shrink(struct first_fit *f, uint32_t *root, uint32_t i)
+{
+    while (f->nodes[i].above != 0 && f->nodes[i].n < FIRST_FIT_FEW) {
+        const uint32_t above = f->nodes[i].above;
+        const struct first_fit_node *node = &f->nodes[above];
+        const unsigned k = first_fit_cell_with(node, i);
+        if (f->nodes[i].n == 0) {
+            first_fit_node_drop(f, i);
+            first_fit_close_cell(f, above, k);
+            if (node->n > 0)
+                first_fit_go_up(f, above);
+        } else if (k + 1 < node->n && first_fit_are_few(f, node, k)) {
+            first_fit_join(f, above, k);
+        } else if (k > 0 && first_fit_are_few(f, node, k - 1)) {
+            first_fit_join(f, above, k - 1);
+        } else {
             return;
-        at[above].tie = sum;
+        }
+        i = above;
     }
+    if (f->nodes[i].above == 0)
+        first_fit_lower_root(f, root);
 }
 
-void first_fit_remove(struct block_entry *at, uint32_t *root, uint32_t b)
+void first_fit_remove(struct first_fit *f, uint32_t *root, uint32_t b)
 {
-    struct first_fit_path path;
-    *first_fit_go_down(at, root, b, &path) = first_fit_join(at, at[b].left, at[b].right);
-    first_fit_go_up(at, &path);
+    const uint32_t leaf = f->blocks->at[b].left;
+    first_fit_close_cell(f, leaf, first_fit_cell_with(&f->nodes[leaf], b));
+    if (f->nodes[leaf].n > 0)
+        first_fit_go_up(f, leaf);
+    first_fit_shrink(f, root, leaf);
 }
 
-void first_fit_update(struct block_entry *at, uint32_t root, uint32_t b)
+void first_fit_update(struct first_fit *f, uint32_t b)
 {
-    struct first_fit_path path;
-    const uint64_t sum = subtree_sum(at, b);
-    if (at[b].tie == sum)                        /* a larger block is below it: nothing changes above */
-        return;
-    first_fit_go_down(at, &root, b, &path);
-    at[b].tie = sum;
-    first_fit_go_up(at, &path);
+    const uint32_t leaf = f->blocks->at[b].left;
+    first_fit_change(f, leaf, first_fit_cell_with(&f->nodes[leaf], b), first_fit_cell_of_block(f, b));
 }
 
-/* The lowest block that is large enough. */
-static uint32_t first_fit_find_lowest(const struct block_entry *at, uint32_t root, uint64_t size)
+/* ---- searches ---- */
+
+/* The lowest block of at least `size` bytes in some cells of a node, or after them in the tree. */
+static uint32_t first_fit_search(const struct first_fit *f, uint32_t i, uint32_t cells, uint64_t size)
 {
-    if (root == BLOCK_NONE || at[root].tie < size)
-        return BLOCK_NONE;
+    const int32_t units = first_fit_units(f, size), least = units > 0 ? units : 1;
     for (;;) {
-        const uint32_t left = at[root].left;
-        if (left != BLOCK_NONE && at[left].tie >= size)
-            root = left;
-        else if (at[root].size >= size)
-            return root;
-        else
-            root = at[root].right;
+        const struct first_fit_node *node = &f->nodes[i];
+        const uint32_t fit = sixteen_at_least(node->largest, least) & cells;
+        if (fit == 0) {                          /* on the way down only if the search did not begin in the root */
+            if (node->above == 0)
+                return BLOCK_NONE;
+            cells = ~UINT32_C(1) << first_fit_cell_with(&f->nodes[node->above], i);
+            i = node->above;
+            continue;
+        }
+        const unsigned k = (unsigned)__builtin_ctz(fit);
+        if (node->level > 0) {
+            i = node->below[k];
+            cells = ~UINT32_C(0);
+        } else if (f->blocks->at[node->below[k]].size >= size) {
+            return node->below[k];
+        } else {                                 /* both are larger than `largest` can tell */
+            cells = ~UINT32_C(1) << k;
+        }
     }
 }
 
-uint32_t first_fit_find(const struct block_entry *at, uint32_t root, uint64_t from, uint64_t size)
+uint32_t first_fit_find(const struct first_fit *f, uint32_t root, uint64_t from, uint64_t size)
 {
-    if (from == 0)
-        return first_fit_find_lowest(at, root, size);
-    if (subtree_largest(at, root) < size || root == BLOCK_NONE)
+    if (root == 0)
         return BLOCK_NONE;
-    if (at[root].addr < from)
-        return first_fit_find(at, at[root].right, from, size);
-    const uint32_t left = first_fit_find(at, at[root].left, from, size);
-    if (left != BLOCK_NONE || at[root].size >= size)
-        return left != BLOCK_NONE ? left : root;
-    return first_fit_find(at, at[root].right, from, size);
+    if (from == 0)
+        return first_fit_search(f, root, ~UINT32_C(0), size);
+    const uint32_t leaf = first_fit_leaf(f, root, from);
+    const struct first_fit_node *node = &f->nodes[leaf];
+    const unsigned k = first_fit_place(node, from);
+    const bool is_inside = k < node->n && f->blocks->at[node->below[k]].addr < from;
+    return first_fit_search(f, leaf, ~UINT32_C(0) << (k + is_inside), size);
 }
 
-uint32_t first_fit_holding(const struct block_entry *at, uint32_t root, uint64_t addr)
+uint32_t first_fit_holding(const struct first_fit *f, uint32_t root, uint64_t addr)
 {
-    uint32_t found = BLOCK_NONE;
-    while (root != BLOCK_NONE) {
-        const bool is_below = at[root].addr <= addr;
-        found = is_below ? root : found;
-        root = is_below ? at[root].right : at[root].left;
+    if (root == 0)
+        return BLOCK_NONE;
+    const struct first_fit_node *node = &f->nodes[first_fit_leaf(f, root, addr)];
+    const unsigned k = first_fit_place(node, addr);
+    return k < node->n && f->blocks->at[node->below[k]].addr <= addr ? node->below[k] : BLOCK_NONE;
+}
+
+uint32_t first_fit_largest(const struct first_fit *f, uint32_t root)
+{
+    const int32_t units = root == 0 ? 0 : sixteen_largest(f->nodes[root].largest);
+    uint32_t best = first_fit_find(f, root, 0, (uint64_t)units << f->unit_shift), b = best;
+    while (units == INT32_MAX && b != BLOCK_NONE) {      /* that many or more */
+        best = b;
+        b = first_fit_find(f, root, 0, f->blocks->at[b].size + 1);
     }
-    return found;
+    return best;
 }
 
-uint32_t first_fit_largest(const struct block_entry *at, uint32_t root)
+uint64_t first_fit_largest_bytes(const struct first_fit *f, uint32_t root)
 {
-    return root == BLOCK_NONE ? BLOCK_NONE : first_fit_find(at, root, 0, at[root].tie);
+    const int32_t units = root == 0 ? 0 : sixteen_largest(f->nodes[root].largest);
+    return units < INT32_MAX ? (uint64_t)units << f->unit_shift : f->blocks->at[first_fit_largest(f, root)].size;
+}
+
+/* ---- checking ---- */
+
+static bool first_fit_is_cell_sound(const struct first_fit *f, uint32_t i, unsigned k)
+{
+    const struct first_fit_node *node = &f->nodes[i];
+    const struct first_fit_cell is = first_fit_get(node, k);
+    const bool is_leaf = node->level == 0;
+    const struct first_fit_cell want = is_leaf ? first_fit_cell_of_block(f, is.below) : first_fit_cell_of_node(f, is.below);
+    const uint32_t above = is_leaf ? f->blocks->at[is.below].left : f->nodes[is.below].above;
+    return is.largest == want.largest && is.end == want.end && above == i && (k == 0 || node->end[k - 1] < is.end) &&
+           (is_leaf || (f->nodes[is.below].level + 1 == node->level && first_fit_is_sound(f, is.below)));
+}
+
+bool first_fit_is_sound(const struct first_fit *f, uint32_t root)
+{
+    bool is_sound = true;
+    for (unsigned k = 0; root != 0 && k < f->nodes[root].n && is_sound; k++)
+        is_sound = first_fit_is_cell_sound(f, root, k);
+    return is_sound;
 }

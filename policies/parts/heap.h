@@ -11,6 +11,8 @@
 #ifndef REPLAY_POLICIES_PARTS_HEAP_H
 #define REPLAY_POLICIES_PARTS_HEAP_H
 
+#include "base/inline.h"
+#include "base/prefetch.h"
 #include "policies/parts/block_table.h"
 #include "policies/parts/upstream.h"
 
@@ -58,6 +60,15 @@ static inline struct block_entry *heap_at(const struct heap *h, uint32_t b)
 static inline bool heap_is_whole(const struct heap *h, uint32_t b)
 {
     return !block_is_split(heap_at(h, b));
+}
+
+/* Fetches what a free of a block will touch, as policy_ops.expect: the block, and before the next but few events its
+ * neighbours. */
+static HOT_INLINE void heap_expect(const struct heap *h, const struct block *b, bool is_next)
+{
+    const struct block_entry *at = h->blocks.at, *block = &at[b->cookie < h->blocks.n ? b->cookie : BLOCK_NONE];
+    prefetch(is_next ? &at[block->prev] : block);
+    prefetch(is_next ? &at[block->next] : block);
 }
 
 enum heap_order { HEAP_BY_ADDRESS, HEAP_BY_AGE };

@@ -44,8 +44,10 @@ struct rmm_arena {
     size_t    n_superblocks, cap_superblocks;
     uint32_t *vacant;                        /* stack of numbers to use again */
     size_t    n_vacant, cap_vacant;
-    uint32_t  global_free;                   /* first_fit sets: of the global arena, and by stream */
+    struct first_fit free;
+    uint32_t  global_free;                   /* sets: of the global arena, and by stream */
     uint32_t *stream_free;
+    uint32_t  n_streams;
     struct max_tree stream_largest;          /* by stream: bytes of the largest block in its set */
 };
 
@@ -71,30 +73,24 @@ static uint32_t *arena_set(struct rmm_arena *a, uint32_t owner)
     return owner == ARENA_GLOBAL ? &a->global_free : &a->stream_free[owner];
 }
 
-static uint64_t arena_largest(const struct rmm_arena *a, uint32_t root)
-{
-    const uint32_t b = first_fit_largest(a->heap.blocks.at, root);
-    return b == BLOCK_NONE ? 0 : heap_at(&a->heap, b)->size;
-}
-
 /* The free set of an owner has changed. */
 static void arena_set_changed(struct rmm_arena *a, uint32_t owner)
 {
     if (owner != ARENA_GLOBAL)
-        max_tree_put(&a->stream_largest, owner, arena_largest(a, a->stream_free[owner]));
+        max_tree_put(&a->stream_largest, owner, first_fit_largest_bytes(&a->free, a->stream_free[owner]));
 }
 
 static void arena_insert(struct rmm_arena *a, uint32_t b)
 {
     const uint32_t owner = arena_superblock(a, b)->owner;
-    first_fit_insert(a->heap.blocks.at, arena_set(a, owner), b);
+    first_fit_insert(&a->free, arena_set(a, owner), b);
     arena_set_changed(a, owner);
 }
 
 static void arena_remove(struct rmm_arena *a, uint32_t b)
 {
     const uint32_t owner = arena_superblock(a, b)->owner;
-    first_fit_remove(a->heap.blocks.at, arena_set(a, owner), b);
+    first_fit_remove(&a->free, arena_set(a, owner), b);
     arena_set_changed(a, owner);
 }
 
@@ -102,7 +98,7 @@ static void arena_remove(struct rmm_arena *a, uint32_t b)
 static void arena_update(struct rmm_arena *a, uint32_t b)
 {
     const uint32_t owner = arena_superblock(a, b)->owner;
-    first_fit_update(a->heap.blocks.at, *arena_set(a, owner), b);
+    first_fit_update(&a->free, b);
     arena_set_changed(a, owner);
 }
 
@@ -123,7 +119,8 @@ static enum err arena_reserve(struct rmm_arena *a)
     if (vacant == NULL)
         return ERR_HOST_NOMEM;
     a->vacant = vacant;
-    return block_table_reserve(&a->heap.blocks, 2);
+    const enum err e = block_table_reserve(&a->heap.blocks, 2);
+    return e == ERR_OK ? first_fit_reserve(&a->free) : e;
 }
 
 /* Makes a superblock that is one block, in no set. */
@@ -185,8 +182,8 @@ static void arena_move_superblock(struct rmm_arena *a, uint32_t number, uint32_t
     for (uint32_t b = s->first; b != BLOCK_NONE && at[b].below == number; b = at[b].next) {
         if (!block_is_idle(&a->heap.blocks, b))
             continue;
-        first_fit_remove(a->heap.blocks.at, arena_set(a, from), b);
-        first_fit_insert(a->heap.blocks.at, arena_set(a, owner), b);
+        first_fit_remove(&a->free, arena_set(a, from), b);
+        first_fit_insert(&a->free, arena_set(a, owner), b);
     }
     s->owner = owner;
     arena_set_changed(a, from);
@@ -239,7 +236,7 @@ static void arena_defragment(struct rmm_arena *a)
 /* A request above 1 MiB. BLOCK_NONE: nothing fits. */
 static uint32_t arena_take_global(struct rmm_arena *a, uint64_t bytes)
 {
-    uint32_t b = first_fit_find(a->heap.blocks.at, a->global_free, 0, bytes);
+    uint32_t b = first_fit_find(&a->free, a->global_free, 0, bytes);
     if (b == BLOCK_NONE)
         return BLOCK_NONE;
     if (arena_is_empty(a, b) && heap_at(&a->heap, b)->size >= bytes + ARENA_SUPERBLOCK_MIN)
@@ -250,7 +247,7 @@ static uint32_t arena_take_global(struct rmm_arena *a, uint64_t bytes)
 /* Fetches a superblock that holds a request of `bytes` for a stream. Returns the block in it, in the stream's set. */
 static uint32_t arena_fetch(struct rmm_arena *a, uint64_t bytes, uint16_t stream)
 {
-    uint32_t b = first_fit_find(a->heap.blocks.at, a->global_free, 0, bytes);
+    uint32_t b = first_fit_find(&a->free, a->global_free, 0, bytes);
     if (b == BLOCK_NONE)
         return BLOCK_NONE;
     if (arena_is_empty(a, b) && heap_at(&a->heap, b)->size >= 2 * ARENA_SUPERBLOCK_MIN) {
@@ -266,7 +263,7 @@ static uint32_t arena_fetch(struct rmm_arena *a, uint64_t bytes, uint16_t stream
 /* A request of at most 1 MiB. */
 static uint32_t arena_take_local(struct rmm_arena *a, uint64_t bytes, uint16_t stream)
 {
-    uint32_t b = first_fit_find(a->heap.blocks.at, a->stream_free[stream], 0, bytes);
+    uint32_t b = first_fit_find(&a->free, a->stream_free[stream], 0, bytes);
     if (b == BLOCK_NONE)
         b = arena_fetch(a, bytes, stream);
     return b == BLOCK_NONE ? BLOCK_NONE : arena_carve(a, b, bytes);
@@ -334,16 +331,9 @@ static void rmm_arena_expect(const struct policy *p, const struct event *ev, con
 {
     const struct rmm_arena *a = (const struct rmm_arena *)p;
     (void)ev;
-    const struct block_entry *at = a->heap.blocks.at;
-    const struct block_entry *block = &at[b->cookie < a->heap.blocks.n ? b->cookie : BLOCK_NONE];
-    if (!is_next) {
-        prefetch(block);
-        return;
-    }
-    prefetch(&at[block->prev]);
-    prefetch(&at[block->next]);
-    if (block->below < a->n_superblocks)
-        prefetch(&a->superblocks[block->below]);
+    heap_expect(&a->heap, b, is_next);
+    if (is_next && b->cookie < a->heap.blocks.n && heap_at(&a->heap, b->cookie)->below < a->n_superblocks)
+        prefetch(arena_superblock(a, b->cookie));
 }
 
 static void rmm_arena_free(struct policy *p, const struct event *req, const struct block *block)
@@ -366,6 +356,7 @@ static void rmm_arena_destroy(struct policy *p)
     struct rmm_arena *a = (struct rmm_arena *)p;
     heap_close(&a->heap);
     upstream_close(&a->upstream);
+    first_fit_close(&a->free);
     free(a->superblocks);
     free(a->vacant);
     free(a->stream_free);
@@ -387,10 +378,13 @@ static enum err rmm_arena_begin(struct rmm_arena *a, const struct policy_config 
 {
     uint32_t b;
     a->base.device = cfg->device;
+    a->n_streams = cfg->n_streams;
     a->stream_free = calloc(cfg->n_streams, sizeof *a->stream_free);
     enum err e = a->stream_free == NULL ? ERR_HOST_NOMEM : max_tree_open(&a->stream_largest, cfg->n_streams);
     if (e == ERR_OK)
         e = heap_open(&a->heap, &a->upstream, cfg->peak_live);
+    if (e == ERR_OK)
+        e = first_fit_open(&a->free, &a->heap.blocks, ARENA_UNIT, cfg->n_streams + 1);
     if (e == ERR_OK)
         e = arena_reserve(a);
     if (e == ERR_OK)
@@ -433,7 +427,7 @@ static enum err rmm_arena_walk(const struct policy *p, block_visit visit, void *
 static uint64_t rmm_arena_largest_free(const struct policy *p)
 {
     const struct rmm_arena *a = (const struct rmm_arena *)p;
-    const uint64_t global = arena_largest(a, a->global_free), local = max_tree_largest(&a->stream_largest);
+    const uint64_t global = first_fit_largest_bytes(&a->free, a->global_free), local = max_tree_largest(&a->stream_largest);
     return upstream_largest_free(&a->upstream, global > local ? global : local);
 }
 
@@ -450,6 +444,9 @@ static enum err rmm_arena_check(const struct policy *p, struct err_detail *why)
         bytes += a->superblocks[i].bytes;
     if (bytes != a->heap.held_bytes)
         return err_set(why, ERR_CORRUPT, 0, "rmm-arena: the superblocks do not make up the arena");
+    for (uint32_t i = 0; i <= a->n_streams; i++)
+        if (!first_fit_is_sound(&a->free, i < a->n_streams ? a->stream_free[i] : a->global_free))
+            return err_set(why, ERR_CORRUPT, 0, "rmm-arena: the free blocks are not in order");
     return heap_check(&a->heap, "rmm-arena", why);
 }
 
