@@ -142,6 +142,24 @@ enum cudasim_code cudasim_code_of(enum err e)
          : e == ERR_UNSUPPORTED ? CODE_NOT_SUPPORTED : CODE_UNKNOWN;
 }
 
+/* A program's own code and data may lie in the range that the devices share, so only what was given out counts. */
+void cudasim_address_given(struct cudasim_device *d, uint64_t addr, uint64_t bytes)
+{
+    const bool is_first = d->given_end == 0;
+    d->given_begin = is_first || addr < d->given_begin ? addr : d->given_begin;
+    d->given_end = is_first || addr + bytes > d->given_end ? addr + bytes : d->given_end;
+}
+
+bool cudasim_was_given(uint64_t addr)
+{
+    bool was_given = false;
+    cudasim_lock();
+    for (int i = 0; i < cudasim.n_devices; i++)
+        was_given = was_given || (addr >= cudasim.devices[i].given_begin && addr < cudasim.devices[i].given_end);
+    cudasim_unlock();
+    return was_given;
+}
+
 uint64_t cudasim_now_ns(void)
 {
     uint64_t now = cudasim.clock_ns;

@@ -63,24 +63,54 @@ CUDASIM_API const char *cudasim_device_name(void);
 CUDASIM_API unsigned cudasim_capability(void);          /* 86 for 8.6 */
 CUDASIM_API uint64_t cudasim_driver_bytes(void);        /* of the memory that nvidia-smi shows, not for programs */
 
-/* Blocks of a kernel that a multiprocessor holds at once; 0 for a block that no card takes. */
-CUDASIM_API int cudasim_resident_blocks(int threads, uint64_t shared_bytes);
+/* ---- kernels of the program: cudasim/kernels.c ---- */
 
-/* ---- kernels: cudasim/kernels.c ---- */
+/* What CUDA tells of a kernel. `binary` and `ptx` are the capability that its code was compiled for: 86. */
+struct cudasim_kernel_facts {
+    int      registers, max_threads, binary, ptx;
+    uint64_t shared_bytes, constant_bytes, local_bytes, parameter_bytes;
+};
 
-/* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), and a kernel of it by its host function. The
- * first returns a handle; the binary is borrowed for the process's life. */
+/* Blocks of a kernel that a multiprocessor holds at once, with shared memory that the launch adds; 0 for a block that is
+ * too large. */
+CUDASIM_API int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes);
+
+/* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), a kernel of it by its host function, and a
+ * variable by its host variable. The first returns a handle; binary and names are borrowed for the process's life. */
 CUDASIM_API void *cudasim_binary_register(const void *wrapper);
-CUDASIM_API void cudasim_kernel_register(void *handle, const void *function);
+CUDASIM_API void cudasim_kernel_register(void *handle, const void *function, const char *name);
+CUDASIM_API void cudasim_variable_register(void *handle, const void *symbol, const char *name, uint64_t bytes);
 
-/* The capability of the kernel's code for this card, as binaryVersion and ptxVersion count it: 86. The card's own for a
- * kernel that nobody registered. */
-CUDASIM_API void cudasim_kernel_versions(const void *function, int *binary, int *ptx);
+/* A kernel by its host function. One that nobody registered, or whose code is not at hand, is taken for a typical one. */
+CUDASIM_API enum cudasim_code cudasim_function_facts(const void *function, struct cudasim_kernel_facts *out);
+
+/* A variable by its host variable. INVALID_SYMBOL: nobody registered it. */
+CUDASIM_API enum cudasim_code cudasim_symbol(const void *symbol, uint64_t *addr, uint64_t *bytes);
+
+/* ---- modules: cudasim/modules.c ---- */
+
+/* `image` is a fat binary, a cubin or PTX of at most `most` bytes. A program gives the driver a pointer without a length
+ * (SIZE_MAX): then its own headers are trusted to say how long it is. It is copied. NO_BINARY: no code in it is for this
+ * card; INVALID_IMAGE: it is damaged. */
+CUDASIM_API enum cudasim_code cudasim_module_load(const void *image, size_t most, uint64_t *module);
+CUDASIM_API enum cudasim_code cudasim_module_unload(uint64_t module);
+
+/* By name; NOT_FOUND if the code is known and has no such thing. PTX is not compiled, so any name may be in it. */
+CUDASIM_API enum cudasim_code cudasim_module_kernel(uint64_t module, const char *name, uint64_t *kernel);
+CUDASIM_API enum cudasim_code cudasim_module_variable(uint64_t module, const char *name, uint64_t *addr,
+                                                      uint64_t *bytes);
+
+/* The first `most` kernels, or with NULL how many there are; *n is how many were written or counted. */
+CUDASIM_API enum cudasim_code cudasim_module_kernels(uint64_t module, uint64_t *kernels, unsigned most, unsigned *n);
+
+/* A kernel by its handle; INVALID_HANDLE. `name` and `module` may be NULL; the name is lent until the module is unloaded. */
+CUDASIM_API enum cudasim_code cudasim_kernel_facts(uint64_t kernel, struct cudasim_kernel_facts *out,
+                                                   const char **name, uint64_t *module);
 
 /* ---- memory: cudasim/memory.c ---- */
 
 enum cudasim_memory_kind {
-    MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED
+    MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED, MEMORY_VARIABLE
 };
 
 struct cudasim_pointer {
@@ -95,6 +125,9 @@ CUDASIM_API enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr);
 CUDASIM_API enum cudasim_code cudasim_free(uint64_t addr);
 CUDASIM_API enum cudasim_code cudasim_host_alloc(uint64_t bytes, enum cudasim_memory_kind kind, void **out);
 CUDASIM_API enum cudasim_code cudasim_host_free(void *p);
+
+/* A place for a __managed__ variable, which no call frees and which is not recorded; NULL without host memory. */
+CUDASIM_API void *cudasim_managed_variable(uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_host_register(void *p, uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_host_unregister(void *p);
 CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
@@ -109,11 +142,18 @@ CUDASIM_API bool cudasim_values_known(uint64_t from, void *to, uint64_t bytes);
 CUDASIM_API void cudasim_values_keep(uint64_t to, const void *from, uint64_t bytes);
 CUDASIM_API void cudasim_values_answer(const int64_t *numbers, uint64_t n);
 
+/* The numbers are those of cudaMemcpyKind. */
+enum cudasim_direction { COPY_HOST_TO_HOST, COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_WITHIN_DEVICE, COPY_ANY };
+
 /* Copies. Host to host is done. Bytes copied to a device are kept (cudasim/values.h) and come back; the rest of a
- * device reads as zeros. */
-CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream);
+ * device reads as zeros. INVALID_VALUE for
+ * a device's address that is in no allocation, such as one that was freed, and for memory of the program that the copy
+ * says is the device's side. */
+CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum cudasim_direction d,
+                                           uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
-                                              uint64_t width, uint64_t height, uint64_t stream);
+                                              uint64_t width, uint64_t height, enum cudasim_direction d,
+                                              uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n,
                                           uint64_t stream);
 

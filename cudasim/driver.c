@@ -7,14 +7,18 @@
  */
 #include "cudasim/entry.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     CONTEXT_FIRST = 0x1000,          /* the primary context of device n is CONTEXT_FIRST + n */
     CONTEXTS_MAX = 64,
     LAUNCH_NS = 5000,
-    MODULE_BYTES = 1 << 16,
+    SHARED_BYTES_MOST = 49152,       /* of a block, unless a kernel asks for more */
 };
 
 struct alloc_prop {
@@ -490,52 +494,52 @@ ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t add
 
 /* ---- copies ---- */
 
-static int copy(uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
+static int copy(uint64_t to, uint64_t from, size_t bytes, enum cudasim_direction d, uint64_t stream)
 {
     const int code = check();
     if (code != CODE_SUCCESS)
         return code;
-    return (int)cudasim_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, stream);
+    return (int)cudasim_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, d, stream);
 }
 
 ENTRY(int, cuMemcpy, uint64_t to, uint64_t from, size_t bytes)
 {
-    return copy(to, from, bytes, 0);
+    return copy(to, from, bytes, COPY_ANY, 0);
 }
 
 ENTRY(int, cuMemcpyAsync, uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
 {
-    return copy(to, from, bytes, stream);
+    return copy(to, from, bytes, COPY_ANY, stream);
 }
 
 ENTRY(int, cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes)
 {
-    return copy(to, (uintptr_t)from, bytes, 0);
+    return copy(to, (uintptr_t)from, bytes, COPY_TO_DEVICE, 0);
 }
 
 ENTRY(int, cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, uint64_t stream)
 {
-    return copy(to, (uintptr_t)from, bytes, stream);
+    return copy(to, (uintptr_t)from, bytes, COPY_TO_DEVICE, stream);
 }
 
 ENTRY(int, cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes)
 {
-    return copy((uintptr_t)to, from, bytes, 0);
+    return copy((uintptr_t)to, from, bytes, COPY_FROM_DEVICE, 0);
 }
 
 ENTRY(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, uint64_t stream)
 {
-    return copy((uintptr_t)to, from, bytes, stream);
+    return copy((uintptr_t)to, from, bytes, COPY_FROM_DEVICE, stream);
 }
 
 ENTRY(int, cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t bytes)
 {
-    return copy(to, from, bytes, 0);
+    return copy(to, from, bytes, COPY_WITHIN_DEVICE, 0);
 }
 
 ENTRY(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
 {
-    return copy(to, from, bytes, stream);
+    return copy(to, from, bytes, COPY_WITHIN_DEVICE, stream);
 }
 
 static int set(uint64_t to, unsigned value, unsigned value_bytes, size_t n, uint64_t stream)
@@ -876,91 +880,168 @@ ENTRY(int, cuGraphLaunch, uint64_t exec, uint64_t stream)
     return (int)cudasim_graph_launch(exec, stream);
 }
 
-/* ---- modules and kernels: loaded in name only ---- */
+/* ---- modules and kernels ---- */
 
-static int name_new(uint64_t *name)
+ENTRY(int, cuModuleLoadData, uint64_t *module, const void *image)
 {
     const int code = check();
-    if (code == CODE_SUCCESS)
-        *name = cudasim_new_name();
+    return code != CODE_SUCCESS ? code : module == NULL ? CODE_INVALID_VALUE : (int)cudasim_module_load(image, SIZE_MAX, module);
+}
+
+ENTRY(int, cuModuleLoadDataEx, uint64_t *module, const void *image, unsigned n, const int *options, void **values)
+{
+    (void)n, (void)options, (void)values;
+    return cuModuleLoadData(module, image);
+}
+
+ENTRY(int, cuModuleLoadFatBinary, uint64_t *module, const void *image)
+{
+    return cuModuleLoadData(module, image);
+}
+
+static int module_load_file(uint64_t *module, int file)
+{
+    struct stat facts;
+    if (fstat(file, &facts) != 0 || facts.st_size <= 0)
+        return CODE_INVALID_IMAGE;
+    void *image = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (image == MAP_FAILED)
+        return CODE_OUT_OF_MEMORY;
+    const int code = (int)cudasim_module_load(image, (size_t)facts.st_size, module);
+    munmap(image, (size_t)facts.st_size);
     return code;
 }
 
 ENTRY(int, cuModuleLoad, uint64_t *module, const char *path)
 {
-    (void)path;
-    return name_new(module);
+    int code = check();
+    if (code != CODE_SUCCESS || path == NULL || module == NULL)
+        return code != CODE_SUCCESS ? code : CODE_INVALID_VALUE;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return CODE_FILE_NOT_FOUND;
+    code = module_load_file(module, file);
+    close(file);
+    return code;
 }
 
-ENTRY(int, cuModuleLoadData, uint64_t *module, const void *image)
+ENTRY(int, cuModuleUnload, uint64_t module)
 {
-    (void)image;
-    return name_new(module);
-}
-
-ENTRY(int, cuModuleLoadDataEx, uint64_t *module, const void *image, unsigned n, const int *options, void **values)
-{
-    (void)image, (void)n, (void)options, (void)values;
-    return name_new(module);
-}
-
-ENTRY(int, cuModuleLoadFatBinary, uint64_t *module, const void *image)
-{
-    (void)image;
-    return name_new(module);
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_module_unload(module);
 }
 
 ENTRY(int, cuModuleGetFunction, uint64_t *function, uint64_t module, const char *name)
 {
-    (void)module, (void)name;
-    return name_new(function);
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_module_kernel(module, name, function);
 }
 
-/* Variables of kernels lie in the context's memory. All share one place on the host. */
+ENTRY(int, cuModuleGetFunctionCount, unsigned *n, uint64_t module)
+{
+    return n == NULL ? CODE_INVALID_VALUE : (int)cudasim_module_kernels(module, NULL, 0, n);
+}
+
+ENTRY(int, cuModuleEnumerateFunctions, uint64_t *functions, unsigned most, uint64_t module)
+{
+    unsigned n;
+    return functions == NULL ? CODE_INVALID_VALUE : (int)cudasim_module_kernels(module, functions, most, &n);
+}
+
 ENTRY(int, cuModuleGetGlobal_v2, uint64_t *addr, size_t *bytes, uint64_t module, const char *name)
 {
-    static unsigned char room[MODULE_BYTES];
-    (void)module, (void)name;
-    if (addr != NULL)
-        *addr = (uintptr_t)room;
-    if (bytes != NULL)
-        *bytes = sizeof room;
-    return check();
+    uint64_t a = 0, n = 0;
+    int code = check();
+    if (code == CODE_SUCCESS)
+        code = (int)cudasim_module_variable(module, name, &a, &n);
+    if (code == CODE_SUCCESS && addr != NULL)
+        *addr = a;
+    if (code == CODE_SUCCESS && bytes != NULL)
+        *bytes = n;
+    return code;
 }
 
-ENTRY(int, cuLibraryLoadData, uint64_t *library, const void *code, const void *j, const void *jv, unsigned nj,
+ENTRY(int, cuLibraryLoadData, uint64_t *library, const void *image, const void *j, const void *jv, unsigned nj,
       const void *o, const void *ov, unsigned no)
 {
-    (void)code, (void)j, (void)jv, (void)nj, (void)o, (void)ov, (void)no;
-    return name_new(library);
+    (void)j, (void)jv, (void)nj, (void)o, (void)ov, (void)no;
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : library == NULL ? CODE_INVALID_VALUE
+                                                         : (int)cudasim_module_load(image, SIZE_MAX, library);
+}
+
+ENTRY(int, cuLibraryUnload, uint64_t library)
+{
+    return (int)cudasim_module_unload(library);
 }
 
 ENTRY(int, cuLibraryGetKernel, uint64_t *kernel, uint64_t library, const char *name)
 {
-    (void)library, (void)name;
-    return name_new(kernel);
+    return (int)cudasim_module_kernel(library, name, kernel);
 }
 
+ENTRY(int, cuLibraryGetKernelCount, unsigned *n, uint64_t library)
+{
+    return cuModuleGetFunctionCount(n, library);
+}
+
+ENTRY(int, cuLibraryEnumerateKernels, uint64_t *kernels, unsigned most, uint64_t library)
+{
+    return cuModuleEnumerateFunctions(kernels, most, library);
+}
+
+ENTRY(int, cuLibraryGetGlobal, uint64_t *addr, size_t *bytes, uint64_t library, const char *name)
+{
+    return cuModuleGetGlobal_v2(addr, bytes, library, name);
+}
+
+/* A library's handle is that of its module, and a kernel's that of its function. */
 ENTRY(int, cuLibraryGetModule, uint64_t *module, uint64_t library)
 {
-    (void)library;
-    return name_new(module);
+    unsigned n;
+    const int code = (int)cudasim_module_kernels(library, NULL, 0, &n);
+    if (code == CODE_SUCCESS)
+        *module = library;
+    return code;
 }
 
 ENTRY(int, cuKernelGetFunction, uint64_t *function, uint64_t kernel)
 {
-    *function = kernel;
-    return check();
+    struct cudasim_kernel_facts k;
+    const int code = (int)cudasim_kernel_facts(kernel, &k, NULL, NULL);
+    if (code == CODE_SUCCESS)
+        *function = kernel;
+    return code;
 }
 
-/* CUfunction_attribute: most threads 0, registers 4, PTX and binary version 5 and 6, dynamic shared memory 8. */
+ENTRY(int, cuFuncGetName, const char **name, uint64_t function)
+{
+    struct cudasim_kernel_facts k;
+    return name == NULL ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, name, NULL);
+}
+
+ENTRY(int, cuFuncGetModule, uint64_t *module, uint64_t function)
+{
+    struct cudasim_kernel_facts k;
+    return module == NULL ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, module);
+}
+
+/* CUfunction_attribute, from 0: most threads, shared, constant and local bytes, registers, PTX and binary version, cache
+ * mode, most dynamic shared bytes. */
 ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
 {
-    const int code = check();
-    (void)function;
-    *value = attribute == 0 ? 1024 : attribute == 4 ? 32
-           : attribute == 5 || attribute == 6 ? (int)cudasim_capability() : attribute == 8 ? 49152 : 0;
-    return code;
+    enum { ATTRIBUTES = 16 };
+    struct cudasim_kernel_facts k;
+    int code = check();
+    if (code == CODE_SUCCESS)
+        code = value == NULL || attribute < 0 || attribute >= ATTRIBUTES ? CODE_INVALID_VALUE
+                                                         : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+    if (code != CODE_SUCCESS)
+        return code;
+    const int values[ATTRIBUTES] = { k.max_threads, (int)k.shared_bytes, (int)k.constant_bytes, (int)k.local_bytes,
+                                     k.registers, k.ptx, k.binary, 0, SHARED_BYTES_MOST - (int)k.shared_bytes, -1 };
+    *value = values[attribute];
+    return CODE_SUCCESS;
 }
 
 ENTRY(int, cuKernelGetAttribute, int *value, int attribute, uint64_t kernel, int device)
@@ -971,10 +1052,20 @@ ENTRY(int, cuKernelGetAttribute, int *value, int attribute, uint64_t kernel, int
 
 ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, uint64_t function, int threads, size_t shared)
 {
-    const int code = check();
-    (void)function;
-    *n = cudasim_resident_blocks(threads, shared);
+    struct cudasim_kernel_facts k;
+    int code = check();
+    if (code == CODE_SUCCESS)
+        code = n == NULL ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+    if (code == CODE_SUCCESS)
+        *n = cudasim_resident_blocks(&k, threads, shared);
     return code;
+}
+
+ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, uint64_t function, int threads, size_t shared,
+      unsigned flags)
+{
+    (void)flags;
+    return cuOccupancyMaxActiveBlocksPerMultiprocessor(n, function, threads, shared);
 }
 
 ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -1,137 +1,127 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * For which compute capability a kernel's code on this card was compiled: libraries such as cub choose their kernels,
- * and with them the size of their temporary storage, by that.
- *
- * nvcc puts a "fat binary" into a program: one image for each capability that it was compiled for, as machine code or
- * as PTX. The driver takes the machine code of the card's major capability with the highest minor not above the card's,
- * otherwise it compiles the highest PTX not above the card. The layout is that of fatbinary.h and of what nvcc writes:
- *
- *     wrapper: magic u32, version u32, -> fat binary
- *     header:  magic u32, version u16, header bytes u16, bytes of all entries u64
- *     entry:   kind u16 (1 PTX, 2 machine code), version u16, header bytes u32, image bytes u64, at 28 capability u32
+ * Kernels and variables that nvcc put into a program, which it registers when it is loaded. The runtime names a kernel by
+ * a host function, and a variable by a host variable. Libraries such as cub choose their kernels, and with them the size
+ * of their temporary storage, by what is told here of the code.
  */
+#include "cudasim/machine_code.h"
 #include "cudasim/state.h"
+
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WRAPPER_MAGIC UINT32_C(0x466243b1)
-#define BINARY_MAGIC  UINT32_C(0xba55ed50)
-
-struct fat_wrapper {
-    uint32_t magic, version;
-    const unsigned char *binary;
+struct binary {
+    const void *image;               /* a wrapper of the program's; NULL: it was not one */
+    struct machine_code code;        /* read at the first question */
+    bool is_read;
 };
 
-struct fat_header {
-    uint32_t magic;
-    uint16_t version, header_bytes;
-    uint64_t bytes;
-};
-
-struct fat_entry {
-    uint16_t kind, version;
-    uint32_t header_bytes;
-    uint64_t image_bytes;
-    uint32_t unused[3], capability;
-};
-
-enum { KIND_PTX = 1, KIND_CODE = 2 };
-
-struct kernel {
-    const void *function;
-    const unsigned char *binary;     /* a fat binary; NULL: it was not one */
+struct registered {
+    const void *symbol;              /* of the host */
+    const char *name;                /* on the device; the program's own, for the process's life */
+    struct binary *binary;
+    uint64_t bytes, addr;            /* of a variable; addr 0: nobody asked for it yet */
 };
 
 /* Programs register all their kernels when they are loaded, 100,000 and more, and ask for few of them. */
-static struct {
-    struct kernel *all;
-    size_t n, cap;
+struct table {
+    struct registered *all;
+    size_t n, room;
     bool   is_sorted;
-} kernels;
+};
+
+static struct table kernels, variables;
 
 void *cudasim_binary_register(const void *wrapper)
 {
-    const struct fat_wrapper *w = wrapper;
-    static void *none[2];
-    void **handle = calloc(2, sizeof *handle);
-    if (handle == NULL || w == NULL || w->magic != WRAPPER_MAGIC) {
-        free(handle);
-        return none;
-    }
-    memcpy(handle, &w->binary, sizeof w->binary);
-    return handle;
+    static struct binary none;
+    struct binary *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return &none;
+    b->image = wrapper;
+    return b;
 }
 
-void cudasim_kernel_register(void *handle, const void *function)
+static void table_add(struct table *t, const struct registered *r)
 {
     cudasim_lock();
-    if (kernels.n == kernels.cap) {
-        const size_t cap = kernels.cap == 0 ? 4096 : 2 * kernels.cap;
-        struct kernel *all = realloc(kernels.all, cap * sizeof *all);
-        kernels.all = all != NULL ? all : kernels.all;
-        kernels.cap = all != NULL ? cap : kernels.cap;
-    }
-    if (kernels.n < kernels.cap && handle != NULL) {
-        struct kernel *k = &kernels.all[kernels.n++];
-        k->function = function;
-        memcpy(&k->binary, handle, sizeof k->binary);
-        kernels.is_sorted = false;
+    struct registered *all = array_grow(t->all, t->n, &t->room, sizeof *all);
+    if (all != NULL && r->binary != NULL) {
+        t->all = all;
+        all[t->n++] = *r;
+        t->is_sorted = false;
     }
     cudasim_unlock();
 }
 
-static int compare_kernels(const void *a, const void *b)
+void cudasim_kernel_register(void *handle, const void *function, const char *name)
 {
-    const uintptr_t x = (uintptr_t)((const struct kernel *)a)->function;
-    const uintptr_t y = (uintptr_t)((const struct kernel *)b)->function;
+    table_add(&kernels, &(struct registered){ .symbol = function, .name = name, .binary = handle });
+}
+
+void cudasim_variable_register(void *handle, const void *symbol, const char *name, uint64_t bytes)
+{
+    table_add(&variables, &(struct registered){ .symbol = symbol, .name = name, .binary = handle, .bytes = bytes });
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t)((const struct registered *)a)->symbol;
+    const uintptr_t y = (uintptr_t)((const struct registered *)b)->symbol;
     return (x > y) - (x < y);
 }
 
-/* The fat binary of a registered kernel; NULL. The lock is held. */
-static const unsigned char *binary_of(const void *function)
+/* NULL: nobody registered it. The lock is held. */
+static struct registered *table_find(struct table *t, const void *symbol)
 {
-    if (kernels.n == 0)
+    const struct registered wanted = { .symbol = symbol };
+    if (t->n == 0)
         return NULL;
-    if (!kernels.is_sorted)
-        qsort(kernels.all, kernels.n, sizeof *kernels.all, compare_kernels);
-    kernels.is_sorted = true;
-    const struct kernel wanted = { .function = function };
-    const struct kernel *k = bsearch(&wanted, kernels.all, kernels.n, sizeof *kernels.all, compare_kernels);
-    return k == NULL ? NULL : k->binary;
+    if (!t->is_sorted)
+        qsort(t->all, t->n, sizeof *t->all, compare_symbols);
+    t->is_sorted = true;
+    return bsearch(&wanted, t->all, t->n, sizeof *t->all, compare_symbols);
 }
 
-/* The best image of each kind for the card; 0: there is none. */
-static void images_of(const unsigned char *binary, unsigned card, unsigned *code, unsigned *ptx)
+/* Code that the card does not take is as good as none: what is asked then is answered as for code that is not known. */
+static const struct machine_code *binary_code(struct binary *b)
 {
-    struct fat_header h;
-    *code = *ptx = 0;
-    memcpy(&h, binary, sizeof h);
-    if (h.magic != BINARY_MAGIC || h.header_bytes < sizeof h)
-        return;
-    for (uint64_t at = 0; h.bytes - at >= sizeof(struct fat_entry);) {
-        struct fat_entry e;
-        memcpy(&e, binary + h.header_bytes + at, sizeof e);
-        const bool is_code = e.kind == KIND_CODE && e.capability / 10 == card / 10;
-        unsigned *best = is_code ? code : e.kind == KIND_PTX ? ptx : NULL;
-        if (best != NULL && e.capability <= card && e.capability > *best)
-            *best = e.capability;
-        if (e.header_bytes < sizeof e || e.image_bytes > h.bytes - at || e.header_bytes > h.bytes - at - e.image_bytes)
-            return;
-        at += e.header_bytes + e.image_bytes;
-    }
+    if (!b->is_read && b->image != NULL)
+        (void)machine_code_load(b->image, SIZE_MAX, cudasim.card.capability, &b->code);
+    b->is_read = true;
+    return &b->code;
 }
 
-void cudasim_kernel_versions(const void *function, int *binary, int *ptx)
+enum cudasim_code cudasim_function_facts(const void *function, struct cudasim_kernel_facts *out)
 {
-    const unsigned card = cudasim_capability();
-    unsigned code = 0, compiled = 0;
-    cudasim_lock();
-    const unsigned char *fat = binary_of(function);
-    if (fat != NULL)
-        images_of(fat, card, &code, &compiled);
+    static const struct machine_code unknown;
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct registered *r = table_find(&kernels, function);
+    const unsigned card = cudasim.card.capability;
+    if (r == NULL || machine_code_facts(binary_code(r->binary), r->name, card, out) != CODE_SUCCESS)
+        (void)machine_code_facts(&unknown, "", card, out);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_symbol(const void *symbol, uint64_t *addr, uint64_t *bytes)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct registered *r = table_find(&variables, symbol);
+    if (r == NULL)
+        return cudasim_end(CODE_INVALID_SYMBOL);
+    const bool is_new = r->addr == 0;
+    code = is_new ? cudasim_variable_place(r->bytes, &r->addr) : CODE_SUCCESS;
+    *addr = r->addr;
+    *bytes = r->bytes;
+    const struct cubin_variable *v = is_new ? cubin_variable(&binary_code(r->binary)->cubin, r->name) : NULL;
     cudasim_unlock();
-    *binary = (int)(code != 0 ? code : card);
-    *ptx = (int)(code != 0 ? code : compiled != 0 ? compiled : card);
+    if (code == CODE_SUCCESS && v != NULL && v->initial != NULL && v->bytes == *bytes)
+        cudasim_values_keep(*addr, v->initial, v->bytes);
+    return code;
 }

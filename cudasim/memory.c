@@ -50,6 +50,7 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     a->pool = pool;
     a->number = d->numbers++;
     *addr = a->segment.addr;
+    cudasim_address_given(d, *addr, bytes);
     address_map_put(&cudasim.pointers, *addr, bytes, a);
     cudasim_note((struct call_record){ .kind = pool == 0 ? CALL_ALLOC : CALL_SEGMENT, .device = (uint8_t)device,
                                        .addr = *addr, .bytes = bytes, .other = pool });
@@ -76,10 +77,11 @@ enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)
     return cudasim_end(cudasim_segment_take(cudasim_current_device(), bytes, 0, addr));
 }
 
-/* Memory that the program merely registered was not allocated here, so it is not recorded. */
+/* Memory that the program merely registered was not allocated here, and no call takes memory for a variable: neither is
+ * recorded. */
 static void host_note(enum call_kind kind, const struct cudasim_allocation *a, uint64_t addr)
 {
-    if (a->kind != MEMORY_REGISTERED)
+    if (a->kind != MEMORY_REGISTERED && !a->is_variable)
         cudasim_note((struct call_record){ .kind = (uint8_t)kind, .device = (uint8_t)a->device, .addr = addr,
                                            .space = a->kind == MEMORY_MANAGED ? CALL_SPACE_MANAGED : CALL_SPACE_HOST,
                                            .bytes = a->bytes });
@@ -102,7 +104,7 @@ enum cudasim_code cudasim_free(uint64_t addr)
         return code;
     struct address_extent *e = address_map_at(&cudasim.pointers, addr);
     const struct cudasim_allocation *a = e == NULL ? NULL : e->value;
-    if (a == NULL || (a->kind != MEMORY_DEVICE && a->kind != MEMORY_MANAGED))
+    if (a == NULL || a->is_variable || (a->kind != MEMORY_DEVICE && a->kind != MEMORY_MANAGED))
         return cudasim_end(CODE_INVALID_VALUE);
     const uint64_t pool = a->pool;
     if (a->kind == MEMORY_MANAGED)
@@ -113,7 +115,7 @@ enum cudasim_code cudasim_free(uint64_t addr)
     return pool == 0 ? CODE_SUCCESS : cudasim_free_async(addr, 0);
 }
 
-static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_memory_kind kind)
+static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_memory_kind kind, bool is_variable)
 {
     struct cudasim_allocation *a = calloc(1, sizeof *a);
     if (a == NULL || !address_map_reserve(&cudasim.pointers)) {
@@ -121,6 +123,7 @@ static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_
         return CODE_OUT_OF_MEMORY;
     }
     a->kind = kind;
+    a->is_variable = is_variable;
     a->device = cudasim_current_device();
     a->bytes = bytes;
     address_map_put(&cudasim.pointers, addr, bytes, a);
@@ -128,22 +131,55 @@ static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_
     return CODE_SUCCESS;
 }
 
-enum cudasim_code cudasim_host_alloc(uint64_t bytes, enum cudasim_memory_kind kind, void **out)
+/* Maps bytes of the host and enters them. The lock is held. */
+static enum cudasim_code host_map(uint64_t bytes, enum cudasim_memory_kind kind, bool is_variable, uint64_t *addr)
 {
-    enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
     const uint64_t room = align_up(bytes, 4096);
+    const int access = kind == MEMORY_VARIABLE ? PROT_NONE : PROT_READ | PROT_WRITE;
     void *p = room > PTRDIFF_MAX ? MAP_FAILED
-            : mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            : mmap(NULL, room, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
-        return cudasim_end(CODE_OUT_OF_MEMORY);
-    code = host_enter((uintptr_t)p, bytes, kind);
+        return CODE_OUT_OF_MEMORY;
+    const enum cudasim_code code = host_enter((uintptr_t)p, bytes, kind, is_variable);
     if (code != CODE_SUCCESS)
         munmap(p, room);
     else
-        *out = p;
+        *addr = (uintptr_t)p;
+    return code;
+}
+
+enum cudasim_code cudasim_host_alloc(uint64_t bytes, enum cudasim_memory_kind kind, void **out)
+{
+    uint64_t addr = 0;
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    code = host_map(bytes, kind, false, &addr);
+    if (code == CODE_SUCCESS)
+        *out = (void *)(uintptr_t)addr;
     return cudasim_end(code);
+}
+
+/* Nobody may follow the address, as on a card; what the host copied there is kept as for any device address. */
+enum cudasim_code cudasim_variable_place(uint64_t bytes, uint64_t *addr)
+{
+    return host_map(bytes == 0 ? 1 : bytes, MEMORY_VARIABLE, true, addr);
+}
+
+void cudasim_variable_give(uint64_t addr)
+{
+    struct address_extent *e = address_map_at(&cudasim.pointers, addr);
+    values_drop(e->addr, e->bytes);
+    host_give(e);
+}
+
+void *cudasim_managed_variable(uint64_t bytes)
+{
+    uint64_t addr = 0;
+    cudasim_lock();
+    const enum cudasim_code code = host_map(bytes == 0 ? 1 : bytes, MEMORY_MANAGED, true, &addr);
+    cudasim_unlock();
+    return code == CODE_SUCCESS ? (void *)(uintptr_t)addr : NULL;
 }
 
 enum cudasim_code cudasim_host_free(void *p)
@@ -169,7 +205,7 @@ enum cudasim_code cudasim_host_register(void *p, uint64_t bytes)
     if (code != CODE_SUCCESS)
         return code;
     return cudasim_end(address_map_overlaps(&cudasim.pointers, addr, bytes)
-                           ? CODE_HOST_REGISTERED : host_enter(addr, bytes, MEMORY_REGISTERED));
+                           ? CODE_HOST_REGISTERED : host_enter(addr, bytes, MEMORY_REGISTERED, false));
 }
 
 enum cudasim_code cudasim_host_unregister(void *p)
@@ -214,7 +250,7 @@ uint64_t cudasim_segment(uint64_t addr, uint64_t *offset)
 
 static bool is_on_device(enum cudasim_memory_kind kind)
 {
-    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE;
+    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE || kind == MEMORY_VARIABLE;
 }
 
 static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t bytes)
@@ -256,20 +292,34 @@ static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes, 
     return CODE_SUCCESS;
 }
 
-enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream)
+/* Whether a copy may use the address. What a device gave out must still be in an allocation; any other address may be the
+ * program's own memory, unless the copy says that it is the device's side. */
+static bool is_usable(uint64_t addr, bool is_device_side)
+{
+    return cudasim_pointer(addr).kind != MEMORY_UNKNOWN || (!is_device_side && !cudasim_was_given(addr));
+}
+
+static bool is_copy_valid(const void *to, const void *from, enum cudasim_direction d)
+{
+    return to != NULL && from != NULL && d >= COPY_HOST_TO_HOST && d <= COPY_ANY &&
+           is_usable((uintptr_t)to, d == COPY_TO_DEVICE || d == COPY_WITHIN_DEVICE) &&
+           is_usable((uintptr_t)from, d == COPY_FROM_DEVICE || d == COPY_WITHIN_DEVICE);
+}
+
+enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum cudasim_direction d, uint64_t stream)
 {
     if (bytes == 0)
         return CODE_SUCCESS;
-    if (to == NULL || from == NULL)
+    if (!is_copy_valid(to, from, d))
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(bytes));
     return code != CODE_SUCCESS ? code : copy_bytes(to, from, bytes, stream);
 }
 
 enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch, uint64_t width,
-                                  uint64_t height, uint64_t stream)
+                                  uint64_t height, enum cudasim_direction d, uint64_t stream)
 {
-    if (width > to_pitch || width > from_pitch)
+    if (width > to_pitch || width > from_pitch || (width > 0 && height > 0 && !is_copy_valid(to, from, d)))
         return CODE_INVALID_VALUE;
     enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(width * height));
     for (uint64_t row = 0; code == CODE_SUCCESS && width > 0 && row < height; row++)

@@ -37,7 +37,7 @@ static const struct { int attribute, value; } common[] = {
 };
 
 enum { N_COMMON = sizeof common / sizeof common[0], ATTRIBUTES_END = 160 };
-enum { WARP_THREADS = 32, KERNEL_REGISTERS = 32, MULTIPROCESSOR_REGISTERS = 65536, BLOCK_THREADS_MOST = 1024 };
+enum { WARP_THREADS = 32, WARP_REGISTERS_UNIT = 256, MULTIPROCESSOR_REGISTERS = 65536, PARTITIONS = 4 };
 enum { ACCESS_WINDOW_BYTES = 128 << 20 };
 
 /* Cards with HBM, which have ECC; and those that share the host's memory. */
@@ -107,17 +107,32 @@ unsigned cudasim_capability(void)
     return cudasim_device_count() > 0 ? cudasim.card.capability : 0;
 }
 
-/* How many registers a kernel takes is in its code, which nobody reads here: each takes KERNEL_REGISTERS. */
-int cudasim_resident_blocks(int threads, uint64_t shared_bytes)
+/* The limits that NVIDIA's occupancy calculator (cuda_occupancy.h) applies: a warp's registers are taken in units, from
+ * one of the multiprocessor's four parts; shared memory is taken in units too. */
+static uint64_t blocks_by_registers(int registers, uint64_t warps)
 {
-    if (cudasim_device_count() == 0 || threads < 1 || threads > BLOCK_THREADS_MOST)
+    const uint64_t warp = align_up((uint64_t)registers * WARP_THREADS, WARP_REGISTERS_UNIT);
+    return warp == 0 ? UINT64_MAX : MULTIPROCESSOR_REGISTERS / PARTITIONS / warp * PARTITIONS / warps;
+}
+
+static uint64_t blocks_by_shared(const struct compute_class *of, uint64_t bytes)
+{
+    const uint64_t unit = cudasim.card.capability >= 80 ? 128 : 256;
+    const uint64_t taken = align_up(bytes + of->shared_reserved_bytes, unit);
+    return taken == 0 ? UINT64_MAX : of->shared_bytes / taken;
+}
+
+int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes)
+{
+    if (cudasim_device_count() == 0 || threads < 1 || threads > k->max_threads)
         return 0;
     const struct compute_class *of = compute_class_of(cudasim.card.capability);
-    const unsigned whole = (unsigned)align_up((uint64_t)threads, WARP_THREADS);
-    const uint64_t shared = shared_bytes + of->shared_reserved_bytes;
+    const uint64_t whole = align_up((uint64_t)threads, WARP_THREADS);
+    if (k->shared_bytes + dynamic_bytes > of->shared_optin_bytes)
+        return 0;
     const uint64_t limits[] = { of->blocks, of->threads / whole,
-                                MULTIPROCESSOR_REGISTERS / (KERNEL_REGISTERS * whole),
-                                shared == 0 ? of->blocks : of->shared_bytes / shared };
+                                blocks_by_registers(k->registers, whole / WARP_THREADS),
+                                blocks_by_shared(of, k->shared_bytes + dynamic_bytes) };
     uint64_t least = limits[0];
     for (size_t i = 1; i < sizeof limits / sizeof limits[0]; i++)
         least = limits[i] < least ? limits[i] : least;

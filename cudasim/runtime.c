@@ -413,39 +413,38 @@ ENTRY(int, cudaPointerGetAttributes, struct pointer_attributes *out, const void 
 
 ENTRY(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 {
-    return cudasim_remember(kind < 0 || kind > 4 ? CODE_INVALID_VALUE : cudasim_copy(to, from, bytes, 0));
+    return cudasim_remember(cudasim_copy(to, from, bytes, (enum cudasim_direction)kind, 0));
 }
 
 ENTRY(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, uint64_t stream)
 {
-    return cudasim_remember(kind < 0 || kind > 4 ? CODE_INVALID_VALUE : cudasim_copy(to, from, bytes, stream));
+    return cudasim_remember(cudasim_copy(to, from, bytes, (enum cudasim_direction)kind, stream));
 }
 
 ENTRY(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
     (void)to_device, (void)from_device;
-    return cudasim_remember(cudasim_copy(to, from, bytes, 0));
+    return cudasim_remember(cudasim_copy(to, from, bytes, COPY_WITHIN_DEVICE, 0));
 }
 
 ENTRY(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_device, size_t bytes,
       uint64_t stream)
 {
     (void)to_device, (void)from_device;
-    return cudasim_remember(cudasim_copy(to, from, bytes, stream));
-}
-
-ENTRY(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-      int kind)
-{
-    (void)kind;
-    return cudasim_remember(cudasim_copy_2d(to, to_pitch, from, from_pitch, width, height, 0));
+    return cudasim_remember(cudasim_copy(to, from, bytes, COPY_WITHIN_DEVICE, stream));
 }
 
 ENTRY(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
       size_t height, int kind, uint64_t stream)
 {
-    (void)kind;
-    return cudasim_remember(cudasim_copy_2d(to, to_pitch, from, from_pitch, width, height, stream));
+    return cudasim_remember(cudasim_copy_2d(to, to_pitch, from, from_pitch, width, height, (enum cudasim_direction)kind,
+                                            stream));
+}
+
+ENTRY(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+      int kind)
+{
+    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, 0);
 }
 
 ENTRY(int, cudaMemset, void *to, int value, size_t bytes)
@@ -458,21 +457,51 @@ ENTRY(int, cudaMemsetAsync, void *to, int value, size_t bytes, uint64_t stream)
     return cudasim_remember(cudasim_set((uintptr_t)to, (unsigned)value, 1, bytes, stream));
 }
 
-ENTRY(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t bytes, size_t offset, int kind)
-{
-    (void)symbol, (void)offset, (void)kind;
-    memset(to, 0, bytes);
-    return CODE_SUCCESS;
-}
+/* ---- variables of kernels ---- */
 
-/* Variables of kernels lie in the context's memory, which the device's context= counts. All share one place on the
- * host. */
 ENTRY(int, cudaGetSymbolAddress, void **out, const void *symbol)
 {
-    static unsigned char room[1 << 16];
-    (void)symbol;
-    *out = room;
-    return cudasim_remember(cudasim_init());
+    uint64_t addr, bytes;
+    const int code = cudasim_remember(cudasim_symbol(symbol, &addr, &bytes));
+    if (code == CODE_SUCCESS)
+        *out = (void *)(uintptr_t)addr;
+    return code;
+}
+
+ENTRY(int, cudaGetSymbolSize, size_t *out, const void *symbol)
+{
+    uint64_t addr, bytes;
+    const int code = cudasim_remember(cudasim_symbol(symbol, &addr, &bytes));
+    if (code == CODE_SUCCESS)
+        *out = bytes;
+    return code;
+}
+
+ENTRY(int, cudaMemcpyToSymbolAsync, const void *symbol, const void *from, size_t n, size_t offset, int kind,
+      uint64_t stream)
+{
+    uint64_t addr, bytes;
+    const int code = cudasim_remember(cudasim_symbol(symbol, &addr, &bytes));
+    return code != CODE_SUCCESS ? code : offset > bytes ? cudasim_remember(CODE_INVALID_VALUE)
+                : cudaMemcpyAsync((void *)(uintptr_t)(addr + offset), from, n, kind, stream);
+}
+
+ENTRY(int, cudaMemcpyToSymbol, const void *symbol, const void *from, size_t n, size_t offset, int kind)
+{
+    return cudaMemcpyToSymbolAsync(symbol, from, n, offset, kind, 0);
+}
+
+ENTRY(int, cudaMemcpyFromSymbolAsync, void *to, const void *symbol, size_t n, size_t offset, int kind, uint64_t stream)
+{
+    uint64_t addr, bytes;
+    const int code = cudasim_remember(cudasim_symbol(symbol, &addr, &bytes));
+    return code != CODE_SUCCESS ? code : offset > bytes ? cudasim_remember(CODE_INVALID_VALUE)
+                : cudaMemcpyAsync(to, (const void *)(uintptr_t)(addr + offset), n, kind, stream);
+}
+
+ENTRY(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t n, size_t offset, int kind)
+{
+    return cudaMemcpyFromSymbolAsync(to, symbol, n, offset, kind, 0);
 }
 
 /* ---- pools ---- */
@@ -860,10 +889,27 @@ ENTRY(void **, __cudaRegisterFatBinary, void *binary)
     return cudasim_binary_register(binary);
 }
 
-/* The further arguments name the kernel and where its launch configuration goes. */
-ENTRY(void, __cudaRegisterFunction, void **handle, const void *function)
+/* The further arguments of the three say where a launch's configuration goes, and what kind of variable it is. */
+ENTRY(void, __cudaRegisterFunction, void **handle, const void *function, const char *stub, const char *name)
 {
-    cudasim_kernel_register(handle, function);
+    (void)stub;
+    cudasim_kernel_register(handle, function, name);
+}
+
+ENTRY(void, __cudaRegisterVar, void **handle, const void *symbol, const char *stub, const char *name, int is_external,
+      size_t bytes)
+{
+    (void)stub, (void)is_external;
+    cudasim_variable_register(handle, symbol, name, bytes);
+}
+
+/* A __managed__ variable is a pointer of the program, which the runtime sets. It lies on the host, where managed memory
+ * is until a kernel touches it; the context counts it. */
+ENTRY(void, __cudaRegisterManagedVar, void **handle, void **pointer, const char *stub, const char *name, int is_external,
+      size_t bytes)
+{
+    (void)handle, (void)stub, (void)name, (void)is_external;
+    *pointer = cudasim_managed_variable(bytes);
 }
 
 ENTRY(char, __cudaInitModule, void **handle)
@@ -917,17 +963,25 @@ ENTRY(int, cudaGetFuncBySymbol, const void **function, const void *symbol)
 
 ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *function)
 {
-    *out = (struct function_attributes){ .max_threads = 1024, .registers = 32, .max_dynamic_shared = 49152,
-                                         .carveout = -1 };
-    cudasim_kernel_versions(function, &out->binary, &out->ptx);
-    return CODE_SUCCESS;
+    enum { SHARED_BYTES_MOST = 49152 };              /* of a block, unless a kernel asks for more */
+    struct cudasim_kernel_facts k;
+    const int code = cudasim_remember(cudasim_function_facts(function, &k));
+    if (code == CODE_SUCCESS)
+        *out = (struct function_attributes){
+            .shared_bytes = k.shared_bytes, .constant_bytes = k.constant_bytes, .local_bytes = k.local_bytes,
+            .max_threads = k.max_threads, .registers = k.registers, .ptx = k.ptx, .binary = k.binary,
+            .max_dynamic_shared = SHARED_BYTES_MOST - (int)k.shared_bytes, .carveout = -1,
+        };
+    return code;
 }
 
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *function, int threads, size_t shared)
 {
-    (void)function;
-    *n = cudasim_resident_blocks(threads, shared);
-    return CODE_SUCCESS;
+    struct cudasim_kernel_facts k;
+    const int code = cudasim_remember(cudasim_function_facts(function, &k));
+    if (code == CODE_SUCCESS)
+        *n = cudasim_resident_blocks(&k, threads, shared);
+    return code;
 }
 
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *function, int threads,

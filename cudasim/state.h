@@ -18,6 +18,7 @@ enum {
 struct cudasim_device {
     struct device *device;
     uint64_t end_addr;               /* the end of its own addresses, exclusive */
+    uint64_t given_begin, given_end; /* all that it ever gave out lies between */
     uint64_t numbers;                /* successful segment calls and reservations so far */
     uint64_t default_pool, current_pool;
     bool     peers[CUDASIM_DEVICES_MAX];
@@ -31,6 +32,7 @@ struct cudasim_allocation {
     uint64_t bytes;                  /* as asked for */
     uint64_t pool;                   /* of cudaMallocAsync; 0 = none */
     uint64_t number;
+    bool     is_variable;            /* of a kernel: no call took it, none frees it */
 };
 
 struct cudasim_state {
@@ -60,6 +62,12 @@ enum cudasim_code cudasim_end(enum cudasim_code code);
 
 enum cudasim_code cudasim_code_of(enum err e);
 
+/* Says that a device gave out these addresses. The lock is held. */
+void cudasim_address_given(struct cudasim_device *d, uint64_t addr, uint64_t bytes);
+
+/* Whether an address lies between those that a device ever gave out. */
+bool cudasim_was_given(uint64_t addr);
+
 /* Virtual time: modelled driver time of all devices and what streams were given to do. */
 uint64_t cudasim_now_ns(void);
 
@@ -69,7 +77,8 @@ void cudasim_note(struct call_record r);
 
 /* ---- handles ---- */
 
-enum cudasim_handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_EXEC, HANDLE_POOL, HANDLE_PHYS };
+enum cudasim_handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_EXEC, HANDLE_POOL, HANDLE_PHYS,
+                           HANDLE_MODULE, HANDLE_KERNEL };
 
 struct cudasim_handle {              /* the first member of every object that has a handle */
     enum cudasim_handle_kind kind;
@@ -89,6 +98,11 @@ void cudasim_open_journal(void);
 /* Takes a segment of the device as an allocation, and gives one back. The lock is held. */
 enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);
 void cudasim_segment_give(struct address_extent *e);
+
+/* A place for a variable of a kernel, and its end. The card's context counts such memory, so it takes nothing of the
+ * device and is not recorded. The lock is held. */
+enum cudasim_code cudasim_variable_place(uint64_t bytes, uint64_t *addr);
+void cudasim_variable_give(uint64_t addr);
 
 /* When the program waits for a stream: pools give back what they keep above their threshold. */
 void cudasim_pools_settle(void);

@@ -55,6 +55,7 @@ enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint
     a->bytes = bytes;
     a->number = d->numbers++;
     *addr = a->segment.addr;
+    cudasim_address_given(d, *addr, bytes);
     address_map_put(&cudasim.pointers, *addr, bytes, a);
     cudasim_note((struct call_record){ .kind = CALL_RANGE, .device = (uint8_t)device, .addr = *addr, .bytes = bytes });
     return cudasim_end(CODE_SUCCESS);

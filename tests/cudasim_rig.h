@@ -80,6 +80,16 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cuMemMap, (uint64_t, size_t, size_t, uint64_t, uint64_t))                                    \
     X(int, cuMemUnmap, (uint64_t, size_t))                                                              \
     X(int, cuMemSetAccess, (uint64_t, size_t, const void *, size_t))                                    \
+    X(int, cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))                                           \
+    X(int, cuMemcpyDtoH_v2, (void *, uint64_t, size_t))                                                 \
+    X(int, cuModuleLoad, (uint64_t *, const char *))                                                    \
+    X(int, cuModuleLoadData, (uint64_t *, const void *))                                                \
+    X(int, cuModuleUnload, (uint64_t))                                                                  \
+    X(int, cuModuleGetFunction, (uint64_t *, uint64_t, const char *))                                   \
+    X(int, cuModuleGetGlobal_v2, (uint64_t *, size_t *, uint64_t, const char *))                        \
+    X(int, cuFuncGetAttribute, (int *, int, uint64_t))                                                  \
+    X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, uint64_t, int, size_t))                 \
+    X(int, cuGetExportTable, (const void **, const void *))                                             \
     X(int, cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))
 
 #define CUDASIM_RIG_CORE(X)                                                                             \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The simulated CUDA, used by a program that opens the libraries at run time, behaves as NVIDIA documents. */
 #include "tests/cudasim_rig.h"
+#include "tests/made_cubin.h"
 
 #include "sim/device.h"
 
@@ -420,24 +421,6 @@ Test(cudasim, a_card_answers_as_the_one_that_was_named)
     }
 }
 
-/* A fat binary with machine code for 7.5, 8.0 and 9.0 and PTX for 9.0, as nvcc lays it out. */
-static void make_binary(unsigned char *out)
-{
-    static const unsigned entries[][2] = { { 2, 75 }, { 2, 80 }, { 2, 90 }, { 1, 90 } };
-    enum { HEADER = 16, ENTRY = 64, IMAGE = 8, STEP = ENTRY + IMAGE };
-    const uint64_t bytes = 4 * STEP, image = IMAGE;
-    memcpy(out, &(uint32_t){ 0xba55ed50 }, 4);
-    memcpy(out + 6, &(uint16_t){ HEADER }, 2);
-    memcpy(out + 8, &bytes, 8);
-    for (size_t i = 0; i < 4; i++) {
-        unsigned char *e = out + HEADER + i * STEP;
-        memcpy(e, &(uint16_t){ (uint16_t)entries[i][0] }, 2);
-        memcpy(e + 4, &(uint32_t){ ENTRY }, 4);
-        memcpy(e + 8, &image, 8);
-        memcpy(e + 28, &entries[i][1], 4);
-    }
-}
-
 Test(cudasim, a_kernel_is_of_the_best_code_that_the_card_takes)
 {
     static unsigned char binary[512];
@@ -445,20 +428,22 @@ Test(cudasim, a_kernel_is_of_the_best_code_that_the_card_takes)
         {"4090", 80, 80}, {"a100-80g", 80, 80}, {"h100", 90, 90}, {"sim:8GiB,capability=12.0", 120, 90}, {"t4", 75, 75},
     };
     const struct { uint32_t magic, version; const void *binary; } wrapper = { 0x466243b1, 1, binary };
-    make_binary(binary);
+    static const struct made_entry entries[] = { { 2, 75, "damaged", 8, 0, 0 }, { 2, 80, "damaged", 8, 0, 0 },
+                                                 { 2, 90, "damaged", 8, 0, 0 }, { 1, 90, "damaged", 8, 0, 0 } };
+    made_fat_binary(binary, entries, 4);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const pid_t child = fork();
         if (child == 0) {
             struct cudasim_rig r;
             struct { size_t bytes[3]; int numbers[32]; } facts;
-            void *(*add_binary)(const void *), (*add_kernel)(void *, const void *);
+            void *(*add_binary)(const void *), (*add_kernel)(void *, const void *, const char *, const char *);
             int (*ask)(void *, const void *);
             cudasim_rig_open(&r, cases[i].device, "libcudart.so.12");
             void *runtime = cudasim_rig_library("libcudart.so.12");
             cudasim_rig_find(runtime, "__cudaRegisterFatBinary", &add_binary);
             cudasim_rig_find(runtime, "__cudaRegisterFunction", &add_kernel);
             cudasim_rig_find(runtime, "cudaFuncGetAttributes", &ask);
-            add_kernel(add_binary(&wrapper), &facts);
+            add_kernel(add_binary(&wrapper), &facts, "add", "add");
             const bool is_right = ask(&facts, &facts) == 0 && facts.numbers[2] == cases[i].ptx;
             _exit(is_right && facts.numbers[3] == cases[i].code ? 0 : 1);
         }
@@ -466,6 +451,150 @@ Test(cudasim, a_kernel_is_of_the_best_code_that_the_card_takes)
         waitpid(child, &status, 0);
         cr_expect_eq(status, 0, "%s", cases[i].device);
     }
+}
+
+/* The kernel of made_cubin on an A100, which holds 64 warps, 65,536 registers and 167,936 bytes of shared memory. */
+Test(cudasim, a_module_tells_of_its_kernels)
+{
+    enum { MOST_THREADS, SHARED, CONSTANT, LOCAL, REGISTERS, PTX, BINARY, CACHE, DYNAMIC };
+    static const struct { int attribute, value; } facts[] = {
+        { MOST_THREADS, MADE_THREADS }, { SHARED, MADE_SHARED }, { CONSTANT, MADE_CONSTANTS }, { LOCAL, MADE_LOCAL },
+        { REGISTERS, MADE_REGISTERS }, { PTX, 80 }, { BINARY, 80 }, { DYNAMIC, 49152 - MADE_SHARED },
+    };
+    static const struct { int threads; size_t dynamic; int blocks; } fits[] = {
+        { 256, 0, 6 },                   /* 8 warps of 1,280 registers: 12 of them in each quarter */
+        { 32, 0, 32 }, { 128, 20000, 7 }, { 256, 170000, 0 }, { MADE_THREADS + 1, 0, 0 },
+    };
+    static unsigned char image[MADE_CUBIN_BYTES];
+    struct cudasim_rig r;
+    uint64_t context, module, function, again;
+    int value;
+    made_cubin(image, 80);
+    cudasim_rig_open(&r, "a100-80g", NULL);
+    cr_assert(r.cuInit(0) == CODE_SUCCESS && r.cuCtxCreate_v2(&context, 0, 0) == CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleLoadData(&module, image), CODE_SUCCESS);
+    memset(image, 0xff, sizeof image);                               /* the driver has its own copy */
+    cr_assert_eq(r.cuModuleGetFunction(&function, module, "add"), CODE_SUCCESS);
+    cr_expect(r.cuModuleGetFunction(&again, module, "add") == CODE_SUCCESS && again == function);
+    cr_expect_eq(r.cuModuleGetFunction(&again, module, "sub"), CODE_NOT_FOUND);
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        cr_assert_eq(r.cuFuncGetAttribute(&value, facts[i].attribute, function), CODE_SUCCESS);
+        cr_expect_eq(value, facts[i].value, "attribute %d: %d", facts[i].attribute, value);
+    }
+    for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
+        cr_assert_eq(r.cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, fits[i].threads, fits[i].dynamic),
+                     CODE_SUCCESS);
+        cr_expect_eq(value, fits[i].blocks, "%d threads, %zu bytes: %d", fits[i].threads, fits[i].dynamic, value);
+    }
+    cr_expect_eq(r.cuModuleUnload(module), CODE_SUCCESS);
+    cr_expect_eq(r.cuFuncGetAttribute(&value, REGISTERS, function), CODE_INVALID_HANDLE);
+    cr_expect_eq(r.cuModuleUnload(module), CODE_INVALID_HANDLE);
+}
+
+Test(cudasim, a_module_has_its_variables_with_their_first_values)
+{
+    unsigned char image[MADE_CUBIN_BYTES] = { 0 };
+    struct cudasim_rig r;
+    uint64_t context, module, addr, wanted = 77, got = 0;
+    uint32_t ready = 0;
+    size_t bytes, free_before, free_after, total;
+    made_cubin(image, 80);
+    cudasim_rig_open(&r, "a100-80g", NULL);
+    cr_assert(r.cuInit(0) == CODE_SUCCESS && r.cuCtxCreate_v2(&context, 0, 0) == CODE_SUCCESS);
+    r.cuMemGetInfo_v2(&free_before, &total);
+    cr_assert_eq(r.cuModuleLoadData(&module, image), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetGlobal_v2(&addr, &bytes, module, "ready"), CODE_SUCCESS);
+    cr_expect_eq(bytes, sizeof ready);
+    cr_expect(r.cuMemcpyDtoH_v2(&ready, addr, sizeof ready) == CODE_SUCCESS && ready == MADE_READY, "%u", ready);
+    cr_assert_eq(r.cuModuleGetGlobal_v2(&addr, &bytes, module, "table"), CODE_SUCCESS);
+    cr_expect_eq(bytes, MADE_TABLE);
+    cr_expect_eq(r.cuMemcpyHtoD_v2(addr + 8, &wanted, sizeof wanted), CODE_SUCCESS);
+    cr_expect(r.cuMemcpyDtoH_v2(&got, addr + 8, sizeof got) == CODE_SUCCESS && got == wanted);
+    cr_expect_eq(r.cuMemcpyHtoD_v2(addr + MADE_TABLE - 4, &wanted, sizeof wanted), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cuModuleGetGlobal_v2(&addr, &bytes, module, "add"), CODE_NOT_FOUND);
+    cr_expect_eq(r.cuMemFree_v2(addr), CODE_INVALID_VALUE);
+    r.cuMemGetInfo_v2(&free_after, &total);
+    cr_expect_eq(free_before, free_after);
+}
+
+Test(cudasim, code_for_another_card_is_refused_and_ptx_has_any_kernel)
+{
+    static const unsigned others[] = { 75, 86, 90 };
+    struct cudasim_rig r;
+    uint64_t context, module, function;
+    int value;
+    cudasim_rig_open(&r, "a100-80g", NULL);
+    cr_assert(r.cuInit(0) == CODE_SUCCESS && r.cuCtxCreate_v2(&context, 0, 0) == CODE_SUCCESS);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        unsigned char image[MADE_CUBIN_BYTES] = { 0 };
+        made_cubin(image, others[i]);
+        cr_expect_eq(r.cuModuleLoadData(&module, image), CODE_NO_BINARY, "sm_%u", others[i]);
+    }
+    cr_assert_eq(r.cuModuleLoadData(&module, ".version 8.0"), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetFunction(&function, module, "anything"), CODE_SUCCESS);
+    cr_expect(r.cuFuncGetAttribute(&value, 4, function) == CODE_SUCCESS && value == 32);
+    cr_expect_eq(r.cuModuleLoad(&module, "/nowhere/at-all.cubin"), CODE_FILE_NOT_FOUND);
+}
+
+Test(cudasim, a_program_copies_to_and_from_its_variables)
+{
+    static unsigned char image[MADE_CUBIN_BYTES], binary[MADE_CUBIN_BYTES + 128];
+    static char table, ready;                        /* what the host knows them by */
+    const struct made_entry entry = { 2, 80, image, made_cubin(image, 80), 0, 0 };
+    const struct { uint32_t magic, version; const void *binary; } wrapper = { 0x466243b1, 1, binary };
+    struct cudasim_rig r;
+    void *(*add_binary)(const void *);
+    void (*add_variable)(void *, const void *, const char *, const char *, int, size_t);
+    int (*to)(const void *, const void *, size_t, size_t, int), (*from)(void *, const void *, size_t, size_t, int);
+    uint32_t value = 0;
+    made_fat_binary(binary, &entry, 1);
+    cudasim_rig_open(&r, "a100-80g", "libcudart.so.12");
+    void *runtime = cudasim_rig_library("libcudart.so.12");
+    cudasim_rig_find(runtime, "__cudaRegisterFatBinary", &add_binary);
+    cudasim_rig_find(runtime, "__cudaRegisterVar", &add_variable);
+    cudasim_rig_find(runtime, "cudaMemcpyToSymbol", &to);
+    cudasim_rig_find(runtime, "cudaMemcpyFromSymbol", &from);
+    void *handle = add_binary(&wrapper);
+    add_variable(handle, &ready, "ready", "ready", 0, 4);
+    add_variable(handle, &table, "table", "table", 0, MADE_TABLE);
+    cr_expect(from(&value, &ready, 4, 0, 2) == CODE_SUCCESS && value == MADE_READY, "%u", value);
+    cr_expect_eq(to(&table, &(uint32_t){ 5 }, 4, MADE_TABLE - 4, 1), CODE_SUCCESS);
+    cr_expect(from(&value, &table, 4, MADE_TABLE - 4, 2) == CODE_SUCCESS && value == 5, "%u", value);
+    cr_expect_eq(to(&table, &value, 4, MADE_TABLE - 3, 1), CODE_INVALID_VALUE);
+    cr_expect_eq(to(&value, &value, 4, 0, 1), CODE_INVALID_SYMBOL);
+}
+
+Test(cudasim, a_copy_refuses_what_is_no_memory_of_a_device)
+{
+    enum { TO_DEVICE = 1, FROM_DEVICE, WITHIN_DEVICE, ANY };
+    struct cudasim_rig r;
+    void *live, *freed, *pinned;
+    char own[64];
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert(r.cudaMalloc(&live, 64) == CODE_SUCCESS && r.cudaMalloc(&freed, 64) == CODE_SUCCESS);
+    cr_assert(r.cudaHostAlloc(&pinned, 64, 0) == CODE_SUCCESS && r.cudaFree(freed) == CODE_SUCCESS);
+    const struct { void *to; const void *from; int kind, code; } cases[] = {
+        { live, own, TO_DEVICE, CODE_SUCCESS },        { own, live, FROM_DEVICE, CODE_SUCCESS },
+        { live, pinned, ANY, CODE_SUCCESS },           { pinned, own, TO_DEVICE, CODE_SUCCESS },
+        { freed, own, TO_DEVICE, CODE_INVALID_VALUE }, { own, freed, FROM_DEVICE, CODE_INVALID_VALUE },
+        { freed, own, ANY, CODE_INVALID_VALUE },       { live, freed, WITHIN_DEVICE, CODE_INVALID_VALUE },
+        { own, own, TO_DEVICE, CODE_INVALID_VALUE },   { own, own, FROM_DEVICE, CODE_INVALID_VALUE },
+        { own, own, 5, CODE_INVALID_VALUE },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_eq(r.cudaMemcpy(cases[i].to, cases[i].from, 16, cases[i].kind), cases[i].code, "case %zu", i);
+    cr_expect_eq(r.cudaMemset(freed, 0, 16), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaMemcpy(live, own, 65, TO_DEVICE), CODE_INVALID_VALUE);
+}
+
+Test(cudasim, tables_of_the_driver_are_refused)
+{
+    struct cudasim_rig r;
+    const void *table = NULL;
+    const unsigned char id[16] = { 0 };
+    cudasim_rig_open(&r, "sim:1GiB", NULL);
+    cr_expect_eq(r.cuGetExportTable(&table, id), CODE_NOT_SUPPORTED);
+    cr_expect_null(table);
 }
 
 Test(cudasim, what_is_not_simulated_says_so)
