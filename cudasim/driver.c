@@ -1084,6 +1084,20 @@ ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned
 
 /* ---- functions by name ---- */
 
+/* Tables of functions by a number of 16 bytes, which NVIDIA does not document. NVIDIA's runtime asks for them where it is
+ * linked in. It goes on only if the driver proves to be NVIDIA's (cudasim/README.md), so none is given. */
+ENTRY(int, cuGetExportTable, const void **table, const void *id)
+{
+    static struct cudasim_site site = { .name = "cuGetExportTable" };
+    (void)table, (void)id;
+    if (!site.is_seen)
+        fprintf(stderr, "replay cudasim: NVIDIA's CUDA runtime is linked into this program or into a library of it, and "
+                        "accepts NVIDIA's driver only:\n"
+                        "  its calls fail. Build the program with `nvcc --cudart shared`, or with "
+                        "NVCC_APPEND_FLAGS=\"--cudart shared\" in the environment.\n");
+    return cudasim_refuse(&site);
+}
+
 int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status);
 int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags);
 
