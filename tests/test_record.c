@@ -236,6 +236,16 @@ Test(record, a_runtime_that_is_opened_by_name_is_recorded)
     run_close(&r);
 }
 
+Test(record, a_program_with_the_runtime_linked_in_is_recorded_at_the_driver)
+{
+    struct run r;
+    run_limited(&r, RECORD_LINKED, "linked", false, RLIM_INFINITY);
+    cr_assert_eq(r.status, 0, "status %x", (unsigned)r.status);
+    cr_assert_eq(r.n_journals, 1);
+    cr_expect_eq(expect_said(&r, 1, 0), 6);
+    run_close(&r);
+}
+
 Test(record, a_program_that_replaces_itself_has_two_journals)
 {
     struct run r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A runtime for the tests of recording, as libcudart.so.12. Each call ends in a call of the driver. Like NVIDIA's, it
+ * A runtime for the tests of recording, as libcudart.so.12, and as a part of linked.c. Each call ends in a call of the driver. Like NVIDIA's, it
  * opens the driver and looks its functions up by name.
  */
 #include <dlfcn.h>
@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef API
 #define API __attribute__((visibility("default")))
+#endif
 #define ENTRY(name, ...)             \
     API int name(__VA_ARGS__);       \
     API int name(__VA_ARGS__)
