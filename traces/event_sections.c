@@ -454,7 +454,7 @@ static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_
     for (size_t j = 0; j < k; j++)
         all |= steps[j];
     const bool is_safe = all >> 32 == 0 && unit >> 20 == 0 && t >> 62 == 0;      /* 512 steps below 2^52 cannot wrap */
-#ifdef __OPTIMIZE__                      /* without optimisation gcc warns that it does not unroll */
+#if defined(__OPTIMIZE__) && !defined(__s390x__)       /* where gcc does not unroll, it warns */
 #pragma GCC unroll 4
 #endif
     for (; is_safe && i < k; i++) {
