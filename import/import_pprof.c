@@ -29,7 +29,7 @@ enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFIL
 /* Of ids and texts: numbers in `texts`. A location's frames are frames[first, first + n), innermost first. */
 struct pprof_function { uint32_t name, file; };
 struct pprof_location { size_t first; uint32_t n; };
-struct pprof_frame { uint64_t function; int64_t line; };
+struct pprof_frame { uint64_t function; int64_t line; uint32_t written; };     /* written: as what frame, + 1; 0: not yet */
 
 struct pprof {
     const char *name;                        /* the file's */
@@ -164,29 +164,53 @@ static enum err keep_table(struct pprof *p, const struct proto_field *field, con
 
 /* ---- the second reading: samples ---- */
 
-static uint32_t frames_of(const struct pprof *p, const ReplayProto__Sample *s, char (*text)[FRAME_TEXT],
-                          const char **frames)
+/* Writes the text of a frame once, however many samples share it; of an unknown function nothing is written. */
+static enum err put_frame(struct pprof *p, struct pprof_frame *frame, struct err_detail *why)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < s->n_location_id && n < FRAMES_MAX; i++) {
-        const uint32_t *at = pair_map_find(&p->location_of, s->location_id[i], 0);
-        const struct pprof_location *l = at == NULL ? NULL : &p->locations[*at];
-        for (uint32_t k = 0; l != NULL && k < l->n && n < FRAMES_MAX; k++) {
-            const struct pprof_frame *frame = &p->frames[l->first + k];
-            const uint32_t *f = pair_map_find(&p->function_of, frame->function, 0);
-            if (f == NULL)
-                continue;
-            const char *file = string_at(p, p->functions[*f].file);
-            snprintf(text[n], FRAME_TEXT, "%.400s %.500s:%" PRIu32, string_at(p, p->functions[*f].name),
-                     file[0] != '\0' ? file : "??", frame->line > 0 ? (uint32_t)frame->line : 0);
-            frames[n] = text[n];
-            n++;
-        }
-    }
-    return n;
+    char text[FRAME_TEXT];
+    uint32_t number;
+    const uint32_t *f = frame->written != 0 ? NULL : pair_map_find(&p->function_of, frame->function, 0);
+    if (f == NULL)
+        return ERR_OK;
+    const char *file = string_at(p, p->functions[*f].file);
+    snprintf(text, sizeof text, "%.400s %.500s:%" PRIu32, string_at(p, p->functions[*f].name),
+             file[0] != '\0' ? file : "??", frame->line > 0 ? (uint32_t)frame->line : 0);
+    const enum err e = trace_put_frame(p->w, text, &number, why);
+    if (e == ERR_OK)
+        frame->written = number + 1;
+    return e;
 }
 
-/* The device that a label "device" names at its end, as "cuda:0"; 0 without one. */
+static enum err put_stack(struct pprof *p, const ReplayProto__Sample *s, uint32_t *stack, struct err_detail *why)
+{
+    uint32_t frames[FRAMES_MAX];
+    size_t n = 0, n_seen = 0;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->n_location_id && n_seen < FRAMES_MAX; i++) {
+        const uint32_t *at = pair_map_find(&p->location_of, s->location_id[i], 0);
+        const struct pprof_location *l = at == NULL ? NULL : &p->locations[*at];
+        for (uint32_t k = 0; l != NULL && k < l->n && n_seen < FRAMES_MAX && e == ERR_OK; k++, n_seen++) {
+            struct pprof_frame *frame = &p->frames[l->first + k];
+            e = put_frame(p, frame, why);
+            if (frame->written != 0)
+                frames[n++] = frame->written - 1;
+        }
+    }
+    return e == ERR_OK && n > 0 ? trace_put_stack_of(p->w, frames, n, stack, why) : e;
+}
+
+/* The number at the end of a device's name, such as "cuda:0"; 0 without one, and of a text too long for a name. */
+static int64_t device_number(const char *name)
+{
+    enum { DEVICE_NAME = 64 };
+    const size_t n = strnlen(name, DEVICE_NAME);
+    size_t first = n;
+    while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9')
+        first--;
+    return n == DEVICE_NAME ? 0 : (int64_t)(strtoull(name + first, NULL, 10) % DEVICES);
+}
+
+/* The device that a label names; 0 without one. */
 static int64_t device_of(const struct pprof *p, const ReplayProto__Sample *s, bool *is_program)
 {
     int64_t device = 0;
@@ -195,12 +219,8 @@ static int64_t device_of(const struct pprof *p, const ReplayProto__Sample *s, bo
         const char *key = string_at(p, s->label[i]->key), *value = string_at(p, s->label[i]->str);
         if (strcmp(key, "kind") == 0)
             *is_program = strcmp(value, "executable") == 0;
-        if (strcmp(key, "device") == 0) {
-            const char *digits = value + strlen(value);
-            while (digits > value && digits[-1] >= '0' && digits[-1] <= '9')
-                digits--;
-            device = atoll(digits) % DEVICES;
-        }
+        if (strcmp(key, "device") == 0)
+            device = device_number(value);
     }
     return device;
 }
@@ -219,17 +239,9 @@ static enum err put_sample(struct pprof *p, const ReplayProto__Sample *s, struct
     p->per_device[device]++;
     if (p->device >= 0 && device != p->device)
         return ERR_OK;
-    char (*text)[FRAME_TEXT] = malloc(FRAMES_MAX * sizeof *text);
-    const char *frames[FRAMES_MAX];
-    if (text == NULL)
-        return no_memory(p, why);
-    const uint32_t n = frames_of(p, s, text, frames);
-    enum err e = n == 0 ? ERR_OK : trace_put_stack(p->w, frames, n, &stack, why);
-    if (e == ERR_OK)
-        e = live_objects_put(&p->objects, p->walk.in, p->w, (uint64_t)count, (uint64_t)bytes, p->n_samples - 1, stack,
-                             why);
-    free(text);
-    return e;
+    const enum err e = put_stack(p, s, &stack, why);
+    return e != ERR_OK ? e : live_objects_put(&p->objects, p->walk.in, p->w, (uint64_t)count, (uint64_t)bytes,
+                                              p->n_samples - 1, stack, why);
 }
 
 static enum err read_sample(struct pprof *p, const unsigned char *bytes, size_t n, struct err_detail *why)

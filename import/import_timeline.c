@@ -153,7 +153,9 @@ static enum err read_entry(struct timeline *t, const char *text, size_t n, struc
     for (size_t i = 0; i < ENTRY_NUMBERS && is_entry; i++) {
         const json_t *number = json_array_get(entry, i);
         is_entry = json_is_number(number) && json_number_value(number) > -0x1p62 && json_number_value(number) < 0x1p62;
-        numbers[i] = json_is_integer(number) ? (int64_t)json_integer_value(number) : (int64_t)json_number_value(number);
+        if (is_entry)                        /* no other double fits into an integer */
+            numbers[i] = json_is_integer(number) ? (int64_t)json_integer_value(number)
+                                                 : (int64_t)json_number_value(number);
     }
     json_decref(entry);
     if (!is_entry)

@@ -112,6 +112,18 @@ def deep_stack(n):
     return p.snapshot([first] + rest)
 
 
+def shared_stack(n):
+    """One stack of thousands of frames with a long name, of as many captured requests as fit."""
+    p = Pickle()
+    name = p.raw("x" * min(60000, n // 4)) + p.put("name of all")
+    frames = [p.dict(name=name if i == 0 else p.get("name of all"), filename="f.py", line=i) for i in range(n // 100)]
+    pool = p.number(1) + p.number(1) + b"\x86"
+    first = p.record("alloc", BASE, 512, frames=p.list(frames[:4096]) + p.put("stack"), pool_id=pool)
+    rest = fill(n - len(first), lambda i: p.record("alloc", BASE + (i + 1) * 512, 512, frames=p.get("stack"),
+                                                   pool_id=pool))
+    return p.snapshot([first] + rest)
+
+
 def long_names(n):
     """Many frames of one long name: each is a text of its own in the trace."""
     p = Pickle()
@@ -299,6 +311,53 @@ def profile_objects(n):
     return profile(n, lambda i: b"{}")
 
 
+# ---- profiles of pprof: fields of a protocol buffer ----
+
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n % 128 + 128]) + varint(n // 128)
+
+
+def field_number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def field_bytes(field, data):
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def pprof(texts, parts):
+    """A profile of live objects and bytes, whose samples have one of each. `texts` count from 5."""
+    kinds = b"".join(field_bytes(1, field_number(1, i) + field_number(2, i + 1)) for i in (1, 3))
+    words = [b"", b"inuse_objects", b"count", b"inuse_space", b"bytes"] + texts
+    return kinds + parts + b"".join(field_bytes(6, word) for word in words)
+
+
+def pprof_location(function):
+    """Samples of one location that has many lines, of a function with long names or of none."""
+    def make(n):
+        lines = b"".join(field_bytes(4, field_number(1, function) + field_number(2, i + 1)) for i in range(4096))
+        parts = field_bytes(5, field_number(1, 1) + field_number(2, 5) + field_number(4, 6)) + \
+            field_bytes(4, field_number(1, 1) + lines)
+        sample = field_bytes(2, field_bytes(1, b"\1") + field_bytes(2, b"\1\1"))
+        return pprof([b"n" * 400, b"f" * 500], parts + sample * max(1, (n - len(parts)) // len(sample)))
+    return make
+
+
+def pprof_lines(n):
+    return pprof_location(1)(n)
+
+
+def pprof_no_lines(n):
+    return pprof_location(2)(n)
+
+
+def pprof_devices(n):
+    """Samples on a device whose name is as many digits as fit."""
+    sample = field_bytes(2, field_bytes(1, b"\1") + field_bytes(2, b"\1\1") +
+                         field_bytes(3, field_number(1, 5) + field_number(2, 6)))
+    return pprof([b"device", b"1" * min(60000, n // 4)], sample * (n * 3 // 4 // len(sample)))
+
+
 def refusals(n):
     """A log in which every word begins a refusal."""
     return b"CUDA out of memory. Tried to allocate 1.00 GiB. " * (n // 48)
@@ -334,11 +393,11 @@ def endless_column(path, _):
 
 
 KINDS = {f.__name__: f for f in (
-    collide, numbers, deep_stack, long_names, devices, too_many_devices, shared_segments, shared_records, pools,
+    collide, numbers, deep_stack, shared_stack, long_names, devices, too_many_devices, shared_segments, shared_records, pools,
     long_run, short_runs, collected, descending, ranges, start_ranges, waits,
     warnings, result_runs, nested, csv_ends, csv_sizes,
-    csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, refusals, nearly_refusals, endless_view,
-    endless_column)}
+    csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, pprof_lines, pprof_no_lines,
+    pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}
 
 
 def write(kind, n_bytes, path):

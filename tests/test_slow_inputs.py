@@ -20,7 +20,9 @@ PICKLES = ("collide", "numbers", "deep_stack", "long_names", "devices", "too_man
            "shared_records", "pools", "long_run", "short_runs", "collected", "descending", "ranges", "waits")
 RESULTS = ("warnings", "result_runs", "nested")
 GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
-LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects")
+LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects",
+        "pprof_lines", "pprof_no_lines", "pprof_devices")
+STACKS = ("shared_stack",)             # every command that reads call stacks
 STARTS = ("start_ranges",)
 STREAMS = ("csv_streams",)
 POLICIES = ("pytorch", "pytorch:expandable_segments:True", "cupy", "paddle", "rmm-pool", "rmm-fixed:block=2GiB,count=1",
@@ -34,6 +36,12 @@ def commands(kind, size, path, folder):
         return [["info", path], ["import", path, "-o", folder + "/out.zst"]]
     if kind in LOGS:
         return [["import", path, "-o", folder + "/out.zst"], ["who", path]]
+    if kind in STACKS:
+        out = folder + "/out"
+        return [["info", path], ["who", path, "--folded", out + ".folded", "--speedscope", out + ".json"],
+                ["who", path, "--by", "category"], [path, "--policy", "best-fit", "--perfetto", out],
+                ["snapshot", path, "-o", out], ["diff", path, path], ["graphs", path],
+                ["technique", path, "--optimizer", "sgd"], ["trace", "cut", path, "--events", "1..9999999", "-o", out]]
     if kind in STARTS:
         return [["info", path], [path, "--start", "faithful"], ["verify", path]]
     if kind in STREAMS:
@@ -69,7 +77,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS + GROWTHS + LOGS + STARTS + STREAMS + TEXTS:
+        for kind in PICKLES + RESULTS + GROWTHS + LOGS + STACKS + STARTS + STREAMS + TEXTS:
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)

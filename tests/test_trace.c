@@ -1743,6 +1743,27 @@ Test(trace, more_streams_and_pools_than_the_format_has_are_refused)
     free(bytes);
 }
 
+/* A snapshot of a trace has a list for each device up to its own, so the ordinal is an amount of work. */
+Test(trace, an_ordinal_that_no_device_has_is_refused)
+{
+    struct err_detail why = {0};
+    const struct { uint32_t device; enum err e; } cases[] = {
+        {0, ERR_OK}, {NATIVE_DEVICES_MAX - 1, ERR_OK}, {NATIVE_DEVICES_MAX, ERR_FORMAT}, {UINT32_MAX, ERR_FORMAT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trace_writer *w = writer_in_memory();
+        struct trace_reader *r = NULL;
+        void *bytes;
+        size_t n;
+        trace_writer_info(w)->device = cases[i].device;
+        MUST(trace_finish_bytes(w, &bytes, &n, &why));
+        cr_expect_eq(trace_open_bytes(bytes, n, &r, &why), cases[i].e, "device %u", cases[i].device);
+        cr_expect(cases[i].e != ERR_OK || trace_info(r)->device == cases[i].device);
+        trace_close(r);
+        free(bytes);
+    }
+}
+
 Test(trace, time_that_steps_back_is_raised)
 {
     struct err_detail why = {0};

@@ -219,7 +219,11 @@ static void expect_alike(struct trace_reader *a, struct trace_reader *b, bool ha
         cr_assert_eq(trace_side_at(a, i, &side_a, &why), ERR_OK);
         cr_assert_eq(trace_side_at(b, i, &side_b, &why), ERR_OK);
         cr_assert(side_a.addr == side_b.addr && side_a.record == side_b.record);
-        cr_assert_eq(side_b.stack != TRACE_NO_STACK, has_names && side_a.stack != TRACE_NO_STACK);
+        const char *const *frames_a = NULL, *const *frames_b = NULL;
+        const size_t n_a = has_names ? trace_stack(a, side_a.stack, &frames_a) : 0;
+        cr_assert_eq(trace_stack(b, side_b.stack, &frames_b), n_a);
+        for (size_t k = 0; k < n_a; k++)
+            cr_assert_str_eq(frames_a[k], frames_b[k]);
     }
     const struct trace_info *p = trace_info(a), *q = trace_info(b);
     cr_expect_eq(p->recorded_peak_reserved_bytes, q->recorded_peak_reserved_bytes);

@@ -40,6 +40,9 @@ PY
 import json
 who, scope = json.load(open("who.json")), json.load(open("scope.json"))
 profile = scope["profiles"][0]
+stacks = [line.rsplit(" ", 1)[0] for line in open("folded.txt")]
+assert len(profile["samples"]) == len(set(map(tuple, profile["samples"]))), "a stack is there twice"
+assert len(stacks) == len(profile["samples"])
 assert sum(int(line.rsplit(" ", 1)[1]) for line in open("folded.txt")) == who["bytes"] == sum(profile["weights"])
 assert len(profile["samples"]) == len(profile["weights"]) and profile["unit"] == "bytes" and profile["type"] == "sampled"
 assert max(max(s) for s in profile["samples"]) < len(scope["shared"]["frames"])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The last space separates function and file: names of C++ functions contain spaces, file names hardly ever. */
+#define _GNU_SOURCE                          /* memmem, memrchr */
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>
@@ -11,9 +12,8 @@ struct stack_frame stack_frame_parse(const char *text)
 {
     const char *colon = strrchr(text, ':');
     const size_t n = colon == NULL ? strlen(text) : (size_t)(colon - text);
-    size_t space = n;
-    while (space > 0 && text[space - 1] != ' ')
-        space--;
+    const char *last = memrchr(text, ' ', n);
+    const size_t space = last == NULL ? 0 : (size_t)(last - text) + 1;
     struct stack_frame f = {.name = text, .file = text + space,
                             .n_name = space > 0 ? space - 1 : 0, .n_file = n - space};
     if (colon != NULL) {
@@ -27,8 +27,9 @@ struct stack_frame stack_frame_parse(const char *text)
 static bool path_has_folder(const char *path, size_t n, const char *folder)
 {
     const size_t n_folder = strlen(folder);
-    for (size_t i = 0; i + n_folder < n; i++)
-        if ((i == 0 || path[i - 1] == '/') && memcmp(path + i, folder, n_folder) == 0 && path[i + n_folder] == '/')
+    const char *const end = path + n;
+    for (const char *at = path; (at = memmem(at, (size_t)(end - at), folder, n_folder)) != NULL; at++)
+        if ((at == path || at[-1] == '/') && at + n_folder < end && at[n_folder] == '/')
             return true;
     return false;
 }
@@ -98,8 +99,9 @@ static bool is_below_python(const struct stack_frame *f)
 {
     static const char folder[] = "lib/python3.";
     const size_t n = sizeof folder - 1;
-    for (size_t i = 0; i + n < f->n_file; i++)
-        if (memcmp(f->file + i, folder, n) == 0 && (i == 0 || f->file[i - 1] == '/'))
+    const char *const end = f->file + f->n_file;
+    for (const char *at = f->file; (at = memmem(at, (size_t)(end - at), folder, n)) != NULL; at++)
+        if ((at == f->file || at[-1] == '/') && at + n < end)
             return true;
     return false;
 }

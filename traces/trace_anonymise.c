@@ -21,6 +21,7 @@ struct whole_copy {
     const struct trace_segment_event *segments;
     size_t    n_segments, at_segment;
     uint64_t  number;                        /* of the next event */
+    struct stack_copies stacks;
 };
 
 /* ---- texts that may stay ---- */
@@ -181,13 +182,11 @@ static enum err put_event(struct whole_copy *c, const struct event *ev, const st
                           struct err_detail *why)
 {
     struct trace_record r;
-    const char *const *frames;
     enum err e = record_of(c, ev, &r, why);
     r.record = trace_info(c->in)->has_source_numbers ? side->record : TRACE_NO_RECORD;
     r.addr = side->addr;
-    const size_t n = c->is_anonymous || side->stack == TRACE_NO_STACK ? 0 : trace_stack(c->in, side->stack, &frames);
-    if (e == ERR_OK && n > 0)
-        e = trace_put_stack(c->out, frames, n, &r.stack, why);
+    if (e == ERR_OK && !c->is_anonymous)
+        e = trace_copy_stack(&c->stacks, c->in, side->stack, c->out, &r.stack, why);
     if (ev->kind == EVENT_ALLOC)
         c->ptrs[ev->slot] = --c->next_ptr;
     if (ev->kind == EVENT_ALLOC || ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED ||
@@ -252,6 +251,7 @@ static enum err copy_whole(struct trace_reader *in, bool is_anonymous, struct tr
         e = put_events(&c, why);
     free(c.handles);
     free(c.ptrs);
+    stack_copies_close(&c.stacks);
     return e;
 }
 

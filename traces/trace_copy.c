@@ -2,6 +2,7 @@
 /* Dense numbers of one trace become the handles and ids that a writer takes. */
 #include "traces/trace_copy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum err trace_copy_streams(const struct trace_reader *in, struct trace_writer *out, struct err_detail *why)
@@ -47,16 +48,36 @@ enum err trace_copy_facts(const struct trace_reader *in, struct trace_writer *ou
     return e == ERR_OK ? trace_copy_streams(in, out, why) : e;
 }
 
-enum err trace_copy_stack(struct trace_reader *in, uint64_t event, struct trace_writer *out, uint32_t *stack,
-                          struct err_detail *why)
+void stack_copies_close(struct stack_copies *c)
+{
+    free(c->of);
+    *c = (struct stack_copies){ .of = NULL };
+}
+
+enum err trace_copy_stack(struct stack_copies *c, const struct trace_reader *in, uint32_t number,
+                          struct trace_writer *out, uint32_t *stack, struct err_detail *why)
+{
+    const char *const *frames;
+    if (number == TRACE_NO_STACK)
+        return ERR_OK;
+    if (c->of == NULL && (c->of = calloc((size_t)trace_info(in)->n_stacks + 1, sizeof *c->of)) == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the call stacks");
+    if (c->of[number] == 0) {
+        const size_t n = trace_stack(in, number, &frames);
+        const enum err e = trace_put_stack(out, frames, n, &c->of[number], why);
+        if (e != ERR_OK)
+            return e;
+    }
+    *stack = c->of[number];
+    return ERR_OK;
+}
+
+enum err trace_copy_stack_of(struct stack_copies *c, struct trace_reader *in, uint64_t event,
+                             struct trace_writer *out, uint32_t *stack, struct err_detail *why)
 {
     struct trace_side side;
-    const char *const *frames;
     if (trace_info(in)->n_stacks == 0)
         return ERR_OK;
     const enum err e = trace_side_at(in, event, &side, why);
-    if (e != ERR_OK || side.stack == TRACE_NO_STACK)
-        return e;
-    const size_t n = trace_stack(in, side.stack, &frames);
-    return trace_put_stack(out, frames, n, stack, why);
+    return e == ERR_OK ? trace_copy_stack(c, in, side.stack, out, stack, why) : e;
 }

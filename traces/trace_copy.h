@@ -18,8 +18,18 @@ MUST_USE enum err trace_copy_event(const struct trace_reader *in, const struct e
 MUST_USE enum err trace_copy_facts(const struct trace_reader *in, struct trace_writer *out, const char *note,
                                    struct err_detail *why);
 
-/* Puts the stack of an event into another trace; *stack is as before if the event has none. */
-MUST_USE enum err trace_copy_stack(struct trace_reader *in, uint64_t event, struct trace_writer *out, uint32_t *stack,
-                                   struct err_detail *why);
+/* Which stacks of one trace another has already: each is put once, however many events share it. Zero is a valid
+ * beginning. */
+struct stack_copies {
+    uint32_t *of;                    /* by stack of the one: its number in the other; 0: not put yet */
+};
+void stack_copies_close(struct stack_copies *c);
+
+/* Puts a stack of `in`, by its number, or that of an event into another trace; *stack is as before if there is none.
+ * ERR_HOST_NOMEM; the reader's errors. */
+MUST_USE enum err trace_copy_stack(struct stack_copies *c, const struct trace_reader *in, uint32_t number,
+                                   struct trace_writer *out, uint32_t *stack, struct err_detail *why);
+MUST_USE enum err trace_copy_stack_of(struct stack_copies *c, struct trace_reader *in, uint64_t event,
+                                      struct trace_writer *out, uint32_t *stack, struct err_detail *why);
 
 #endif

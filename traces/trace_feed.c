@@ -35,6 +35,7 @@ enum err trace_feed_open(struct trace_feed *f, struct trace_reader *in, struct t
 void trace_feed_close(struct trace_feed *f)
 {
     free(f->live);
+    stack_copies_close(&f->stacks);
     f->live = NULL;
 }
 
@@ -67,7 +68,7 @@ static enum err put_request(struct trace_feed *f, const struct feed_live *l, uin
     struct trace_record r = { .kind = EVENT_ALLOC, .time_ns = time_ns + f->shift_ns, .ptr = l->ptr,
                               .bytes = scaled(f, l->bytes), .stream = handle_of(f, l->stream), .record = TRACE_NO_RECORD };
     pool_of(f, l->pool, r.pool);
-    enum err e = l->born == UINT64_MAX ? ERR_OK : trace_copy_stack(f->in, l->born, f->out, &r.stack, why);
+    enum err e = l->born == UINT64_MAX ? ERR_OK : trace_copy_stack_of(&f->stacks, f->in, l->born, f->out, &r.stack, why);
     if (e == ERR_OK)
         e = trace_put(f->out, &r, why);
     r.kind = EVENT_FREE_REQUESTED;
@@ -158,7 +159,7 @@ enum err trace_feed_put(struct trace_feed *f, const struct event *ev, struct err
     r.bytes = scaled(f, ev->bytes);
     r.ptr = ev->kind == EVENT_ALLOC ? f->live[ev->slot].ptr : freed;
     if (e == ERR_OK && ev->kind != EVENT_MARK && ev->kind != EVENT_FLUSH)
-        e = trace_copy_stack(f->in, f->number, f->out, &r.stack, why);
+        e = trace_copy_stack_of(&f->stacks, f->in, f->number, f->out, &r.stack, why);
     f->number++;
     return e == ERR_OK ? trace_put(f->out, &r, why) : e;
 }

@@ -8,7 +8,7 @@
 #ifndef REPLAY_TRACES_TRACE_FEED_H
 #define REPLAY_TRACES_TRACE_FEED_H
 
-#include "traces/trace.h"
+#include "traces/trace_copy.h"
 
 /* One live request of the trace that is read. */
 struct feed_live {
@@ -29,6 +29,7 @@ struct trace_feed {
     double   factor;                 /* of sizes; 1: as they are */
     unsigned tag;                    /* 0 to 255; streams and pools of feeds with other tags are others */
     uint64_t number;                 /* of the next event */
+    struct stack_copies stacks;
 };
 
 /* The factor is 1 and the tag 0 until the caller sets them. The reader, the writer and next_ptr are borrowed until

@@ -256,42 +256,69 @@ static void add_stack(struct words *w, const char *const *frames, size_t n)
         const struct stack_frame f = stack_frame_parse(frames[i]);
         n_python += stack_frame_is_python(&f);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && w->n + 1 < sizeof w->text; i++) {
         const struct stack_frame f = stack_frame_parse(frames[i]);
         if (n_python == 0 || stack_frame_is_python(&f))
             words_add(w, "%s%s", w->n > 0 ? " < " : "", frames[i]);
     }
 }
 
-static enum err read_stack(struct trace_reader *trace, int64_t event, const char *const **frames, size_t *n,
+/* What the requests of a stack show: its line of the program, and its frames. Each stack is read once, however many
+ * requests share it. */
+struct shown_stacks {
+    struct pair_map  number;         /* (stack, is it the line) -> number of the text */
+    struct text_table texts;
+};
+
+static enum err read_stack(struct shown_stacks *s, const struct trace_reader *trace, uint32_t stack,
                            struct err_detail *why)
+{
+    enum { LINE_TEXT = 160 };
+    char line[LINE_TEXT] = "request";
+    struct words words = { .n = 0 };
+    const char *const *frames = NULL;
+    if (pair_map_find(&s->number, stack, true) != NULL)
+        return ERR_OK;
+    const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(trace, stack, &frames);
+    if (n > 0)
+        stack_frame_show_line(stack_frame_of_program(frames, n), line, sizeof line);
+    add_stack(&words, frames, n);
+    const uint32_t line_text = text_table_put(&s->texts, line, strlen(line));
+    const uint32_t stack_text = text_table_put(&s->texts, words.text, words.n);
+    const bool has_memory = line_text != UINT32_MAX && stack_text != UINT32_MAX &&
+                            pair_map_add(&s->number, stack, true, line_text) &&
+                            pair_map_add(&s->number, stack, false, stack_text);
+    return has_memory ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for the stacks of a timeline");
+}
+
+/* Lends the two texts of an event's stack until the next call; the frames are "" without a stack. */
+static enum err stack_texts(struct shown_stacks *s, struct trace_reader *trace, int64_t event, const char **line,
+                            const char **stack, struct err_detail *why)
 {
     struct trace_side side = { .stack = TRACE_NO_STACK };
     enum err e = ERR_OK;
-    *n = 0;
     if (event >= 0 && trace_info(trace)->n_stacks > 0)
         e = trace_side_at(trace, (uint64_t)event, &side, why);
-    if (e == ERR_OK && side.stack != TRACE_NO_STACK)
-        *n = trace_stack(trace, side.stack, frames);
-    return e;
+    if (e == ERR_OK)
+        e = read_stack(s, trace, side.stack, why);
+    if (e != ERR_OK)
+        return e;
+    *line = text_table_at(&s->texts, *pair_map_find(&s->number, side.stack, true));
+    *stack = text_table_at(&s->texts, *pair_map_find(&s->number, side.stack, false));
+    return ERR_OK;
 }
 
 /* Writes a request as a slice, named by the line that asked for it: slices of one line lie in one track. */
-static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struct trace_reader *trace, struct err_detail *why)
+static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struct trace_reader *trace,
+                            struct shown_stacks *stacks, struct err_detail *why)
 {
-    enum { LINE_TEXT = 160 };
     const struct perfetto_request *r = &p->requests[i];
     const struct json_writer w = json_writer(out);
     const uint64_t end_ns = r->freed_ns == UINT64_MAX ? p->now_ns : r->freed_ns;
-    const char *const *frames = NULL;
-    struct words stack = { .n = 0 };
-    char line[LINE_TEXT] = "request";
-    size_t n;
-    const enum err e = read_stack(trace, r->event, &frames, &n, why);
+    const char *line, *stack;
+    const enum err e = stack_texts(stacks, trace, r->event, &line, &stack, why);
     if (e != ERR_OK)
         return e;
-    if (n > 0)
-        stack_frame_show_line(stack_frame_of_program(frames, n), line, sizeof line);
     for (int is_end = 0; is_end < 2; is_end++) {
         const uint64_t at_ns = is_end ? end_ns : r->born_ns;
         fprintf(out, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u,\"cat\":\"request\",\"id2\":{\"local\":"
@@ -302,21 +329,21 @@ static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struc
             break;
         fprintf(out, ",\"args\":{\"bytes\":%" PRIu64 ",\"block_bytes\":%" PRIu64 ",\"address\":\"0x%" PRIx64
                 "\",\"stream\":%u", r->bytes, r->block_bytes, r->addr, (unsigned)r->stream);
-        add_stack(&stack, frames, n);
-        if (stack.n > 0) {
+        if (stack[0] != '\0') {
             fputs(",\"stack\":", out);
-            json_quote(&w, stack.text);
+            json_quote(&w, stack);
         }
         fputs("}}", out);
     }
     return ERR_OK;
 }
 
-static enum err put_requests(FILE *out, const struct perfetto *p, struct trace_reader *trace, struct err_detail *why)
+static enum err put_requests(FILE *out, const struct perfetto *p, struct trace_reader *trace,
+                             struct shown_stacks *stacks, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_requests && e == ERR_OK; i++)
-        e = put_request(out, p, i, trace, why);
+        e = put_request(out, p, i, trace, stacks, why);
     return e;
 }
 
@@ -415,6 +442,7 @@ static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, s
 enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct trace_reader *trace, const char *source,
                         struct err_detail *why)
 {
+    struct shown_stacks stacks = { .number = { .seed = hash_seed() }, .texts = { .seed = hash_seed() } };
     enum err e = ERR_OK;
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace\":", out);
     const struct json_writer w = json_writer(out);
@@ -429,9 +457,11 @@ enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct
         else
             e = copy_lines(out, &runs[i], i == 0, why);
         if (e == ERR_OK)
-            e = put_requests(out, &runs[i], trace, why);
+            e = put_requests(out, &runs[i], trace, &stacks, why);
     }
     fputs("\n]}\n", out);
+    pair_map_free(&stacks.number);
+    text_table_free(&stacks.texts);
     return e;
 }
 

@@ -291,6 +291,7 @@ struct extrapolator {
     uint64_t *ptr_of;                /* by slot: what the writer calls its request */
     uint64_t  n_requests, next_ptr;
     uint64_t  n_events;
+    struct stack_copies stacks;
 };
 
 /* The smallest or the largest recorded size. */
@@ -355,7 +356,7 @@ static enum err put_event(struct extrapolator *t, const struct event *ev, struct
     enum err e = trace_copy_event(t->in, ev, t->out, &r, why);
     if (e == ERR_OK && (ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM)) {
         r.bytes = t->sizes[t->x->growth_of[t->n_requests++]];
-        e = trace_copy_stack(t->in, t->n_events, t->out, &r.stack, why);
+        e = trace_copy_stack_of(&t->stacks, t->in, t->n_events, t->out, &r.stack, why);
     }
     if (ev->kind == EVENT_ALLOC)
         t->ptr_of[ev->slot] = t->next_ptr++;
@@ -404,6 +405,7 @@ static enum err extrapolate_to(const struct extrapolation *x, uint64_t value, en
     }
     free(t.sizes);
     free(t.ptr_of);
+    stack_copies_close(&t.stacks);
     return e;
 }
 

@@ -19,6 +19,7 @@ enum { GENERATOR_BYTES = 8, LOOK_BACK = 3 };
 struct reading {
     struct captures *out;
     struct text_table lines;
+    struct pair_map line_of_stack;   /* (stack, 0) -> number of its line in `lines` + 1; 0: it has none */
     uint32_t *request_of;            /* by slot: number of the live captured request + 1; 0: none */
     uint64_t *live_bytes;            /* by capture */
     uint32_t *capture_of_pool;       /* CAPTURES_BY_POOL: number of the capture + 1 */
@@ -98,19 +99,28 @@ static bool is_captured(const struct reading *r, const struct event *ev)
     return r->is_open && (ev->pool == c->pool_number || (ev->pool == 0 && ev->stream == c->stream));
 }
 
+/* The number of the program's line in a stack; 0: it has none. */
+static uint32_t line_of_stack(struct reading *r, uint32_t stack)
+{
+    const char *const *frames;
+    const uint32_t *known = pair_map_find(&r->line_of_stack, stack, 0);
+    if (known != NULL)
+        return *known;
+    const size_t n = trace_stack(r->out->trace, stack, &frames);
+    const char *line = stack_frame_of_program(frames, n);
+    const uint32_t number = line == NULL ? 0 : text_table_put(&r->lines, line, strlen(line)) + 1;
+    if ((line != NULL && number == 0) || !pair_map_add(&r->line_of_stack, stack, 0, number))
+        r->failed = ERR_HOST_NOMEM;
+    return number;
+}
+
 /* The number of the program's line that made a request; 0: no stack. */
 static uint32_t line_of(struct reading *r, uint64_t number)
 {
     struct trace_side side;
-    const char *const *frames;
     if (trace_info(r->out->trace)->n_stacks == 0 || trace_side_at(r->out->trace, number, &side, NULL) != ERR_OK)
         return 0;
-    const size_t n = trace_stack(r->out->trace, side.stack, &frames);
-    const char *line = stack_frame_of_program(frames, n);
-    const uint32_t known = line == NULL ? 0 : text_table_put(&r->lines, line, strlen(line));
-    if (known == UINT32_MAX)
-        r->failed = ERR_HOST_NOMEM;
-    return line == NULL ? 0 : known + 1;
+    return line_of_stack(r, side.stack);
 }
 
 static void put_event(struct reading *r, const struct event *ev, uint64_t number, uint32_t request)
@@ -252,6 +262,7 @@ enum err captures_read(struct trace_reader *trace, struct captures *out, struct 
     if (e == ERR_OK && out->how != CAPTURES_NONE && out->how != CAPTURES_MIXED)
         e = captures_match(out, why);
     text_table_free(&r.lines);
+    pair_map_free(&r.line_of_stack);
     free(r.request_of);
     free(r.live_bytes);
     free(r.capture_of_pool);

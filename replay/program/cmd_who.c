@@ -255,20 +255,49 @@ static size_t frames_of(const struct who *w, const struct holding *h, const char
     return n == 0 ? 1 : n;
 }
 
-/* Semicolons part frames, so those of a C++ name become commas. */
-static void write_folded(const struct who *w, FILE *out)
+/* What is held, each stack once with the bytes of all its requests: a profile is as long as its stacks, however many
+ * requests share one. */
+static enum err stacks_of(const struct who *w, struct holdings *out, struct err_detail *why)
 {
+    const uint32_t n_stacks = trace_info(w->trace)->n_stacks;
+    size_t *place_of = calloc((size_t)n_stacks + 2, sizeof *place_of);       /* + 1; the last: from before the recording */
+    *out = (struct holdings){ .at = calloc(w->held.n + 1, sizeof *out->at) };
+    if (place_of == NULL || out->at == NULL) {
+        free(place_of);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the stacks of what is live");
+    }
     for (size_t i = 0; i < w->held.n; i++) {
+        const struct holding *h = &w->held.at[i];
+        size_t *place = &place_of[h->born < 0 ? n_stacks + 1 : h->stack];
+        if (*place == 0) {
+            out->at[out->n] = *h;
+            *place = ++out->n;
+        } else {
+            out->at[*place - 1].bytes += h->bytes;
+        }
+    }
+    free(place_of);
+    return ERR_OK;
+}
+
+/* Semicolons part frames, so those of a C++ name become commas. */
+static enum err write_folded(const struct who *w, FILE *out, struct err_detail *why)
+{
+    struct holdings held;
+    const enum err e = stacks_of(w, &held, why);
+    for (size_t i = 0; e == ERR_OK && i < held.n; i++) {
         const char *const *frames;
-        for (size_t n = frames_of(w, &w->held.at[i], &frames), k = n; k-- > 0;) {
+        for (size_t n = frames_of(w, &held.at[i], &frames), k = n; k-- > 0;) {
             char text[STACK_TEXT];
             stack_frame_show(frames[k], text, sizeof text);
             for (char *c = text; *c != '\0'; c++)
                 *c = *c == ';' ? ',' : (unsigned char)*c < 0x20 ? '?' : *c;
             fprintf(out, "%s%s", text, k > 0 ? ";" : "");
         }
-        fprintf(out, " %" PRIu64 "\n", w->held.at[i].bytes);
+        fprintf(out, " %" PRIu64 "\n", held.at[i].bytes);
     }
+    holdings_close(&held);
+    return e;
 }
 
 static void write_frames(struct json_writer *j, const struct text_table *names)
@@ -287,14 +316,14 @@ static void write_frames(struct json_writer *j, const struct text_table *names)
 }
 
 /* Every frame once; samples hold their numbers, outermost first. */
-static enum err write_speedscope(const struct who *w, FILE *out, struct err_detail *why)
+static enum err write_stacks(const struct who *w, const struct holdings *held, FILE *out, struct err_detail *why)
 {
     struct text_table names = { .n = 0 };
     struct json_writer j = json_writer(out);
     const char *const *frames;
     bool has_failed = false;
-    for (size_t i = 0; i < w->held.n && !has_failed; i++)
-        for (size_t n = frames_of(w, &w->held.at[i], &frames), k = 0; k < n; k++)
+    for (size_t i = 0; i < held->n && !has_failed; i++)
+        for (size_t n = frames_of(w, &held->at[i], &frames), k = 0; k < n; k++)
             has_failed = has_failed || text_table_put(&names, frames[k], strlen(frames[k])) == UINT32_MAX;
     if (has_failed) {
         text_table_free(&names);
@@ -312,16 +341,16 @@ static enum err write_speedscope(const struct who *w, FILE *out, struct err_deta
     json_put_number(&j, "startValue", 0);
     json_put_number(&j, "endValue", w->held.bytes);
     json_put_array(&j, "samples");
-    for (size_t i = 0; i < w->held.n; i++) {
+    for (size_t i = 0; i < held->n; i++) {
         json_put_array(&j, NULL);
-        for (size_t k = frames_of(w, &w->held.at[i], &frames); k-- > 0;)
+        for (size_t k = frames_of(w, &held->at[i], &frames); k-- > 0;)
             json_put_number(&j, NULL, text_table_put(&names, frames[k], strlen(frames[k])));
         json_end_array(&j);
     }
     json_end_array(&j);
     json_put_array(&j, "weights");
-    for (size_t i = 0; i < w->held.n; i++)
-        json_put_number(&j, NULL, w->held.at[i].bytes);
+    for (size_t i = 0; i < held->n; i++)
+        json_put_number(&j, NULL, held->at[i].bytes);
     json_end_array(&j);
     json_end_object(&j);
     json_end_array(&j);
@@ -330,14 +359,24 @@ static enum err write_speedscope(const struct who *w, FILE *out, struct err_deta
     return ERR_OK;
 }
 
+static enum err write_speedscope(const struct who *w, FILE *out, struct err_detail *why)
+{
+    struct holdings held;
+    enum err e = stacks_of(w, &held, why);
+    if (e == ERR_OK)
+        e = write_stacks(w, &held, out, why);
+    holdings_close(&held);
+    return e;
+}
+
 static enum err who_write(struct who *w, struct err_detail *why)
 {
     enum err e = ERR_OK;
     if (w->json != NULL)
         write_json(w, output_file(w->json));
     if (w->folded != NULL)
-        write_folded(w, output_file(w->folded));
-    if (w->speedscope != NULL)
+        e = write_folded(w, output_file(w->folded), why);
+    if (e == ERR_OK && w->speedscope != NULL)
         e = write_speedscope(w, output_file(w->speedscope), why);
     if (e == ERR_OK)
         e = output_commit(&w->json, why);

@@ -38,6 +38,7 @@ enum err changed_trace_open(struct changed_trace *t, const struct course *c, str
 void changed_trace_close(struct changed_trace *t)
 {
     trace_abandon(t->out);
+    stack_copies_close(&t->stacks);
     free(t->bytes);
     free(t->name);
     free(t->category);
@@ -90,7 +91,7 @@ enum err changed_trace_make(struct changed_trace *t, size_t like, uint64_t bytes
     *name = record.ptr = MADE_FROM + t->n_made++;
     record.bytes = bytes;
     if (e == ERR_OK)
-        e = keeps_stack ? trace_copy_stack(t->c->trace, born, t->out, &record.stack, why)
+        e = keeps_stack ? trace_copy_stack_of(&t->stacks, t->c->trace, born, t->out, &record.stack, why)
                         : put_label(t, category, &record.stack, why);
     count_live(t, category, bytes);
     return e == ERR_OK ? trace_put(t->out, &record, why) : e;
@@ -134,7 +135,7 @@ static enum err put_event(struct changed_trace *t, const struct event *ev, bool 
     struct trace_record record;
     enum err e = trace_copy_event(t->c->trace, ev, t->out, &record, why);
     if (e == ERR_OK && (ev->kind <= EVENT_FREE_COMPLETED || ev->kind == EVENT_OOM))
-        e = trace_copy_stack(t->c->trace, t->number, t->out, &record.stack, why);
+        e = trace_copy_stack_of(&t->stacks, t->c->trace, t->number, t->out, &record.stack, why);
     record.bytes = ev->bytes;
     if (ev->kind == EVENT_ALLOC)
         t->request_of[ev->slot] = t->next++;

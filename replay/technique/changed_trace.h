@@ -7,6 +7,7 @@
 #define REPLAY_REPLAY_TECHNIQUE_CHANGED_TRACE_H
 
 #include "replay/technique/course.h"
+#include "traces/trace_copy.h"
 
 /* What is requested and not freed where that is most, by category. */
 struct technique_peak { uint64_t bytes, by_category[CATEGORY_KINDS]; };
@@ -21,6 +22,7 @@ struct changed_trace {
     size_t    next;                  /* request of the next ALLOC */
     uint64_t  number, time_ns;       /* of the event that comes next */
     uint64_t  n_made;
+    struct stack_copies stacks;
     struct technique_peak live, peak;
 };
 

@@ -12,6 +12,8 @@
 #include "replay/who/phases.h"
 #include "traces/stack_frame.h"
 
+#include <stdlib.h>
+
 /* ---- labels ---- */
 
 static enum category category_of_label(const struct trace_reader *trace, uint32_t stack)
@@ -252,12 +254,19 @@ static enum err apply_rules(struct rules *r, struct holdings *h, struct err_deta
     return e;
 }
 
-static void apply_labels(struct trace_reader *trace, struct holdings *h, struct category_facts *facts)
+static enum err apply_labels(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
+                             struct err_detail *why)
 {
+    const uint32_t n_stacks = trace_info(trace)->n_stacks;
+    uint8_t *label_of = calloc((size_t)n_stacks + 1, 1);         /* by stack */
     *facts = (struct category_facts){ .named_bytes = 0 };
+    if (label_of == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
+    for (uint32_t i = TRACE_NO_STACK; i <= n_stacks; i++)
+        label_of[i] = (uint8_t)category_of_label(trace, i);
     for (size_t i = 0; i < h->n; i++) {
         struct holding *one = &h->at[i];
-        const enum category label = category_of_label(trace, one->stack);
+        const enum category label = (enum category)label_of[one->stack];
         if (label != CATEGORY_UNKNOWN) {
             facts->labelled_bytes += one->bytes;
             facts->agreed_bytes += label == one->category ? one->bytes : 0;
@@ -265,6 +274,8 @@ static void apply_labels(struct trace_reader *trace, struct holdings *h, struct 
         }
         facts->named_bytes += one->category != CATEGORY_UNKNOWN ? one->bytes : 0;
     }
+    free(label_of);
+    return ERR_OK;
 }
 
 enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
@@ -275,7 +286,7 @@ enum err categories_find(struct trace_reader *trace, struct holdings *h, struct 
     if (e == ERR_OK && r.phases.has_python)
         e = note_kept(&r) ? apply_rules(&r, h, why) : err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
     if (e == ERR_OK)
-        apply_labels(trace, h, facts);
+        e = apply_labels(trace, h, facts, why);
     phases_close(&r.phases);
     pair_map_free(&r.sizes);
     pair_map_free(&r.first_kept);

@@ -293,7 +293,8 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
         name_frame(stack_frame_of_program(frames, n), key == HOLDER_FILE, out);
 }
 
-static enum err group_add(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why)
+/* The group of that name, its place + 1. */
+static enum err group_put(struct holders *g, const char *name, uint32_t *place, struct err_detail *why)
 {
     const uint32_t n_before = g->names.n;
     const uint32_t id = text_table_put(&g->names, name, strlen(name));
@@ -305,8 +306,7 @@ static enum err group_add(struct holders *g, const char *name, uint64_t bytes, s
         g->at[id] = (struct holder){ .name = id };
         g->n++;
     }
-    g->at[id].bytes += bytes;
-    g->at[id].n++;
+    *place = id + 1;
     return ERR_OK;
 }
 
@@ -318,17 +318,34 @@ static int compare_holders(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
+/* Counts a holding in its group. A stack is named once, however many requests share it. */
+static enum err group_one(struct trace_reader *trace, const struct holding *h, enum holder_key key, const char *none,
+                          struct holders *g, uint32_t *row_of, struct err_detail *why)
+{
+    const bool is_of_stack = key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK || key == HOLDER_MODULE;
+    uint32_t one = 0, *row = is_of_stack && h->born >= 0 && h->stack != TRACE_NO_STACK ? &row_of[h->stack] : &one;
+    char name[NAME_BYTES];
+    if (*row == 0) {
+        name_of(trace, h, key, none, name);
+        const enum err e = group_put(g, name, row, why);
+        if (e != ERR_OK)
+            return e;
+    }
+    g->at[*row - 1].bytes += h->bytes;
+    g->at[*row - 1].n++;
+    return ERR_OK;
+}
+
 enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key, struct holders *out,
                        struct err_detail *why)
 {
     struct holders g = { .n = 0 };
     const char *none = has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < h->n && e == ERR_OK; i++) {
-        char name[NAME_BYTES];
-        name_of(trace, &h->at[i], key, none, name);
-        e = group_add(&g, name, h->at[i].bytes, why);
-    }
+    uint32_t *row_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *row_of);      /* by stack: + 1 */
+    enum err e = row_of == NULL ? no_memory(why) : ERR_OK;
+    for (size_t i = 0; i < h->n && e == ERR_OK; i++)
+        e = group_one(trace, &h->at[i], key, none, &g, row_of, why);
+    free(row_of);
     if (e == ERR_OK && g.n > 0)
         qsort(g.at, g.n, sizeof *g.at, compare_holders);
     if (e != ERR_OK)
