@@ -47,8 +47,8 @@ void why_add_verdict(struct words *w, const struct why *y)
         words_add(w, "%s. No allocator setting can serve this.", text_mib(y->shortfall, a));
         break;
     case VERDICT_CACHE:
-        words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which nvidia-smi shows.",
-                  text_mib(y->live, a), text_mib(y->reserved, b));
+        words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, "
+                  "which nvidia-smi shows beside what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b));
         if (y->reserved > y->live)
             words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
         break;
