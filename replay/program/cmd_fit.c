@@ -203,6 +203,21 @@ static void print_remarks(const struct fit_session *s)
     }
 }
 
+/* Whoever runs on the smallest card of all, if that is not the best, is named with what it costs there. */
+static void say_smaller(struct words *w, const struct fit_session *s, const struct contender *best)
+{
+    char size[TEXT_NUMBER], time[TEXT_NUMBER];
+    struct contender least = *best;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct contender c = contender_of(s, i);
+        if (c.is_ok && c.bytes < least.bytes)
+            least = c;
+    }
+    if (least.bytes < best->bytes)
+        words_add(w, "%s runs on one of %s, but its driver calls take %s there. ", least.label,
+                  text_mib(least.bytes, size), text_time(least.time_ns, time));
+}
+
 static void print_best(const struct fit_session *s)
 {
     char a[TEXT_NUMBER], n[TEXT_NUMBER], time[TEXT_NUMBER];
@@ -213,10 +228,11 @@ static void print_best(const struct fit_session *s)
     const struct contender c = contender_of(s, best);
     words_add(&w, coverage_is_lower_bound(&s->coverage)
                       ? "%s is best as far as recorded: it needs a card of at least %s, "
-                        "at the cost of %s driver calls, about %s. Policies compare by their smallest cards, "
-                      : "%s is best: it runs on a card of %s, at the cost of %s driver "
-                        "calls, about %s. Policies compare by their smallest cards, ", c.label, text_mib(c.bytes, a), text_count(c.calls, n),
-              text_time(c.time_ns, time));
+                        "at the cost of %s driver calls, about %s. "
+                      : "%s is best: it runs on a card of %s, at the cost of %s driver calls, about %s. ",
+              c.label, text_mib(c.bytes, a), text_count(c.calls, n), text_time(c.time_ns, time));
+    say_smaller(&w, s, &c);
+    words_add(&w, "Policies compare by their smallest cards, ");
     winner_say_price(&w, s->options->price);
     words_add(&w, ".");
     words_print(stdout, &w, 0, 2);
