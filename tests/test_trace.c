@@ -2050,6 +2050,34 @@ Test(trace, a_small_file_may_not_ask_for_much_memory)
     trace_close(r);
 }
 
+/* Stacks share nodes, so each further stack of thousands of frames takes a few bytes. */
+Test(trace, a_small_file_may_not_stand_for_many_frames)
+{
+    enum { STACKS = 3000 };
+    struct trace_writer *w = writer_in_memory();
+    struct trace_reader *r = NULL;
+    struct err_detail why = {.text = ""};
+    uint32_t *frames = calloc(NATIVE_STACK_MAX, sizeof *frames);
+    void *bytes;
+    size_t n;
+    char text[32];
+    cr_assert_not_null(frames);
+    for (uint64_t i = 0; i < STACKS; i++) {
+        struct trace_record request = {.kind = EVENT_ALLOC, .ptr = i + 1, .bytes = 512, .record = i};
+        snprintf(text, sizeof text, "f train.py:%" PRIu64, i);
+        MUST(trace_put_frame(w, text, &frames[0], &why));
+        MUST(trace_put_stack_of(w, frames, NATIVE_STACK_MAX, &request.stack, &why));
+        MUST(trace_put(w, &request, &why));
+    }
+    free(frames);
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    cr_assert_lt(n, 100000u, "the stacks are no longer packed small");
+    cr_expect_eq(trace_open_bytes(bytes, n, &r, &why), ERR_FORMAT);
+    cr_expect(strstr(why.text, "--memory-limit") != NULL, "%s", why.text);
+    MUST(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &why));
+    trace_close(r);
+}
+
 struct told { uint64_t done, total, n_times; };
 
 static void tell(void *arg, uint64_t done, uint64_t total)
