@@ -91,7 +91,8 @@ static void compare_walk(const char *where, const json_t *want, const json_t *go
 
 void compare_values(const char *where, const json_t *want, json_t *got, struct difference *d)
 {
-    if (want != NULL && !d->is_found)
+    d->is_short |= got == NULL;
+    if (want != NULL && got != NULL && !d->is_found)
         compare_walk(where, want, got, d);
     json_decref(got);
 }

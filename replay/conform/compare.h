@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct difference {
-    bool is_found;
+    bool is_found, is_short;          /* is_short: of memory, so nothing can be said */
     char text[900];                   /* where, what was expected, what we got */
 };
 

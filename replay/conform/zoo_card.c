@@ -165,7 +165,7 @@ static void zoo_card_hear(void *arg, const struct device_call *c)
     case DEVICE_CALL_KINDS:
         return;
     }
-    json_array_append_new(card->calls, entry);
+    card->is_short |= json_array_append_new(card->calls, entry) != 0;
 }
 
 enum err zoo_card_open(struct zoo_card *card, struct err_detail *why)
@@ -179,6 +179,7 @@ enum err zoo_card_open(struct zoo_card *card, struct err_detail *why)
         return e;
     ((struct zoo_device *)card->device)->card = card;
     card->calls = json_array();
+    card->is_short = card->calls == NULL;
     card->op = -1;
     card->log = (struct device_log){.call = zoo_card_hear, .arg = card};
     card->device->log = &card->log;

@@ -24,6 +24,7 @@ struct zoo_card {
     size_t   n_extents, cap_extents;
     int64_t  op;                         /* the op under way; -1: the construction */
     json_t  *calls;                      /* [op, "malloc", bytes, ordinal] ... */
+    bool     is_short;                   /* of memory for the calls */
 };
 
 /* Opens the device of a card whose first three members are set. zoo_card_close frees what it made. */

@@ -74,6 +74,7 @@ static json_t *zoo_program_alloc(struct zoo_program *p, uint64_t id, uint16_t st
     if (e == ERR_DEVICE_OOM)
         return json_string("oom");
     if (e != ERR_OK) {
+        p->diff->is_short |= e == ERR_HOST_NOMEM;
         difference_note(p->diff, "%s: %s", p->where, err_text(e));
         return json_null();
     }
@@ -219,6 +220,7 @@ static void zoo_program_compare_calls(struct zoo_program *p)
         return;
     }
     json_t *sorted = zoo_calls_in_order(want);
+    p->diff->is_short |= sorted == NULL;
     compare_values("device", sorted, zoo_calls_in_order(p->card.calls), p->diff);
     json_decref(sorted);
 }
@@ -236,7 +238,7 @@ static void zoo_program_run_ops(struct zoo_program *p)
 {
     const json_t *ops = json_object_get(p->root, "ops"), *results = json_object_get(p->root, "results");
     const json_t *sizes = json_object_get(p->root, "chunk_sizes");
-    for (size_t i = 0; i < json_array_size(ops) && !p->diff->is_found; i++) {
+    for (size_t i = 0; i < json_array_size(ops) && !p->diff->is_found && !p->diff->is_short; i++) {
         const json_t *op = json_array_get(ops, i), *size = json_array_get(sizes, i);
         char *text = json_dumps(op, JSON_COMPACT);
         snprintf(p->where, sizeof p->where, "op %zu %s", i, text == NULL ? "" : text);
@@ -314,6 +316,8 @@ enum err zoo_program_run(const json_t *root, const char *policy, bool is_stand_i
         e = ERR_OK;
     } else if (e == ERR_OK) {
         zoo_program_run_ops(&p);
+        if (diff->is_short || p.card.is_short)
+            e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for a recorded case");
     }
     policy_destroy(p.policy);
     if (p.card.device != NULL)

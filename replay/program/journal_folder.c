@@ -89,8 +89,8 @@ void journal_folder_remove(const char *path)
     for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
         if (f->d_name[0] != '.')
             unlinkat(dirfd(d), f->d_name, 0);
-    if (d != NULL) {
+    if (d != NULL)
         closedir(d);
-        rmdir(path);
-    }
+    if (d == NULL || rmdir(path) != 0)
+        fprintf(stderr, "replay: %s: is left there: %s\n", path, strerror(errno));
 }

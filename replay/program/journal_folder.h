@@ -29,7 +29,7 @@ void journal_folder_path(const struct journal_folder *f, int i, char path[PATH_M
 /* Process and part in the name PID.PART.calls; a process that replaces itself by exec has several parts. */
 bool journal_folder_numbers(const struct journal_folder *f, int i, unsigned *pid, unsigned *part);
 
-/* Removes the folder and all files in it. */
+/* Removes the folder and all files in it, and says so on standard error if it cannot. */
 void journal_folder_remove(const char *path);
 
 #endif

@@ -194,8 +194,8 @@ static enum err choose_trace(struct predicted_run *run, struct err_detail *why)
 {
     struct dirent **files = NULL;
     uint64_t peak_bytes = 0;
-    enum err e = ERR_OK;
     const int n = scandir(run->folder, &files, is_trace, alphasort);
+    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->folder, strerror(errno)) : ERR_OK;
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX];
         if (e == ERR_OK && (size_t)snprintf(path, sizeof path, "%s/%s", run->folder, files[i]->d_name) < sizeof path)
