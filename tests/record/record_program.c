@@ -255,9 +255,10 @@ __attribute__((noinline)) void named_caller(void)
     say_alloc(addr, 1024, 0, 0);
 }
 
+/* An unrolled loop would call from many places: volatile keeps it from that. */
 static void run_stacks(void)
 {
-    for (int i = 0; i < 100; i++)
+    for (volatile int i = 0; i < 100; i++)
         named_caller();
 }
 
