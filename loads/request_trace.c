@@ -17,6 +17,7 @@ void request_trace_free(struct request_trace *t)
 {
     free(t->requests);
     free(t->ids);
+    pair_map_free(&t->number_of_id);
     *t = (struct request_trace){.requests = NULL};
 }
 
@@ -40,6 +41,9 @@ static enum err requests_append(struct request_trace *t, struct served_request r
 
 static enum err requests_check(const struct served_request *r, const char *path, uint64_t line, struct err_detail *why)
 {
+    if (r->arrival_us > REQUEST_ARRIVAL_MAX)
+        return err_set(why, ERR_FORMAT, line, "%s: line %llu: comes more than 285 years after the first request", path,
+                       (unsigned long long)line);
     if (r->prompt > 0 && r->prompt <= REQUEST_TOKENS_MAX && r->answer <= REQUEST_TOKENS_MAX)
         return ERR_OK;
     return err_set(why, ERR_FORMAT, line, "%s: line %llu: a request has 1 to %d tokens, and an answer up to as many",
@@ -172,6 +176,14 @@ static enum err csv_read(struct input *in, const char *path, size_t n_max, struc
 
 /* ---- a JSON object a line ---- */
 
+/* The number of an id of the file; UINT32_MAX without memory. */
+static uint32_t id_number(struct request_trace *t, uint64_t id)
+{
+    const uint32_t *known = pair_map_find(&t->number_of_id, id, 0);
+    const uint32_t number = known != NULL ? *known : (uint32_t)t->number_of_id.n;
+    return known != NULL || pair_map_add(&t->number_of_id, id, 0, number) ? number : UINT32_MAX;
+}
+
 static enum err json_ids_read(const json_t *ids, struct request_trace *out, struct served_request *r, const char *path,
                               uint64_t line, struct err_detail *why)
 {
@@ -183,10 +195,12 @@ static enum err json_ids_read(const json_t *ids, struct request_trace *out, stru
     out->ids = more;
     for (size_t i = 0; i < r->n_ids; i++) {
         const json_int_t id = json_integer_value(json_array_get(ids, i));
-        if (id < 0 || id >= REQUEST_ID_MAX)
-            return err_set(why, ERR_FORMAT, line, "%s: line %llu: a hash id is from 0 to %d", path,
-                           (unsigned long long)line, REQUEST_ID_MAX - 1);
-        more[out->n_ids++] = (uint32_t)id;
+        if (id < 0)
+            return err_set(why, ERR_FORMAT, line, "%s: line %llu: a hash id is below 0", path,
+                           (unsigned long long)line);
+        more[out->n_ids] = id_number(out, (uint64_t)id);
+        if (more[out->n_ids++] == UINT32_MAX)
+            return requests_no_memory(why);
     }
     return ERR_OK;
 }
@@ -250,7 +264,7 @@ enum err request_trace_read_input(struct input *in, const char *name, size_t n_m
 {
     const unsigned char *bytes;
     size_t n;
-    *out = (struct request_trace){.requests = NULL};
+    *out = (struct request_trace){.number_of_id = {.seed = hash_seed()}};
     enum err e = input_peek(in, 1, &bytes, &n, why);
     if (e == ERR_OK)
         e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, why) : csv_read(in, name, n_max, out, why);

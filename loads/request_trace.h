@@ -13,21 +13,24 @@
 #define REPLAY_LOADS_REQUEST_TRACE_H
 
 #include "base/err.h"
+#include "base/intern.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REQUEST_TOKENS_MAX = 1 << 24, REQUEST_ID_MAX = 1 << 26 };
+enum { REQUEST_TOKENS_MAX = 1 << 24 };
+#define REQUEST_ARRIVAL_MAX (UINT64_C(1) << 53)      /* microseconds; the nanoseconds fit, too */
 
 struct served_request {
-    uint64_t arrival_us;                 /* since the first one; never decreases */
+    uint64_t arrival_us;                 /* since the first one; never decreases; at most REQUEST_ARRIVAL_MAX */
     uint64_t prompt, answer;             /* tokens; prompt > 0. An answer of 0 tokens was refused by the server. */
     size_t   first_id, n_ids;            /* of its prompt's blocks, in request_trace.ids */
 };
 
 struct request_trace {
     struct served_request *requests;
-    uint32_t *ids;
+    uint32_t *ids;                       /* numbered anew, from 0 in order of appearance */
+    struct pair_map number_of_id;        /* (id in the file, 0) -> its number here */
     size_t n_requests, requests_room, n_ids, ids_room;
 };
 

@@ -237,6 +237,22 @@ Test(loads, request_traces_are_read_by_the_names_of_their_columns)
     }
 }
 
+/* A table of blocks is as long as there are ids, not as the largest of them. */
+Test(loads, ids_of_blocks_are_numbered_in_order_of_appearance)
+{
+    struct err_detail why = {.text = ""};
+    struct request_trace t;
+    const char *path = requests_write("ids", "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 2, "
+                                      "\"hash_ids\": [9223372036854775807, 46, 9223372036854775807, 0]}\n");
+    static const uint32_t expected[] = {0, 1, 0, 2};
+    cr_assert_eq(request_trace_read(path, 100, &t, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(t.n_ids, 4u);
+    for (size_t i = 0; i < t.n_ids; i++)
+        cr_expect_eq(t.ids[i], expected[i]);
+    request_trace_free(&t);
+    remove(path);
+}
+
 Test(loads, damaged_request_traces_are_refused_with_the_line)
 {
     static const char *const texts[][2] = {
@@ -246,6 +262,8 @@ Test(loads, damaged_request_traces_are_refused_with_the_line)
         {"TIMESTAMP,ContextTokens,GeneratedTokens\nx,1,5\n", "line 2"},
         {"{\"timestamp\": 0}\n", "line 1"}, {"{\"timestamp\": 0,\n", "line 1"},
         {"{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 2, \"hash_ids\": [-1]}\n", "line 1"},
+        {"{\"timestamp\": 9223372036854775, \"input_length\": 5, \"output_length\": 2}\n", "285 years"},
+        {"arrived_at,num_prefill_tokens,num_decode_tokens\n0,4,2\n999999999999,4,2\n", "line 3: comes more than 285 years"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct err_detail why = {.text = ""};
