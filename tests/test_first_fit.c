@@ -101,13 +101,14 @@ static void compare_with_scan(uint64_t unit, uint64_t step_bytes)
         if (t.is_in[b] != is_filling || stays || random_next(&random) % 8 == 0)
             change(&t, b, step_bytes, stays, &random);
         const uint64_t size = random_next(&random) % (SIZES + 4) * step_bytes + random_next(&random) % 2;
-        const uint64_t inside = t.blocks.at[b].addr + random_next(&random) % SIZES * step_bytes;
+        const struct block_entry *at = t.blocks.at;
+        const uint64_t inside = at[b].addr + random_next(&random) % SIZES * step_bytes;
         const uint64_t from = random_next(&random) % 3 == 0 ? 0 : inside;
         cr_assert(first_fit_is_sound(&t.sets, t.root), "step %d", step);
-        cr_assert_eq(first_fit_find(&t.sets, t.root, from, size), scan(t.blocks.at, t.is_in, from, size), "step %d", step);
-        cr_assert_eq(first_fit_largest(&t.sets, t.root), scan_largest(t.blocks.at, t.is_in), "step %d", step);
+        cr_assert_eq(first_fit_find(&t.sets, t.root, from, size), scan(at, t.is_in, from, size), "step %d", step);
+        cr_assert_eq(first_fit_largest(&t.sets, t.root), scan_largest(at, t.is_in), "step %d", step);
         cr_assert_eq(first_fit_largest_bytes(&t.sets, t.root), scan_largest_bytes(&t), "step %d", step);
-        cr_assert_eq(first_fit_holding(&t.sets, t.root, from), scan_holding(t.blocks.at, t.is_in, from), "step %d", step);
+        cr_assert_eq(first_fit_holding(&t.sets, t.root, from), scan_holding(at, t.is_in, from), "step %d", step);
     }
     tried_close(&t);
 }

@@ -105,7 +105,7 @@ const struct policy_ops policy_plan = {
     .summary = "the offsets of a plan made beforehand: plan:file=PLAN.csv (replay plan FILE -o PLAN.csv)",
     .options = plan_options,
     .create = plan_create,   .destroy = planned_destroy,
-    .alloc = planned_alloc,  .free = planned_free,
+    .alloc = planned_alloc,  .free = planned_free,      .expect = planned_expect,
     .flush = plain_flush,    .walk = planned_walk,      .largest_free = planned_largest_free,
     .stats = planned_stats,  .remarks = plan_remarks,   .check = planned_check,
 };

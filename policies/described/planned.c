@@ -63,7 +63,7 @@ static void arena_give(struct planned *p, uint32_t b)
 static const struct planned_row *next_row(struct planned *p)
 {
     const uint64_t number = p->n_requests++;
-    if (p->n_rows == 0 || number < p->first || (!p->is_repeated && number - p->first >= p->n_rows))
+    if (number < p->first || (!p->is_repeated && number - p->first >= p->n_rows))
         return NULL;
     const struct planned_row *row = &p->rows[(number - p->first) % p->n_rows];
     return row->bytes > 0 ? row : NULL;
@@ -85,7 +85,9 @@ static uint32_t take_by_plan(struct planned *p, uint64_t bytes)
 enum err planned_alloc(struct policy *base, const struct event *req, struct block *out)
 {
     struct planned *p = (struct planned *)base;
-    if (p->arena_bytes == 0 && p->n_rows > 0 && !p->is_refused) {
+    if (p->n_rows == 0)
+        return address_order_alloc(base, req, out);
+    if (p->arena_bytes == 0 && !p->is_refused) {
         const enum err e = planned_take_arena(p);
         p->is_refused = e == ERR_DEVICE_OOM;
         if (e != ERR_OK && e != ERR_DEVICE_OOM)
@@ -104,10 +106,22 @@ enum err planned_alloc(struct policy *base, const struct event *req, struct bloc
     return ERR_OK;
 }
 
+static bool is_in_arena(const struct planned *p, const struct block *b)
+{
+    return p->arena.n_held > 0 && b->addr - p->arena_addr < p->arena_bytes;
+}
+
+void planned_expect(const struct policy *base, const struct event *ev, const struct block *b, bool is_next)
+{
+    const struct planned *p = (const struct planned *)base;
+    (void)ev;
+    heap_expect(is_in_arena(p, b) ? &p->arena : &p->order.plain.heap, b, is_next);
+}
+
 void planned_free(struct policy *base, const struct event *req, const struct block *b)
 {
     struct planned *p = (struct planned *)base;
-    if (p->arena.n_held > 0 && b->addr - p->arena_addr < p->arena_bytes)
+    if (is_in_arena(p, b))
         arena_give(p, b->cookie);
     else
         plain_free(base, req, b);

@@ -42,6 +42,7 @@ MUST_USE enum err planned_take_arena(struct planned *p);
 
 enum err planned_alloc(struct policy *p, const struct event *req, struct block *out);
 void planned_free(struct policy *p, const struct event *req, const struct block *b);
+void planned_expect(const struct policy *p, const struct event *ev, const struct block *b, bool is_next);
 enum err planned_walk(const struct policy *p, block_visit visit, void *arg);
 uint64_t planned_largest_free(const struct policy *p);
 void planned_stats(const struct policy *p, stat_visit visit, void *arg);

@@ -17,6 +17,8 @@
  */
 #include "policies/described/planned.h"
 
+#include "base/array.h"
+#include "base/large_pages.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -36,15 +38,16 @@ static const struct policy_option stalloc_options[] = {
     {.name = NULL},
 };
 
-/* A request, its life in events. */
+/* The rounded sizes of all requests. */
+struct profile {
+    uint64_t *bytes;
+    size_t    n;
+};
+
+/* A request of the iteration, its life in events. */
 struct profiled {
     uint64_t bytes, offset;
     size_t   begin, end;             /* end: SIZE_MAX if it is never freed */
-};
-
-struct profile {
-    struct profiled *at;
-    size_t n;
 };
 
 static enum err stalloc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
@@ -58,31 +61,21 @@ static enum err stalloc_create(const struct policy_config *cfg, struct policy **
 
 /* ---- the profile ---- */
 
+static bool is_request(const struct event *ev)
+{
+    return ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM;
+}
+
 static enum err profile_read(const struct event *ev, size_t n, struct profile *out)
 {
-    size_t n_slots = 0, n_requests = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_requests += ev[i].kind == EVENT_ALLOC || ev[i].kind == EVENT_OOM;
-        if (ev[i].kind == EVENT_ALLOC && ev[i].slot >= n_slots)
-            n_slots = (size_t)ev[i].slot + 1;
-    }
-    size_t *in_slot = calloc(n_slots + 1, sizeof *in_slot);
-    *out = (struct profile){.at = calloc(n_requests + 1, sizeof *out->at)};
-    if (in_slot == NULL || out->at == NULL) {
-        free(in_slot);
+    *out = (struct profile){.bytes = malloc(array_bytes(n + 1, sizeof *out->bytes))};
+    if (out->bytes == NULL)
         return ERR_HOST_NOMEM;
+    large_pages_want(out->bytes, n * sizeof *out->bytes);
+    for (size_t i = 0; i < n; i++) {                /* without a branch: nobody foresees which event is a request */
+        out->bytes[out->n] = align_up(ev[i].bytes, PLAIN_UNIT);
+        out->n += is_request(&ev[i]);
     }
-    for (size_t i = 0; i < n; i++) {
-        if (ev[i].kind == EVENT_ALLOC || ev[i].kind == EVENT_OOM) {
-            if (ev[i].kind == EVENT_ALLOC)
-                in_slot[ev[i].slot] = out->n;
-            out->at[out->n++] = (struct profiled){.bytes = align_up(ev[i].bytes, PLAIN_UNIT), .begin = i,
-                                                  .end = ev[i].kind == EVENT_OOM ? i + 1 : SIZE_MAX};
-        } else if (ev[i].kind == EVENT_FREE || ev[i].kind == EVENT_FREE_COMPLETED) {
-            out->at[in_slot[ev[i].slot]].end = i;
-        }
-    }
-    free(in_slot);
     return ERR_OK;
 }
 
@@ -93,7 +86,7 @@ struct repetition {
 
 static bool is_alike(const struct profile *p, size_t i, size_t k)
 {
-    return p->at[i].bytes == p->at[k].bytes;
+    return p->bytes[i] == p->bytes[k];
 }
 
 /* The stretch around request `i` that repeats after `period`. */
@@ -177,8 +170,36 @@ static uint64_t lowest_offset(const struct profiled *x, struct profiled *const *
     return offset;
 }
 
-/* Plans the requests [first, first + period), which take `events` events. */
-static enum err plan_iteration(struct profile *profile, size_t first, size_t period, size_t events, struct planned *p)
+/* The lives of the `n` requests from number `first` on. */
+static enum err lives_read(const struct event *ev, size_t n_events, size_t first, struct profiled *lives, size_t n)
+{
+    size_t n_slots = 0, number = 0;
+    for (size_t i = 0; i < n_events; i++)
+        if (ev[i].kind == EVENT_ALLOC && ev[i].slot >= n_slots)
+            n_slots = (size_t)ev[i].slot + 1;
+    struct profiled **in_slot = calloc(n_slots + 1, sizeof *in_slot);
+    if (in_slot == NULL)
+        return ERR_HOST_NOMEM;
+    for (size_t i = 0; i < n_events; i++) {
+        if (is_request(&ev[i])) {
+            const bool is_refused = ev[i].kind == EVENT_OOM;
+            struct profiled *life = number >= first && number - first < n ? &lives[number - first] : NULL;
+            number++;
+            if (life != NULL)
+                *life = (struct profiled){.bytes = align_up(ev[i].bytes, PLAIN_UNIT), .begin = i,
+                                          .end = is_refused ? i + 1 : SIZE_MAX};
+            if (!is_refused)
+                in_slot[ev[i].slot] = life;
+        } else if ((ev[i].kind == EVENT_FREE || ev[i].kind == EVENT_FREE_COMPLETED) && in_slot[ev[i].slot] != NULL) {
+            in_slot[ev[i].slot]->end = i;
+        }
+    }
+    free(in_slot);
+    return ERR_OK;
+}
+
+/* Plans an iteration of `period` requests, which takes `events` events. */
+static enum err plan_iteration(struct profiled *lives, size_t period, size_t events, struct planned *p)
 {
     struct profiled **order = calloc(period + 1, sizeof *order), **near = calloc(period + 1, sizeof *near);
     size_t n = 0;
@@ -188,15 +209,14 @@ static enum err plan_iteration(struct profile *profile, size_t first, size_t per
         free(near);
         return ERR_HOST_NOMEM;
     }
-    for (size_t i = first; i < first + period; i++)
-        if (profile->at[i].end != SIZE_MAX && profile->at[i].end - profile->at[i].begin <= events)
-            order[n++] = &profile->at[i];
+    for (size_t i = 0; i < period; i++)
+        if (lives[i].end != SIZE_MAX && lives[i].end - lives[i].begin <= events)
+            order[n++] = &lives[i];
     if (n > 0)
         qsort(order, n, sizeof *order, compare_size);
     for (size_t i = 0; i < n && i < PLANNED_MAX; i++) {
         order[i]->offset = lowest_offset(order[i], order, i, events, near);
-        p->rows[order[i] - &profile->at[first]] = (struct planned_row){.bytes = order[i]->bytes,
-                                                                       .offset = order[i]->offset};
+        p->rows[order[i] - lives] = (struct planned_row){.bytes = order[i]->bytes, .offset = order[i]->offset};
     }
     p->n_rows = n > 0 ? period : 0;
     free(order);
@@ -204,24 +224,31 @@ static enum err plan_iteration(struct profile *profile, size_t first, size_t per
     return ERR_OK;
 }
 
-/* Finds the iteration, and plans the last one that is followed by another. */
+/* Plans the last iteration that is followed by another. */
+static enum err plan_repetition(const struct event *ev, size_t n, const struct repetition *r, struct planned *p)
+{
+    const size_t first = r->end - r->period;                /* it and the next one are alike */
+    struct profiled *lives = calloc(r->period + 1, sizeof *lives);
+    enum err e = lives == NULL ? ERR_HOST_NOMEM : lives_read(ev, n, first, lives, r->period + 1);
+    p->first = r->begin + (first - r->begin) % r->period;   /* the rows are in phase with it */
+    p->is_repeated = true;
+    if (e == ERR_OK)
+        e = plan_iteration(lives, r->period, lives[r->period].begin - lives[0].begin, p);
+    free(lives);
+    return e;
+}
+
+/* Finds the iteration, and plans it. */
 static enum err stalloc_foresee(struct policy *base, const struct event *ev, size_t n)
 {
-    struct planned *p = (struct planned *)base;
     struct profile profile;
     enum err e = profile_read(ev, n, &profile);
-    if (e != ERR_OK) {
-        free(profile.at);
+    if (e != ERR_OK)
         return e;
-    }
     const struct repetition r = find_iteration(&profile);
-    if (r.period > 0) {
-        const size_t first = r.end - r.period;                  /* it and the next one are alike */
-        p->first = r.begin + (first - r.begin) % r.period;      /* the rows are in phase with it */
-        p->is_repeated = true;
-        e = plan_iteration(&profile, first, r.period, profile.at[r.end].begin - profile.at[first].begin, p);
-    }
-    free(profile.at);
+    if (r.period > 0)
+        e = plan_repetition(ev, n, &r, (struct planned *)base);
+    free(profile.bytes);
     return e;
 }
 
@@ -245,7 +272,7 @@ const struct policy_ops policy_stalloc = {
     .options = stalloc_options,
     .needs = POLICY_NEEDS_FUTURE,
     .create = stalloc_create, .destroy = planned_destroy,
-    .alloc = planned_alloc,   .free = planned_free,
+    .alloc = planned_alloc,   .free = planned_free,       .expect = planned_expect,
     .flush = plain_flush,     .foresee = stalloc_foresee, .walk = planned_walk, .largest_free = planned_largest_free,
     .stats = planned_stats,   .remarks = stalloc_remarks, .check = planned_check,
 };

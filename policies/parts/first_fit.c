@@ -94,7 +94,8 @@ static inline unsigned first_fit_cell_with(const struct first_fit_node *node, ui
 static inline struct first_fit_cell first_fit_cell_of_node(const struct first_fit *f, uint32_t i)
 {
     const struct first_fit_node *node = &f->nodes[i];
-    return (struct first_fit_cell){.largest = sixteen_largest(node->largest), .below = i, .end = node->end[node->n - 1]};
+    return (struct first_fit_cell){.largest = sixteen_largest(node->largest), .below = i,
+                                   .end = node->end[node->n - 1]};
 }
 
 static inline struct first_fit_cell first_fit_cell_of_block(const struct first_fit *f, uint32_t b)
@@ -155,30 +156,23 @@ static void first_fit_move_cells(struct first_fit *f, uint32_t from, unsigned k,
     }
 }
 
-/* The largest below a node, after one of its cells changed, from what it was. */
-static inline int32_t first_fit_largest_after(const struct first_fit_node *node, int32_t before, int32_t was, int32_t is)
-{
-    if (is >= before)
-        return is;
-    return was < before ? before : sixteen_largest(node->largest);
-}
-
-/* Changes cell k of a node, and the cells above it as far as they change. */
+/* Changes cell k of a node, and the cells above it as far as they change. The sizes beside the new one are read before
+ * it is written: a vector that is read over a number just written waits for it to reach the cache. */
 static void first_fit_change(struct first_fit *f, uint32_t i, unsigned k, struct first_fit_cell cell)
 {
     for (;;) {
         struct first_fit_node *node = &f->nodes[i];
-        const int32_t was = node->largest[k];
-        const bool has_end_moved = k + 1u == node->n && node->end[k] != cell.end;
-        first_fit_set(node, k, cell);
+        const int32_t others = sixteen_largest_but(node->largest, (int32_t)k);
+        node->largest[k] = cell.largest;
+        node->end[k] = cell.end;
         if (node->above == 0)
             return;
         const struct first_fit_node *above = &f->nodes[node->above];
         k = first_fit_cell_with(above, i);
-        const int32_t before = above->largest[k], largest = first_fit_largest_after(node, before, was, cell.largest);
-        if (largest == before && !has_end_moved)
+        cell = (struct first_fit_cell){.largest = others > cell.largest ? others : cell.largest, .below = i,
+                                       .end = node->end[node->n - 1]};
+        if ((above->largest[k] == cell.largest) & (above->end[k] == cell.end))
             return;
-        cell = (struct first_fit_cell){.largest = largest, .below = i, .end = node->end[node->n - 1]};
         i = node->above;
     }
 }
@@ -236,10 +230,10 @@ void first_fit_insert(struct first_fit *f, uint32_t *root, uint32_t b)
     first_fit_go_up(f, leaf);
 }
 
-/* Whether the nodes in two neighbouring cells are to be one. */
-static bool first_fit_are_few(const struct first_fit *f, const struct first_fit_node *above, unsigned low)
+/* How many cells the nodes in two neighbouring cells have. */
+static unsigned first_fit_cells_of_two(const struct first_fit *f, const struct first_fit_node *above, unsigned low)
 {
-    return f->nodes[above->below[low]].n + f->nodes[above->below[low + 1]].n <= FIRST_FIT_FEW;
+    return (unsigned)f->nodes[above->below[low]].n + f->nodes[above->below[low + 1]].n;
 }
 
 /* Moves all of the node in cell k + 1 to that in cell k. */
@@ -279,9 +273,9 @@ static void first_fit_shrink(struct first_fit *f, uint32_t *root, uint32_t i)
             first_fit_close_cell(f, above, k);
             if (node->n > 0)
                 first_fit_go_up(f, above);
-        } else if (k + 1 < node->n && first_fit_are_few(f, node, k)) {
+        } else if (k + 1 < node->n && first_fit_cells_of_two(f, node, k) <= FIRST_FIT_FEW) {
             first_fit_join(f, above, k);
-        } else if (k > 0 && first_fit_are_few(f, node, k - 1)) {
+        } else if (k > 0 && first_fit_cells_of_two(f, node, k - 1) <= FIRST_FIT_FEW) {
             first_fit_join(f, above, k - 1);
         } else {
             return;
@@ -376,12 +370,14 @@ uint64_t first_fit_largest_bytes(const struct first_fit *f, uint32_t root)
 
 /* ---- checking ---- */
 
+/* Whether what is below cell k is as the cell says. */
 static bool first_fit_is_cell_sound(const struct first_fit *f, uint32_t i, unsigned k)
 {
     const struct first_fit_node *node = &f->nodes[i];
     const struct first_fit_cell is = first_fit_get(node, k);
     const bool is_leaf = node->level == 0;
-    const struct first_fit_cell want = is_leaf ? first_fit_cell_of_block(f, is.below) : first_fit_cell_of_node(f, is.below);
+    const struct first_fit_cell want = is_leaf ? first_fit_cell_of_block(f, is.below)
+                                               : first_fit_cell_of_node(f, is.below);
     const uint32_t above = is_leaf ? f->blocks->at[is.below].left : f->nodes[is.below].above;
     return is.largest == want.largest && is.end == want.end && above == i && (k == 0 || node->end[k - 1] < is.end) &&
            (is_leaf || (f->nodes[is.below].level + 1 == node->level && first_fit_is_sound(f, is.below)));
@@ -389,8 +385,10 @@ static bool first_fit_is_cell_sound(const struct first_fit *f, uint32_t i, unsig
 
 bool first_fit_is_sound(const struct first_fit *f, uint32_t root)
 {
-    bool is_sound = true;
-    for (unsigned k = 0; root != 0 && k < f->nodes[root].n && is_sound; k++)
-        is_sound = first_fit_is_cell_sound(f, root, k);
+    const struct first_fit_node *node = &f->nodes[root];
+    bool is_sound = root == 0 || node->n > 0;
+    for (unsigned k = 0; root != 0 && k < node->n && is_sound; k++)
+        is_sound = first_fit_is_cell_sound(f, root, k) &&
+                   (node->level == 0 || k + 1u == node->n || first_fit_cells_of_two(f, node, k) > FIRST_FIT_MOST / 2);
     return is_sound;
 }

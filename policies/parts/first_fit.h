@@ -2,8 +2,8 @@
 /*
  * Free blocks by address, for the lowest one that is large enough.
  *
- * A B-tree (Bayer and McCreight, "Organization and maintenance of large ordered indexes", Acta Informatica 1, 1972) whose
- * nodes also hold, for each node or block below them, the size of the largest block there:
+ * A B-tree (Bayer and McCreight, "Organization and maintenance of large ordered indexes", Acta Informatica 1, 1972)
+ * whose nodes also hold, for each node or block below them, the size of the largest block there:
  *
  *                     largest  [  9 |  4 ]
  *                     end      [ 80 | 96 ]
@@ -12,9 +12,9 @@
  *       end      [ 10 | 40 | 80 ]       [ 96 ]        and the address after it
  *       below    [ b7 | b3 | b9 ]       [ b4 ]
  *
- * A search reads one or two cache lines on each level, and compares all sizes in them without a branch. A block knows its
- * leaf (`left`), so a block that grows or shrinks in its place is not looked for. A block's place is that of its end,
- * which does not move when a request takes the block's front.
+ * A search reads two cache lines on each level, and compares all sizes in one of them without a branch. A block knows
+ * its leaf (`left`), so a block that grows or shrinks in its place is not looked for. A block's place is that of its
+ * end, which does not move when a request takes the block's front.
  *
  * Two neighbours below one node that become small are joined, so that all sets together have no more nodes than
  * first_fit_reserve makes room for, and insertions cannot fail.
@@ -58,9 +58,11 @@ void first_fit_close(struct first_fit *f);
 /* first_fit_reserve's way if there is not room enough. */
 MUST_USE enum err first_fit_grow(struct first_fit *f, uint32_t cap);
 
-/* The most nodes that sets of `n_blocks` blocks in all have: on each level two neighbours have more than FIRST_FIT_FEW
- * cells together, or they would have been joined. */
-enum { FIRST_FIT_FEW = 9 };
+/* Two neighbours below one node are joined when one of them loses a cell and both have no more than FIRST_FIT_FEW. */
+enum { FIRST_FIT_FEW = 11 };
+
+/* The most nodes that sets of `n_blocks` blocks in all have. Two neighbours have at least eight cells together, because a
+ * split leaves seven in each half: on every level at least three cells for each node. */
 static inline uint32_t first_fit_most_nodes(const struct first_fit *f, uint32_t n_blocks)
 {
     return n_blocks / 2 + f->n_sets + 8;
@@ -92,7 +94,7 @@ uint32_t first_fit_largest(const struct first_fit *f, uint32_t root);
 /* The size of the largest block; 0 for an empty set. */
 uint64_t first_fit_largest_bytes(const struct first_fit *f, uint32_t root);
 
-/* Whether every node says what is below it, in order. */
+/* Whether every node says what is below it, in order, and no two neighbours have too few cells. */
 bool first_fit_is_sound(const struct first_fit *f, uint32_t root);
 
 #endif

@@ -19,7 +19,6 @@
 #include "policies/parts/split_coalesce.h"
 
 #include "base/array.h"
-#include "base/max_tree.h"
 #include "base/prefetch.h"
 #include "base/units.h"
 
@@ -48,7 +47,6 @@ struct rmm_arena {
     uint32_t  global_free;                   /* sets: of the global arena, and by stream */
     uint32_t *stream_free;
     uint32_t  n_streams;
-    struct max_tree stream_largest;          /* by stream: bytes of the largest block in its set */
 };
 
 enum { ARENA_SIZE, ARENA_UPSTREAM };
@@ -73,33 +71,14 @@ static uint32_t *arena_set(struct rmm_arena *a, uint32_t owner)
     return owner == ARENA_GLOBAL ? &a->global_free : &a->stream_free[owner];
 }
 
-/* The free set of an owner has changed. */
-static void arena_set_changed(struct rmm_arena *a, uint32_t owner)
-{
-    if (owner != ARENA_GLOBAL)
-        max_tree_put(&a->stream_largest, owner, first_fit_largest_bytes(&a->free, a->stream_free[owner]));
-}
-
 static void arena_insert(struct rmm_arena *a, uint32_t b)
 {
-    const uint32_t owner = arena_superblock(a, b)->owner;
-    first_fit_insert(&a->free, arena_set(a, owner), b);
-    arena_set_changed(a, owner);
+    first_fit_insert(&a->free, arena_set(a, arena_superblock(a, b)->owner), b);
 }
 
 static void arena_remove(struct rmm_arena *a, uint32_t b)
 {
-    const uint32_t owner = arena_superblock(a, b)->owner;
-    first_fit_remove(&a->free, arena_set(a, owner), b);
-    arena_set_changed(a, owner);
-}
-
-/* A block in a set changed its size or start. */
-static void arena_update(struct rmm_arena *a, uint32_t b)
-{
-    const uint32_t owner = arena_superblock(a, b)->owner;
-    first_fit_update(&a->free, b);
-    arena_set_changed(a, owner);
+    first_fit_remove(&a->free, arena_set(a, arena_superblock(a, b)->owner), b);
 }
 
 /* Whether a free block is all of its superblock. */
@@ -153,7 +132,7 @@ static uint32_t arena_cut_superblock(struct rmm_arena *a, uint32_t b, uint64_t b
     a->superblocks[number].bytes -= bytes;
     a->superblocks[number].first = b;
     arena_make_superblock(a, head, a->superblocks[number].owner);
-    arena_update(a, b);
+    first_fit_update(&a->free, b);
     return head;
 }
 
@@ -168,7 +147,7 @@ static uint32_t arena_carve(struct rmm_arena *a, uint32_t b, uint64_t bytes)
     heap_at(&a->heap, front)->below = heap_at(&a->heap, b)->below;
     if (arena_superblock(a, b)->first == b)
         arena_superblock(a, b)->first = front;
-    arena_update(a, b);
+    first_fit_update(&a->free, b);
     a->base.count.splits++;
     return front;
 }
@@ -186,8 +165,6 @@ static void arena_move_superblock(struct rmm_arena *a, uint32_t number, uint32_t
         first_fit_insert(&a->free, arena_set(a, owner), b);
     }
     s->owner = owner;
-    arena_set_changed(a, from);
-    arena_set_changed(a, owner);
 }
 
 /* An empty superblock of the global arena swallows the one next to it if that is such a one, too. `low`: its block,
@@ -205,7 +182,7 @@ static void arena_join_superblocks(struct rmm_arena *a, uint32_t low)
     block_swallow(&a->heap.blocks, low, false, true);
     a->superblocks[number].bytes = heap_at(&a->heap, low)->size;
     arena_drop_superblock(a, gone);
-    arena_update(a, low);
+    first_fit_update(&a->free, low);
 }
 
 /* A superblock of the global arena may have become empty: it joins its empty neighbours. `b`: its free block. */
@@ -322,7 +299,7 @@ static uint32_t arena_coalesce(struct rmm_arena *a, uint32_t b)
     block_swallow(&a->heap.blocks, stays, !joins_before, true);
     if (joins_before && joins_after)
         block_swallow(&a->heap.blocks, stays, false, true);
-    arena_update(a, stays);
+    first_fit_update(&a->free, stays);
     return stays;
 }
 
@@ -360,7 +337,6 @@ static void rmm_arena_destroy(struct policy *p)
     free(a->superblocks);
     free(a->vacant);
     free(a->stream_free);
-    max_tree_close(&a->stream_largest);
     free(a);
 }
 
@@ -380,7 +356,7 @@ static enum err rmm_arena_begin(struct rmm_arena *a, const struct policy_config 
     a->base.device = cfg->device;
     a->n_streams = cfg->n_streams;
     a->stream_free = calloc(cfg->n_streams, sizeof *a->stream_free);
-    enum err e = a->stream_free == NULL ? ERR_HOST_NOMEM : max_tree_open(&a->stream_largest, cfg->n_streams);
+    enum err e = a->stream_free == NULL ? ERR_HOST_NOMEM : ERR_OK;
     if (e == ERR_OK)
         e = heap_open(&a->heap, &a->upstream, cfg->peak_live);
     if (e == ERR_OK)
@@ -427,8 +403,12 @@ static enum err rmm_arena_walk(const struct policy *p, block_visit visit, void *
 static uint64_t rmm_arena_largest_free(const struct policy *p)
 {
     const struct rmm_arena *a = (const struct rmm_arena *)p;
-    const uint64_t global = first_fit_largest_bytes(&a->free, a->global_free), local = max_tree_largest(&a->stream_largest);
-    return upstream_largest_free(&a->upstream, global > local ? global : local);
+    uint64_t largest = first_fit_largest_bytes(&a->free, a->global_free);
+    for (uint32_t i = 0; i < a->n_streams; i++) {
+        const uint64_t local = first_fit_largest_bytes(&a->free, a->stream_free[i]);
+        largest = local > largest ? local : largest;
+    }
+    return upstream_largest_free(&a->upstream, largest);
 }
 
 static void rmm_arena_stats(const struct policy *p, stat_visit visit, void *arg)

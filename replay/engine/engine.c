@@ -838,6 +838,7 @@ static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_la
     struct event *all = malloc((n + 1) * sizeof *all);
     if (all == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", n);
+    large_pages_want(all, n * sizeof *all);
     if (n_start > 0)
         memcpy(all, start->events, n_start * sizeof *all);
     enum err e = ERR_OK;
