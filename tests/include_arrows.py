@@ -70,6 +70,7 @@ ROOMS = [
     ("tests/contributing/importer", ALL, "An importer as a newcomer would add it."),
     ("tests/contributing/subcommand", ALL, "A sub-command as a newcomer would add it."),
     ("tests/against-torch", ALL, "Comparisons with an installed PyTorch."),
+    ("tests/against-cuda", [], "Programs that nvcc builds, on the simulated card."),
 ]
 
 # Rooms that include each other: the tests are one house.

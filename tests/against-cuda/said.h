@@ -4,8 +4,8 @@
  * "alloc 4096", "free 4096", "oom 4096". Memory of the host, managed too, takes none of it. `run` compares that with what was recorded. A call that fails unexpectedly ends the program with
  * status 1.
  */
-#ifndef REPLAY_TESTS_SAID_H
-#define REPLAY_TESTS_SAID_H
+#ifndef REPLAY_TESTS_AGAINST_CUDA_SAID_H
+#define REPLAY_TESTS_AGAINST_CUDA_SAID_H
 
 #include <cstdio>
 #include <cstdlib>
