@@ -154,6 +154,8 @@ CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t 
 CUDASIM_API enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
                                               uint64_t width, uint64_t height, enum cudasim_direction d,
                                               uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_set_2d(uint64_t to, uint64_t pitch, unsigned value, unsigned value_bytes,
+                                             uint64_t width, uint64_t height, uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n,
                                           uint64_t stream);
 
@@ -209,12 +211,21 @@ CUDASIM_API enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_
 /* Puts work on a stream, which advances the virtual clock. INVALID_HANDLE if there is no such stream. */
 CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns);
 
+/* Runs a function of the host in its turn: at once, or at each launch of the graph that captures the stream. */
+CUDASIM_API enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *), void *argument);
+
 enum cudasim_capture { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
 CUDASIM_API enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode);
 CUDASIM_API enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph);
 CUDASIM_API enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph);
 CUDASIM_API enum cudasim_code cudasim_graph_create(uint64_t *graph);
 CUDASIM_API enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec);
+CUDASIM_API enum cudasim_code cudasim_graph_clone(uint64_t graph, uint64_t *copy);
+
+/* Adds a node. Its order among the others is not kept, because nothing is computed; `function` (NULL: none) is the
+ * host's and runs at each launch. */
+CUDASIM_API enum cudasim_code cudasim_graph_add(uint64_t graph, void (*function)(void *), void *argument,
+                                                uint64_t *node);
 CUDASIM_API enum cudasim_code cudasim_graph_destroy(uint64_t graph_or_exec);
 CUDASIM_API enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n);

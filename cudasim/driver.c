@@ -810,10 +810,7 @@ ENTRY(int, cuStreamEndCapture, uint64_t stream, uint64_t *graph)
 
 ENTRY(int, cuLaunchHostFunc, uint64_t stream, void (*function)(void *), void *argument)
 {
-    const int code = (int)cudasim_stream_work(stream, 0);
-    if (code == CODE_SUCCESS)
-        function(argument);
-    return code;
+    return (int)cudasim_host_function(stream, function, argument);
 }
 
 ENTRY(int, cuEventCreate, uint64_t *event, unsigned flags)

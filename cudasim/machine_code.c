@@ -63,6 +63,12 @@ static enum cudasim_code load_wrapped(const void *wrapper, unsigned card, struct
     return bytes == 0 ? CODE_INVALID_IMAGE : load_fat_binary(binary, bytes, card, m);
 }
 
+/* Whether an image begins as a cubin or a fat binary does. PTX is text. */
+static bool is_binary(const unsigned char *image, size_t most)
+{
+    return most >= 2 && ((image[0] == 0x7f && image[1] == 'E') || (image[0] == 0x50 && image[1] == 0xed));
+}
+
 static enum cudasim_code load_image(const void *image, size_t most, unsigned card, struct machine_code *m)
 {
     if (fat_binary_is_wrapper(image, most))
@@ -71,7 +77,7 @@ static enum cudasim_code load_image(const void *image, size_t most, unsigned car
     if (fat > 0)
         return load_fat_binary(image, fat, card, m);
     const size_t cubin = cubin_extent(image, most);
-    return cubin > 0 ? load_cubin(image, cubin, card, m) : CODE_SUCCESS;
+    return cubin > 0 ? load_cubin(image, cubin, card, m) : is_binary(image, most) ? CODE_INVALID_IMAGE : CODE_SUCCESS;
 }
 
 enum cudasim_code machine_code_load(const void *image, size_t most, unsigned card, struct machine_code *out)

@@ -327,19 +327,34 @@ enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from,
     return code;
 }
 
-enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n, uint64_t stream)
+/* What a set does to memory; `bytes` of it are in one allocation. */
+static void set_bytes(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n)
+{
+    if (is_on_device(cudasim_pointer(to).kind))
+        drop_values(to, n * value_bytes);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            memcpy((char *)(uintptr_t)to + i * value_bytes, &value, value_bytes);
+}
+
+enum cudasim_code cudasim_set_2d(uint64_t to, uint64_t pitch, unsigned value, unsigned value_bytes, uint64_t width,
+                                 uint64_t height, uint64_t stream)
 {
     const struct cudasim_pointer t = cudasim_pointer(to);
-    if (n == 0)
+    uint64_t row, before, all;
+    if (width == 0 || height == 0)
         return CODE_SUCCESS;
-    if (t.kind == MEMORY_UNKNOWN || n > (t.bytes - (to - t.base)) / value_bytes)
+    if (t.kind == MEMORY_UNKNOWN || __builtin_mul_overflow(width, value_bytes, &row) || (height > 1 && row > pitch) ||
+        __builtin_mul_overflow(pitch, height - 1, &before) || __builtin_add_overflow(before, row, &all) ||
+        all > t.bytes - (to - t.base))
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_stream_work(stream, LAUNCH_NS);
-    if (code == CODE_SUCCESS && is_on_device(t.kind))
-        drop_values(to, n * value_bytes);
-    if (code != CODE_SUCCESS || is_on_device(t.kind))
-        return code;
-    for (uint64_t i = 0; i < n; i++)
-        memcpy((char *)(uintptr_t)to + i * value_bytes, &value, value_bytes);
-    return CODE_SUCCESS;
+    for (uint64_t i = 0; code == CODE_SUCCESS && i < height; i++)
+        set_bytes(to + i * pitch, value, value_bytes, width);
+    return code;
+}
+
+enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n, uint64_t stream)
+{
+    return cudasim_set_2d(to, 0, value, value_bytes, n, 1, stream);
 }

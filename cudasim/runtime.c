@@ -457,6 +457,71 @@ ENTRY(int, cudaMemsetAsync, void *to, int value, size_t bytes, uint64_t stream)
     return cudasim_remember(cudasim_set((uintptr_t)to, (unsigned)value, 1, bytes, stream));
 }
 
+ENTRY(int, cudaMemset2DAsync, void *to, size_t pitch, int value, size_t width, size_t height, uint64_t stream)
+{
+    return cudasim_remember(cudasim_set_2d((uintptr_t)to, pitch, (unsigned)value, 1, width, height, stream));
+}
+
+ENTRY(int, cudaMemset2D, void *to, size_t pitch, int value, size_t width, size_t height)
+{
+    return cudaMemset2DAsync(to, pitch, value, width, height, 0);
+}
+
+/* The layers of a block, one after the other. */
+ENTRY(int, cudaMemset3DAsync, struct pitched to, int value, struct extent extent, uint64_t stream)
+{
+    int code = CODE_SUCCESS;
+    for (size_t z = 0; code == CODE_SUCCESS && z < extent.depth; z++)
+        code = cudaMemset2DAsync((char *)to.ptr + z * to.pitch * to.height, to.pitch, value, extent.width, extent.height,
+                                 stream);
+    return code;
+}
+
+ENTRY(int, cudaMemset3D, struct pitched to, int value, struct extent extent)
+{
+    return cudaMemset3DAsync(to, value, extent, 0);
+}
+
+struct copy_3d {
+    void *from_array;
+    struct extent from_place;        /* x in bytes, y in rows, z in layers: as an extent's width, height, depth */
+    struct pitched from;
+    void *to_array;
+    struct extent to_place;
+    struct pitched to;
+    struct extent extent;
+    int kind;
+};
+
+static char *layer(const struct pitched *p, const struct extent *place, size_t z)
+{
+    return (char *)p->ptr + (place->depth + z) * p->pitch * p->height + place->height * p->pitch + place->width;
+}
+
+/* Arrays are not simulated. */
+ENTRY(int, cudaMemcpy3DAsync, const struct copy_3d *c, uint64_t stream)
+{
+    if (c == NULL || c->from_array != NULL || c->to_array != NULL)
+        return cudasim_remember(c == NULL ? CODE_INVALID_VALUE : CODE_NOT_SUPPORTED);
+    int code = CODE_SUCCESS;
+    for (size_t z = 0; code == CODE_SUCCESS && z < c->extent.depth; z++)
+        code = cudaMemcpy2DAsync(layer(&c->to, &c->to_place, z), c->to.pitch, layer(&c->from, &c->from_place, z),
+                                 c->from.pitch, c->extent.width, c->extent.height, c->kind, stream);
+    return code;
+}
+
+ENTRY(int, cudaMemcpy3D, const struct copy_3d *c)
+{
+    return cudaMemcpy3DAsync(c, 0);
+}
+
+struct channel { int x, y, z, w, kind; };
+
+ENTRY(struct channel, cudaCreateChannelDesc, int x, int y, int z, int w, int kind)
+{
+    return (struct channel){ x, y, z, w, kind };
+}
+
 /* ---- variables of kernels ---- */
 
 ENTRY(int, cudaGetSymbolAddress, void **out, const void *symbol)
@@ -651,12 +716,7 @@ ENTRY(int, cudaStreamGetDevice, uint64_t stream, int *device)
 /* Work is finished at once, so the host function runs in the caller's thread before this returns. */
 ENTRY(int, cudaLaunchHostFunc, uint64_t stream, void (*function)(void *), void *argument)
 {
-    int status;
-    uint64_t id, graph;
-    const enum cudasim_code code = cudasim_capture_info(stream, &status, &id, &graph);
-    if (code == CODE_SUCCESS && status == CAPTURE_NONE)
-        function(argument);
-    return cudasim_remember(code == CODE_SUCCESS ? cudasim_stream_work(stream, 0) : code);
+    return cudasim_remember(cudasim_host_function(stream, function, argument));
 }
 
 ENTRY(int, cudaStreamAddCallback, uint64_t stream, void (*function)(uint64_t, int, void *), void *argument,
@@ -814,6 +874,42 @@ ENTRY(int, cudaGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64
 {
     (void)flags;
     return cudaGraphInstantiate(exec, graph);
+}
+
+ENTRY(int, cudaGraphClone, uint64_t *copy, uint64_t graph)
+{
+    return cudasim_remember(copy == NULL ? CODE_INVALID_VALUE : cudasim_graph_clone(graph, copy));
+}
+
+/* Nodes that a program adds itself. What they would do comes after these arguments; nothing of it is done. */
+#define GRAPH_ADD(name)                                                                                     \
+    ENTRY(int, name, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies)   \
+    {                                                                                                       \
+        (void)dependencies, (void)n_dependencies;                                                           \
+        return cudasim_remember(cudasim_graph_add(graph, NULL, NULL, node));                                \
+    }
+GRAPH_ADD(cudaGraphAddKernelNode)
+GRAPH_ADD(cudaGraphAddMemcpyNode)
+GRAPH_ADD(cudaGraphAddMemcpyNode1D)
+GRAPH_ADD(cudaGraphAddMemcpyNodeFromSymbol)
+GRAPH_ADD(cudaGraphAddMemcpyNodeToSymbol)
+GRAPH_ADD(cudaGraphAddMemsetNode)
+GRAPH_ADD(cudaGraphAddEmptyNode)
+GRAPH_ADD(cudaGraphAddEventRecordNode)
+GRAPH_ADD(cudaGraphAddEventWaitNode)
+#undef GRAPH_ADD
+
+struct host_node {
+    void (*function)(void *);
+    void *argument;
+};
+
+ENTRY(int, cudaGraphAddHostNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies,
+      const struct host_node *params)
+{
+    (void)dependencies, (void)n_dependencies;
+    return cudasim_remember(params == NULL || params->function == NULL
+                                ? CODE_INVALID_VALUE : cudasim_graph_add(graph, params->function, params->argument, node));
 }
 
 ENTRY(int, cudaGraphLaunch, uint64_t exec, uint64_t stream)

@@ -3,13 +3,16 @@
  * Streams, events, capture and graphs of the simulated CUDA. A stream that waits for an event of a capture joins it.
  *
  * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h). A
- * capture counts the work that it is given. A graph is that number of nodes, and its launch is one piece of work.
+ * capture counts the work that it is given. A graph is that number of nodes and the host's functions among them, and its
+ * launch is one piece of work.
  */
 #include "cudasim/state.h"
 
+#include "base/array.h"
 #include "sim/stream_queues.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     STREAMS_MAX = 4096,              /* queues; further streams share the last one */
@@ -36,9 +39,16 @@ struct cudasim_event {
     struct stream_event place;
 };
 
+/* A host function of a graph. It runs when the graph is launched. */
+struct graph_call {
+    void (*function)(void *);
+    void *argument;
+};
+
 struct cudasim_graph {
     struct cudasim_handle handle;
-    size_t n_nodes;
+    size_t n_nodes, n_calls, calls_room;
+    struct graph_call *calls;
     uint64_t capture_id;             /* of the capture that makes it; 0: it is finished */
 };
 
@@ -303,13 +313,38 @@ enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event)
 
 /* ---- capture and graphs ---- */
 
-static enum cudasim_code graph_create(enum cudasim_handle_kind kind, size_t n_nodes, uint64_t *graph)
+static struct cudasim_graph *graph_get(uint64_t name, enum cudasim_handle_kind kind)
 {
-    struct cudasim_graph *g = calloc(1, sizeof *g);
-    if (g == NULL || !cudasim_handle_put(&g->handle, kind))
+    return (struct cudasim_graph *)cudasim_handle_get(name, kind);
+}
+
+/* A graph like another one; `from` NULL: an empty one. */
+static enum cudasim_code graph_create(enum cudasim_handle_kind kind, const struct cudasim_graph *from, uint64_t *graph)
+{
+    const size_t n = from == NULL ? 0 : from->n_calls;
+    struct graph_call *calls = calloc(n + 1, sizeof *calls);
+    struct cudasim_graph *g = calls == NULL ? NULL : calloc(1, sizeof *g);
+    if (g == NULL || !cudasim_handle_put(&g->handle, kind)) {
+        free(calls);
         return CODE_OUT_OF_MEMORY;
-    g->n_nodes = n_nodes;
+    }
+    if (n > 0)
+        memcpy(calls, from->calls, n * sizeof *calls);
+    g->n_nodes = from == NULL ? 0 : from->n_nodes;
+    g->calls = calls;
+    g->n_calls = n;
+    g->calls_room = n + 1;
     *graph = g->handle.name;
+    return CODE_SUCCESS;
+}
+
+static enum cudasim_code graph_add_call(struct cudasim_graph *g, void (*function)(void *), void *argument)
+{
+    struct graph_call *calls = array_grow(g->calls, g->n_calls, &g->calls_room, sizeof *calls);
+    if (calls == NULL)
+        return CODE_OUT_OF_MEMORY;
+    g->calls = calls;
+    calls[g->n_calls++] = (struct graph_call){ function, argument };
     return CODE_SUCCESS;
 }
 
@@ -325,11 +360,11 @@ enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);        /* the legacy stream cannot be captured */
     if (graph_of(s) != NULL)
         return cudasim_end(CODE_ILLEGAL_STATE);
-    code = graph_create(HANDLE_GRAPH, 0, &s->graph);
+    code = graph_create(HANDLE_GRAPH, NULL, &s->graph);
     if (code == CODE_SUCCESS) {
         s->is_origin = true;
         s->capture_id = ++n_captures;
-        ((struct cudasim_graph *)cudasim_handle_get(s->graph, HANDLE_GRAPH))->capture_id = s->capture_id;
+        graph_get(s->graph, HANDLE_GRAPH)->capture_id = s->capture_id;
     }
     return cudasim_end(code);
 }
@@ -364,16 +399,54 @@ enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *i
 enum cudasim_code cudasim_graph_create(uint64_t *graph)
 {
     const enum cudasim_code code = cudasim_begin();
-    return code != CODE_SUCCESS ? code : cudasim_end(graph_create(HANDLE_GRAPH, 0, graph));
+    return code != CODE_SUCCESS ? code : cudasim_end(graph_create(HANDLE_GRAPH, NULL, graph));
 }
 
-enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec)
+enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *), void *argument)
+{
+    int status = CAPTURE_NONE;
+    uint64_t id, graph, node;
+    enum cudasim_code code = function == NULL ? CODE_INVALID_VALUE : cudasim_capture_info(stream, &status, &id, &graph);
+    if (code == CODE_SUCCESS && status != CAPTURE_NONE)
+        return cudasim_graph_add(graph, function, argument, &node);
+    if (code == CODE_SUCCESS)
+        code = cudasim_stream_work(stream, 0);
+    if (code == CODE_SUCCESS)
+        function(argument);
+    return code;
+}
+
+static enum cudasim_code graph_copy(uint64_t graph, enum cudasim_handle_kind kind, uint64_t *copy)
 {
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    const struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(graph, HANDLE_GRAPH);
-    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : graph_create(HANDLE_EXEC, g->n_nodes, exec));
+    const struct cudasim_graph *g = graph_get(graph, HANDLE_GRAPH);
+    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : graph_create(kind, g, copy));
+}
+
+enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec)
+{
+    return graph_copy(graph, HANDLE_EXEC, exec);
+}
+
+enum cudasim_code cudasim_graph_clone(uint64_t graph, uint64_t *copy)
+{
+    return graph_copy(graph, HANDLE_GRAPH, copy);
+}
+
+enum cudasim_code cudasim_graph_add(uint64_t graph, void (*function)(void *), void *argument, uint64_t *node)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_graph *g = graph_get(graph, HANDLE_GRAPH);
+    if (g == NULL || node == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    code = function == NULL ? CODE_SUCCESS : graph_add_call(g, function, argument);
+    if (code == CODE_SUCCESS)
+        *node = graph + 1 + g->n_nodes++;            /* as cudaGraphGetNodes names it */
+    return cudasim_end(code);
 }
 
 enum cudasim_code cudasim_graph_destroy(uint64_t name)
@@ -381,23 +454,40 @@ enum cudasim_code cudasim_graph_destroy(uint64_t name)
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    struct cudasim_handle *h = cudasim_handle_get(name, HANDLE_GRAPH);
-    if (h == NULL)
-        h = cudasim_handle_get(name, HANDLE_EXEC);
-    if (h == NULL)
+    struct cudasim_graph *g = graph_get(name, HANDLE_GRAPH);
+    if (g == NULL)
+        g = graph_get(name, HANDLE_EXEC);
+    if (g == NULL)
         return cudasim_end(CODE_INVALID_VALUE);
-    cudasim_handle_drop(h);
+    free(g->calls);
+    cudasim_handle_drop(&g->handle);
     return cudasim_end(CODE_SUCCESS);
+}
+
+/* The n-th host function of a graph; false after the last. Each is asked for anew, because it may change the graph. */
+static bool graph_call_get(uint64_t exec, size_t n, struct graph_call *out)
+{
+    cudasim_lock();
+    const struct cudasim_graph *g = graph_get(exec, HANDLE_EXEC);
+    const bool is_there = g != NULL && n < g->n_calls;
+    if (is_there)
+        *out = g->calls[n];
+    cudasim_unlock();
+    return is_there;
 }
 
 enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream)
 {
+    struct graph_call call;
     cudasim_values_unknown();
-    const enum cudasim_code code = cudasim_begin();
+    enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    const struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(exec, HANDLE_EXEC);
-    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : cudasim_work(stream, LAUNCH_NS * (1 + (uint64_t)g->n_nodes)));
+    const struct cudasim_graph *g = graph_get(exec, HANDLE_EXEC);
+    code = cudasim_end(g == NULL ? CODE_INVALID_VALUE : cudasim_work(stream, LAUNCH_NS * (1 + (uint64_t)g->n_nodes)));
+    for (size_t i = 0; code == CODE_SUCCESS && graph_call_get(exec, i, &call); i++)
+        call.function(call.argument);
+    return code;
 }
 
 enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n)

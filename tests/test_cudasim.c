@@ -534,6 +534,7 @@ Test(cudasim, code_for_another_card_is_refused_and_ptx_has_any_kernel)
     cr_assert_eq(r.cuModuleGetFunction(&function, module, "anything"), CODE_SUCCESS);
     cr_expect(r.cuFuncGetAttribute(&value, 4, function) == CODE_SUCCESS && value == 32);
     cr_expect_eq(r.cuModuleLoad(&module, "/nowhere/at-all.cubin"), CODE_FILE_NOT_FOUND);
+    cr_expect_eq(r.cuModuleLoad(&module, CUDASIM_DIR "/libcuda.so.1"), CODE_INVALID_IMAGE, "code for the host");
 }
 
 Test(cudasim, a_program_copies_to_and_from_its_variables)
@@ -585,6 +586,62 @@ Test(cudasim, a_copy_refuses_what_is_no_memory_of_a_device)
         cr_expect_eq(r.cudaMemcpy(cases[i].to, cases[i].from, 16, cases[i].kind), cases[i].code, "case %zu", i);
     cr_expect_eq(r.cudaMemset(freed, 0, 16), CODE_INVALID_VALUE);
     cr_expect_eq(r.cudaMemcpy(live, own, 65, TO_DEVICE), CODE_INVALID_VALUE);
+}
+
+static void count_call(void *n)
+{
+    ++*(int *)n;
+}
+
+Test(cudasim, a_function_of_the_host_runs_at_each_launch_of_its_graph)
+{
+    struct cudasim_rig r;
+    uint64_t stream, captured, made, copy, exec, node;
+    int n_calls = 0;
+    const struct { void (*function)(void *); void *argument; } params = { count_call, &n_calls };
+    int (*host)(uint64_t, void (*)(void *), void *), (*add_empty)(uint64_t *, uint64_t, const void *, size_t),
+        (*add_host)(uint64_t *, uint64_t, const void *, size_t, const void *), (*create)(uint64_t *, unsigned),
+        (*nodes)(uint64_t, uint64_t *, size_t *), (*clone)(uint64_t *, uint64_t);
+    size_t n = 0;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.13");
+    void *runtime = cudasim_rig_library("libcudart.so.13");
+    cudasim_rig_find(runtime, "cudaLaunchHostFunc", &host);
+    cudasim_rig_find(runtime, "cudaGraphCreate", &create);
+    cudasim_rig_find(runtime, "cudaGraphAddEmptyNode", &add_empty);
+    cudasim_rig_find(runtime, "cudaGraphAddHostNode", &add_host);
+    cudasim_rig_find(runtime, "cudaGraphGetNodes", &nodes);
+    cudasim_rig_find(runtime, "cudaGraphClone", &clone);
+    cr_assert_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    cr_assert_eq(r.cudaStreamBeginCapture(stream, 0), CODE_SUCCESS);
+    cr_expect_eq(host(stream, count_call, &n_calls), CODE_SUCCESS);
+    cr_assert_eq(r.cudaStreamEndCapture(stream, &captured), CODE_SUCCESS);
+    cr_expect_eq(n_calls, 0);
+    cr_assert_eq(r.cudaGraphInstantiateWithFlags(&exec, captured, 0), CODE_SUCCESS);
+    cr_expect(r.cudaGraphLaunch(exec, stream) == CODE_SUCCESS && r.cudaGraphLaunch(exec, stream) == CODE_SUCCESS);
+    cr_expect_eq(n_calls, 2);
+    cr_assert(create(&made, 0) == CODE_SUCCESS && add_empty(&node, made, NULL, 0) == CODE_SUCCESS);
+    cr_assert_eq(add_host(&node, made, &node, 1, &params), CODE_SUCCESS);
+    cr_expect(nodes(made, NULL, &n) == CODE_SUCCESS && n == 2, "%zu", n);
+    cr_assert(clone(&copy, made) == CODE_SUCCESS && r.cudaGraphInstantiateWithFlags(&exec, copy, 0) == CODE_SUCCESS);
+    cr_expect(r.cudaGraphLaunch(exec, stream) == CODE_SUCCESS && n_calls == 3);
+    cr_expect_eq(add_empty(&node, stream, NULL, 0), CODE_INVALID_VALUE);
+}
+
+Test(cudasim, a_set_in_rows_stays_within_its_memory)
+{
+    struct cudasim_rig r;
+    int (*set)(void *, size_t, int, size_t, size_t);
+    unsigned char *p;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cudasim_rig_find(cudasim_rig_library("libcudart.so.12"), "cudaMemset2D", &set);
+    cr_assert_eq(r.cudaMallocManaged((void **)&p, 100, 1), CODE_SUCCESS);
+    memset(p, 1, 100);
+    cr_expect_eq(set(p, 40, 7, 20, 3), CODE_SUCCESS);
+    cr_expect(p[0] == 7 && p[19] == 7 && p[20] == 1 && p[40] == 7 && p[99] == 7);
+    cr_expect_eq(set(p, 40, 7, 21, 3), CODE_INVALID_VALUE);
+    cr_expect_eq(set(p, 40, 7, 41, 2), CODE_INVALID_VALUE);
+    cr_expect_eq(set(p, SIZE_MAX / 2, 7, 1, 4), CODE_INVALID_VALUE);
+    cr_expect_eq(set(p, 40, 7, 20, 0), CODE_SUCCESS);
 }
 
 Test(cudasim, tables_of_the_driver_are_refused)
