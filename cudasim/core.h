@@ -71,8 +71,8 @@ struct cudasim_kernel_facts {
     uint64_t shared_bytes, constant_bytes, local_bytes, parameter_bytes;
 };
 
-/* Blocks of a kernel that a multiprocessor holds at once, with shared memory that the launch adds; 0 for a block that is
- * too large. */
+/* Blocks of a kernel that a multiprocessor holds at once, with shared memory that the launch adds; 0: a block is too
+ * large. */
 CUDASIM_API int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes);
 
 /* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), a kernel of it by its host function, and a
@@ -103,7 +103,8 @@ CUDASIM_API enum cudasim_code cudasim_module_variable(uint64_t module, const cha
 /* The first `most` kernels, or with NULL how many there are; *n is how many were written or counted. */
 CUDASIM_API enum cudasim_code cudasim_module_kernels(uint64_t module, uint64_t *kernels, unsigned most, unsigned *n);
 
-/* A kernel by its handle; INVALID_HANDLE. `name` and `module` may be NULL; the name is lent until the module is unloaded. */
+/* A kernel by its handle; INVALID_HANDLE. `name` and `module` may be NULL. The name is lent until the module is
+ * unloaded. */
 CUDASIM_API enum cudasim_code cudasim_kernel_facts(uint64_t kernel, struct cudasim_kernel_facts *out,
                                                    const char **name, uint64_t *module);
 

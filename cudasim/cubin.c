@@ -12,7 +12,7 @@
 
 enum {
     MACHINE_CUDA = 190,
-    OSABI_CUDA_V2 = 0x41,            /* since CUDA 13: the capability is in bits 8 to 15 of e_flags, before in 0 to 7 */
+    OSABI_CUDA_V2 = 0x41,            /* CUDA 13, or capability 10: that is in bits 8 to 15 of e_flags, else 0 to 7 */
     SYMBOL_ENTRY = 0x10,             /* in st_other: a kernel */
     SYMBOL_MANAGED = 0x04,
     RESERVED_SHARED_BYTES = 1024,    /* counted in .nv.shared.KERNEL since capability 9.0 */

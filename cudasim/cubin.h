@@ -9,7 +9,7 @@
  *     form u8 (3: the value is in the record, 4: bytes follow), attribute u8, value or number of bytes u16
  *
  * Sources: LLVM's BinaryFormat/ELF.h (flags), Hayes and others, "Decoding CUDA Binary" (2019; sections), the attribute
- * names of GVirtuS's CudaRt_internal.h. Each number was compared with what `ptxas -v` prints for sm_80, 90 and 120.
+ * names of GVirtuS's CudaRt_internal.h. Each number was compared with what `ptxas -v` of CUDA 12.9 and 13.5 prints.
  */
 #ifndef REPLAY_CUDASIM_CUBIN_H
 #define REPLAY_CUDASIM_CUBIN_H
@@ -46,8 +46,8 @@ struct cubin {
     size_t n_kernels, n_variables;
 };
 
-/* The bytes of the cubin that begins at `image`, by its headers; 0: there is none. `most`: what may be read. A caller that
- * has a pointer without a length, as the driver has, gives SIZE_MAX and trusts the headers. */
+/* The bytes of the cubin that begins at `image`, by its headers; 0: there is none. `most`: what may be read. A caller
+ * that has a pointer without a length, as the driver has, gives SIZE_MAX and trusts the headers. */
 size_t cubin_extent(const unsigned char *image, size_t most);
 
 /* Reads n bytes. FORMAT: no cubin, or a table lies outside of it. What an attribute says of a kernel that is not there

@@ -882,7 +882,8 @@ ENTRY(int, cuGraphLaunch, uint64_t exec, uint64_t stream)
 ENTRY(int, cuModuleLoadData, uint64_t *module, const void *image)
 {
     const int code = check();
-    return code != CODE_SUCCESS ? code : module == NULL ? CODE_INVALID_VALUE : (int)cudasim_module_load(image, SIZE_MAX, module);
+    return code != CODE_SUCCESS ? code : module == NULL ? CODE_INVALID_VALUE
+                                                        : (int)cudasim_module_load(image, SIZE_MAX, module);
 }
 
 ENTRY(int, cuModuleLoadDataEx, uint64_t *module, const void *image, unsigned n, const int *options, void **values)

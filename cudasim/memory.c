@@ -292,8 +292,8 @@ static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes, 
     return CODE_SUCCESS;
 }
 
-/* Whether a copy may use the address. What a device gave out must still be in an allocation; any other address may be the
- * program's own memory, unless the copy says that it is the device's side. */
+/* Whether a copy may use the address. What a device gave out must still be in an allocation; any other address may be
+ * the program's own memory, unless the copy says that it is the device's side. */
 static bool is_usable(uint64_t addr, bool is_device_side)
 {
     return cudasim_pointer(addr).kind != MEMORY_UNKNOWN || (!is_device_side && !cudasim_was_given(addr));

@@ -1001,8 +1001,8 @@ ENTRY(void, __cudaRegisterVar, void **handle, const void *symbol, const char *st
 
 /* A __managed__ variable is a pointer of the program, which the runtime sets. It lies on the host, where managed memory
  * is until a kernel touches it; the context counts it. */
-ENTRY(void, __cudaRegisterManagedVar, void **handle, void **pointer, const char *stub, const char *name, int is_external,
-      size_t bytes)
+ENTRY(void, __cudaRegisterManagedVar, void **handle, void **pointer, const char *stub, const char *name,
+      int is_external, size_t bytes)
 {
     (void)handle, (void)stub, (void)name, (void)is_external;
     *pointer = cudasim_managed_variable(bytes);

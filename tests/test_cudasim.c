@@ -565,6 +565,35 @@ Test(cudasim, a_program_copies_to_and_from_its_variables)
     cr_expect_eq(to(&value, &value, 4, 0, 1), CODE_INVALID_SYMBOL);
 }
 
+Test(cudasim, a_kernel_of_the_program_is_told_by_its_code)
+{
+    static unsigned char image[MADE_CUBIN_BYTES], binary[2 * MADE_CUBIN_BYTES];
+    static char add, sub;                            /* what the host knows the kernels by */
+    const struct made_entry entry = { 2, 80, image, made_cubin(image, 80), 0, 0 };
+    const struct { uint32_t magic, version; const void *binary; } wrapper = { 0x466243b1, 1, binary };
+    struct { size_t shared, constant, local; int threads, registers, rest[32]; } facts;
+    struct cudasim_rig r;
+    void *(*add_binary)(const void *);
+    void (*add_kernel)(void *, const void *, const char *, const char *);
+    int (*ask)(void *, const void *), (*fit)(int *, const void *, int, size_t), n = -1;
+    made_fat_binary(binary, &entry, 1);
+    cudasim_rig_open(&r, "a100-80g", "libcudart.so.13");
+    void *runtime = cudasim_rig_library("libcudart.so.13");
+    cudasim_rig_find(runtime, "__cudaRegisterFatBinary", &add_binary);
+    cudasim_rig_find(runtime, "__cudaRegisterFunction", &add_kernel);
+    cudasim_rig_find(runtime, "cudaFuncGetAttributes", &ask);
+    cudasim_rig_find(runtime, "cudaOccupancyMaxActiveBlocksPerMultiprocessor", &fit);
+    void *handle = add_binary(&wrapper);
+    add_kernel(handle, &add, "add", "add");
+    add_kernel(handle, &sub, "sub", "sub");
+    cr_assert_eq(ask(&facts, &add), CODE_SUCCESS);
+    cr_expect(facts.shared == MADE_SHARED && facts.constant == MADE_CONSTANTS && facts.local == MADE_LOCAL);
+    cr_expect(facts.registers == MADE_REGISTERS && facts.threads == MADE_THREADS);
+    cr_expect(fit(&n, &add, 256, 0) == CODE_SUCCESS && n == 6, "%d", n);
+    cr_expect(ask(&facts, &sub) == CODE_SUCCESS && facts.registers == 32, "it is not in the code");
+    cr_expect(ask(&facts, &n) == CODE_SUCCESS && facts.registers == 32, "nobody registered it");
+}
+
 Test(cudasim, a_copy_refuses_what_is_no_memory_of_a_device)
 {
     enum { TO_DEVICE = 1, FROM_DEVICE, WITHIN_DEVICE, ANY };
