@@ -358,8 +358,8 @@ default reserves:
 {settings}
 
 The allocators of other libraries, and those that are as described, on the same traces: million events per second, and
-the time for an event beside that of `best-fit` in the same round. Aim: at most twice. `rmm-arena` and those that look for
-blocks by address or by their own classes are above it.
+the time for an event beside that of `best-fit` in the same round. Aim: at most twice. `stalloc` is at the limit, because
+it reads the trace twice: it plans before it runs.
 
 {zoo}
 

@@ -177,12 +177,13 @@ static void first_fit_change(struct first_fit *f, uint32_t i, unsigned k, struct
     }
 }
 
-/* A node, which is not empty, has gained or lost a cell. */
-static void first_fit_go_up(struct first_fit *f, uint32_t i)
+/* A node, which is not empty, has gained or lost a cell; `largest` is that of all its cells now. */
+static void first_fit_go_up(struct first_fit *f, uint32_t i, int32_t largest)
 {
-    const uint32_t above = f->nodes[i].above;
-    if (above != 0)
-        first_fit_change(f, above, first_fit_cell_with(&f->nodes[above], i), first_fit_cell_of_node(f, i));
+    const struct first_fit_node *node = &f->nodes[i];
+    if (node->above != 0)
+        first_fit_change(f, node->above, first_fit_cell_with(&f->nodes[node->above], i),
+                         (struct first_fit_cell){.largest = largest, .below = i, .end = node->end[node->n - 1]});
 }
 
 /* ---- changes ---- */
@@ -226,8 +227,10 @@ void first_fit_insert(struct first_fit *f, uint32_t *root, uint32_t b)
         const uint32_t high = first_fit_split(f, root, leaf);
         leaf = f->nodes[leaf].end[f->nodes[leaf].n - 1] <= addr ? high : leaf;
     }
-    first_fit_open_cell(f, leaf, first_fit_place(&f->nodes[leaf], addr), first_fit_cell_of_block(f, b));
-    first_fit_go_up(f, leaf);
+    const struct first_fit_cell cell = first_fit_cell_of_block(f, b);
+    const int32_t others = sixteen_largest(f->nodes[leaf].largest);
+    first_fit_open_cell(f, leaf, first_fit_place(&f->nodes[leaf], addr), cell);
+    first_fit_go_up(f, leaf, others > cell.largest ? others : cell.largest);
 }
 
 /* How many cells the nodes in two neighbouring cells have. */
@@ -272,7 +275,7 @@ static void first_fit_shrink(struct first_fit *f, uint32_t *root, uint32_t i)
             first_fit_node_drop(f, i);
             first_fit_close_cell(f, above, k);
             if (node->n > 0)
-                first_fit_go_up(f, above);
+                first_fit_go_up(f, above, sixteen_largest(node->largest));
         } else if (k + 1 < node->n && first_fit_cells_of_two(f, node, k) <= FIRST_FIT_FEW) {
             first_fit_join(f, above, k);
         } else if (k > 0 && first_fit_cells_of_two(f, node, k - 1) <= FIRST_FIT_FEW) {
@@ -289,9 +292,11 @@ static void first_fit_shrink(struct first_fit *f, uint32_t *root, uint32_t i)
 void first_fit_remove(struct first_fit *f, uint32_t *root, uint32_t b)
 {
     const uint32_t leaf = f->blocks->at[b].left;
-    first_fit_close_cell(f, leaf, first_fit_cell_with(&f->nodes[leaf], b));
+    const unsigned k = first_fit_cell_with(&f->nodes[leaf], b);
+    const int32_t others = sixteen_largest_but(f->nodes[leaf].largest, (int32_t)k);
+    first_fit_close_cell(f, leaf, k);
     if (f->nodes[leaf].n > 0)
-        first_fit_go_up(f, leaf);
+        first_fit_go_up(f, leaf, others);
     first_fit_shrink(f, root, leaf);
 }
 
