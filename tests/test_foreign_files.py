@@ -219,13 +219,19 @@ def texts(replay):
                       ["report", EVIL + ".db", "--html", "o.html", "--md", "o.md", "--csv", "o.csv"],
                       ["diff", EVIL + ".db", "a.db"], [trace, "--policy", EVIL], [trace, "--json", "-"],
                       ["info", "no" + EVIL], ["no-such" + EVIL], ["snapshot", trace, "-o", "no/" + EVIL],
-                      ["who", "evil.zst", "--json", "-"], ["--help", EVIL]):
+                      ["who", "evil.zst", "--json", "-"], ["--help", EVIL], ["who", "evil.zst", "--by", "category"],
+                      ["who", "evil.zst", "--folded", "o.folded", "--speedscope", "o.scope"],
+                      ["evil.zst", "--policy", "none", "--perfetto", "o.perfetto", "--samples", "o.samples"],
+                      ["export", "evil.zst", "--to", "chrome", "-o", "o.chrome"], ["plan", "evil.zst", "-o", "o.plan"],
+                      ["technique", "evil.zst", "--optimizer", "sgd"], ["graphs", "evil.zst"], ["tune", "evil.zst"],
+                      ["extrapolate", "evil.zst:batch=1", trace + ":batch=2", "--to", "batch=4"],
+                      ["conf", "max_split_size_mb:20" + EVIL]):
         done = subprocess.run([replay.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
                               check=False)
         check(done.returncode in (0, 1, 2, 3), f"{arguments}: status {done.returncode}: {done.stderr[-300:]}")
         is_shown(f"replay {arguments[0]!r} ... standard output", done.stdout)
         is_shown(f"replay {arguments[0]!r} ... standard error", done.stderr)
-    for name in ("o.md", "o.csv"):
+    for name in ("o.md", "o.csv", "o.folded", "o.scope", "o.perfetto", "o.samples", "o.chrome", "o.plan"):
         with open(name, "rb") as f:
             is_shown(name, f.read())
     shutil.copy("a.zst", "=1+1.zst")

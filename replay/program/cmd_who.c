@@ -2,6 +2,7 @@
 /* `replay who FILE`: who holds the memory at a moment. */
 #include "replay/program/cli.h"
 
+#include "base/shown.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "replay/engine/explain_run.h"
@@ -290,8 +291,9 @@ static enum err write_folded(const struct who *w, FILE *out, struct err_detail *
         for (size_t n = frames_of(w, &held.at[i], &frames), k = n; k-- > 0;) {
             char text[STACK_TEXT];
             stack_frame_show(frames[k], text, sizeof text);
+            shown_clean(text, false);
             for (char *c = text; *c != '\0'; c++)
-                *c = *c == ';' ? ',' : (unsigned char)*c < 0x20 ? '?' : *c;
+                *c = *c == ';' ? ',' : *c;
             fprintf(out, "%s%s", text, k > 0 ? ";" : "");
         }
         fprintf(out, " %" PRIu64 "\n", held.at[i].bytes);
