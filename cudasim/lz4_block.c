@@ -33,8 +33,9 @@ static bool read_length(struct lz4_reader *r, size_t *n)
 /* Copies n bytes that begin `offset` before `to`. The two may overlap, and then the bytes repeat. */
 static void copy_match(unsigned char *to, size_t offset, size_t n)
 {
+    const unsigned char *from = to - offset;
     for (size_t i = 0; i < n; i++)
-        to[i] = to[i - offset];
+        to[i] = from[i];
 }
 
 bool lz4_block_unpack(const unsigned char *from, size_t n, unsigned char *to, size_t room)

@@ -58,9 +58,9 @@ static void meter_look_at_ranges(struct meter *m, struct device *device)
         struct segment_state *range = &device->segments[id];
         device->moved = range->next_moved;
         range->is_moved = false;
-        struct meter_segment *s = &m->segments[id];
-        if (id >= m->n_segments || s->n_active == 0)
+        if (id >= m->n_segments || m->segments[id].n_active == 0)
             continue;
+        struct meter_segment *s = &m->segments[id];
         m->split_bytes = m->split_bytes - s->bytes + range->mapped_bytes;
         s->bytes = range->mapped_bytes;
     }
