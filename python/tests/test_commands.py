@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -152,6 +153,7 @@ def test_the_programs_own_progress_is_understood(tmp_path):
 
 def test_ctrl_c_ends_the_program(tmp_path, monkeypatch):
     slow = SlowProgram(tmp_path, monkeypatch)
+    signal.signal(signal.SIGINT, signal.default_int_handler)      # a job in the background begins with it ignored
 
     def interrupt():
         time.sleep(1)
