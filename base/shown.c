@@ -30,12 +30,23 @@ size_t shown_length(const char *s, size_t n, size_t *left_out)
     return length == 0 || length > n || is_obeyed(utf8_code(letter, length)) ? 0 : length;
 }
 
+/* How many bytes of s[0, n) are letters of ASCII, up to the first other byte. */
+static size_t plain_length(const char *s, size_t n)
+{
+    size_t i = 0;
+    while (i < n && s[i] >= 0x20 && s[i] < 0x7f)
+        i++;
+    return i;
+}
+
 /* Cleans in[0, n) into `out`, which has room for n bytes; returns how many it got. */
 static size_t clean_bytes(const char *in, size_t n, bool keeps_lines, char *out)
 {
     size_t used = 0;
     for (size_t i = 0; i < n;) {
-        size_t left_out, length = shown_length(in + i, n - i, &left_out);
+        size_t left_out, length = plain_length(in + i, n - i);
+        if (length == 0)
+            length = shown_length(in + i, n - i, &left_out);
         if (length == 0 && (in[i] == '\n' || in[i] == '\t')) {
             out[used++] = in[i] == '\n' && keeps_lines ? '\n' : ' ';
             i++;

@@ -5,6 +5,7 @@
  * over, by functions that stand in front of it (--wrap). At its end the program appends the sum to the file that
  * REPLAY_OPERATIONS names.
  */
+#define _GNU_SOURCE                          /* memmem, memrchr */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,6 +67,9 @@ static size_t common(const char *a, const char *b, size_t most)
 WRAP(int, strcmp, (const char *a, const char *b), (a, b), common(a, b, SIZE_MAX))
 WRAP(int, strncmp, (const char *a, const char *b, size_t n), (a, b, n), common(a, b, n))
 WRAP(char *, strdup, (const char *s), (s), __real_strlen(s))
+
+WRAP(char *, strrchr, (const char *s, int c), (s, c), __real_strlen(s))
+WRAP(void *, memmem, (const void *s, size_t n, const void *word, size_t n_word), (s, n, word, n_word), n)
 
 void *__real_memchr(const void *s, int c, size_t n);
 void *__wrap_memchr(const void *s, int c, size_t n);

@@ -124,6 +124,15 @@ def shared_stack(n):
     return p.snapshot([first] + rest)
 
 
+def nested_stacks(n):
+    """Many stacks of frames with a long name, each a frame shorter than the one before it: they share all frames."""
+    p = Pickle()
+    frame = p.dict(name=p.raw("x" * min(60000, n // 4)), filename="f.py", line=1) + p.put("frame")
+    more = fill(n - len(frame), lambda i: p.record("alloc", BASE + (i + 1) * 512, 512,
+                                                   frames=p.list([p.get("frame")] * max(2000 - i, 1))))
+    return p.snapshot([p.record("alloc", BASE, 512, frames=p.list([frame]))] + more)
+
+
 def long_names(n):
     """Many frames of one long name: each is a text of its own in the trace."""
     p = Pickle()
@@ -393,8 +402,8 @@ def endless_column(path, _):
 
 
 KINDS = {f.__name__: f for f in (
-    collide, numbers, deep_stack, shared_stack, long_names, devices, too_many_devices, shared_segments, shared_records, pools,
-    long_run, short_runs, collected, descending, ranges, start_ranges, waits,
+    collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices, shared_segments,
+    shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges, waits,
     warnings, result_runs, nested, csv_ends, csv_sizes,
     csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, pprof_lines, pprof_no_lines,
     pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}

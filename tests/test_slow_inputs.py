@@ -12,7 +12,7 @@ import tempfile
 
 import slow_inputs
 
-OPERATIONS = 96                      # those of the sanitizers count too, an eighth to a quarter more
+OPERATIONS = 64                      # those of the sanitizers count too, an eighth to a quarter more
 SIZES = (100_000, 400_000)
 LONG_SIZES = (3_000_000,)
 
@@ -22,7 +22,7 @@ RESULTS = ("warnings", "result_runs", "nested")
 GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
 LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects",
         "pprof_lines", "pprof_no_lines", "pprof_devices")
-STACKS = ("shared_stack",)             # every command that reads call stacks
+STACKS = ("shared_stack", "nested_stacks")             # every command that reads call stacks
 STARTS = ("start_ranges",)
 STREAMS = ("csv_streams",)
 POLICIES = ("pytorch", "pytorch:expandable_segments:True", "cupy", "paddle", "rmm-pool", "rmm-fixed:block=2GiB,count=1",

@@ -2050,10 +2050,9 @@ Test(trace, a_small_file_may_not_ask_for_much_memory)
     trace_close(r);
 }
 
-/* Stacks share nodes, so each further stack of thousands of frames takes a few bytes. */
-Test(trace, a_small_file_may_not_stand_for_many_frames)
+/* Stacks share nodes, so each further stack of thousands of frames takes a few bytes. `name` is a frame of all. */
+static void expect_stacks_refused(uint64_t n_stacks, const char *name)
 {
-    enum { STACKS = 3000 };
     struct trace_writer *w = writer_in_memory();
     struct trace_reader *r = NULL;
     struct err_detail why = {.text = ""};
@@ -2062,7 +2061,9 @@ Test(trace, a_small_file_may_not_stand_for_many_frames)
     size_t n;
     char text[32];
     cr_assert_not_null(frames);
-    for (uint64_t i = 0; i < STACKS; i++) {
+    for (size_t i = 0; i < NATIVE_STACK_MAX; i++)
+        MUST(trace_put_frame(w, name, &frames[i], &why));
+    for (uint64_t i = 0; i < n_stacks; i++) {
         struct trace_record request = {.kind = EVENT_ALLOC, .ptr = i + 1, .bytes = 512, .record = i};
         snprintf(text, sizeof text, "f train.py:%" PRIu64, i);
         MUST(trace_put_frame(w, text, &frames[0], &why));
@@ -2076,6 +2077,19 @@ Test(trace, a_small_file_may_not_stand_for_many_frames)
     cr_expect(strstr(why.text, "--memory-limit") != NULL, "%s", why.text);
     MUST(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &why));
     trace_close(r);
+}
+
+Test(trace, a_small_file_may_not_stand_for_many_frames)
+{
+    expect_stacks_refused(3000, "main train.py:1");
+}
+
+/* Who reads all stacks reads a shared text once for each of them. */
+Test(trace, a_small_file_may_not_stand_for_much_text_of_frames)
+{
+    static char name[4096];
+    memset(name, 'x', sizeof name - 1);
+    expect_stacks_refused(100, name);
 }
 
 struct told { uint64_t done, total, n_times; };

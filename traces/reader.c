@@ -48,7 +48,8 @@ enum { READER_CHUNKS = 2 };                      /* the lent one, and the one be
 /* See trace_open_within. A replay keeps some hundred bytes for each live request, and some studies a few for each
  * event. */
 #define READER_KEPT_FREE  (64 * MIB)
-enum { READER_KEPT_RATIO = 256, READER_LIVE_BYTES = 80, READER_EVENT_BYTES = 8, READER_FRAME_BYTES = 8 };
+enum { READER_KEPT_RATIO = 256, READER_LIVE_BYTES = 80, READER_EVENT_BYTES = 8,
+       READER_FRAME_BYTES = 8, READER_FRAME_TEXT = 16 };     /* of a frame, and one more for so many bytes of its text */
 
 struct trace_reader {
     struct native_file   file;
@@ -567,22 +568,30 @@ static enum err reader_load_controls(struct trace_reader *r, struct err_detail *
     return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_CONTROLS, bad, why);
 }
 
-/* The frames of all stacks, one after the other. Stacks share nodes, so a few bytes may stand for thousands of frames;
- * who reads each stack to its end reads this many. */
-static enum err reader_count_frames(const struct trace_reader *r, uint64_t *n, struct err_detail *why)
+/* A text's share of what is counted for a frame. Each section of strings is kept whole, so a length is read once. */
+static uint16_t *reader_text_weights(const struct trace_reader *r)
 {
-    uint16_t *depth = calloc(r->rows[SECTION_NODES] + 1, sizeof *depth);     /* of a node, counted from 1 */
-    *n = 0;
-    if (depth == NULL)
-        return native_nomem(&r->file, why);
-    for (uint64_t i = 0; i < r->rows[SECTION_NODES]; i++) {
-        const uint16_t outside = depth[r->nodes[i].caller];
-        depth[i + 1] = outside < NATIVE_STACK_MAX ? (uint16_t)(outside + 1) : outside;
-    }
-    for (uint64_t i = 0; i < r->rows[SECTION_STACKS]; i++)
-        *n += depth[r->stacks[i]];
-    free(depth);
-    return ERR_OK;
+    uint16_t *weight = calloc((size_t)r->strings.n + 1, sizeof *weight);
+    for (uint32_t i = 0; weight != NULL && i < r->strings.n; i++)
+        weight[i] = (uint16_t)(READER_FRAME_BYTES + strlen(r->strings.text[i]) / READER_FRAME_TEXT);
+    return weight;
+}
+
+/* The frames of all stacks, one after the other, and a share of their texts. Stacks share nodes, so a few bytes may stand
+ * for thousands of frames; who reads each stack to its end reads this many. */
+static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *bytes, struct err_detail *why)
+{
+    uint64_t *of_node = calloc(r->rows[SECTION_NODES] + 1, sizeof *of_node);     /* with its callers; counted from 1 */
+    uint16_t *of_text = reader_text_weights(r);
+    const bool has_memory = of_node != NULL && of_text != NULL;
+    *bytes = 0;
+    for (uint64_t i = 0; has_memory && i < r->rows[SECTION_NODES]; i++)
+        of_node[i + 1] = of_node[r->nodes[i].caller] + of_text[r->nodes[i].text];
+    for (uint64_t i = 0; has_memory && i < r->rows[SECTION_STACKS]; i++)
+        *bytes = add_capped(*bytes, of_node[r->stacks[i]]);
+    free(of_node);
+    free(of_text);
+    return has_memory ? ERR_OK : native_nomem(&r->file, why);
 }
 
 /* Loads stacks. A caller's number is less than its node's, so following callers always ends. */
@@ -605,10 +614,9 @@ static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *wh
     r->info.n_stacks = (uint32_t)r->rows[SECTION_STACKS];
     if (r->info.n_stacks == 0)
         return ERR_OK;
-    uint64_t n_frames;
-    if ((e = reader_count_frames(r, &n_frames, why)) == ERR_OK)
-        e = reader_check_kept(r, &r->sections[r->of_kind[SECTION_STACKS][0]],
-                              add_capped(r->kept_bytes, n_frames * READER_FRAME_BYTES), why);
+    uint64_t bytes;
+    if ((e = reader_weigh_frames(r, &bytes, why)) == ERR_OK)
+        e = reader_check_kept(r, &r->sections[r->of_kind[SECTION_STACKS][0]], add_capped(r->kept_bytes, bytes), why);
     if (e != ERR_OK)
         return e;
     r->frames = malloc(NATIVE_STACK_MAX * sizeof *r->frames);

@@ -281,36 +281,74 @@ static enum err stacks_of(const struct who *w, struct holdings *out, struct err_
     return ERR_OK;
 }
 
-/* Semicolons part frames, so those of a C++ name become commas. */
-static enum err write_folded(const struct who *w, FILE *out, struct err_detail *why)
+/* Frames as people read them. A trace lends equal frames as one text, so each is read once, by its address, however many
+ * stacks it is part of. Zero is valid. */
+struct shown_frames {
+    struct pair_map   number;        /* (address of the frame, 0) -> number of its text */
+    struct text_table texts;
+};
+
+static void shown_frames_free(struct shown_frames *f)
 {
-    struct holdings held;
-    const enum err e = stacks_of(w, &held, why);
-    for (size_t i = 0; e == ERR_OK && i < held.n; i++) {
-        const char *const *frames;
-        for (size_t n = frames_of(w, &held.at[i], &frames), k = n; k-- > 0;) {
-            char text[STACK_TEXT];
-            stack_frame_show(frames[k], text, sizeof text);
-            shown_clean(text, false);
-            for (char *c = text; *c != '\0'; c++)
-                *c = *c == ';' ? ',' : *c;
-            fprintf(out, "%s%s", text, k > 0 ? ";" : "");
-        }
-        fprintf(out, " %" PRIu64 "\n", held.at[i].bytes);
-    }
-    holdings_close(&held);
-    return e;
+    pair_map_free(&f->number);
+    text_table_free(&f->texts);
 }
 
-static void write_frames(struct json_writer *j, const struct text_table *names)
+/* The number of a frame's text; UINT32_MAX without memory. */
+static uint32_t shown_frame(struct shown_frames *f, const char *frame)
+{
+    char text[STACK_TEXT];
+    const uint32_t *known = pair_map_find(&f->number, (uintptr_t)frame, 0);
+    if (known != NULL)
+        return *known;
+    stack_frame_show(frame, text, sizeof text);
+    const uint32_t id = text_table_put(&f->texts, text, strlen(text));
+    return id == UINT32_MAX || !pair_map_add(&f->number, (uintptr_t)frame, 0, id) ? UINT32_MAX : id;
+}
+
+/* The frames of all that is held. ERR_HOST_NOMEM. */
+static enum err shown_frames_read(const struct who *w, const struct holdings *held, struct shown_frames *f,
+                                  struct err_detail *why)
+{
+    const char *const *frames;
+    for (size_t i = 0; i < held->n; i++)
+        for (size_t n = frames_of(w, &held->at[i], &frames), k = 0; k < n; k++)
+            if (shown_frame(f, frames[k]) == UINT32_MAX)
+                return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the names of frames");
+    return ERR_OK;
+}
+
+/* Cleans each text where it lies: it gets no longer. Semicolons part frames, so those of a C++ name become commas. */
+static void clean_folded(struct shown_frames *f)
+{
+    for (uint32_t i = 0; i < f->texts.n; i++) {
+        char *text = f->texts.text + f->texts.start[i];
+        shown_clean(text, false);
+        for (char *c = text; (c = strchr(c, ';')) != NULL;)
+            *c = ',';
+    }
+}
+
+static void write_folded(const struct who *w, const struct holdings *held, struct shown_frames *f, FILE *out)
+{
+    const char *const *frames;
+    clean_folded(f);
+    for (size_t i = 0; i < held->n; i++) {
+        for (size_t n = frames_of(w, &held->at[i], &frames), k = n; k-- > 0;) {
+            fputs(text_table_at(&f->texts, shown_frame(f, frames[k])), out);
+            putc(k > 0 ? ';' : ' ', out);
+        }
+        fprintf(out, "%" PRIu64 "\n", held->at[i].bytes);
+    }
+}
+
+static void write_frames(struct json_writer *j, const struct text_table *texts)
 {
     json_put_object(j, "shared");
     json_put_array(j, "frames");
-    for (uint32_t i = 0; i < names->n; i++) {
-        char text[STACK_TEXT];
-        stack_frame_show(text_table_at(names, i), text, sizeof text);
+    for (uint32_t i = 0; i < texts->n; i++) {
         json_put_object(j, NULL);
-        json_put_text(j, "name", text);
+        json_put_text(j, "name", text_table_at(texts, i));
         json_end_object(j);
     }
     json_end_array(j);
@@ -318,23 +356,14 @@ static void write_frames(struct json_writer *j, const struct text_table *names)
 }
 
 /* Every frame once; samples hold their numbers, outermost first. */
-static enum err write_stacks(const struct who *w, const struct holdings *held, FILE *out, struct err_detail *why)
+static void write_speedscope(const struct who *w, const struct holdings *held, struct shown_frames *f, FILE *out)
 {
-    struct text_table names = { .n = 0 };
     struct json_writer j = json_writer(out);
     const char *const *frames;
-    bool has_failed = false;
-    for (size_t i = 0; i < held->n && !has_failed; i++)
-        for (size_t n = frames_of(w, &held->at[i], &frames), k = 0; k < n; k++)
-            has_failed = has_failed || text_table_put(&names, frames[k], strlen(frames[k])) == UINT32_MAX;
-    if (has_failed) {
-        text_table_free(&names);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the names of frames");
-    }
     j.is_compact = true;
     json_put_object(&j, NULL);
     json_put_text(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
-    write_frames(&j, &names);
+    write_frames(&j, &f->texts);
     json_put_array(&j, "profiles");
     json_put_object(&j, NULL);
     json_put_text(&j, "type", "sampled");
@@ -346,7 +375,7 @@ static enum err write_stacks(const struct who *w, const struct holdings *held, F
     for (size_t i = 0; i < held->n; i++) {
         json_put_array(&j, NULL);
         for (size_t k = frames_of(w, &held->at[i], &frames); k-- > 0;)
-            json_put_number(&j, NULL, text_table_put(&names, frames[k], strlen(frames[k])));
+            json_put_number(&j, NULL, shown_frame(f, frames[k]));
         json_end_array(&j);
     }
     json_end_array(&j);
@@ -357,16 +386,21 @@ static enum err write_stacks(const struct who *w, const struct holdings *held, F
     json_end_object(&j);
     json_end_array(&j);
     json_end_object(&j);
-    text_table_free(&names);
-    return ERR_OK;
 }
 
-static enum err write_speedscope(const struct who *w, FILE *out, struct err_detail *why)
+/* The speedscope first: its texts are as they were recorded. */
+static enum err write_profiles(const struct who *w, struct err_detail *why)
 {
-    struct holdings held;
+    struct holdings held = { .n = 0 };
+    struct shown_frames f = { .number = { .n = 0 } };
     enum err e = stacks_of(w, &held, why);
     if (e == ERR_OK)
-        e = write_stacks(w, &held, out, why);
+        e = shown_frames_read(w, &held, &f, why);
+    if (e == ERR_OK && w->speedscope != NULL)
+        write_speedscope(w, &held, &f, output_file(w->speedscope));
+    if (e == ERR_OK && w->folded != NULL)
+        write_folded(w, &held, &f, output_file(w->folded));
+    shown_frames_free(&f);
     holdings_close(&held);
     return e;
 }
@@ -376,10 +410,8 @@ static enum err who_write(struct who *w, struct err_detail *why)
     enum err e = ERR_OK;
     if (w->json != NULL)
         write_json(w, output_file(w->json));
-    if (w->folded != NULL)
-        e = write_folded(w, output_file(w->folded), why);
-    if (e == ERR_OK && w->speedscope != NULL)
-        e = write_speedscope(w, output_file(w->speedscope), why);
+    if (w->folded != NULL || w->speedscope != NULL)
+        e = write_profiles(w, why);
     if (e == ERR_OK)
         e = output_commit(&w->json, why);
     if (e == ERR_OK)

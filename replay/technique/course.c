@@ -79,10 +79,9 @@ static enum err read_phases(struct course *c, struct err_detail *why)
 {
     struct category_facts facts;
     struct phases phases;
-    enum err e = categories_find(c->trace, &c->all, &facts, why);
-    if (e != ERR_OK)
-        return e;
-    e = phases_read(c->trace, &phases, why);
+    enum err e = phases_read(c->trace, &phases, why);
+    if (e == ERR_OK)
+        e = categories_tell(c->trace, &phases, &c->all, &facts, why);
     for (size_t i = 0; i < c->all.n && e == ERR_OK; i++) {
         c->phase[i] = phases.of_stack[c->all.at[i].stack];
         e = note_replaced(c, &c->all.at[i], &phases, why);

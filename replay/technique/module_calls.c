@@ -27,7 +27,7 @@ struct sites {
 struct finder {
     const struct course *c;
     const char *line;                /* NULL: any that repeats */
-    struct text_table chains;        /* a frame with all frames outside of it */
+    struct pair_map chains;          /* (chain outside, address of the frame) -> chain: a frame with all outside of it */
     struct sites *of_stack;
     struct module_calls calls;       /* at one depth */
 };
@@ -56,12 +56,11 @@ static bool is_asked(const struct finder *f, const char *frame)
     return stack_frame_file_ends(&parsed, at);
 }
 
-/* The number of a frame with what is outside of it; UINT32_MAX without memory. */
+/* The number of a frame with what is outside of it, from 1; 0 without memory. A trace lends equal frames as one text. */
 static uint32_t put_chain(struct finder *f, uint32_t outside, const char *frame)
 {
-    char text[512];
-    const int n = snprintf(text, sizeof text, "%" PRIu32 " %s", outside, frame);
-    return text_table_put(&f->chains, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+    const uint32_t *known = pair_map_find(&f->chains, outside, (uintptr_t)frame), next = (uint32_t)f->chains.n + 1;
+    return known != NULL ? *known : pair_map_add(&f->chains, outside, (uintptr_t)frame, next) ? next : 0;
 }
 
 static bool read_stack(struct finder *f, uint32_t stack)
@@ -69,9 +68,10 @@ static bool read_stack(struct finder *f, uint32_t stack)
     const char *const *frames;
     const size_t n = trace_stack(f->c->trace, stack, &frames);
     struct sites *s = &f->of_stack[stack];
-    uint32_t chain = 0;
+    uint32_t chain = 0;              /* of nothing */
+    bool has_memory = true;
     bool is_outside = true;          /* the frame outside of this one belongs to no call of a module */
-    for (size_t i = stack_frames_of_code(frames, n), from = i; i-- > 0 && chain != UINT32_MAX;) {
+    for (size_t i = stack_frames_of_code(frames, n), from = i; i-- > 0 && has_memory;) {
         const struct stack_frame frame = stack_frame_parse(frames[i]);
         const bool is_inside = is_call(&frame);
         if (is_inside && is_outside && i + 1 < from && s->n < DEPTHS) {
@@ -80,8 +80,9 @@ static bool read_stack(struct finder *f, uint32_t stack)
         }
         is_outside = !is_inside;
         chain = put_chain(f, chain, frames[i]);
+        has_memory = chain != 0;
     }
-    return chain != UINT32_MAX;
+    return has_memory;
 }
 
 /* ---- calls ---- */
@@ -193,7 +194,7 @@ enum err module_calls_find(const struct course *c, const char *line, struct modu
         e = err_set(why, ERR_USAGE, 0, "--checkpoint: line %.80s calls no module in a forward pass (a call as in "
                     "`x = block(x)`)", line);
     *out = f.calls;
-    text_table_free(&f.chains);
+    pair_map_free(&f.chains);
     free(f.of_stack);
     return e;
 }

@@ -9,7 +9,6 @@
  */
 #include "replay/who/categories.h"
 
-#include "replay/who/phases.h"
 #include "traces/stack_frame.h"
 
 #include <stdlib.h>
@@ -32,7 +31,7 @@ static enum category category_of_label(const struct trace_reader *trace, uint32_
 
 struct rules {
     struct trace_reader *trace;
-    struct phases phases;
+    const struct phases *phases;
     const struct holdings *all;
     bool has_parameters;             /* a module's parameters are among what is held */
     struct pair_map sizes;           /* (bytes, category) of what has a category already */
@@ -41,18 +40,18 @@ struct rules {
 
 static enum phase phase_of(const struct rules *r, const struct holding *h)
 {
-    return (enum phase)r->phases.of_stack[h->stack];
+    return (enum phase)r->phases->of_stack[h->stack];
 }
 
 static uint64_t next_of(const struct rules *r, enum phase phase, const struct holding *h)
 {
-    return phase_starts_after(&r->phases.starts[phase], (uint64_t)h->born);
+    return phase_starts_after(&r->phases->starts[phase], (uint64_t)h->born);
 }
 
 /* A request was refused in its life, before event `until`: the program's course was cut short. */
 static bool is_cut(const struct rules *r, const struct holding *h, uint64_t until)
 {
-    const uint64_t refusal = phase_starts_after(&r->phases.refusals, (uint64_t)h->born);
+    const uint64_t refusal = phase_starts_after(&r->phases->refusals, (uint64_t)h->born);
     return refusal < until && refusal < h->died;
 }
 
@@ -65,7 +64,7 @@ static bool outlives(const struct rules *r, const struct holding *h, uint64_t un
 /* The end of the stretch it was born in. */
 static uint64_t stretch_end(const struct rules *r, const struct holding *h)
 {
-    return phase_starts_after(&r->phases.all, (uint64_t)h->born);
+    return phase_starts_after(&r->phases->all, (uint64_t)h->born);
 }
 
 /* Sizes of the workspaces that cuBLAS and cuBLASLt keep for each handle and stream. Source: PyTorch, CUDABlas.cpp and
@@ -103,7 +102,7 @@ static bool is_workspace(const struct rules *r, const struct holding *h)
 {
     const enum phase phase = phase_of(r, h);
     const bool is_kept = h->died == UINT64_MAX && is_workspace_size(h->bytes);
-    const struct phase_starts *own = &r->phases.starts[phase];
+    const struct phase_starts *own = &r->phases->starts[phase];
     const bool has_handle = phase == PHASE_OWN || phase == PHASE_FORWARD || phase == PHASE_BACKWARD ||
                             phase == PHASE_RECOMPUTE;
     if (!is_kept || !has_handle ||
@@ -135,7 +134,7 @@ static enum err phase_of_free(const struct rules *r, const struct holding *h, en
 {
     struct trace_side side = { .stack = h->stack };
     const enum err e = h->died == UINT64_MAX ? ERR_OK : trace_side_at(r->trace, h->died, &side, why);
-    *out = (enum phase)r->phases.of_stack[side.stack];
+    *out = (enum phase)r->phases->of_stack[side.stack];
     return e;
 }
 
@@ -178,14 +177,14 @@ static enum category forward_category(const struct rules *r, const struct holdin
  * backward pass frees belongs to the graph. The same line tells it from step to step. */
 static bool is_of_graph(const struct rules *r, const struct holding *h)
 {
-    const struct phase_starts *starts = r->phases.starts;
+    const struct phase_starts *starts = r->phases->starts;
     const uint64_t born = (uint64_t)h->born, forward = phase_starts_before(&starts[PHASE_FORWARD], born);
     const uint64_t backward = phase_starts_before(&starts[PHASE_BACKWARD], born);
     const uint64_t step = phase_starts_before(&starts[PHASE_OPTIMIZER], born);
-    const uint64_t graph = phase_starts_before(&r->phases.graphs, born);
+    const uint64_t graph = phase_starts_before(&r->phases->graphs, born);
     const bool is_fresh = forward == UINT64_MAX || (backward != UINT64_MAX && backward > forward) ||
                           (step != UINT64_MAX && step > forward);
-    const int64_t released = r->phases.released[r->phases.line_of[h->stack]];
+    const int64_t released = r->phases->released[r->phases->line_of[h->stack]];
     if (is_fresh || released != 0)
         return !is_fresh && released > 0;
     return graph != UINT64_MAX && (backward == UINT64_MAX || backward < graph);
@@ -278,17 +277,27 @@ static enum err apply_labels(struct trace_reader *trace, struct holdings *h, str
     return ERR_OK;
 }
 
-enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
-                         struct err_detail *why)
+enum err categories_tell(struct trace_reader *trace, const struct phases *phases, struct holdings *h,
+                         struct category_facts *facts, struct err_detail *why)
 {
-    struct rules r = { .trace = trace, .all = h };
-    enum err e = phases_read(trace, &r.phases, why);
-    if (e == ERR_OK && r.phases.has_python)
+    struct rules r = { .trace = trace, .phases = phases, .all = h };
+    enum err e = ERR_OK;
+    if (phases->has_python)
         e = note_kept(&r) ? apply_rules(&r, h, why) : err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
     if (e == ERR_OK)
         e = apply_labels(trace, h, facts, why);
-    phases_close(&r.phases);
     pair_map_free(&r.sizes);
     pair_map_free(&r.first_kept);
+    return e;
+}
+
+enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
+                         struct err_detail *why)
+{
+    struct phases phases;
+    enum err e = phases_read(trace, &phases, why);
+    if (e == ERR_OK)
+        e = categories_tell(trace, &phases, h, facts, why);
+    phases_close(&phases);
     return e;
 }

@@ -10,6 +10,7 @@
 #define REPLAY_REPLAY_WHO_CATEGORIES_H
 
 #include "replay/who/holders.h"
+#include "replay/who/phases.h"
 
 /* Bytes of what is held: whose category is not unknown; that a label names; that a label names, and the rules by
  * themselves would name alike. */
@@ -19,5 +20,9 @@ struct category_facts { uint64_t named_bytes, labelled_bytes, agreed_bytes; };
  * errors. */
 MUST_USE enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
                                   struct err_detail *why);
+
+/* The same for who has read the phases of the trace already. */
+MUST_USE enum err categories_tell(struct trace_reader *trace, const struct phases *phases, struct holdings *h,
+                                  struct category_facts *facts, struct err_detail *why);
 
 #endif

@@ -245,7 +245,7 @@ static void name_stack(const char *const *frames, size_t n, char out[static NAME
     }
 }
 
-/* Whether the recording shows Python: then what has no stack comes from a backward pass (phases.h). */
+/* Whether the recording shows Python: then what has no stack comes from a backward pass (phases.h). Reads all stacks. */
 static bool has_python(const struct trace_reader *trace)
 {
     const char *const *frames;
@@ -256,6 +256,15 @@ static bool has_python(const struct trace_reader *trace)
                 return true;
         }
     return false;
+}
+
+/* A request of the recording is held that has no stack. */
+static bool lacks_stack(const struct holdings *h)
+{
+    size_t i = 0;
+    while (i < h->n && (h->at[i].born < 0 || h->at[i].stack != TRACE_NO_STACK))
+        i++;
+    return i < h->n;
 }
 
 /* `none`: what stands for a stack that was not recorded. */
@@ -340,7 +349,7 @@ enum err holders_group(struct trace_reader *trace, const struct holdings *h, enu
                        struct err_detail *why)
 {
     struct holders g = { .n = 0 };
-    const char *none = has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
+    const char *none = lacks_stack(h) && has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
     uint32_t *row_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *row_of);      /* by stack: + 1 */
     enum err e = row_of == NULL ? no_memory(why) : ERR_OK;
     for (size_t i = 0; i < h->n && e == ERR_OK; i++)

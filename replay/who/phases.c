@@ -90,7 +90,7 @@ static enum phase phase_of_frames(const char *const *frames, size_t n)
         has_python = has_python || is_python;
         has_module = has_module || (stack_frame_file_ends(&f, "module.py") && stack_frame_is_named(&f, "_call_impl"));
         has_setup = has_setup || is_setup(&f);
-        is_autograd = is_autograd_bottom(&f);
+        is_autograd = i + 1 == n && is_autograd_bottom(&f);
     }
     return !has_python || is_autograd ? PHASE_BACKWARD
            : has_module               ? PHASE_FORWARD
@@ -146,7 +146,7 @@ static enum err read_stacks(struct trace_reader *trace, struct phases *p, struct
     for (uint32_t i = 1; has_memory && i <= n_stacks; i++) {
         const size_t n = trace_stack(trace, i, &frames);
         has_memory = read_stack(p, i, frames, n, &lines);
-        apply[i] = apply_line(frames, n);
+        apply[i] = p->of_stack[i] == PHASE_SETUP ? apply_line(frames, n) : 0;
     }
     if (has_memory)
         find_buffers(p, apply, n_stacks);
