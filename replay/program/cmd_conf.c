@@ -82,9 +82,18 @@ static bool is_same_outcome(const struct conf_session *s, size_t a, size_t b, si
            (s->reviews[a].is_taken || strcmp(s->reviews[a].refusal.text, s->reviews[b].refusal.text) == 0);
 }
 
+/* What a release says of the option; NULL: it reads fewer options in this text. */
+static const struct conf_answer *answer_of(const struct conf_session *s, size_t release, size_t option)
+{
+    const struct conf_review *r = &s->reviews[release];
+    return option < r->n ? &r->answers[option] : NULL;
+}
+
 static bool is_same_answer(const struct conf_session *s, size_t a, size_t b, size_t option)
 {
-    const struct conf_answer *one = &s->reviews[a].answers[option], *other = &s->reviews[b].answers[option];
+    const struct conf_answer *one = answer_of(s, a, option), *other = answer_of(s, b, option);
+    if (one == NULL || other == NULL)
+        return one == other;
     return one->fate == other->fate && strcmp(one->says, other->says) == 0;
 }
 
@@ -110,15 +119,28 @@ static void add_answer(struct words *w, const struct conf_answer *a)
     static const char *const texts[CONF_FATES] = {
         "honoured", "changes nothing, it is the default", "no effect on placement", "acts", "no such option", "refused",
     };
+    if (a == NULL) {
+        words_add(w, "reads no option here");
+        return;
+    }
     words_add(w, "%s", texts[a->fate]);
     if (a->says[0] != '\0')
         words_add(w, "%s%s", a->fate == CONF_CONDITIONAL ? " " : ": ", a->says);
 }
 
+/* The i-th option, by the first release that reads so many; NULL: none does. */
+static const struct conf_answer *option_at(const struct conf_session *s, size_t i)
+{
+    const struct conf_answer *option = NULL;
+    for (size_t release = 0; release < s->n && option == NULL; release++)
+        option = answer_of(s, release, i);
+    return option;
+}
+
 static void print_options(const struct conf_session *s)
 {
-    for (size_t i = 0; i < s->reviews[0].n; i++) {
-        const struct conf_answer *option = &s->reviews[0].answers[i];
+    const struct conf_answer *option;
+    for (size_t i = 0; (option = option_at(s, i)) != NULL; i++) {
         printf("\n%.*s\n", (int)(option->to - option->from), s->text + option->from);
         for (size_t from = 0, to; from < s->n; from = to) {
             struct words w = { .n = 0 };
@@ -126,7 +148,7 @@ static void print_options(const struct conf_session *s)
             words_add(&w, "- ");
             add_releases(&w, s, from, to);
             words_add(&w, ": ");
-            add_answer(&w, &s->reviews[from].answers[i]);
+            add_answer(&w, answer_of(s, from, i));
             printf("  ");
             words_print_within(stdout, &w, CONF_COLUMNS, 2, 4);
         }

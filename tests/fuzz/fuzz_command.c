@@ -3,10 +3,12 @@
  * Fuzz target: whole commands on a file from a stranger. The first byte chooses the command line, the rest of the first
  * line is the text of its free option, and what follows is the file (forged_input.h).
  *
- * A command ends with a status of its table. It leaves the output that it names, whole, or none; and a page's data is
- * JSON.
+ * A command ends with a status of its table. It leaves the output that it names, whole, or none: a page's data is JSON,
+ * and every trace and every export can be read again.
  */
+#include "import/import.h"
 #include "replay/program/cli.h"
+#include "report/results_db.h"
 #include "tests/fuzz/forged_input.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/input_file.h"
@@ -16,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 16, TEXT_MAX = 256, OUTPUT_MAX = 1 << 22 };
+enum { WORDS_MAX = 16, TEXT_MAX = 1024, OUTPUT_MAX = 1 << 22 };
 
-/* "@" is the file, "%" the free text, "^" the output. */
+/* "@" is the file, "%" the free text, "$" a file of it in which each ";" ends a line, "^" the output, "&" a letter "@". */
 static const char *const lines[][WORDS_MAX] = {
     { "info", "@", "--json", "^" },
     { "verify", "@" },
@@ -47,24 +49,64 @@ static const char *const lines[][WORDS_MAX] = {
     { NULL, "@", "--policy", "expandable_segments:True", "--threads", "1", "--insert", "%" },
     { NULL, "@", "--policy", "best-fit", "--threads", "1", "--explain", "%", "--start", "faithful", "--audit" },
     { "fit", "@", "--policy", "best-fit", "--threads", "1", "--json", "^" },
+    { "export", "@", "--to", "csv", "-o", "^" },
+    { "export", "@", "--to", "%", "-o", "^" },
+    { "trace", "cut", "@", "--events", "%", "-o", "^" },
+    { "trace", "cut", "@", "--time", "%", "-o", "^" },
+    { "trace", "cut", "@", "--step", "-o", "^" },
+    { "trace", "merge", "@", "@&%", "-o", "^" },
+    { "trace", "resize", "@", "--scale", "%", "-o", "^" },
+    { "trace", "repeat", "@", "--times", "3", "-o", "^" },
+    { "trace", "shift", "@", "--by", "%", "-o", "^" },
+    { "trace", "anonymise", "@", "-o", "^" },
+    { NULL, "@", "--policy", "%", "--threads", "1", "--on-oom", "skip", "--audit" },
+    { NULL, "@", "--policy", "%", "--device", "sim:64MiB", "--threads", "1", "--explain", "end", "--json", "^" },
+    { NULL, "--share", "@,@&+%", "--device", "sim:24GiB", "--json", "^" },
+    { "tune", "@", "--threads", "1", "--json", "^" },
+    { "sweep", "@", "--policy", "%", "--threads", "1", "-o", "^" },
+    { "technique", "@", "--accumulate", "%" },
+    { NULL, "--share", "@,others=$", "--device", "sim:24GiB" },
+    { NULL, "@", "--policy", "plan:file=$", "--threads", "1", "--audit" },
+    { "technique", "@", "--checkpoint", "%", "--in-place" },
 };
 
 enum { N_LINES = sizeof lines / sizeof lines[0] };
 
-/* One word with '@', '%' and '^' replaced; to be freed. */
-static char *word_of(const char *word, const char *file, const char *text, const char *output)
+/* What a line is made of. */
+struct parts {
+    const char *file, *text;
+    char output[80], text_file[80];
+};
+
+static const char *part_of(const struct parts *p, char letter)
+{
+    return letter == '@' ? p->file : letter == '%' ? p->text : letter == '$' ? p->text_file : letter == '^' ? p->output
+         : letter == '&' ? "@" : NULL;
+}
+
+/* One word with its parts in place; to be freed. */
+static char *word_of(const char *word, const struct parts *p)
 {
     char *out = NULL;
     size_t n;
     FILE *f = open_memstream(&out, &n);
     for (const char *at = word; f != NULL && *at != '\0'; at++)
-        if (*at == '@' || *at == '%' || *at == '^')
-            fputs(*at == '@' ? file : *at == '%' ? text : output, f);
+        if (part_of(p, *at) != NULL)
+            fputs(part_of(p, *at), f);
         else
             fputc(*at, f);
     if (f != NULL)
         fclose(f);
     return out;
+}
+
+static void write_lines(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    for (; f != NULL && *text != '\0'; text++)
+        fputc(*text == ';' ? '\n' : *text, f);
+    if (f != NULL)
+        fclose(f);
 }
 
 /* The data of a page, as its script reads it. */
@@ -97,22 +139,47 @@ static void expect_output(const char *option, const char *path)
     free(text);
 }
 
+/* Whether a command's -o is a recording, and can be read to its end. */
+static void expect_recording(const char *command, const char *path)
+{
+    static const char *const writers[] = { "export", "import", "technique", "trace" };
+    const struct import_config cfg = { .gpu = IMPORT_GPU_MOST };
+    struct trace_reader *r;
+    const struct event *events;
+    size_t n = 1;
+    bool is_recording = false;
+    for (size_t i = 0; i < sizeof writers / sizeof writers[0]; i++)
+        is_recording |= strcmp(command, writers[i]) == 0;
+    if (!is_recording)
+        return;
+    FUZZ_EXPECT(trace_open_any(path, NULL, &cfg, &r, NULL) == ERR_OK);
+    while (n > 0)
+        FUZZ_EXPECT(trace_next(r, &events, &n, NULL) == ERR_OK);
+    trace_close(r);
+}
+
 static void run_line(const char *const *line, const char *file, const char *text)
 {
-    char output[80], *words[WORDS_MAX + 1] = { NULL };
+    struct parts parts = { .file = file, .text = text };
+    char *words[WORDS_MAX + 1] = { NULL };
     const char *option = "";
     int n = 0;
-    snprintf(output, sizeof output, "%s-out", file);
+    snprintf(parts.output, sizeof parts.output, "%s-out", file);
+    snprintf(parts.text_file, sizeof parts.text_file, "%s-text", file);
+    write_lines(parts.text_file, text);
     const struct subcommand *c = line[0] == NULL ? &cmd_replay : subcommand_find(line[0]);
     FUZZ_EXPECT(c != NULL);
     for (const char *const *w = line + 1; w < line + WORDS_MAX && *w != NULL; w++) {
         option = (*w)[0] == '^' ? w[-1] : option;
-        words[n++] = word_of(*w, file, text, output);
+        words[n++] = word_of(*w, &parts);
     }
     const enum exit_status status = subcommand_run(c, n, words);
     FUZZ_EXPECT(status <= STATUS_OURS);
-    expect_output(option, output);
-    unlink(output);
+    expect_output(option, parts.output);
+    if (status == STATUS_DONE && strcmp(option, "-o") == 0)
+        expect_recording(c->name, parts.output);
+    results_db_remove(parts.output);
+    unlink(parts.text_file);
     while (n > 0)
         free(words[--n]);
 }
@@ -123,13 +190,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     const uint8_t *end = n > 0 ? memchr(data + 1, '\n', n - 1) : NULL;
     const size_t n_text = end == NULL ? 0 : (size_t)(end - data) - 1;
     if (end == NULL || n_text > TEXT_MAX || memchr(data + 1, '/', n_text) != NULL)
-        return 0;                            /* a name with a slash could be a plugin's, or a file of this machine */
+        return 0;                            /* a slash could name a plugin or a file of this machine; and no real card */
     memcpy(text, data + 1, n_text);
     size_t n_file;
     void *bytes = forged_file(end + 1, n - n_text - 2, &n_file);
     const char *file = input_file_write(bytes, n_file);
     free(bytes);
-    if (file != NULL && strstr(text, ".so") == NULL)
+    if (file != NULL && strstr(text, ".so") == NULL && strstr(text, "cuda:") == NULL)
         run_line(lines[data[0] % N_LINES], file, text);
     input_file_remove();
     return 0;
