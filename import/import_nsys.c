@@ -63,8 +63,9 @@ static enum err sqlite_fail(const struct nsys *s, struct err_detail *why)
 {
     if (s->db != NULL && sqlite3_errcode(s->db) == SQLITE_INTERRUPT)
         return too_much_work(s, why);
-    return err_set(why, s->db == NULL ? ERR_HOST_NOMEM : ERR_FORMAT, 0, "%s: %s", s->name,
-                   s->db == NULL ? "no memory to read it" : sqlite3_errmsg(s->db));
+    if (s->db == NULL || sqlite3_errcode(s->db) == SQLITE_NOMEM)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->name);
+    return err_set(why, ERR_FORMAT, 0, "%s: %s", s->name, sqlite3_errmsg(s->db));
 }
 
 /* Opens the file itself; a copy without a name is mapped, because SQLite opens files by name. */

@@ -83,14 +83,15 @@ static enum err keep_string(struct pprof *p, const unsigned char *bytes, size_t 
 
 static enum err keep_type(struct pprof *p, const unsigned char *bytes, size_t n, struct err_detail *why)
 {
-    ReplayProto__ValueType *t = replay_proto__value_type__unpack(NULL, n, bytes);
+    ProtobufCAllocator memory = proto_memory(&p->walk);
+    ReplayProto__ValueType *t = replay_proto__value_type__unpack(&memory, n, bytes);
     if (t == NULL)
-        return proto_refuse(&p->walk, "a type of value does not decode", why);
+        return proto_undecoded(&p->walk, "a type of value does not decode", why);
     if (p->n_values < VALUES_MAX) {
         p->types[p->n_values] = t->type;
         p->units[p->n_values++] = t->unit;
     }
-    replay_proto__value_type__free_unpacked(t, NULL);
+    replay_proto__value_type__free_unpacked(t, &memory);
     return ERR_OK;
 }
 
@@ -102,16 +103,17 @@ static bool keep_id(struct pair_map *map, uint64_t id, size_t index)
 
 static enum err keep_function(struct pprof *p, const unsigned char *bytes, size_t n, struct err_detail *why)
 {
-    ReplayProto__Function *f = replay_proto__function__unpack(NULL, n, bytes);
+    ProtobufCAllocator memory = proto_memory(&p->walk);
+    ReplayProto__Function *f = replay_proto__function__unpack(&memory, n, bytes);
     if (f == NULL)
-        return proto_refuse(&p->walk, "a function does not decode", why);
+        return proto_undecoded(&p->walk, "a function does not decode", why);
     struct pprof_function *grown = array_grow(p->functions, p->n_functions, &p->functions_room, sizeof *grown);
     const bool is_kept = grown != NULL && keep_id(&p->function_of, f->id, p->n_functions);
     p->functions = grown != NULL ? grown : p->functions;
     if (is_kept)
         grown[p->n_functions++] = (struct pprof_function){ .name = f->name >= 0 ? (uint32_t)f->name : 0,
                                                            .file = f->filename >= 0 ? (uint32_t)f->filename : 0 };
-    replay_proto__function__free_unpacked(f, NULL);
+    replay_proto__function__free_unpacked(f, &memory);
     return is_kept ? ERR_OK : no_memory(p, why);
 }
 
@@ -136,11 +138,12 @@ static bool keep_frames(struct pprof *p, const ReplayProto__Location *l)
 
 static enum err keep_location(struct pprof *p, const unsigned char *bytes, size_t n, struct err_detail *why)
 {
-    ReplayProto__Location *l = replay_proto__location__unpack(NULL, n, bytes);
+    ProtobufCAllocator memory = proto_memory(&p->walk);
+    ReplayProto__Location *l = replay_proto__location__unpack(&memory, n, bytes);
     if (l == NULL)
-        return proto_refuse(&p->walk, "a location does not decode", why);
+        return proto_undecoded(&p->walk, "a location does not decode", why);
     const bool is_kept = keep_frames(p, l);
-    replay_proto__location__free_unpacked(l, NULL);
+    replay_proto__location__free_unpacked(l, &memory);
     return is_kept ? ERR_OK : no_memory(p, why);
 }
 
@@ -248,11 +251,12 @@ static enum err read_sample(struct pprof *p, const unsigned char *bytes, size_t 
 {
     if (bytes == NULL)
         return ERR_OK;
-    ReplayProto__Sample *s = replay_proto__sample__unpack(NULL, n, bytes);
+    ProtobufCAllocator memory = proto_memory(&p->walk);
+    ReplayProto__Sample *s = replay_proto__sample__unpack(&memory, n, bytes);
     if (s == NULL)
-        return proto_refuse(&p->walk, "a sample does not decode", why);
+        return proto_undecoded(&p->walk, "a sample does not decode", why);
     const enum err e = put_sample(p, s, why);
-    replay_proto__sample__free_unpacked(s, NULL);
+    replay_proto__sample__free_unpacked(s, &memory);
     return e;
 }
 

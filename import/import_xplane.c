@@ -102,16 +102,17 @@ static enum err keep_name(struct xplane *x, const struct proto_field *field, str
     enum err e = proto_take(&x->walk, field, &bytes, why);
     if (e != ERR_OK || bytes == NULL)
         return e;
-    ReplayProto__XMetadataEntry *entry = replay_proto__xmetadata_entry__unpack(NULL, (size_t)field->value, bytes);
+    ProtobufCAllocator memory = proto_memory(&x->walk);
+    ReplayProto__XMetadataEntry *entry = replay_proto__xmetadata_entry__unpack(&memory, (size_t)field->value, bytes);
     if (entry == NULL)
-        return proto_refuse(&x->walk, "a name of the profile does not decode", why);
+        return proto_undecoded(&x->walk, "a name of the profile does not decode", why);
     const char *name = entry->value == NULL ? "" : entry->value->name;
     const enum meaning meaning = is_event ? meaning_of_event(name) : meaning_of_stat(name);
     const uint64_t key = key_of(entry->key, is_event);
     if (meaning != MEANING_NONE && pair_map_find(&x->meanings, x->n_planes, key) == NULL &&
         !pair_map_add(&x->meanings, x->n_planes, key, (uint32_t)meaning))
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for names", x->name);
-    replay_proto__xmetadata_entry__free_unpacked(entry, NULL);
+    replay_proto__xmetadata_entry__free_unpacked(entry, &memory);
     return e;
 }
 
@@ -263,11 +264,12 @@ static enum err read_event(struct xplane *x, const struct proto_field *field, st
         return e;
     if (x->at_line >= x->n_lines)                /* somebody writes to the file */
         return proto_refuse(&x->walk, "the file has changed while it was read", why);
-    ReplayProto__XEvent *event = replay_proto__xevent__unpack(NULL, (size_t)field->value, bytes);
+    ProtobufCAllocator memory = proto_memory(&x->walk);
+    ReplayProto__XEvent *event = replay_proto__xevent__unpack(&memory, (size_t)field->value, bytes);
     if (event == NULL)
-        return proto_refuse(&x->walk, "an event does not decode", why);
+        return proto_undecoded(&x->walk, "an event does not decode", why);
     e = put_event(x, event, why);
-    replay_proto__xevent__free_unpacked(event, NULL);
+    replay_proto__xevent__free_unpacked(event, &memory);
     return e;
 }
 

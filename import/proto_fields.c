@@ -2,6 +2,7 @@
 #include "import/proto_fields.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { VARINT_MAX = 10, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
@@ -9,6 +10,31 @@ enum err proto_refuse(const struct proto_fields *p, const char *what, struct err
 {
     return err_set(why, ERR_FORMAT, input_offset(p->in), "%s: byte %" PRIu64 ": %s", input_name(p->in),
                    input_offset(p->in), what);
+}
+
+static void *take_memory(void *walk, size_t bytes)
+{
+    struct proto_fields *p = walk;
+    void *taken = malloc(bytes);
+    p->lacks_memory = p->lacks_memory || taken == NULL;
+    return taken;
+}
+
+static void give_memory(void *walk, void *taken)
+{
+    (void)walk;
+    free(taken);
+}
+
+ProtobufCAllocator proto_memory(struct proto_fields *p)
+{
+    return (ProtobufCAllocator){ .alloc = take_memory, .free = give_memory, .allocator_data = p };
+}
+
+enum err proto_undecoded(const struct proto_fields *p, const char *what, struct err_detail *why)
+{
+    return p->lacks_memory ? err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", input_name(p->in))
+                           : proto_refuse(p, what, why);
 }
 
 /* The length of the varint at bytes[0, n), and its value; 0: it is none, or does not end there. */

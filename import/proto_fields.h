@@ -13,6 +13,8 @@
 
 #include "base/input.h"
 
+#include <protobuf-c/protobuf-c.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +24,7 @@ struct proto_fields {
     struct input *in;
     uint64_t end[PROTO_DEPTH];       /* where each message that was entered ends */
     unsigned depth;                  /* 0: the outermost message, which ends with the input */
+    bool     lacks_memory;           /* of proto_memory */
 };
 
 struct proto_field {
@@ -42,7 +45,13 @@ MUST_USE enum err proto_take(struct proto_fields *p, const struct proto_field *f
                              struct err_detail *why);
 MUST_USE enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *why);
 
-/* ERR_FORMAT with the place: a message that does not decode. */
+/* Memory for protobuf-c's unpacking. The library says of a message only that it cannot be unpacked, never why. */
+ProtobufCAllocator proto_memory(struct proto_fields *p);
+
+/* Why it cannot: ERR_HOST_NOMEM, or ERR_FORMAT with the place. */
+enum err proto_undecoded(const struct proto_fields *p, const char *what, struct err_detail *why);
+
+/* ERR_FORMAT with the place. */
 enum err proto_refuse(const struct proto_fields *p, const char *what, struct err_detail *why);
 
 #endif

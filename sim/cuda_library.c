@@ -90,9 +90,12 @@ static void library_open_runtime(struct cuda_api *api)
 static enum err library_open_driver(struct cuda_api *api, struct err_detail *why)
 {
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL)
+    const char *reason = handle != NULL ? NULL : dlerror();          /* starts with the name */
+    if (handle == NULL && (reason == NULL || strstr(reason, "No such file") != NULL))
         return err_set(why, ERR_UNSUPPORTED, 0,
                        "no CUDA driver: libcuda.so.1, which comes with NVIDIA's driver, is not on this host");
+    if (handle == NULL)
+        return err_set(why, ERR_DRIVER, 0, "the CUDA driver's library cannot be opened: %.200s", reason);
     const char *missing = library_take(handle, driver_symbols, COUNT(driver_symbols), api);
     if (missing != NULL)
         return err_set(why, ERR_UNSUPPORTED, 0, "the CUDA driver's library libcuda.so.1 lacks %s", missing);

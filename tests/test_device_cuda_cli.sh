@@ -48,6 +48,10 @@ else
     expect 2 '^replay: no CUDA' err
     [ -s out ] && fail "without a driver: there is output: $(cat out)"
 fi
+mkdir broken
+: >broken/libcuda.so.1
+LD_LIBRARY_PATH=broken "$replay" "$samples/530-270.trace.zst" --device cuda >out 2>err; status=$?
+expect 3 "the CUDA driver's library cannot be opened: .*libcuda.so.1: file too short" err
 on_card sim:24GiB "$samples/530-270.trace.zst" --device cuda:7
 expect 2 'cuda:7: this host has 1' err
 on_card sim:24GiB "$samples/530-270.trace.zst" --touch
