@@ -26,7 +26,11 @@ enum {
     MEMO_GAP_MAX = 1 << 12,           /* memo numbers have no gaps; small ones are tolerated */
     OPCODE_BYTES_MAX = 300,           /* longest common opcode: a short string and its length */
     TEXT_MAX = 4096,                  /* of a number in text */
+#ifdef REPLAY_FUZZ                    /* so that what a fuzzer makes has several, and each pickle is cheap */
+    ARENA_BYTES = 1 << 14,
+#else
     ARENA_BYTES = 1 << 20,
+#endif
     MEMO_BITS = 32                    /* of an open value: memo index + 1, below the bag's number + 1 */
 };
 #define MEMO_UNSET UINT32_MAX

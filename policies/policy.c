@@ -82,6 +82,8 @@ static enum err policy_ops_check(const struct policy_ops *ops, const char *path,
     if (ops->size < least)
         return err_set(why, ERR_ABI, 0, "%s: its table has %u bytes, the interface needs %zu at least", path, ops->size,
                        least);
+    if (ops->size % sizeof ops->free != 0)
+        return err_set(why, ERR_ABI, 0, "%s: its table has %u bytes, so it ends within a member", path, ops->size);
     if (!policy_sizes_agree(ops->sizes, path, why))
         return ERR_ABI;
     if (!policy_name_is_valid(ops->name) || ops->summary == NULL)

@@ -30,9 +30,14 @@ enum {
     NATIVE_SECTION_BYTES  = 20,          /* of the name of a section */
     NATIVE_FOOT_BYTES     = 28,
     NATIVE_ZSTD_MIN_BYTES = 9,           /* fewest bytes of a compressed content */
-    NATIVE_SECTION_EVENTS   = 1 << 16,     /* most events in a section; most slots in a section of slots */
-    NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
+#ifdef REPLAY_FUZZ                       /* so that what a fuzzer makes has several sections, and each trace is cheap */
+    NATIVE_SECTION_EVENTS = 1 << 10,
+    NATIVE_SLOTS_EVERY    = 2,
+#else
+    NATIVE_SECTION_EVENTS = 1 << 16,     /* most events in a section; most slots in a section of slots */
     NATIVE_SLOTS_EVERY    = 12,          /* event sections from one list of slots to the next */
+#endif
+    NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
     NATIVE_LEVEL          = 12,          /* of zstd; fixed, so that the same trace gives the same bytes */
     NATIVE_EVENT_MATCH    = 6,           /* shortest repeat that zstd looks for among events: shorter ones are found
                                           * everywhere in noise, save next to nothing and cost time to read */

@@ -5,6 +5,7 @@
 #define REPLAY_TESTS_FUZZ_INPUT_FILE_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -17,6 +18,16 @@ static inline void input_file_remove(void)
     unlink(input_file_name);
 }
 
+/* Writes a file that is there or not. */
+static inline bool file_write(const char *path, const uint8_t *data, size_t n)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const bool is_written = fd >= 0 && write(fd, data, n) == (ssize_t)n;
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
 /* Writes the file; its name, or NULL if there is no place for it. */
 static inline const char *input_file_write(const uint8_t *data, size_t n)
 {
@@ -24,11 +35,7 @@ static inline const char *input_file_write(const uint8_t *data, size_t n)
         const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
         snprintf(input_file_name, sizeof input_file_name, "%s/replay-fuzz-%d", folder, (int)getpid());
     }
-    const int fd = open(input_file_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int is_written = fd >= 0 && write(fd, data, n) == (ssize_t)n;
-    if (fd >= 0)
-        close(fd);
-    return is_written ? input_file_name : NULL;
+    return file_write(input_file_name, data, n) ? input_file_name : NULL;
 }
 
 #endif
