@@ -60,7 +60,7 @@ bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const
 unsigned policy_spec_changes(const struct policy_spec *spec);
 
 /* The same for a text. For a plugin, which is not loaded for this, and for a text that cannot be read: the number of
- * options typed. */
+ * options typed. UINT_MAX without memory. */
 unsigned policy_text_changes(const char *text);
 
 #endif

@@ -2,6 +2,7 @@
 /* Counts the settings by which a typed policy differs from its defaults. */
 #include "policies/spec.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The length of the item that a list begins with: up to a comma outside brackets. */
@@ -70,8 +71,9 @@ unsigned policy_spec_changes(const struct policy_spec *spec)
 unsigned policy_text_changes(const char *policy)
 {
     struct policy_spec spec;
-    if (policy_text_loads_code(policy) || policy_spec_parse(policy, &spec, NULL) != ERR_OK)
-        return typed_settings(policy);
+    const enum err e = policy_text_loads_code(policy) ? ERR_UNSUPPORTED : policy_spec_parse(policy, &spec, NULL);
+    if (e != ERR_OK)
+        return e == ERR_HOST_NOMEM ? UINT_MAX : typed_settings(policy);
     const unsigned n = policy_spec_changes(&spec);
     policy_spec_close(&spec);
     return n;

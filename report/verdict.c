@@ -10,6 +10,7 @@
 #include "report/winner.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,16 +133,25 @@ struct finder {
     bool are_settings_mixed, are_traces_mixed;       /* has_mixed_nulls */
 };
 
-/* The setting of a row whose key is new. */
+static bool is_pytorch(const struct run_table *t, size_t row)
+{
+    const char *policy = run_table_text(t, row, "policy");
+    return strcmp(run_table_text(t, row, "name"), "pytorch") == 0 || strcmp(policy, "best-fit") == 0 ||
+           strcmp(policy, "pytorch") == 0;
+}
+
+/* The setting of a row whose key is new; UINT32_MAX without memory. */
 static uint32_t find_setting(struct finder *f, size_t row)
 {
     struct verdict *v = f->v;
     for (size_t i = 0; f->are_settings_mixed && v->n_settings <= COMPARED_MAX && i < v->n_settings; i++)
         if (is_same(v->table, v->settings[i].first_row, row, setting_columns, N_SETTING_COLUMNS))
             return (uint32_t)i;
+    const unsigned n_changed = policy_text_changes(run_table_text(v->table, row, "policy"));
+    if (n_changed == UINT_MAX)
+        return UINT32_MAX;
     v->settings[v->n_settings] = (struct verdict_setting){
-        .first_row = row, .is_default = verdict_is_default(v->table, row),
-        .n_changed = policy_text_changes(run_table_text(v->table, row, "policy")),
+        .first_row = row, .is_default = n_changed == 0 && is_pytorch(v->table, row), .n_changed = n_changed,
     };
     return (uint32_t)v->n_settings++;
 }
@@ -173,7 +183,7 @@ static bool place_setting(struct finder *f, size_t row)
     if (is_new)
         f->settings.found[key] = find_setting(f, row);
     f->v->setting_of[row] = f->settings.found[key];
-    return true;
+    return f->settings.found[key] != UINT32_MAX;
 }
 
 static bool place_case(struct finder *f, size_t row)
@@ -275,12 +285,9 @@ bool verdict_is_ok(const struct run_table *t, size_t row)
     return strcmp(run_table_text(t, row, "outcome"), "ok") == 0;
 }
 
-bool verdict_is_default(const struct run_table *t, size_t row)
+bool verdict_is_default(const struct verdict *v, size_t row)
 {
-    const char *policy = run_table_text(t, row, "policy");
-    const bool is_pytorch = strcmp(run_table_text(t, row, "name"), "pytorch") == 0 ||
-                            strcmp(policy, "best-fit") == 0 || strcmp(policy, "pytorch") == 0;
-    return is_pytorch && policy_text_changes(policy) == 0;
+    return v->settings[v->setting_of[row]].is_default;
 }
 
 static uint64_t row_reserved(const struct run_table *t, size_t row)

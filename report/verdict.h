@@ -57,7 +57,7 @@ bool verdict_is_ok(const struct run_table *t, size_t row);
 bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b);
 
 /* Whether the row's policy is PyTorch's allocator as it comes, in whatever words. */
-bool verdict_is_default(const struct run_table *t, size_t row);
+bool verdict_is_default(const struct verdict *v, size_t row);
 
 /* The sentences at the head of a report, `i` from 0: who wins and at what cost; what the winner's memory is spent on;
  * what is possible; who runs out of memory. Skip an empty one. Returns false after the last. */

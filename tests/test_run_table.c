@@ -271,8 +271,8 @@ Test(verdict, of_equals_the_default_is_named_also_where_it_is_spelled_out)
     cr_expect_eq(v.cases[0].best_row, 1);
     cr_expect_eq(v.cases[1].best_row, 4);
     cr_expect_eq(v.best_setting, 1);
-    cr_expect(verdict_is_default(&t, 1));
-    cr_expect(!verdict_is_default(&t, 0));
+    cr_expect(verdict_is_default(&v, 1));
+    cr_expect(!verdict_is_default(&v, 0));
     verdict_close(&v);
     run_table_close(&t);
 }

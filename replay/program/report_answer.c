@@ -51,21 +51,25 @@ static void put_promise(FILE *to, const struct why *y, const char *event_word)
 }
 
 /* Empty texts become none. */
-static char *unless_empty(char *text)
+static void drop_empty(char **text)
 {
-    if (text == NULL || text[0] != '\0')
-        return text;
-    free(text);
-    return NULL;
+    if ((*text)[0] != '\0')
+        return;
+    free(*text);
+    *text = NULL;
 }
 
 static enum err take_words(const struct why *y, const char *event_word, struct page_answer *out)
 {
     out->verdict = text_of(y, event_word, put_verdict);
-    out->paste = unless_empty(text_of(y, event_word, put_paste));
-    out->promise = unless_empty(text_of(y, event_word, put_promise));
+    out->paste = text_of(y, event_word, put_paste);
+    out->promise = text_of(y, event_word, put_promise);
     out->reasons = text_of(y, event_word, why_print_reasons);
-    return out->verdict != NULL && out->reasons != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    if (out->verdict == NULL || out->paste == NULL || out->promise == NULL || out->reasons == NULL)
+        return ERR_HOST_NOMEM;
+    drop_empty(&out->paste);
+    drop_empty(&out->promise);
+    return ERR_OK;
 }
 
 /* The smallest card on which the recorded settings run the recording. */
@@ -112,10 +116,11 @@ enum err report_answer_find(struct page *page, const struct replay_config *cfg, 
     struct err_detail reason = { .text = "" };
     const struct field *typed = run_table_cell(v->table, 0, "device_typed");
     const char *device = typed->kind == FIELD_TEXT ? typed->text : NULL;
-    if (v->n_cases != 1 || foreign_run_check(NULL, device, NULL, &reason) != ERR_OK ||
-        detailed_runs_open_trace(v->table, 0, &trace, &reason) != ERR_OK)
+    if (v->n_cases != 1 || foreign_run_check(NULL, device, NULL, &reason) != ERR_OK)
         return ERR_OK;
-    enum err e;
+    enum err e = detailed_runs_open_trace(v->table, 0, &trace, &reason);
+    if (e != ERR_OK)
+        return e == ERR_HOST_NOMEM ? err_set(why, e, 0, "no memory for the answer of a page") : ERR_OK;
     if (trace_info(trace)->events > ANSWERED_EVENTS_MAX)
         e = detailed_runs_note(page, "The recording is long, so this page does not say why it ran out of memory: ask "
                                "`replay why` and `replay fit`.");

@@ -52,9 +52,9 @@ enum err detailed_runs_note(struct page *page, const char *fmt, ...)
 /* What is chosen for a row. */
 enum choice { CHOICE_NONE, CHOICE_EXPLAINED, CHOICE_DETAILED };
 
-static bool is_oom(const struct run_table *t, size_t row)
+static bool is_oom(const struct verdict *v, size_t row)
 {
-    return run_table_number(t, row, "oom_count") > 0;
+    return run_table_number(v->table, row, "oom_count") > 0;
 }
 
 /* Chooses a row if there is room. */
@@ -68,10 +68,10 @@ static void choose_row(uint8_t *choice, size_t row, size_t *room)
 
 /* The first row of a case for which `is_it` is true and that is not chosen yet; VERDICT_NONE if there is none. */
 static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t *choice,
-                       bool (*is_it)(const struct run_table *t, size_t row))
+                       bool (*is_it)(const struct verdict *v, size_t row))
 {
     for (size_t row = 0; row < v->table->n_rows; row++)
-        if (v->case_of[row] == here_case && choice[row] != CHOICE_DETAILED && is_it(v->table, row))
+        if (v->case_of[row] == here_case && choice[row] != CHOICE_DETAILED && is_it(v, row))
             return row;
     return VERDICT_NONE;
 }
@@ -153,7 +153,7 @@ static void choose_explained(const struct verdict *v, const struct interest *cas
     size_t n = 0;
     for (size_t i = 0; i < v->n_cases && n < EXPLAINED_MAX; i++)
         for (size_t row = 0; row < v->table->n_rows && n < EXPLAINED_MAX; row++) {
-            if (v->case_of[row] != cases[i].index || !is_oom(v->table, row))
+            if (v->case_of[row] != cases[i].index || !is_oom(v, row))
                 continue;
             n++;
             if (choice[row] == CHOICE_NONE)
@@ -547,7 +547,7 @@ static enum err say_left_out(struct page *page, size_t n_detailed)
     const struct run_table *t = page->verdict->table;
     uint64_t n_oom = 0;
     for (size_t row = 0; row < t->n_rows; row++)
-        n_oom += is_oom(t, row);
+        n_oom += is_oom(page->verdict, row);
     enum err e = ERR_OK;
     if (n_detailed < t->n_rows)
         e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: first of the traces and cards on which the "

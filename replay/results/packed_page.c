@@ -107,7 +107,10 @@ static enum err pack_requests(const struct trace_lives *t, const struct drawn *d
     for (size_t i = 0; i < drawn->n && t->numbers == NULL; place = t->places[drawn->at[i++]])
         packed_put_difference(&p, (uint64_t)place, (uint64_t)t->places[drawn->at[i]]);
     const enum err e = put_sizes(&p, t, drawn);
-    return e == ERR_OK ? packed_finish(&p, out, n) : e;
+    if (e == ERR_OK)
+        return packed_finish(&p, out, n);
+    free(p.at);
+    return e;
 }
 
 /* ---- stacks ---- */
