@@ -26,7 +26,7 @@ enum {
     MEMO_GAP_MAX = 1 << 12,           /* memo numbers have no gaps; small ones are tolerated */
     OPCODE_BYTES_MAX = 300,           /* longest common opcode: a short string and its length */
     TEXT_MAX = 4096,                  /* of a number in text */
-#ifdef REPLAY_FUZZ                    /* so that what a fuzzer makes has several, and each pickle is cheap */
+#ifdef REPLAY_SMALL_PARTS             /* so that what a fuzzer makes has several, and each pickle is cheap */
     ARENA_BYTES = 1 << 14,
 #else
     ARENA_BYTES = 1 << 20,
@@ -38,7 +38,12 @@ enum {
 
 /* The memo is kept in pages. The objects of a page are mostly a few stack frames and stacks over and over, so a full
  * page is packed into a table of its distinct values and a byte per entry. */
-enum { PAGE_BITS = 12, PAGE_ENTRIES = 1 << PAGE_BITS, PAGE_VALUES = 256, PAGES_UNPACKED = 4 };
+#ifdef REPLAY_SMALL_PARTS
+enum { PAGE_BITS = 9 };
+#else
+enum { PAGE_BITS = 12 };
+#endif
+enum { PAGE_ENTRIES = 1 << PAGE_BITS, PAGE_VALUES = 256, PAGES_UNPACKED = 4 };
 
 struct packed_page {
     uint32_t value[PAGE_VALUES];

@@ -15,7 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef REPLAY_SMALL_PARTS               /* so that what a fuzzer makes has several */
+enum { BLOCK_SEGMENTS = 8 };
+#else
 enum { BLOCK_SEGMENTS = 128 };
+#endif
 
 struct segment_block {
     size_t n;

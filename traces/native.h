@@ -30,7 +30,7 @@ enum {
     NATIVE_SECTION_BYTES  = 20,          /* of the name of a section */
     NATIVE_FOOT_BYTES     = 28,
     NATIVE_ZSTD_MIN_BYTES = 9,           /* fewest bytes of a compressed content */
-#ifdef REPLAY_FUZZ                       /* so that what a fuzzer makes has several sections, and each trace is cheap */
+#ifdef REPLAY_SMALL_PARTS                /* so that what a fuzzer makes has several sections, and each trace is cheap */
     NATIVE_SECTION_EVENTS = 1 << 10,
     NATIVE_SLOTS_EVERY    = 2,
 #else

@@ -78,6 +78,15 @@ static enum err create_in_memory(void *arg, unsigned device, struct trace_writer
     return trace_create(NULL, out, why);
 }
 
+static void check_summary(const char *path)
+{
+    static struct calls_summary summary;
+    struct err_detail why = {.text = ""};
+    if (path != NULL && calls_summarise(path, &summary, &why) != ERR_OK)
+        FUZZ_EXPECT(why.text[0] != '\0');
+    FUZZ_EXPECT(memchr(summary.command_line, '\0', sizeof summary.command_line) != NULL);
+}
+
 /* The same journal as a file that is followed while it is written. */
 static void check_following(const void *bytes, size_t n)
 {
@@ -94,6 +103,7 @@ static void check_following(const void *bytes, size_t n)
     else
         calls_follow_close(f);
     FUZZ_EXPECT(path == NULL || e == ERR_OK || why.text[0] != '\0');
+    check_summary(path);
     input_file_remove();
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They are imported like a file, once for their
- * events and once for their final state. The reader must accept every trace that the importer makes, and must read the
+ * events, once for their final state, and once for the host's records if they may have some. The reader must accept every trace that the importer makes, and must read the
  * same events whether they were encoded or handed over directly.
  */
+#define _GNU_SOURCE                                  /* memmem */
 #include "base/input.h"
 #include "import/import.h"
 #include "tests/fuzz/fuzz.h"
@@ -18,9 +19,8 @@ static void fuzz_line(void *arg, const char *text)
 }
 
 /* NULL if refused. `is_at_once`: the writer opens the trace itself, without encoding events. */
-static struct trace_reader *import_it(const uint8_t *data, size_t size, bool final_state, bool is_at_once)
+static struct trace_reader *import_it(const uint8_t *data, size_t size, const struct import_config *cfg, bool is_at_once)
 {
-    const struct import_config cfg = {.gpu = -1, .final_state = final_state};
     struct input *in;
     struct trace_writer *w;
     struct trace_reader *r = NULL;
@@ -30,7 +30,7 @@ static struct trace_reader *import_it(const uint8_t *data, size_t size, bool fin
     if (input_open_bytes(data, size, &in, NULL) != ERR_OK)
         return NULL;
     if (trace_create(NULL, &w, &why) == ERR_OK) {
-        if (importer_pytorch.import(in, &cfg, w, &why) != ERR_OK) {
+        if (importer_pytorch.import(in, cfg, w, &why) != ERR_OK) {
             FUZZ_EXPECT(why.text[0] != '\0');
             trace_abandon(w);
         } else if (is_at_once) {
@@ -53,14 +53,14 @@ static void expect_same_events(struct trace_reader *a, struct trace_reader *b)
     }
 }
 
-static void check_import(const uint8_t *data, size_t size, bool final_state)
+static void check_import(const uint8_t *data, size_t size, const struct import_config *cfg)
 {
-    struct trace_reader *packed = import_it(data, size, final_state, false);
-    struct trace_reader *at_once = import_it(data, size, final_state, true);
+    struct trace_reader *packed = import_it(data, size, cfg, false);
+    struct trace_reader *at_once = import_it(data, size, cfg, true);
     FUZZ_EXPECT((packed == NULL) == (at_once == NULL));
     if (packed != NULL)
         expect_same_events(packed, at_once);
-    FUZZ_EXPECT(packed == NULL || !final_state || trace_info(packed)->events == 0);
+    FUZZ_EXPECT(packed == NULL || !cfg->final_state || trace_info(packed)->events == 0);
     trace_close(packed);
     trace_close(at_once);
 }
@@ -69,8 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input *in;
     struct err_detail why = {.text = ""};
-    check_import(data, size, false);
-    check_import(data, size, true);
+    const struct import_config events = {.gpu = size % 5 == 4 ? 0 : -1, .segment_frees = size % 3};   /* by the length */
+    const struct import_config state = {.gpu = -1, .final_state = true};
+    const struct import_config host = {.gpu = -1, .columns = "host"};
+    check_import(data, size, &events);
+    check_import(data, size, &state);
+    if (memmem(data, size, "host_", 5) != NULL)
+        check_import(data, size, &host);
     if (input_open_bytes(data, size, &in, NULL) == ERR_OK) {
         if (importer_pytorch.describe(in, fuzz_line, NULL, &why) != ERR_OK)
             FUZZ_EXPECT(why.text[0] != '\0');
