@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT
+"""Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT [--only zoo]
 
-KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
+With --only zoo, VALUES has the policies' figures alone: all else in the page and the table in OUT stays as it is. KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
 `measure,case,metric,value`, repetitions in the order in which they ran; MACHINE has `name=value`. A ratio is taken
 within a repetition, whose parts ran directly after each other; the median is taken of these ratios.
 """
@@ -357,10 +357,6 @@ default reserves:
 
 {settings}
 
-The allocators of other libraries, and those that are as described, on the same traces: million events per second, and
-the time for an event beside that of `best-fit` in the same round. Aim: at most twice. `stalloc` is at the limit, because
-it reads the trace twice: it plans before it runs.
-
 {zoo}
 
 ## Decoding
@@ -504,6 +500,18 @@ says what can be measured.
 """
 
 
+ZOO_PART = """\
+The allocators of other libraries, and those that are as described, on the same traces: million events per second, and
+the time for an event beside that of `best-fit` in the same round. Aim: at most twice.
+
+{origin}{table}"""
+ZOO_ORIGIN = """\
+(Of another run than the rest, on {cpu}, {cores} cores; load average {load} before the start. Our processes had {share:.0%} of
+the time that passed in the median, {least_share:.0%} at least. zstd unpacked its trace at {yardstick} million events per second.)
+
+"""
+
+
 def write_page(samples, machine, path):
     release = samples.values.get(("torch", "release", "number"))
     with open(path, "w", encoding="utf-8") as file:
@@ -511,20 +519,46 @@ def write_page(samples, machine, path):
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
             release=f"{release[0]:g}" if release else "", yardstick=samples.yardstick(), origin=samples.origin(),
             engine=engine_table(samples), decode=decode_table(samples),
-            settings=settings_table(samples), zoo=zoo_table(samples),
+            settings=settings_table(samples), zoo=ZOO_PART.format(origin="", table=zoo_table(samples)),
             lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples), record=record_table(samples), page=page_table(samples)))
 
 
+def put_zoo(samples, machine, kept, out):
+    """The policies' part of the page in OUT, and their rows in the place of those of KEPT."""
+    path = os.path.join(out, "README.md")
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    begin, end = page.index(ZOO_PART[:ZOO_PART.index(",")]), page.index("\n\n## Decoding")
+    origin = ZOO_ORIGIN.format(**machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
+                               yardstick=samples.yardstick())
+    page = page[:begin] + ZOO_PART.format(origin=origin, table=zoo_table(samples)) + page[end:]
+    with open(kept, newline="", encoding="utf-8") as file:
+        rows = file.read().splitlines(keepends=True)
+    write_csv(samples, os.path.join(out, "results.csv"))
+    with open(os.path.join(out, "results.csv"), encoding="utf-8") as file:
+        new = file.read().splitlines(keepends=True)[1:]
+    is_old = [row.startswith(("zoo,", "machine,zoo,")) for row in rows]
+    at = is_old.index(True) if True in is_old else len(rows)
+    with open(os.path.join(out, "results.csv"), "w", encoding="utf-8") as file:
+        file.writelines(rows[:at] + new + [row for row, old in zip(rows[at:], is_old[at:]) if not old])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page.replace("All is of one run.", "All but the table of policies is of one run."))
+
+
 def main():
-    values, machine_path, kept, out = sys.argv[1:]
+    values, machine_path, kept, out = sys.argv[1:5]
     samples = Samples(values)
-    samples.keep(kept)
-    derive_all(samples)
     with open(machine_path, encoding="utf-8") as file:
         machine = dict(line.rstrip("\n").split("=", 1) for line in file)
+    if sys.argv[5:] == ["--only", "zoo"]:
+        derive_all(samples)
+        put_zoo(samples, machine, kept, out)
+        return
+    samples.keep(kept)
+    derive_all(samples)
     write_csv(samples, os.path.join(out, "results.csv"))
     write_page(samples, machine, os.path.join(out, "README.md"))
 

@@ -523,6 +523,90 @@ Test(engine, any_number_of_threads_gives_the_same_results)
     rig_trace_close(&trace);
 }
 
+/* ---- policies that plan ahead ---- */
+
+/* What the policy `prophet`, which is bump otherwise, was shown before the run. */
+static struct {
+    uint64_t shown, n, allocs, frees, bytes;
+} foreseen;
+
+static enum err prophet_foresee(struct policy *p, const struct event *ev, size_t n)
+{
+    cr_expect_eq(((struct bump *)p)->allocs, 0, "shown after the run began");
+    foreseen.shown++;
+    foreseen.n = n;
+    for (size_t i = 0; i < n; i++) {
+        foreseen.allocs += ev[i].kind == EVENT_ALLOC;
+        foreseen.frees += ev[i].kind == EVENT_FREE || ev[i].kind == EVENT_FREE_COMPLETED;
+        foreseen.bytes += ev[i].kind == EVENT_ALLOC ? ev[i].bytes : 0;
+    }
+    return ERR_OK;
+}
+
+/* Runs prophet twice over an open run's trace, and bump: all see the same, and end alike. */
+static void expect_prophecy(struct one_run *bump, uint64_t n_start)
+{
+    struct policy_ops ops = policy_bump;
+    struct policy_spec spec = bump->spec;
+    struct device_config device = device_defaults();
+    struct err_detail why = {.text = ""};
+    const struct replay_config cfg = {.audit = true};
+    ops.foresee = prophet_foresee;
+    spec.ops = &ops;
+    run_go(bump, &cfg);
+    for (unsigned round = 0; round < 2; round++) {
+        struct lane lane;
+        memset(&foreseen, 0, sizeof foreseen);
+        cr_assert_eq(lane_open(&spec, &device_sim, &device, bump->trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(replay_run(bump->trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+        cr_expect_eq(foreseen.shown, 1);
+        cr_expect_eq(foreseen.n, n_start + lane.events_done);
+        cr_expect_eq(foreseen.allocs, ((const struct bump *)lane.policy)->allocs);
+        cr_expect_eq(foreseen.frees, ((const struct bump *)lane.policy)->frees);
+        cr_expect_eq(lane.events_done, bump->lane.events_done);
+        cr_expect_eq(memcmp(&lane.meter.peak, &bump->lane.meter.peak, sizeof lane.meter.peak), 0);
+        cr_expect_eq(memcmp(&lane.meter.now, &bump->lane.meter.now, sizeof lane.meter.now), 0);
+        lane_close(&lane);
+    }
+}
+
+Test(engine, a_policy_that_plans_is_shown_the_whole_trace_and_then_runs_it)
+{
+    static struct trace_record records[RANDOM_EVENTS];
+    struct one_run r;
+    random_records(records, 88172645463325252u);
+    run_open(&r, records, RANDOM_EVENTS, DEVICE_UNLIMITED, BUMP_SOUND, 0);
+    expect_prophecy(&r, 0);
+    run_close(&r);
+}
+
+Test(engine, a_policy_that_plans_is_shown_what_was_live_at_the_start_first)
+{
+    const struct trace_record records[] = {FREE(0x7000000000), COMPLETED(0x7000200000), ALLOC(0x7000000000, 8)};
+    struct one_run r;
+    start_open(&r, records, COUNT(records), DEVICE_UNLIMITED);
+    expect_prophecy(&r, 4);
+    cr_expect_eq(foreseen.bytes, 1000 + 3 * MIB + 300 + 8);
+    run_close(&r);
+}
+
+Test(engine, a_policy_that_plans_is_shown_all_of_a_trace_of_many_chunks)
+{
+    enum { PAIRS = TRACE_CHUNK_EVENTS / 2 + 1000 };
+    struct trace_record *records = calloc(PAIRS, 2 * sizeof *records);
+    struct one_run r;
+    cr_assert_not_null(records);
+    for (uint64_t i = 0; i < PAIRS; i++) {
+        records[2 * i] = (struct trace_record)ALLOC(i + 1, i % 5000 + 1);
+        records[2 * i + 1] = (struct trace_record)FREE(i + 1);
+    }
+    run_open(&r, records, 2 * PAIRS, DEVICE_UNLIMITED, BUMP_SOUND, 0);
+    free(records);
+    expect_prophecy(&r, 0);
+    cr_expect_eq(foreseen.n, 2 * PAIRS);
+    run_close(&r);
+}
+
 Test(engine, a_trace_without_events_is_replayed)
 {
     struct one_run r;

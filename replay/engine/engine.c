@@ -825,42 +825,86 @@ static bool any_lane_runs(const struct lane *lanes, size_t n)
     return false;
 }
 
-/* Shows the whole trace, start state first, to the policies that plan ahead. Holds it in memory for that time. */
-static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start_state *start,
-                        struct err_detail *why)
+static bool any_lane_plans(const struct lane *lanes, size_t n)
 {
-    bool is_wanted = false;
-    for (size_t i = 0; i < n_lanes; i++)
-        is_wanted |= lanes[i].policy->ops->foresee != NULL;
-    if (!is_wanted)
-        return ERR_OK;
-    const size_t n_start = start->n_events, n = n_start + (size_t)trace_info(in)->events;
-    struct event *all = malloc((n + 1) * sizeof *all);
-    if (all == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", n);
-    large_pages_want(all, n * sizeof *all);
-    if (n_start > 0)
-        memcpy(all, start->events, n_start * sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        if (lanes[i].policy->ops->foresee != NULL)
+            return true;
+    return false;
+}
+
+/* All events of a trace, decoded for policies that plan ahead. */
+struct held_events {
+    struct event *at;                        /* the start state's first; NULL: the reader has them */
+    size_t        n_start, n;                /* n: with those of the start state */
+};
+
+/* Shows the whole trace, start state first, to the policies that plan ahead. */
+static enum err foresee(struct lane *lanes, size_t n_lanes, const struct event *ev, size_t n, struct err_detail *why)
+{
     enum err e = ERR_OK;
-    const struct event *ev;
-    for (size_t at = n_start, k; (e = trace_next(in, &ev, &k, why)) == ERR_OK && k > 0; at += k)
-        memcpy(all + at, ev, k * sizeof *ev);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         if (lanes[i].policy->ops->foresee != NULL)
-            if ((e = lanes[i].policy->ops->foresee(lanes[i].policy, all, n)) != ERR_OK)
+            if ((e = lanes[i].policy->ops->foresee(lanes[i].policy, ev, n)) != ERR_OK)
                 err_set(why, e, 0, "policy '%s' cannot plan for this trace: %s", lanes[i].spec->typed, err_text(e));
-    free(all);
-    return e != ERR_OK ? e : trace_seek(in, 0, why);
+    return e;
+}
+
+/* Copies all events, of which the reader has lent the first k, into *out. */
+static enum err hold_events(struct trace_reader *in, const struct start_state *start, const struct event *ev, size_t k,
+                            struct held_events *out, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    out->n_start = start->n_events;
+    out->n = out->n_start + (size_t)trace_info(in)->events;
+    out->at = malloc((out->n + 1) * sizeof *out->at);
+    if (out->at == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", out->n);
+    large_pages_want(out->at, out->n * sizeof *out->at);
+    if (out->n_start > 0)
+        memcpy(out->at, start->events, out->n_start * sizeof *out->at);
+    for (size_t at = out->n_start; e == ERR_OK && k > 0; at += k, e = trace_next(in, &ev, &k, why))
+        memcpy(out->at + at, ev, k * sizeof *ev);
+    return e;
+}
+
+/* Lets policies plan ahead. A trace that is one chunk stays decoded in the reader; others are held for the run. */
+static enum err plan_ahead(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start_state *start,
+                           struct held_events *held, struct err_detail *why)
+{
+    const struct event *ev;
+    size_t n;
+    trace_enlarge_chunks(in);
+    enum err e = trace_next(in, &ev, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (n == trace_info(in)->events && start->n_events == 0)
+        return (e = foresee(lanes, n_lanes, ev, n, why)) == ERR_OK ? trace_next(in, &ev, &n, why) : e;
+    e = hold_events(in, start, ev, n, held, why);
+    return e == ERR_OK ? foresee(lanes, n_lanes, held->at, held->n, why) : e;
+}
+
+/* The next chunk: of the events that are held, or else of the reader. `first`: how many events came before it. */
+static enum err next_chunk(struct trace_reader *in, const struct held_events *held, uint64_t first,
+                           const struct event **ev, size_t *n, struct err_detail *why)
+{
+    if (held->at == NULL)
+        return trace_next(in, ev, n, why);
+    const size_t at = held->n_start + (size_t)first, left = held->n - at;
+    *ev = held->at + at;
+    *n = left < TRACE_CHUNK_EVENTS ? left : TRACE_CHUNK_EVENTS;
+    return ERR_OK;
 }
 
 /* Reads the trace to its end, or until no lane runs and nobody wants the chunks. */
-static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *time_ns, struct err_detail *why)
+static enum err run_chunks(struct trace_reader *in, const struct held_events *held, struct crew *c, uint64_t *time_ns,
+                           struct err_detail *why)
 {
     const struct event *ev;
     uint64_t first = 0;
     const struct replay_config *cfg = c->cfg;
     for (size_t n; cfg->chunk != NULL || any_lane_runs(c->lanes, c->n_lanes); first += n) {
-        const enum err e = trace_next(in, &ev, &n, why);
+        const enum err e = next_chunk(in, held, first, &ev, &n, why);
         if (e != ERR_OK || n == 0)
             return e;
         crew_run(c, ev, n, first);
@@ -871,15 +915,16 @@ static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *ti
     return ERR_OK;
 }
 
-/* Brings a trace to its start and lanes into their beginning. */
+/* Brings a trace to its start and lanes into their beginning. *held is to be freed, whatever is returned. */
 static enum err lanes_begin(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
-                            struct err_detail *why)
+                            struct held_events *held, struct err_detail *why)
 {
     struct start_state start;
     enum err e = trace_seek(in, 0, why);
     if (e != ERR_OK || (e = start_state_read(in, &start, why)) != ERR_OK)
         return e;
-    e = foresee(in, lanes, n_lanes, &start, why);
+    if (any_lane_plans(lanes, n_lanes) && (e = plan_ahead(in, lanes, n_lanes, &start, held, why)) == ERR_OK)
+        e = trace_seek(in, 0, why);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         e = lane_begin(&lanes[i], cfg, in, &start, why);
     start_state_close(&start);
@@ -888,7 +933,10 @@ static enum err lanes_begin(struct trace_reader *in, struct lane *lanes, size_t 
 
 enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg, struct err_detail *why)
 {
-    return lanes_begin(in, lane, 1, cfg, why);
+    struct held_events held = {.at = NULL};
+    const enum err e = lanes_begin(in, lane, 1, cfg, &held, why);
+    free(held.at);
+    return e;
 }
 
 void lane_feed(struct lane *lane, const struct event *events, size_t n, uint64_t first, const struct control *controls)
@@ -912,14 +960,15 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
      * larger chunks make that rarer. */
     if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
         trace_enlarge_chunks(in);
-    enum err e = lanes_begin(in, lanes, n_lanes, cfg, why);
-    if (e != ERR_OK)
-        return e;
-    struct crew *crew = crew_start(lanes, n_lanes, cfg, trace_controls(in));
-    if (crew == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for threads");
-    e = run_chunks(in, crew, &time_ns, why);
+    struct held_events held = {.at = NULL};
+    struct crew *crew = NULL;
+    enum err e = lanes_begin(in, lanes, n_lanes, cfg, &held, why);
+    if (e == ERR_OK && (crew = crew_start(lanes, n_lanes, cfg, trace_controls(in))) == NULL)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for threads");
+    if (e == ERR_OK)
+        e = run_chunks(in, &held, crew, &time_ns, why);
     crew_stop(crew);
+    free(held.at);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         lane_end(&lanes[i], time_ns);
     return e;
