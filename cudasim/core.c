@@ -85,16 +85,21 @@ static enum err cudasim_open_devices(struct err_detail *why)
 
 /* The journal may begin before the devices do: a program registers its kernels when it is loaded. The folder's name is
  * copied, because a program may change its environment. */
+static char journal_folder[PATH_MAX];
+
+const char *cudasim_journal_folder(void)
+{
+    return journal_folder[0] == '\0' ? NULL : journal_folder;
+}
+
 void cudasim_open_journal(void)
 {
-    static char copy[PATH_MAX];
     const char *folder = getenv(CUDASIM_ENV_JOURNAL);
     if (cudasim.has_journal)
         return;
-    const bool is_named = folder != NULL && folder[0] != '\0' && strlen(folder) < sizeof copy;
-    if (is_named)
-        memcpy(copy, folder, strlen(folder) + 1);
-    journal_file_begin(is_named ? copy : NULL, CALL_CARD_SIMULATED, false);
+    if (folder != NULL && strlen(folder) < sizeof journal_folder)
+        memcpy(journal_folder, folder, strlen(folder) + 1);
+    journal_file_begin(cudasim_journal_folder(), CALL_CARD_SIMULATED, false);
     cudasim.has_journal = true;
 }
 
@@ -279,7 +284,7 @@ uint64_t cudasim_process_bytes(int device)
     return bytes;
 }
 
-/* cudaDeviceReset frees this process's segments on the device. */
+/* cudaDeviceReset frees this process's segments on the device, and closes what it opened of others. */
 enum cudasim_code cudasim_reset(int device)
 {
     const enum cudasim_code code = cudasim_begin_device(device);
@@ -290,6 +295,8 @@ enum cudasim_code cudasim_reset(int device)
         const struct cudasim_allocation *a = e->value;
         if (a->device == device && a->kind == MEMORY_DEVICE)
             cudasim_segment_give(e);
+        else if (a->device == device && a->kind == MEMORY_SHARED)
+            cudasim_ipc_unmap(e);
     }
     return cudasim_end(CODE_SUCCESS);
 }

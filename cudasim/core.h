@@ -111,7 +111,8 @@ CUDASIM_API enum cudasim_code cudasim_kernel_facts(uint64_t kernel, struct cudas
 /* ---- memory: cudasim/memory.c ---- */
 
 enum cudasim_memory_kind {
-    MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED, MEMORY_VARIABLE
+    MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED, MEMORY_VARIABLE,
+    MEMORY_SHARED                    /* another process's, opened here by a handle */
 };
 
 struct cudasim_pointer {
@@ -160,6 +161,26 @@ CUDASIM_API enum cudasim_code cudasim_set_2d(uint64_t to, uint64_t pitch, unsign
 CUDASIM_API enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n,
                                           uint64_t stream);
 
+/* ---- between processes: cudasim/ipc.c ---- */
+
+/* cudaIpcMemHandle_t, cudaIpcEventHandle_t and their twins of the driver. */
+struct cudasim_ipc_handle {
+    unsigned char bytes[64];
+};
+
+/* For processes of one run of `replay run-sim`; elsewhere NOT_SUPPORTED. Of memory any address will do; the handle is of
+ * the whole allocation, and the same each time. INVALID_VALUE for memory that cudaMalloc did not give. */
+CUDASIM_API enum cudasim_code cudasim_ipc_export(uint64_t addr, struct cudasim_ipc_handle *out);
+
+/* Opened again on the same device, the same address comes back, to be closed once more. INVALID_CONTEXT for a handle of
+ * this process; INVALID_VALUE for one whose memory or process is gone. */
+CUDASIM_API enum cudasim_code cudasim_ipc_import(const struct cudasim_ipc_handle *handle, uint64_t *addr);
+CUDASIM_API enum cudasim_code cudasim_ipc_close(uint64_t addr);
+
+/* INVALID_HANDLE unless the event was made for other processes. */
+CUDASIM_API enum cudasim_code cudasim_ipc_export_event(uint64_t event, struct cudasim_ipc_handle *out);
+CUDASIM_API enum cudasim_code cudasim_ipc_import_event(const struct cudasim_ipc_handle *handle, uint64_t *event);
+
 /* ---- memory pools: cudasim/mempool.c ---- */
 
 /* The numbers are those of cudaMemPoolAttr and of CUmemPool_attribute, which agree. */
@@ -201,6 +222,8 @@ CUDASIM_API enum cudasim_code cudasim_stream_sync(uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_device_sync(void);
 CUDASIM_API enum cudasim_code cudasim_stream_facts(uint64_t stream, unsigned *flags, int *priority, int *device,
                                                    uint64_t *id);
+/* Flags of events: cudaEventDisableTiming, cudaEventInterprocess. The second needs the first. */
+enum { CUDASIM_EVENT_NO_TIMING = 2, CUDASIM_EVENT_OF_PROCESSES = 4 };
 CUDASIM_API enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event);
 CUDASIM_API enum cudasim_code cudasim_event_destroy(uint64_t event);
 CUDASIM_API enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream);

@@ -446,7 +446,7 @@ ENTRY(int, cuMemHostGetDevicePointer_v2, uint64_t *addr, void *p, unsigned flags
 ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t addr)
 {
     const struct cudasim_pointer p = cudasim_pointer(addr);
-    if (p.kind != MEMORY_DEVICE && p.kind != MEMORY_RANGE && p.kind != MEMORY_MANAGED)
+    if (p.kind != MEMORY_DEVICE && p.kind != MEMORY_RANGE && p.kind != MEMORY_MANAGED && p.kind != MEMORY_SHARED)
         return CODE_NOT_FOUND;
     if (base != NULL)
         *base = p.base;
@@ -477,6 +477,7 @@ ENTRY(int, cuPointerGetAttribute, void *out, int attribute, uint64_t addr)
     case 7:  value = p.number + 1; break;
     case 8:  value = p.kind == MEMORY_MANAGED, n = 1; break;
     case 9:  value = (uint64_t)p.device, n = 4; break;
+    case 10: value = p.kind == MEMORY_DEVICE && p.pool == 0, n = 4; break;
     case 11: value = p.base; break;
     case 12: value = p.bytes; break;
     case 13: value = 1, n = 1; break;
@@ -490,6 +491,41 @@ ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t add
 {
     (void)value, (void)attribute;
     return cudasim_pointer(addr).kind == MEMORY_UNKNOWN ? CODE_INVALID_VALUE : CODE_SUCCESS;
+}
+
+/* ---- between processes ---- */
+
+ENTRY(int, cuIpcGetMemHandle, struct cudasim_ipc_handle *out, uint64_t addr)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_ipc_export(addr, out);
+}
+
+/* The one flag, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, must be set. */
+ENTRY(int, cuIpcOpenMemHandle, uint64_t *addr, struct cudasim_ipc_handle handle, unsigned flags)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : flags != 1 || addr == NULL ? CODE_INVALID_VALUE
+         : (int)cudasim_ipc_import(&handle, addr);
+}
+
+ENTRY(int, cuIpcCloseMemHandle, uint64_t addr)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_ipc_close(addr);
+}
+
+ENTRY(int, cuIpcGetEventHandle, struct cudasim_ipc_handle *out, uint64_t event)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_ipc_export_event(event, out);
+}
+
+ENTRY(int, cuIpcOpenEventHandle, uint64_t *event, struct cudasim_ipc_handle handle)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : event == NULL ? CODE_INVALID_VALUE
+         : (int)cudasim_ipc_import_event(&handle, event);
 }
 
 /* ---- copies ---- */

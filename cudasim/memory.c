@@ -63,6 +63,7 @@ void cudasim_segment_give(struct address_extent *e)
     cudasim_note((struct call_record){ .kind = a->pool == 0 ? CALL_FREE : CALL_SEGMENT_FREE,
                                        .device = (uint8_t)a->device, .addr = e->addr, .bytes = e->bytes,
                                        .other = a->pool });
+    cudasim_ipc_withdraw(a->share);
     device_segment_free(cudasim.devices[a->device].device, &a->segment);
     values_drop(e->addr, e->bytes);
     address_map_remove(&cudasim.pointers, e);
@@ -250,7 +251,7 @@ uint64_t cudasim_segment(uint64_t addr, uint64_t *offset)
 
 static bool is_on_device(enum cudasim_memory_kind kind)
 {
-    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE || kind == MEMORY_VARIABLE;
+    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE || kind == MEMORY_VARIABLE || kind == MEMORY_SHARED;
 }
 
 static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t bytes)

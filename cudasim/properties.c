@@ -34,6 +34,7 @@ static const struct { int attribute, value; } common[] = {
     { 102, 1 },                      /* virtual memory management */
     { 115, 1 },                      /* memory pools */
     { 121, 1 },                      /* deferred mapping of arrays */
+    { 125, 1 },                      /* events between processes */
 };
 
 enum { N_COMMON = sizeof common / sizeof common[0], ATTRIBUTES_END = 160 };

@@ -394,7 +394,8 @@ ENTRY(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
 ENTRY(int, cudaPointerGetAttributes, struct pointer_attributes *out, const void *p)
 {
     static const int types[] = { [MEMORY_UNKNOWN] = 0, [MEMORY_DEVICE] = 2, [MEMORY_RANGE] = 2, [MEMORY_HOST] = 1,
-                                 [MEMORY_MANAGED] = 3, [MEMORY_REGISTERED] = 1 };
+                                 [MEMORY_MANAGED] = 3, [MEMORY_REGISTERED] = 1, [MEMORY_VARIABLE] = 2,
+                                 [MEMORY_SHARED] = 2 };
     const struct cudasim_pointer info = cudasim_pointer((uintptr_t)p);
     void *same = (void *)(uintptr_t)p;
     if (out == NULL)
@@ -404,9 +405,38 @@ ENTRY(int, cudaPointerGetAttributes, struct pointer_attributes *out, const void 
     out->device = info.kind == MEMORY_UNKNOWN ? -2 : info.device;    /* cudaInvalidDeviceId */
     if (info.kind != MEMORY_UNKNOWN)
         out->device_pointer = same;
-    if (info.kind != MEMORY_DEVICE && info.kind != MEMORY_RANGE)
+    if (types[info.kind] != types[MEMORY_DEVICE])
         out->host_pointer = same;
     return CODE_SUCCESS;
+}
+
+/* ---- between processes ---- */
+
+ENTRY(int, cudaIpcGetMemHandle, struct cudasim_ipc_handle *out, void *p)
+{
+    return cudasim_remember(cudasim_ipc_export((uintptr_t)p, out));
+}
+
+/* The one flag, cudaIpcMemLazyEnablePeerAccess, must be set. */
+ENTRY(int, cudaIpcOpenMemHandle, void **out, struct cudasim_ipc_handle handle, unsigned flags)
+{
+    uint64_t addr = 0;
+    return give(out == NULL || flags != 1 ? CODE_INVALID_VALUE : cudasim_ipc_import(&handle, &addr), out, &addr);
+}
+
+ENTRY(int, cudaIpcCloseMemHandle, void *p)
+{
+    return cudasim_remember(cudasim_ipc_close((uintptr_t)p));
+}
+
+ENTRY(int, cudaIpcGetEventHandle, struct cudasim_ipc_handle *out, uint64_t event)
+{
+    return cudasim_remember(cudasim_ipc_export_event(event, out));
+}
+
+ENTRY(int, cudaIpcOpenEventHandle, uint64_t *event, struct cudasim_ipc_handle handle)
+{
+    return cudasim_remember(event == NULL ? CODE_INVALID_VALUE : cudasim_ipc_import_event(&handle, event));
 }
 
 /* ---- copies: done between host addresses; a device holds zeros ---- */

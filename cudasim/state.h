@@ -28,10 +28,12 @@ struct cudasim_device {
 struct cudasim_allocation {
     enum cudasim_memory_kind kind;
     int      device;
-    struct segment segment;          /* MEMORY_DEVICE, MEMORY_RANGE */
+    struct segment segment;          /* MEMORY_DEVICE, MEMORY_RANGE, MEMORY_SHARED: its addresses */
     uint64_t bytes;                  /* as asked for */
     uint64_t pool;                   /* of cudaMallocAsync; 0 = none */
-    uint64_t number;
+    uint64_t number;                 /* MEMORY_SHARED: the serial number of its handle */
+    uint32_t share;                  /* what it was exported by; 0: it was not */
+    int      refs;                   /* MEMORY_SHARED: times that it was opened and not closed */
     bool     is_variable;            /* of a kernel: no call took it, none frees it */
 };
 
@@ -103,6 +105,18 @@ void cudasim_segment_give(struct address_extent *e);
  * device and is not recorded. The lock is held. */
 enum cudasim_code cudasim_variable_place(uint64_t bytes, uint64_t *addr);
 void cudasim_variable_give(uint64_t addr);
+
+/* The folder of the run's journals; NULL: there is none. */
+const char *cudasim_journal_folder(void);
+
+/* Ends what an allocation or an event was exported by (0: nothing). */
+void cudasim_ipc_withdraw(uint32_t share);
+
+/* Gives back the addresses of memory that was opened by a handle, however often. */
+void cudasim_ipc_unmap(struct address_extent *e);
+
+/* Where an event keeps what it was exported by. INVALID_HANDLE: it is not for other processes. The lock is held. */
+enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share);
 
 /* When the program waits for a stream: pools give back what they keep above their threshold. */
 void cudasim_pools_settle(void);

@@ -37,6 +37,7 @@ struct cudasim_event {
     uint64_t time_ns;
     uint64_t capture_id, graph;      /* the capture in which it was recorded; 0: in none */
     struct stream_event place;
+    uint32_t share;                  /* what it was exported by; 0: it was not */
 };
 
 /* A host function of a graph. It runs when the graph is launched. */
@@ -206,11 +207,9 @@ enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns)
 
 /* ---- events ---- */
 
-enum { EVENT_NO_TIMING = 2 };        /* cudaEventDisableTiming */
-
 enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event)
 {
-    if (flags > 7)
+    if (flags > 7 || (flags & (CUDASIM_EVENT_OF_PROCESSES | CUDASIM_EVENT_NO_TIMING)) == CUDASIM_EVENT_OF_PROCESSES)
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
@@ -238,8 +237,18 @@ enum cudasim_code cudasim_event_destroy(uint64_t event)
     const enum cudasim_code code = begin_event(event, &e);
     if (code != CODE_SUCCESS)
         return code;
+    cudasim_ipc_withdraw(e->share);
     cudasim_handle_drop(&e->handle);
     return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share)
+{
+    struct cudasim_event *e = event_get(event);
+    if (e == NULL || (e->flags & CUDASIM_EVENT_OF_PROCESSES) == 0)
+        return CODE_INVALID_HANDLE;
+    *share = &e->share;
+    return CODE_SUCCESS;
 }
 
 enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
@@ -288,7 +297,7 @@ enum cudasim_code cudasim_event_elapsed(uint64_t start, uint64_t end, float *ms)
     if (code != CODE_SUCCESS)
         return code;
     const struct cudasim_event *b = event_get(end);
-    if (b == NULL || !a->is_recorded || !b->is_recorded || ((a->flags | b->flags) & EVENT_NO_TIMING) != 0)
+    if (b == NULL || !a->is_recorded || !b->is_recorded || ((a->flags | b->flags) & CUDASIM_EVENT_NO_TIMING) != 0)
         return cudasim_end(CODE_INVALID_HANDLE);
     if (!stream_event_is_done(queues, a->place) || !stream_event_is_done(queues, b->place))
         return cudasim_end(CODE_NOT_READY);

@@ -61,7 +61,13 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cudaGetDeviceProperties, (void *, int))                                                      \
     X(int, cudaPointerGetAttributes, (void *, const void *))                                            \
     X(int, cudaMallocArray, (void))                                                                     \
-    X(int, cudaIpcGetMemHandle, (void *, void *))                                                       \
+    X(int, cudaEventCreateWithFlags, (uint64_t *, unsigned))                                            \
+    X(int, cudaEventDestroy, (uint64_t))                                                                \
+    X(int, cudaIpcGetMemHandle, (struct cudasim_ipc_handle *, void *))                                  \
+    X(int, cudaIpcOpenMemHandle, (void **, struct cudasim_ipc_handle, unsigned))                        \
+    X(int, cudaIpcCloseMemHandle, (void *))                                                             \
+    X(int, cudaIpcGetEventHandle, (struct cudasim_ipc_handle *, uint64_t))                              \
+    X(int, cudaIpcOpenEventHandle, (uint64_t *, struct cudasim_ipc_handle))                             \
     X(const char *, cudaGetErrorString, (int))                                                          \
     X(const char *, cudaGetErrorName, (int))
 
@@ -89,6 +95,11 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cuModuleGetGlobal_v2, (uint64_t *, size_t *, uint64_t, const char *))                        \
     X(int, cuFuncGetAttribute, (int *, int, uint64_t))                                                  \
     X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, uint64_t, int, size_t))                 \
+    X(int, cuIpcOpenMemHandle_v2, (uint64_t *, struct cudasim_ipc_handle, unsigned))                    \
+    X(int, cuIpcOpenEventHandle, (uint64_t *, struct cudasim_ipc_handle))                               \
+    X(int, cuStreamWaitEvent, (uint64_t, uint64_t, unsigned))                                           \
+    X(int, cuEventQuery, (uint64_t))                                                                    \
+    X(int, cuEventDestroy_v2, (uint64_t))                                                               \
     X(int, cuGetExportTable, (const void **, const void *))                                             \
     X(int, cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))
 
