@@ -60,6 +60,7 @@ enum call_kind {
     CALL_NO_EFFECT,                   /* first call of an entry point that does nothing; a call_text with its name */
     CALL_REFUSED,                     /* first call of an entry point that is not simulated; as NO_EFFECT */
     CALL_MISSING,                     /* an entry point was looked up by name and does not exist; as NO_EFFECT */
+    CALL_WORKSPACE,                   /* the first question for a convolution's workspace: bytes = the answer */
     CALL_KINDS
 };
 

@@ -268,6 +268,10 @@ CUDASIM_API int cudasim_do_nothing(struct cudasim_site *site);   /* 0: the call 
 CUDASIM_API int cudasim_refuse(struct cudasim_site *site);       /* NOT_SUPPORTED, and a line on stderr */
 CUDASIM_API void cudasim_note_missing(const char *name);         /* looked up by name; there is none */
 
+/* What each of cuDNN's convolutions says that it needs: cudnn-workspace= of the device's text, 0 without it. The first
+ * question is recorded. */
+CUDASIM_API uint64_t cudasim_convolution_workspace(void);
+
 /* ---- for tests: held streams, as sim/stream_queues.h ---- */
 CUDASIM_API void cudasim_hold_all(int is_held);
 CUDASIM_API void cudasim_hold(uint64_t stream, int is_held);

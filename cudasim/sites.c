@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Entry points that do nothing and entry points that are not simulated. The first call of each is recorded, for
- * run-sim's summary.
+ * Entry points that do nothing, entry points that are not simulated, and what a convolution assumes. The first call of
+ * each is recorded, for run-sim's summary.
  */
 #include "cudasim/state.h"
 
@@ -49,4 +49,17 @@ int cudasim_refuse(struct cudasim_site *site)
 void cudasim_note_missing(const char *name)
 {
     site_note(CALL_MISSING, name);
+}
+
+uint64_t cudasim_convolution_workspace(void)
+{
+    static int is_noted;
+    if (cudasim_begin() != CODE_SUCCESS)
+        return 0;
+    const int device = cudasim_current_device();
+    const uint64_t bytes = cudasim.devices[device].device->cfg.cudnn_workspace_bytes;
+    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED) == 0)
+        cudasim_note((struct call_record){ .kind = CALL_WORKSPACE, .device = (uint8_t)device, .bytes = bytes });
+    (void)cudasim_end(CODE_SUCCESS);
+    return bytes;
 }

@@ -71,11 +71,12 @@ ENTRY(int, cudasim_standin_second_create, int type, uint64_t *handle)
 }
 
 /* cudnnBackendGetAttribute, by the numbers of cudnn_graph.h: the heuristics know one engine configuration, which has an
- * engine without knobs and notes. Its plan needs no workspace. The caller has made the descriptors to be filled in. */
+ * engine without knobs and notes. Its plan needs the workspace that the device's text says. The caller has made the
+ * descriptors to be filled in. */
 ENTRY(int, cudasim_standin_cudnn_attribute, uint64_t descriptor, int name, int type, int64_t wanted, int64_t *n,
       void *values)
 {
-    enum { HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300 };
+    enum { HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300, PLAN_WORKSPACE = 402 };
     enum { TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15 };
     const bool is_there = type == TYPE_INT64 || (type == TYPE_DESCRIPTOR && (name == HEURISTIC_RESULTS ||
                                                                             name == CONFIGURATION_ENGINE));
@@ -83,7 +84,7 @@ ENTRY(int, cudasim_standin_cudnn_attribute, uint64_t descriptor, int name, int t
     if (n != NULL)
         *n = is_there;
     if (type == TYPE_INT64 && wanted > 0 && values != NULL)
-        *(int64_t *)values = 0;
+        *(int64_t *)values = name == PLAN_WORKSPACE ? (int64_t)cudasim_convolution_workspace() : 0;
     return 0;
 }
 
@@ -165,7 +166,16 @@ NO_WORKSPACES(11)
 NO_WORKSPACES(12)
 NO_WORKSPACES(18)
 
-/* cudnnGetConvolution...Algorithm_v7 and cudnnFindConvolution...AlgorithmEx: one algorithm, deterministic and without a
+/* cudnnGetConvolution...WorkspaceSize: the seventh argument points to the size. */
+ENTRY(int, cudasim_standin_convolution_workspace, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+      uint64_t a6, size_t *bytes)
+{
+    (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;
+    *bytes = cudasim_convolution_workspace();
+    return 0;
+}
+
+/* cudnnGetConvolution...Algorithm_v7 and cudnnFindConvolution...AlgorithmEx: one algorithm, deterministic, with that
  * workspace. The k-th argument points to how many there are, the next one to what each needs. */
 struct algorithm_facts {
     int    algorithm, status;
@@ -174,14 +184,16 @@ struct algorithm_facts {
     int    is_deterministic, math, reserved[3];
 };
 
-#define ONE_ALGORITHM(k)                                            \
-    ENTRY(int, cudasim_standin_algorithms_##k, ARGUMENTS)           \
-    {                                                               \
-        const uint64_t arguments[] = POINTERS;                      \
-        *(int *)(uintptr_t)arguments[k - 1] = 1;                    \
-        *(struct algorithm_facts *)(uintptr_t)arguments[k] =        \
-            (struct algorithm_facts){ .algorithm = 1, .is_deterministic = 1 }; \
-        return 0;                                                   \
+#define ONE_ALGORITHM(k)                                                            \
+    ENTRY(int, cudasim_standin_algorithms_##k, ARGUMENTS)                           \
+    {                                                                               \
+        const uint64_t arguments[] = POINTERS;                                      \
+        *(int *)(uintptr_t)arguments[k - 1] = 1;                                    \
+        *(struct algorithm_facts *)(uintptr_t)arguments[k] = (struct algorithm_facts){ \
+            .algorithm = 1, .is_deterministic = 1,                                  \
+            .workspace_bytes = cudasim_convolution_workspace(),                     \
+        };                                                                          \
+        return 0;                                                                   \
     }
 
 ONE_ALGORITHM(7)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "8"
+#define STANDINS_FORM "9"
 
 enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
 
@@ -55,9 +55,9 @@ static const struct { const char *part, *target; } targets[] = {
     { "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", "cudasim_standin_size_t_6" },
     { "cudnnGetCTCLossWorkspaceSize_v8", "cudasim_standin_size_t_6" },
     { "cudnnGetCTCLossWorkspaceSize", "cudasim_standin_size_t_9" },
-    { "cudnnGetConvolutionForwardWorkspaceSize", "cudasim_standin_size_t_7" },
-    { "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudasim_standin_size_t_7" },
-    { "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudasim_standin_size_t_7" },
+    { "cudnnGetConvolutionForwardWorkspaceSize", "cudasim_standin_convolution_workspace" },
+    { "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudasim_standin_convolution_workspace" },
+    { "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudasim_standin_convolution_workspace" },
     { "cudnnGetConvolutionForwardAlgorithm_v7", "cudasim_standin_algorithms_7" },
     { "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudasim_standin_algorithms_7" },
     { "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudasim_standin_algorithms_7" },

@@ -60,6 +60,7 @@ struct device_config {
     bool     is_windows;             /* the driver is that of Windows, also below WSL: it keeps less of the memory */
     unsigned capability;             /* 86 for 8.6; 0: the model's */
     unsigned multiprocessors;        /* 0: the model's */
+    uint64_t cudnn_workspace_bytes;  /* what each of cuDNN's convolutions asks for */
 
     /* For a real device only. When it is opened, the card tells `total_bytes`, `context_bytes` and `others_bytes`: all
      * of its memory, less what is taken. A limit replaces them. */

@@ -176,12 +176,13 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
 {
     const struct { const char *name; uint64_t *bytes; } sizes[] = {
         {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
+        {"cudnn-workspace", &cfg->cudnn_workspace_bytes},
     };
     size_t word = 0;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (text_is(it->name, it->n_name, sizes[i].name)) {
             *hint = "a size such as 450MiB";
-            return units_parse_bytes(it->value, it->n_value, sizes[i].bytes);
+            return units_parse_bytes(it->value, it->n_value, sizes[i].bytes) && *sizes[i].bytes < INT64_MAX;
         }
     if (!text_is(it->name, it->n_name, "addresses"))
         return device_parse_card(it, cfg, hint);
@@ -208,8 +209,8 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     const char *eq = memchr(text, '=', n);
     bool is_known;
     *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns="
-                    : "an option: context=, others=, capability=, multiprocessors=, system=, packing=, addresses=, "
-                      "alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns=";
+                    : "an option: context=, others=, capability=, multiprocessors=, system=, cudnn-workspace=, "
+                      "packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns=";
     if (eq == NULL)
         return false;
     const size_t n_name = (size_t)(eq - text);

@@ -74,7 +74,7 @@ Test(standins, a_kernel_compiled_at_run_time_has_a_version_code_and_a_name)
     cr_expect_str_neq(lowered, "");
 }
 
-Test(standins, the_graph_of_cudnn_has_one_plan_without_a_workspace)
+Test(standins, the_graph_of_cudnn_has_one_plan_which_needs_no_workspace_by_default)
 {
     enum { RESULTS = 202, ENGINE = 300, KNOBS = 302, WORKSPACE = 402, NOTES = 1303 };
     enum { INT64 = 3, NOTE = 11, DESCRIPTOR = 15 };
@@ -101,6 +101,58 @@ Test(standins, the_graph_of_cudnn_has_one_plan_without_a_workspace)
     cr_expect_eq(get(plan, WORKSPACE, INT64, 1, &n, &bytes), 0);
     cr_expect_eq(n, 1);
     cr_expect_eq(bytes, 0);
+}
+
+/* What cuDNN's stand-in says that a convolution needs, by each of the calls that PyTorch has for it. */
+struct workspaces {
+    int64_t plan;
+    size_t  asked, chosen, found;
+};
+
+static struct workspaces workspaces_on(const char *device)
+{
+    enum { PLAN_WORKSPACE = 402, INT64 = 3 };
+    struct facts { int algorithm, status; float time_ms; size_t bytes; int rest[5]; } chosen = { .status = -1 }, found = chosen;
+    int (*plan)(uint64_t, int, int, int64_t, int64_t *, void *), n_chosen = 0, n_found = 0;
+    int (*ask)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, size_t *);
+    int (*choose)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *, void *);
+    int (*find)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *, void *);
+    struct workspaces w = { .plan = -1 };
+    struct cudasim_rig r;
+    int64_t n = 0;
+    cudasim_rig_open(&r, device, "libcudart.so.12");
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_cudnn_attribute", &plan);
+    cudasim_rig_find(core, "cudasim_standin_convolution_workspace", &ask);
+    cudasim_rig_find(core, "cudasim_standin_algorithms_7", &choose);
+    cudasim_rig_find(core, "cudasim_standin_algorithms_10", &find);
+    cr_expect_eq(plan(1, PLAN_WORKSPACE, INT64, 1, &n, &w.plan), 0);
+    cr_expect_eq(ask(1, 2, 3, 4, 5, 6, &w.asked), 0);
+    cr_expect_eq(choose(1, 2, 3, 4, 5, 6, &n_chosen, &chosen), 0);
+    cr_expect_eq(find(1, 2, 3, 4, 5, 6, 7, 8, 9, &n_found, &found), 0);
+    cr_expect_eq(n_chosen, 1);
+    cr_expect_eq(n_found, 1);
+    w.chosen = chosen.bytes;
+    w.found = found.bytes;
+    return w;
+}
+
+Test(standins, a_convolution_needs_the_workspace_that_the_device_says)
+{
+    const struct workspaces w = workspaces_on("sim:1GiB,cudnn-workspace=96MiB");
+    cr_expect_eq(w.plan, 96 * MIB);
+    cr_expect_eq(w.asked, 96 * MIB);
+    cr_expect_eq(w.chosen, 96 * MIB);
+    cr_expect_eq(w.found, 96 * MIB);
+}
+
+Test(standins, without_a_word_about_it_a_convolution_needs_no_workspace)
+{
+    const struct workspaces w = workspaces_on("sim:1GiB");
+    cr_expect_eq(w.plan, 0);
+    cr_expect_eq(w.asked, 0);
+    cr_expect_eq(w.chosen, 0);
+    cr_expect_eq(w.found, 0);
 }
 
 Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)

@@ -287,6 +287,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
 {
     struct options o = *request->options;
     struct sim_card *card = NULL;
+    bool is_complete;                /* otherwise the reader has said so */
     o.inputs = (const char **)(uintptr_t)request->program;       /* only read */
     o.device = request->device;
     *out = (struct predicted_run){ .end = RUN_ENDED };
@@ -296,7 +297,11 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         e = run_program(request, card, out, why);
     if (e == ERR_OK)
+        e = sim_card_read(card, &is_complete, why);
+    if (e == ERR_OK)
         e = take_recordings(out, sim_card_journals(card), why);
+    if (e == ERR_OK)
+        out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
     unknown_branches_read(out->log, &out->branches);
     sim_card_close(card, false);
     return e;

@@ -38,6 +38,8 @@ struct predicted_run {
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     unsigned n_recordings;           /* of processes and cards */
+    bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
+    uint64_t workspace_bytes;        /* its answer */
     struct unknown_branches branches;
     uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
 };

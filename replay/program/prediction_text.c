@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 10 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 11 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -73,6 +73,17 @@ static void assume_context(struct assumptions *a, const struct predicted_row *ro
                   units_format_bytes(d->config.context_bytes, bytes), row->card, d->context_source);
 }
 
+static void assume_convolutions(struct assumptions *a, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->has_convolutions && run->workspace_bytes > 0)
+        words_add(assumption_add(a), "Each of cuDNN's convolutions takes a workspace of %s while it runs "
+                                     "(cudnn-workspace=).", units_format_bytes(run->workspace_bytes, bytes));
+    else if (run->has_convolutions)
+        words_add(assumption_add(a), "cuDNN's convolutions take no workspace. On a card most take some MiB, some take "
+                                     "100 MiB and more: try 24GiB,cudnn-workspace=128MiB.");
+}
+
 static void assumptions_make(const struct prediction *p, struct assumptions *a)
 {
     const struct prediction_run *run = prediction_run_shown(p);
@@ -94,6 +105,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                   run->made.n_recordings);
         words_add_nccl(assumption_add(a));
     }
+    assume_convolutions(a, &run->made);
     bool is_any_bare = false;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_row *row = &p->rows[i];

@@ -32,7 +32,8 @@
     "\n"                                                                                                           \
     "The simulated card: memory calls behave as on a card of that size. Kernels and library calls succeed and do " \
     "nothing, so all results are zeros; what the host copied to the card comes back until a kernel may have written " \
-    "there (--values). cuDNN's convolutions need no workspace; RNNs run without it. "                              \
+    "there (--values). cuDNN's convolutions need no workspace, or what --device 24GiB,cudnn-workspace=128MiB says; " \
+    "RNNs run without it. "                                                                                        \
     "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n"                  \
     "\n"                                                                                                           \
     "Examples:\n"                                                                                                  \

@@ -40,6 +40,8 @@ struct sim_card {
     size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
+    bool     has_convolutions;       /* some process asked cuDNN's stand-in for a workspace */
+    uint64_t workspace_bytes;        /* the answer */
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* this process is counted in n_processes */
     uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
@@ -308,6 +310,9 @@ static void take_journal(struct sim_card *c, const struct call_journal *log)
             name_list_put(&c->refused, r);
         else if (r->kind == CALL_MISSING)
             name_list_put(&c->missing, r);
+        else if (r->kind == CALL_WORKSPACE)
+            c->workspace_bytes = r->bytes;
+        c->has_convolutions = c->has_convolutions || r->kind == CALL_WORKSPACE;
     }
     c->n_processes += has_opened && !c->has_opened;
     c->has_opened = has_opened;
@@ -387,6 +392,23 @@ static void print_device(int device, const struct call_use *u)
     fprintf(stderr, "\n");
 }
 
+bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes)
+{
+    *each_bytes = c->workspace_bytes;
+    return c->has_convolutions;
+}
+
+static void print_convolutions(const struct sim_card *c)
+{
+    char bytes[UNITS_TEXT];
+    if (c->has_convolutions && c->workspace_bytes > 0)
+        fprintf(stderr, "  Each of cuDNN's convolutions took a workspace of %s while it ran (cudnn-workspace=).\n",
+                units_format_bytes(c->workspace_bytes, bytes));
+    else if (c->has_convolutions)
+        fprintf(stderr, "  cuDNN's convolutions took no workspace. On a card most take some MiB, some take 100 MiB and\n"
+                        "  more: see what such a one does with --device CARD,cudnn-workspace=128MiB.\n");
+}
+
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
@@ -394,9 +416,9 @@ static void print_cautions(const struct sim_card *c)
                     "  zeros. A program that branches on one (a loss, a gradient norm) may have taken another path.\n");
     if (c->standins.n_made == 0)
         return;
-    fprintf(stderr, "  cuDNN's stand-in needs no workspace; RNNs and attention ran PyTorch's own kernels.\n"
-                    "  Workspaces: cuBLAS's is counted, because PyTorch allocates it. Those of cuDNN, cuFFT,\n"
-                    "  cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
+    print_convolutions(c);
+    fprintf(stderr, "  RNNs and attention ran PyTorch's own kernels. cuBLAS's workspace is counted, because PyTorch\n"
+                    "  allocates it. Those of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
                     "  stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->standins.n_made; i++)
         fprintf(stderr, " %s", c->standins.sonames[i]);
@@ -454,6 +476,8 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_names(w, "did_nothing", &c->no_effect);
     json_names(w, "not_simulated", &c->refused);
     json_names(w, "unknown", &c->missing);
+    json_put_bool(w, "has_convolutions", c->has_convolutions);
+    json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions, c->workspace_bytes);
     json_put_array(w, "stand_ins");
     for (size_t i = 0; i < c->standins.n_made; i++)
         json_put_text(w, NULL, c->standins.sonames[i]);

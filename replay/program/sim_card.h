@@ -39,6 +39,9 @@ MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct er
 /* Whether a journal was left out because the host could not read it, not because of what is in it. */
 bool sim_card_has_lost(const struct sim_card *c);
 
+/* Whether a process ran convolutions of cuDNN's stand-in, and the workspace of each (cudnn-workspace=; mostly 0). */
+bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes);
+
 /* What happened, for a person on standard error, and as members of an open JSON object. `status`: the program's. */
 void sim_card_print(const struct sim_card *c, int status);
 void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status);
