@@ -439,7 +439,8 @@ Test(device, what_cannot_be_meant_is_refused_with_the_place)
 {
     static const char *const texts[] = {
         "", "simm", "gpu", "sim:", "sim:0", "sim:-1", "sim:24XiB", "sim:24GiB,", "sim:24GiB,packing=maybe",
-        "sim:1MiB,context=2MiB", "sim:24GiB,cudnn-workspace=much", "sim:24GiB,addresses=up", "sim:24GiB,colour=red", "sim:no-card",
+        "sim:1MiB,context=2MiB", "sim:24GiB,cudnn-workspace=much", "sim:24GiB,addresses=up", "sim:24GiB,colour=red",
+        "sim:no-card",
         "sim:alloc_ns=fast", "sim:alloc_ns=", "sim:24GiB,48GiB", "sim:99999999999GiB", "sim:24GiB,capability=8",
         "sim:24GiB,capability=8.8", "sim:24GiB,capability=86", "sim:24GiB,multiprocessors=0", "sim:nvidia",
     };

@@ -112,11 +112,13 @@ struct workspaces {
 static struct workspaces workspaces_on(const char *device)
 {
     enum { PLAN_WORKSPACE = 402, INT64 = 3 };
-    struct facts { int algorithm, status; float time_ms; size_t bytes; int rest[5]; } chosen = { .status = -1 }, found = chosen;
+    struct facts { int algorithm, status; float time_ms; size_t bytes; int rest[5]; };
+    struct facts chosen = { .status = -1 }, found = chosen;
     int (*plan)(uint64_t, int, int, int64_t, int64_t *, void *), n_chosen = 0, n_found = 0;
     int (*ask)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, size_t *);
     int (*choose)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *, void *);
-    int (*find)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *, void *);
+    int (*find)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *,
+                void *);
     struct workspaces w = { .plan = -1 };
     struct cudasim_rig r;
     int64_t n = 0;

@@ -163,6 +163,28 @@ expect_status 0 why processes
 has out '^Somebody else has the memory: other processes hold 1242 MiB of the card.'
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
+
+# ---- errors that say it in other words ----
+refused() {                          # the error's words, who was refused, and the line to use
+    printf 'Traceback\nRuntimeError: %s when calling f\nbye\n' "$1" >library
+    expect_status 0 why library
+    has out "$2"
+    has out "$3"
+}
+for words in 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED=cuBLAS' 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
+             'cuFFT error: CUFFT_ALLOC_FAILED=cuFFT' 'CUDA error: out of memory=the driver' \
+             "ncclUnhandledCudaError: Cuda failure 2 'out of memory'=NCCL"; do
+    refused "${words%=*}" "^The card was full outside PyTorch: ${words#*=} was refused" \
+            'torch.cuda.set_per_process_memory_fraction(0.9)'
+done
+expect_status 0 why library --json text.json
+has text.json '"verdict": "library-refused"'
+refused 'GET was unable to find an engine to execute this computation' \
+        '^Probably really full: PyTorch was refused the workspace' 'export CUDNN_CONV_WSCAP_DBG=256'
+cat processes >>library
+expect_status 0 why library
+has out '^Somebody else has the memory'          # figures say more than words
+
 echo "nothing of the kind" >log
 expect_status 2 why log
 has err 'log: byte 0: neither a native trace'

@@ -4,6 +4,7 @@
 
 #include "base/input.h"
 #include "replay/results/result.h"
+#include "replay/why/library_refusal.h"
 #include "replay/why/why.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct why_session {
     struct trace_reader  *trace;             /* NULL: the file is a text */
     bool                  is_state;          /* it holds a final state only */
     struct oom_text       text;
+    const struct library_refusal *refusal;   /* NULL: the text is PyTorch's own */
     struct device_choice  device;
     struct why            why;
     struct output        *json;
@@ -76,8 +78,16 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_de
     return e;
 }
 
-/* Takes the text of an OutOfMemoryError out of a file that is no recording. If there is none, `why` stays, which says what
- * the file is not. */
+static bool take_text(struct why_session *s, const char *bytes, size_t n)
+{
+    if (oom_text_find(bytes, n, &s->text))
+        return true;
+    s->refusal = library_refusal_find(bytes, n);
+    return s->refusal != NULL;
+}
+
+/* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
+ * that the card was full. If there is none, `why` stays, which says what the file is not. */
 static enum err find_text(struct why_session *s, struct err_detail *why)
 {
     struct err_detail reason;
@@ -91,7 +101,7 @@ static enum err find_text(struct why_session *s, struct err_detail *why)
     if (e == ERR_HOST_NOMEM)
         *why = reason;
     else
-        e = e == ERR_OK && oom_text_find(bytes, n, &s->text) ? ERR_OK : ERR_FORMAT;
+        e = e == ERR_OK && take_text(s, bytes, n) ? ERR_OK : ERR_FORMAT;
     input_close(in);
     free(bytes);
     return e;
@@ -130,6 +140,8 @@ static void write_json(FILE *out, const struct why_session *s)
     json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
     if (s->trace != NULL)
         why_json(&w, &s->why);
+    else if (s->refusal != NULL)
+        library_refusal_json(&w, s->refusal);
     else
         why_json_text(&w, &s->text);
     json_end_object(&w);
@@ -150,6 +162,8 @@ static enum exit_status why_main(const struct options *o)
     }
     if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
         why_print(stdout, &s.why, trace_event_word(s.trace));
+    else if (e == ERR_OK && !s.is_stdout_taken && s.refusal != NULL)
+        library_refusal_print(stdout, s.refusal);
     else if (e == ERR_OK && !s.is_stdout_taken)
         why_print_text(stdout, &s.text);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
@@ -166,7 +180,8 @@ const struct subcommand cmd_why = {
     .name = "why",
     .synopsis = "why FILE",
     .summary = "say why a program ran out of memory, and which setting cures it",
-    .text = "FILE is a recording, or a text that holds PyTorch's OutOfMemoryError, such as a log; '-' is standard input. The "
+    .text = "FILE is a recording, or a text that holds PyTorch's OutOfMemoryError, such as a log; '-' is standard "
+            "input. Errors of cuBLAS, cuDNN, NCCL and the driver that mean the same are known, too. The "
             "first line is the verdict, the first of these that holds: a setting is not in force; somebody else has the "
             "memory; a leak; fragmented, and the line to paste; really full, and by how much it is short; nothing was "
             "refused; or the recording does not tell. A recording that ends with a refused request gives lower bounds: what "
