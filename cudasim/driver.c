@@ -5,8 +5,10 @@
  * Entry points with a body are here; those that do nothing or are not simulated are in driver.def. Declarations follow
  * cuda.h; handles and device addresses are uint64_t, enums are int. Every context is its device's primary context.
  */
+#define _GNU_SOURCE                   /* dladdr */
 #include "cudasim/entry.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -1118,6 +1120,23 @@ ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned
 
 /* ---- functions by name ---- */
 
+/* `caller`: an address in the program or in a library of it, which has the runtime in it. */
+static void say_who_asks(const void *caller)
+{
+    Dl_info info = { .dli_fname = NULL };
+    const char *path = dladdr(caller, &info) != 0 && info.dli_fname != NULL ? info.dli_fname : "this program";
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    fprintf(stderr, "replay cudasim: NVIDIA's CUDA runtime is linked into %s and accepts NVIDIA's driver only:\n"
+                    "  its calls fail. ", name);
+    if (strncmp(name, "libcu", 5) == 0 || strncmp(name, "libnv", 5) == 0 || strncmp(name, "libnccl", 7) == 0)
+        fprintf(stderr, "NVIDIA's library cannot be real here; its stand-in can: PyTorch gets it by --libraries "
+                        "stand-in,\n  another program if --torch-libs names the folder of its objects that need the "
+                        "library.\n");
+    else
+        fprintf(stderr, "Build it with `nvcc --cudart shared`, or with NVCC_APPEND_FLAGS=\"--cudart shared\" in the "
+                        "environment.\n");
+}
+
 /* Tables of functions by a number of 16 bytes, which NVIDIA does not document. NVIDIA's runtime asks for them where it is
  * linked in. It goes on only if the driver proves to be NVIDIA's (cudasim/README.md), so none is given. */
 ENTRY(int, cuGetExportTable, const void **table, const void *id)
@@ -1125,10 +1144,7 @@ ENTRY(int, cuGetExportTable, const void **table, const void *id)
     static struct cudasim_site site = { .name = "cuGetExportTable" };
     (void)table, (void)id;
     if (!site.is_seen)
-        fprintf(stderr, "replay cudasim: NVIDIA's CUDA runtime is linked into this program or into a library of it, and "
-                        "accepts NVIDIA's driver only:\n"
-                        "  its calls fail. Build the program with `nvcc --cudart shared`, or with "
-                        "NVCC_APPEND_FLAGS=\"--cudart shared\" in the environment.\n");
+        say_who_asks(__builtin_return_address(0));
     return cudasim_refuse(&site);
 }
 

@@ -171,9 +171,14 @@ static void wants_close(struct wants *w)
     free(w->all);
 }
 
-/* Whether the program's folders have the library itself. */
+/* Whether the program has the library itself: in its folders, or as one that is used as it is. */
 static bool is_there(const struct wants *w, const char *soname)
 {
+    struct real_library *real = real_libraries_get(&w->places->real, soname);
+    if (real != NULL) {
+        real->is_wanted = true;
+        return true;
+    }
     for (size_t i = 0; i < w->places->n_folders; i++) {
         char path[4096];
         if ((size_t)snprintf(path, sizeof path, "%s/%s", w->places->folders[i], soname) < sizeof path &&
@@ -234,8 +239,7 @@ static enum err read_folder(struct wants *w, const char *folder, struct err_deta
         return err_set(why, ERR_IO, 0, "%s: %s", folder, strerror(errno));
     for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
         char path[4096];
-        if (strstr(f->d_name, ".so") != NULL &&
-            (size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
             e = read_library(path, &v, why);
     }
     closedir(d);

@@ -11,6 +11,7 @@
 #define REPLAY_CUDASIM_STANDINS_H
 
 #include "base/err.h"
+#include "cudasim/real_libraries.h"
 
 #include <stddef.h>
 
@@ -20,13 +21,14 @@ struct standins {
     size_t n_made, n_sonames;
 };
 
-/* Where to look for *.so*; a file that is no shared object is passed over. */
+/* Where to look; a file that is no program and no shared object is passed over. */
 struct standin_places {
-    const char *const *folders;      /* without their subfolders: what is there names the libraries */
+    const char *const *folders;      /* without their subfolders: programs and shared objects there name the libraries */
     size_t n_folders;
-    const char *const *packages;     /* folders of packages, two folders deep, up to 65,536 names in all: what is there
-                                      * may ask the same libraries for more. One that cannot be read holds none. */
+    const char *const *packages;     /* folders of packages, two folders deep, up to 65,536 names in all: *.so* there may
+                                      * ask the same libraries for more. One that cannot be read holds none. */
     size_t n_packages;
+    struct real_libraries real;      /* these get no stand-in; those that the folders name are marked as wanted */
 };
 
 /* `cache`: the folder of the stand-ins is made in it. ERR_IO; ERR_UNSUPPORTED. */

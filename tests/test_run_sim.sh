@@ -265,6 +265,9 @@ cc -shared -fPIC -o libcublas.so.12 -Wl,-soname,libcublas.so.12 -Wl,--version-sc
 printf 'extern int cublasCreate_v2(void **), cublasSgemm_v2(void);\n' >user.c
 printf 'int use(void){void *h = 0; return cublasCreate_v2(&h) == 0 && h != 0 && cublasSgemm_v2() == 0;}\n' >>user.c
 cc -shared -fPIC -o libs/libuser.so user.c libcublas.so.12
+mkdir programs
+printf 'extern int use(void); int main(void){return !use();}\n' >main.c
+cc -o programs/linked main.c user.c libcublas.so.12
 rm libcublas.so.12
 program uses <<'C'
 int main(void)
@@ -274,5 +277,49 @@ int main(void)
 C
 expect 'without a stand-in it does not load' 99 'libcublas.so.12' ./uses
 expect 'with one it works' 0 '0 processes used' "$replay" run-sim --torch-libs libs -- ./uses
+expect 'a program that is linked with it, without' 127 'libcublas.so.12' "$replay" run-sim -- programs/linked
+expect 'and with one' 0 '0 processes used' "$replay" run-sim --torch-libs programs -- programs/linked
+
+# --libraries real: an installed NVRTC is the program's. Here it is a library of that soname which says who it is.
+mkdir -p toolkit/lib64
+printf 'int nvrtcVersion(void){return 42;}\n' >nvrtc.c
+printf 'libnvrtc.so.97 { global: *; };\n' >nvrtc.map
+cc -shared -fPIC -o toolkit/lib64/libnvrtc.so.97 -Wl,-soname,libnvrtc.so.97 -Wl,--version-script=nvrtc.map nvrtc.c
+printf 'extern int nvrtcVersion(int *, int *); int who(void){int a, b; return nvrtcVersion(&a, &b);}\n' >compiles.c
+cc -shared -fPIC -o libs/libcompiles.so compiles.c toolkit/lib64/libnvrtc.so.97
+program compiles <<'C'
+int main(void)
+{
+    void *p;
+    CALL(library("libcudart.so.12"), cudaMalloc, &p, (size_t)1);
+    return CALL(library("libs/libcompiles.so"), who);
+}
+C
+run_sim=("$replay" run-sim --torch-libs libs)
+export CUDA_HOME=$PWD/toolkit
+expect 'the stand-in is the default' 0 ': libcublas.so.12 libnvrtc.so.97' "${run_sim[@]}" -- ./compiles
+expect 'and has a name' 0 ': libcublas.so.12 libnvrtc.so.97' "${run_sim[@]}" --libraries stand-in -- ./compiles
+expect 'the real one answers itself' 42 "real libraries, as installed: $CUDA_HOME/lib64/libnvrtc.so.97" \
+    "${run_sim[@]}" --libraries real --json real.json -- ./compiles
+expect 'JSON says which was which' 0 "$CUDA_HOME/lib64/libnvrtc.so.97" grep -A 1 -e '"real_libraries": ' real.json
+expect 'the others are stood in for' 0 'libcublas.so.12' grep -A 1 -e '"stand_ins": ' real.json
+export CUDA_HOME=$PWD/nowhere
+expect 'none is installed' 0 'none that the program wants' "${run_sim[@]}" --libraries real -- ./compiles
+expect 'a library of another kind' 2 "'fake': expected stand-in or real" "${run_sim[@]}" --libraries fake -- ./compiles
+unset CUDA_HOME
+
+# A library of NVIDIA's with the runtime in it is named, with what to do.
+printf 'extern int cuGetExportTable(const void **, const void *); int start(void){return cuGetExportTable(0, 0);}\n' >whole.c
+cc -shared -fPIC -o libcuwhole.so.1 -Wl,-soname,libcuwhole.so.1 whole.c
+program needs_whole <<'C'
+int main(void)
+{
+    library("libcuda.so.1");
+    return CALL(library("./libcuwhole.so.1"), start) == 801 ? 0 : 1;
+}
+C
+expect 'a library that has the runtime in it' 0 'linked into libcuwhole.so.1 and accepts' \
+    "$replay" run-sim -- ./needs_whole
+expect 'and what to do' 0 '--torch-libs names the folder' "$replay" run-sim -- ./needs_whole
 
 exit "$failed"

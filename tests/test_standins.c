@@ -315,7 +315,7 @@ Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pyt
     cr_assert_eq(system(path), 0);
     put_library(torch, "libtorch_cuda.so", "libcublas.so.12");
     const char *folders[] = { torch }, *packages[] = { root, "/nonexistent" };
-    const struct standin_places places = { folders, 1, packages, 2 };
+    const struct standin_places places = { folders, 1, packages, 2, { NULL, 0 } };
     cr_assert_eq(standins_make(&places, root, &s, NULL), ERR_OK);
     cr_assert_eq(s.n_made, 1);
     cr_expect_str_eq(s.sonames[0], "libcublas.so.12");

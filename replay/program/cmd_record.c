@@ -118,8 +118,9 @@ static enum err prepare(struct record_run *run, struct err_detail *why)
     enum err e = ERR_OK;
     if (sim_card_is_wanted(run->o))
         e = sim_card_open(run->o, "record", &run->card, why);
-    else if (run->o->texts[FLAG_TORCH_LIBS] != NULL)
-        e = err_set(why, ERR_USAGE, 0, "--torch-libs is for a program on a simulated card: --simulate D");
+    else if (run->o->texts[FLAG_TORCH_LIBS] != NULL || run->o->texts[FLAG_LIBRARIES] != NULL)
+        e = err_set(why, ERR_USAGE, 0, "--%s is for a program on a simulated card: --simulate D",
+                    run->o->texts[FLAG_TORCH_LIBS] != NULL ? "torch-libs" : "libraries");
     if (e == ERR_OK && run->o->is_given[FLAG_LABELS] && !run->o->is_given[FLAG_TORCH_HISTORY])
         e = err_set(why, ERR_USAGE, 0, "--labels is for PyTorch's requests: give --torch too");
     if (e == ERR_OK)

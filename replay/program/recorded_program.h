@@ -34,7 +34,9 @@
     "nothing, so all results are zeros; what the host copied to the card comes back until a kernel may have written " \
     "there (--values). cuDNN's convolutions need no workspace, or what --device 24GiB,cudnn-workspace=128MiB says; " \
     "RNNs run without it. "                                                                                        \
-    "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n"                  \
+    "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins. With --libraries real " \
+    "its compiler for run time, NVRTC, is the one that is installed. NVIDIA's licence for it is yours to mind. The " \
+    "other libraries have NVIDIA's runtime linked in, which accepts NVIDIA's driver only.\n"                       \
     "\n"                                                                                                           \
     "Examples:\n"                                                                                                  \
     "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"                                              \
@@ -50,7 +52,8 @@
     TAKES_AS(RECORD, "the same as -o"),                                                                            \
     TAKES_AS(DEVICE, "the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2 (default: run-sim takes " \
                      "one of 24 GiB, record takes the GPU)"),                                                      \
-    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(COMMAND_LINE),             \
+    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS), TAKES(LIBRARIES),                    \
+    TAKES(VALUES), TAKES(COMMAND_LINE),                                                                            \
     TAKES_AS(JSON, "write what happened as JSON to this file; standard output is the program's")
 
 /* The trace's name: -o, or --record, which means the same. *out is NULL if none was given. ERR_USAGE for both, and for

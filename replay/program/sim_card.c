@@ -35,6 +35,7 @@ struct sim_card {
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
     char   journals[PATH_MAX];       /* of this run only; "" before it is made */
     struct standins standins;
+    struct real_libraries real;      /* of --libraries real; the program has those that are wanted */
     struct call_use use[CALL_DEVICES_MAX];
     struct name_list no_effect, refused, missing;
     size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
@@ -64,6 +65,18 @@ static enum err check_values(const struct options *o, struct err_detail *why)
                          (text[n] == '\0' || units_parse_bytes(text + n + 1, strlen(text + n + 1), &bytes))))
         return ERR_OK;
     return err_set(why, ERR_USAGE, 0, "--values '%.60s': expected a size such as 1MiB, or two as in 1MiB,256MiB", text);
+}
+
+static bool wants_real(const struct options *o)
+{
+    return o->texts[FLAG_LIBRARIES] != NULL && strcmp(o->texts[FLAG_LIBRARIES], "real") == 0;
+}
+
+static enum err check_libraries(const struct options *o, struct err_detail *why)
+{
+    const char *text = o->texts[FLAG_LIBRARIES];
+    return text == NULL || wants_real(o) || strcmp(text, "stand-in") == 0 ? ERR_OK
+         : err_set(why, ERR_USAGE, 0, "--libraries '%.60s': expected stand-in or real", text);
 }
 
 /* A size alone is one of a simulated card. */
@@ -155,9 +168,11 @@ static enum err make_standins(struct sim_card *c, struct err_detail *why)
         return e;
     const char *folders[2] = { paths[0], lib };
     snprintf(lib, sizeof lib, "%s/lib", paths[0]);
+    if (wants_real(c->o))
+        e = real_libraries_find(paths + 1, n_paths - 1, &c->real, why);
     const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
-                                           .packages = paths + 1, .n_packages = n_paths - 1 };
-    if (paths[0][0] != '\0')
+                                           .packages = paths + 1, .n_packages = n_paths - 1, .real = c->real };
+    if (e == ERR_OK && paths[0][0] != '\0')
         e = standins_make(&places, cache, &c->standins, why);
     free(found);
     return e;
@@ -171,6 +186,8 @@ enum err sim_card_open(const struct options *o, const char *command, struct sim_
     c->o = o;
     c->command = command;
     enum err e = check_values(o, why);
+    if (e == ERR_OK)
+        e = check_libraries(o, why);
     if (e == ERR_OK)
         e = choose_device(c, why);
     if (e == ERR_OK)
@@ -191,6 +208,7 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
     if (c == NULL)
         return;
     standins_close(&c->standins);
+    real_libraries_close(&c->real);
     if (c->journals[0] != '\0' && !keeps_journals)
         journal_folder_remove(c->journals);
     else if (c->journals[0] != '\0' && rmdir(c->journals) != 0)
@@ -214,6 +232,8 @@ static enum err put_preload(const struct sim_card *c, const char *first, struct 
         room += before[i] == NULL ? 0 : strlen(before[i]) + 1;
     for (size_t i = 0; i < c->standins.n_sonames; i++)
         room += strlen(c->standins.sonames[i]) + 1;
+    for (size_t i = 0; i < c->real.n; i++)
+        room += strlen(c->real.all[i].path) + 1;
     char *list = calloc(room, 1);
     if (list == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
@@ -227,6 +247,11 @@ static enum err put_preload(const struct sim_card *c, const char *first, struct 
         strcat(list, ":");
         strcat(list, c->standins.sonames[i]);
     }
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.all[i].is_wanted) {
+            strcat(list, ":");
+            strcat(list, c->real.all[i].path);
+        }
     assert(strlen(list) < room);
     const enum err e = child_env_put(env, "LD_PRELOAD", list, '\0', why);
     free(list);
@@ -409,6 +434,22 @@ static void print_convolutions(const struct sim_card *c)
                         "  more: see what such a one does with --device CARD,cudnn-workspace=128MiB.\n");
 }
 
+static void print_real(const struct sim_card *c)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < c->real.n; i++)
+        is_any = is_any || c->real.all[i].is_wanted;
+    if (!wants_real(c->o))
+        return;
+    fprintf(stderr, is_any ? "  real libraries, as installed:"
+                           : "  --libraries real: none that the program wants and that works without NVIDIA's driver was\n"
+                             "  found (NVRTC, nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda)");
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.all[i].is_wanted)
+            fprintf(stderr, " %s", c->real.all[i].path);
+    fprintf(stderr, "\n");
+}
+
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
@@ -417,6 +458,7 @@ static void print_cautions(const struct sim_card *c)
     if (c->standins.n_made == 0)
         return;
     print_convolutions(c);
+    print_real(c);
     fprintf(stderr, "  RNNs and attention ran PyTorch's own kernels. cuBLAS's workspace is counted, because PyTorch\n"
                     "  allocates it. Those of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
                     "  stand-ins (every call succeeds and does nothing):");
@@ -478,6 +520,11 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_names(w, "unknown", &c->missing);
     json_put_bool(w, "has_convolutions", c->has_convolutions);
     json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions, c->workspace_bytes);
+    json_put_array(w, "real_libraries");
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.all[i].is_wanted)
+            json_put_text(w, NULL, c->real.all[i].path);
+    json_end_array(w);
     json_put_array(w, "stand_ins");
     for (size_t i = 0; i < c->standins.n_made; i++)
         json_put_text(w, NULL, c->standins.sonames[i]);
