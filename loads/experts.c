@@ -37,6 +37,13 @@ static uint64_t experts_weight(const struct experts *e, uint64_t i)
     return e->skew * (steps - i) + i;
 }
 
+/* n * part / whole, rounded down. The product of all three may exceed 64 bits; part is at most whole, which is below
+ * 2^32. */
+static uint64_t share_of(uint64_t n, uint64_t part, uint64_t whole)
+{
+    return n / whole * part + n % whole * part / whole;
+}
+
 uint64_t experts_rows(const struct experts *e, uint64_t n_rows, uint64_t i)
 {
     uint64_t all = 0, before = 0;
@@ -45,7 +52,7 @@ uint64_t experts_rows(const struct experts *e, uint64_t n_rows, uint64_t i)
         all += experts_weight(e, k);
     }
     const uint64_t n_all = n_rows * e->chosen;
-    return n_all * (before + experts_weight(e, i)) / all - n_all * before / all;
+    return share_of(n_all, before + experts_weight(e, i), all) - share_of(n_all, before, all);
 }
 
 /* ---- x[rows] ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Loads: those that imitate programs, request by request; random ones, by what they promise; and what is refused. */
+#include "loads/experts.h"
 #include "loads/load.h"
 #include "loads/request_trace.h"
 
@@ -306,6 +307,24 @@ Test(loads, prompts_that_begin_alike_share_blocks_and_the_oldest_unused_goes_fir
     snprintf(text, sizeof text, "serve:requests=%s,cache=paged,block=16,pool=3", path);
     expect_refused(text, "more than pool=3");
     remove(path);
+}
+
+Test(loads, the_shares_of_experts_add_up_and_fall_also_where_their_product_exceeds_64_bits)
+{
+    static const struct { uint64_t n, chosen, skew, rows; } cases[] = {
+        {8, 2, 4, 1000}, {1, 1, 1, 7}, {512, 512, 1000, UINT64_C(1) << 40}, {3, 1, 1, 1},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const struct experts e = {.n = cases[c].n, .chosen = cases[c].chosen, .skew = cases[c].skew};
+        uint64_t sum = 0, least = UINT64_MAX;
+        for (uint64_t i = 0; i < e.n; i++) {
+            const uint64_t rows = experts_rows(&e, cases[c].rows, i);
+            cr_expect(least == UINT64_MAX || rows <= least + 1, "case %zu: expert %" PRIu64 " gets more", c, i);
+            least = rows < least ? rows : least;
+            sum += rows;
+        }
+        cr_expect_eq(sum, cases[c].rows * e.chosen, "case %zu: %" PRIu64, c, sum);
+    }
 }
 
 /* ---- what is typed ---- */
