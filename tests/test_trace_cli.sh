@@ -40,6 +40,9 @@ expect 2 'needs one file' trace cut step.zst long.zst --step -o x.zst
 expect 2 'needs --scale X' trace resize step.zst --scale 0 -o x.zst
 expect 2 'needs --times N' trace repeat step.zst -o x.zst
 expect 2 'needs --by TIME' trace shift step.zst --by 2 -o x.zst
+expect 2 'needs --by TIME' trace shift step.zst --by 999999999min -o x.zst
+expect 2 'expected two times' trace cut step.zst --time 0s..999999999min -o x.zst
+expect 2 '-1ms' trace merge step.zst step.zst@-1ms -o x.zst         # no time, so the name of a file
 expect 2 '-o OUT' trace cut step.zst --step
 [ ! -e x.zst ] || fail "a refused edit leaves a file"
 

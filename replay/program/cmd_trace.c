@@ -21,6 +21,9 @@ struct edit {
 
 /* ---- values ---- */
 
+/* The longest time that is taken: 285 years. A number of nanoseconds holds it. */
+static const double time_most_ns = 9e18;
+
 /* Reads "1.5s" or "-20ms" up to `end`. False: it is no time. */
 static bool read_time(const char *text, const char *end, double *ns)
 {
@@ -29,12 +32,12 @@ static bool read_time(const char *text, const char *end, double *ns)
     };
     char *unit;
     const double value = strtod(text, &unit);
-    if (unit == text || unit >= end || !(value > -1e9 && value < 1e9))
+    if (unit == text || unit >= end)
         return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strlen(units[i].unit) == (size_t)(end - unit) && memcmp(units[i].unit, unit, (size_t)(end - unit)) == 0) {
             *ns = value * units[i].ns;
-            return true;
+            return *ns >= -time_most_ns && *ns <= time_most_ns;
         }
     return false;
 }
@@ -172,7 +175,7 @@ static enum err open_one(struct edit *d, const char *typed, bool *has_offset, st
     snprintf(path, sizeof path, "%.*s", (int)n, typed);
     one.inputs = inputs;
     one.n_inputs = 1;
-    d->offset_ns[d->n] = (uint64_t)ns;
+    d->offset_ns[d->n] = *has_offset ? (uint64_t)ns : 0;
     const enum err e = cli_open_trace(&one, 0, &d->in[d->n], why);
     d->n += e == ERR_OK;
     return e;

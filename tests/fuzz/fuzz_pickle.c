@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They are imported like a file, once for their
- * events, once for their final state, and once for the host's records if they may have some. The reader must accept every trace that the importer makes, and must read the
- * same events whether they were encoded or handed over directly.
+ * events, once for their final state, and once for the host's records if they may have some. The reader must accept
+ * every trace that the importer makes, and must read the same events whether they were encoded or handed over directly.
  */
 #define _GNU_SOURCE                                  /* memmem */
 #include "base/input.h"
