@@ -60,7 +60,7 @@ enum err timed_events_choose(const struct timed_events *t, int64_t wanted, int64
     }
     if (n_devices == 0 || *device == wanted || (n_devices == 1 && wanted < 0))
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "%s: devices with events: %s; choose one with --gpu", t->name, known);
+    return err_set(why, ERR_USAGE, 0, "%s: choose a device with --gpu: %s", t->name, known);
 }
 
 /* ---- one reading in order of time ---- */

@@ -90,7 +90,7 @@ Test(import_nsys, what_cannot_be_taken_is_said)
     expect_refused("CREATE TABLE runs (id INTEGER)", ERR_UNSUPPORTED, "--cuda-memory-usage=true");
     expect_refused(EVENTS, ERR_UNSUPPORTED, "holds no request for a card's memory");
     expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 5), ERR_FORMAT, "row 0 of CUDA_GPU_MEMORY_USAGE_EVENTS: 5 is neither");
-    expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 0) EVENT(1, 8, 1, 4096, 512, 2, 0), ERR_USAGE, "choose one with --gpu");
+    expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 0) EVENT(1, 8, 1, 4096, 512, 2, 0), ERR_USAGE, "choose a device with --gpu");
     expect_refused("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER)", ERR_FORMAT, "no such column");
     expect_refused("CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
                    "SELECT x AS start FROM c", ERR_UNSUPPORTED, "without the table");

@@ -59,7 +59,7 @@ Test(import_profiler, what_was_live_before_ends_where_the_profile_says)
 Test(import_profiler, of_several_devices_one_is_chosen)
 {
     static const char text[] = PROFILE(MEMORY(1, 1, 0, 4096, 512, 512, 2097152) MEMORY(2, 6, 1, 4096, 1024, 1024, 2097152));
-    expect_text_refused(text, NULL, ERR_USAGE, "devices with events: 0 (1 events), 1 (1 events); choose one with --gpu");
+    expect_text_refused(text, NULL, ERR_USAGE, "choose a device with --gpu: 0 (1 events), 1 (1 events)");
     expect_allocated(text, 1, "1024 ");
 }
 

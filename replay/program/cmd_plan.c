@@ -135,8 +135,8 @@ static enum err print_text(const struct session *s, struct err_detail *why)
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the table");
     printf("\n");
-    words_add(&basis, "Every lifetime is known beforehand, every offset is a multiple of %s, and nothing moves. The proof "
-              "names %s requests (--json).", text_mib(s->align_bytes, align), text_count(s->plan.n_proof, n));
+    words_add(&basis, "Every lifetime is known beforehand, offsets and sizes are multiples of %s (--align), and nothing "
+              "moves. The proof names %s requests (--json).", text_mib(s->align_bytes, align), text_count(s->plan.n_proof, n));
     if (!is_optimal(s) && s->plan.work >= s->options->effort * PLAN_WORK_SECOND)
         words_add(&basis, " The search spent its effort of %" PRIu64 "; a larger one may find more.", s->options->effort);
     if (s->options->out != NULL)
@@ -212,8 +212,9 @@ const struct subcommand cmd_plan = {
     .synopsis = "plan FILE",
     .summary = "how little memory could hold the requests: a proved lower bound and a plan",
     .text = "Three figures: what was live at once, a proved lower bound of one contiguous stretch of memory, and the best "
-            "plan found with every lifetime known. No allocator that keeps one stretch can need less than the bound. One "
-            "that gives memory back to the card and takes other memory may.\n"
+            "plan found with every lifetime known. No allocator that keeps one stretch and rounds to --align, as PyTorch does to "
+            "512 bytes, can need less than the bound. One that gives memory back to the card and takes other memory may, "
+            "and one that rounds less: RMM, TensorFlow and Paddle take 256 bytes.\n"
             "\n"
             "Examples:\n"
             "  replay plan trace.zst\n"
