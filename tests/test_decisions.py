@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""The line that decides by a number read off the card is found in a program's source: test_decisions.py REPLAY BUILD SOURCE.
+"""The line that decides by a number read off the card is found in a program's source.
 
-In each program `READ` marks the line that reads and `DECIDES` the line that is to be found; without the second, none is."""
+    test_decisions.py REPLAY BUILD SOURCE
+
+In each program `READ` marks the line that reads and `DECIDES` the line that is to be found; without it none is."""
 import os
 import sys
 import tempfile
@@ -25,7 +27,29 @@ PROGRAMS = {
     "none: the test is another's": "v = loss.item() if step % 9 == 0 else 0  # READ\nprint(v)\n",
     "none: whether there is one": "v = loss.item()  # READ\nif v is not None:\n    print(v)\n",
     "none: whether it is finite": "v = loss.item()  # READ\nif not math.isfinite(v):\n    raise ValueError\n",
-    "none: of another function": "def f():\n    v = loss.item()  # READ\n    return v\nif v > 3:\n    pass\n",
+    "none: of another function": "def f():\n    v = loss.item()  # READ\n    print(v)\nif v > 3:\n    pass\n",
+    "what a function returns": "def f():\n    v = loss.item()  # READ\n    return 0, v\na, b = f()\n"
+                               "if b > 3:  # DECIDES\n    pass\n",
+    "by two functions": "def f():\n    return loss.item()  # READ\ndef g():\n    return f() / 3\n"
+                        "def main():\n    while g() > 3:  # DECIDES\n        pass\n",
+    "what a method returns": "class A:\n    def f(self):\n        return loss.item()  # READ\n    def run(self):\n"
+                             "        v = self.f()\n        if v > 3:  # DECIDES\n            pass\n",
+    "in a function that is called with it": "def f(step, v):\n    if v > 3:  # DECIDES\n        pass\n"
+                                            "f(1, loss.item())  # READ\n",
+    "by a keyword": "def f(v=0):\n    if v > 3:  # DECIDES\n        pass\nx = loss.item()  # READ\nf(v=x)\n",
+    "by an object that was called with it": "v = loss.item()  # READ\nstopper(v, model)\n"
+                                            "if stopper.stop:  # DECIDES\n    pass\n",
+    "in a method that is called with it": "class A:\n    def f(self, v):\n        if v > 3:  # DECIDES\n"
+                                          "            pass\nA().f(loss.item())  # READ\n",
+    "its own function first": "def f(v):\n    if v > 3:\n        pass\nv = loss.item()  # READ\nf(v)\n"
+                              "if v > 4:  # DECIDES\n    pass\n",
+    "functions that call each other": "def f(n):\n    return g(n) if n else loss.item()  # READ\ndef g(n):\n"
+                                      "    return f(n - 1)\nif g(3) > 1:  # DECIDES\n    pass\n",
+    "none: another argument": "def f(a, v):\n    if a > 3:\n        pass\n    print(v)\nf(1, loss.item())  # READ\n",
+    "none: two functions of that name": "def f():\n    return loss.item()  # READ\nclass A:\n    def f(self):\n"
+                                        "        pass\nif f() > 3:\n    pass\n",
+    "none: another's method": "def step(v):\n    if v > 3:\n        pass\nscheduler.step(loss.item())  # READ\n",
+    "none: a logger that is there": "log(loss.item())  # READ\nif log:\n    pass\n",
     "none: no Python": "this is no Python  # READ\n",
 }
 

@@ -5,8 +5,9 @@
     31    total += value
     32    if total / n < best:             deciding_line("train.py", 30) is 32
 
-The source tells, not the run, so that the program gets an ordinary number. A number is followed through the names of
-one function, and no further: not into a function that it is handed to, nor to the caller.
+The source tells, not the run, so that the program gets an ordinary number. A number is followed through the names of a
+function, to its callers if it is returned, and into functions that it is handed to, as far as one file has them. A call
+is of the one function with that name; a method's name counts behind any dot.
 """
 import ast
 import functools
@@ -15,7 +16,8 @@ import linecache
 READS = ("item", "tolist", "cpu", "numpy", "to", "float")
 COLLECTS = ("append", "extend", "insert", "add", "update", "put")            # `losses.append(value)`
 CERTAIN = ("isnan", "isinf", "isfinite", "isinstance", "len")                # what these say of a number is known
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
 
 def _covers(node, line):
@@ -41,25 +43,35 @@ def _is_certain(node):
 
 
 class _Flow:
-    """How the numbers that are read at a line go through a function."""
+    """How numbers that were read go through one function."""
 
-    def __init__(self, function, line):
+    def __init__(self, function):
+        self.function = function
         self.nodes = list(_inside(function))
-        calls = [n for n in self.nodes if isinstance(n, ast.Call) and _covers(n, line)]
-        self.reads = [n for n in calls if _called(n) in READS] or calls      # else something it calls reads
-        self.names = set()
+        self.reads = []                              # calls whose value is such a number
+        self.names = set()                           # what holds one: "total", "self.best", "r['loss']"
+        self.objects = set()                         # what was called with one, so that it may keep it: "stopper"
 
     def carries(self, expression):
-        """Whether a number that was read is in the value of an expression."""
+        """Whether such a number is in the value of an expression."""
         if expression is None or _is_certain(expression):
             return False
         return any(any(n is read for read in self.reads)
                    or (isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(n) in self.names)
+                   or (isinstance(n, ast.Attribute) and ast.unparse(n.value) in self.objects)
                    for n in _inside(expression, _is_certain))
 
     def take(self, target):
         for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
             self.names.add(ast.unparse(part))
+
+    def follow_call(self, call):
+        if not any(map(self.carries, [*call.args, *(k.value for k in call.keywords)])):
+            return
+        if isinstance(call.func, ast.Attribute) and call.func.attr in COLLECTS:
+            self.take(call.func.value)
+        elif isinstance(call.func, (ast.Name, ast.Attribute)):
+            self.objects.add(ast.unparse(call.func))
 
     def follow(self, node):
         if isinstance(node, ast.Assign) and self.carries(node.value):
@@ -69,34 +81,103 @@ class _Flow:
             self.take(node.target)
         elif isinstance(node, (ast.For, ast.comprehension)) and self.carries(node.iter):
             self.take(node.target)
-        elif isinstance(node, ast.Call) and _called(node) in COLLECTS and isinstance(node.func, ast.Attribute) \
-                and any(map(self.carries, node.args)):
-            self.take(node.func.value)
+        elif isinstance(node, ast.Call):
+            self.follow_call(node)
+
+    def spread(self):
+        """Follows all until nothing new holds a number: a loop may carry a name to a line further up."""
+        while True:
+            n = len(self.names) + len(self.objects)
+            for node in self.nodes:
+                self.follow(node)
+            if len(self.names) + len(self.objects) == n:
+                return
+
+    def returns(self):
+        return any(self.carries(n.value) for n in self.nodes if isinstance(n, (ast.Return, ast.Yield)))
 
     def decisions(self):
         """Lines that branch on such a number."""
-        while True:                                  # a loop may carry a name to a line further up
-            n = len(self.names)
-            for node in self.nodes:
-                self.follow(node)
-            if len(self.names) == n:
-                break
         for node in self.nodes:
             tests = node.ifs if isinstance(node, ast.comprehension) else [getattr(node, "test", None)]
             yield from (test.lineno for test in tests if self.carries(test))
 
 
+class _File:
+    """The functions of a file, with what is known of each."""
+
+    def __init__(self, tree):
+        self.flows = {tree: _Flow(tree)}
+        self.named = {}                              # by name: the functions, and whether they are methods
+        for owner in ast.walk(tree):
+            for node in ast.iter_child_nodes(owner):
+                if isinstance(node, FUNCTIONS):
+                    self.flows[node] = _Flow(node)
+                    self.named.setdefault(node.name, []).append((node, isinstance(owner, ast.ClassDef)))
+
+    def function_of(self, call):
+        """The one function of this file that a call is of; None: it is another's, or there are several."""
+        found = self.named.get(_called(call), [])
+        is_method = isinstance(call.func, ast.Attribute)
+        return found[0][0] if len(found) == 1 and found[0][1] == is_method else None
+
+    def calls(self):
+        return ((flow, n) for flow in self.flows.values() for n in flow.nodes if isinstance(n, ast.Call))
+
+    def hand_over(self, flow, call):
+        """Gives the parameters of a function of this file what a call of it carries. Its flow, if that is new."""
+        function = self.function_of(call)
+        if function is None:
+            return None
+        parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+        if isinstance(call.func, ast.Attribute) and parameters:
+            del parameters[0]                        # self
+        taken = {name for name, value in zip(parameters, call.args) if flow.carries(value)}
+        taken |= {k.arg for k in call.keywords if k.arg is not None and flow.carries(k.value)}
+        is_new = not taken <= self.flows[function].names
+        self.flows[function].names |= taken
+        return self.flows[function] if is_new else None
+
+    def hand_back(self, flow):
+        """Makes each call of a function that returns such a number one that reads it. Yields the flows that are new."""
+        for caller, call in self.calls():
+            if self.function_of(call) is flow.function and not any(call is read for read in caller.reads):
+                caller.reads.append(call)
+                yield caller
+
+    def spread(self, first):
+        waiting = [first]
+        while waiting:
+            flow = waiting.pop()
+            flow.spread()
+            calls = [n for n in flow.nodes if isinstance(n, ast.Call)]
+            waiting += [other for other in (self.hand_over(flow, call) for call in calls) if other is not None]
+            if flow.returns():
+                waiting += self.hand_back(flow)
+
+
+@functools.lru_cache(maxsize=8)
+def _tree(file):
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
 @functools.lru_cache(maxsize=1024)
 def deciding_line(file, line):
     """The first line, from this one on and then from the function's first, that may branch on a number read at this
-    line. None: no such line is seen, or the source is not there."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
+    line; if its function has none, the first of the file. None: no such line is seen, or the source is not there."""
+    tree = _tree(file)
+    if tree is None:
         return None
-    scope = tree
+    of_file, scope = _File(tree), tree
     for node in ast.walk(tree):                      # from the outside in
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _covers(node, line):
+        if isinstance(node, FUNCTIONS) and _covers(node, line):
             scope = node
-    lines = sorted(_Flow(scope, line).decisions())
+    flow = of_file.flows[scope]
+    calls = [n for n in flow.nodes if isinstance(n, ast.Call) and _covers(n, line)]
+    flow.reads = [n for n in calls if _called(n) in READS] or calls          # else something it calls reads
+    of_file.spread(flow)
+    lines = sorted(flow.decisions()) or sorted(n for other in of_file.flows.values() for n in other.decisions())
     return next((n for n in lines if n >= line), lines[0] if lines else None)
