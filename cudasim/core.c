@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cudasim/device_text.h"
+#include "cudasim/graphs.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -298,6 +299,7 @@ enum cudasim_code cudasim_reset(int device)
         else if (a->device == device && a->kind == MEMORY_SHARED)
             cudasim_ipc_unmap(e);
     }
+    graph_memory_reset(device);
     return cudasim_end(CODE_SUCCESS);
 }
 

@@ -112,7 +112,8 @@ CUDASIM_API enum cudasim_code cudasim_kernel_facts(uint64_t kernel, struct cudas
 
 enum cudasim_memory_kind {
     MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED, MEMORY_VARIABLE,
-    MEMORY_SHARED                    /* another process's, opened here by a handle */
+    MEMORY_SHARED,                   /* another process's, opened here by a handle */
+    MEMORY_GRAPH                     /* of a graph's node */
 };
 
 struct cudasim_pointer {
@@ -213,7 +214,7 @@ CUDASIM_API enum cudasim_code cudasim_map(uint64_t addr, uint64_t bytes, uint64_
 CUDASIM_API enum cudasim_code cudasim_unmap(uint64_t addr, uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_check_mapped(uint64_t addr, uint64_t bytes);
 
-/* ---- streams, events, capture, graphs: cudasim/streams.c ---- */
+/* ---- streams, events, capture: cudasim/streams.c ---- */
 
 CUDASIM_API enum cudasim_code cudasim_stream_create(unsigned flags, int priority, uint64_t *stream);
 CUDASIM_API enum cudasim_code cudasim_stream_destroy(uint64_t stream);
@@ -232,8 +233,15 @@ CUDASIM_API enum cudasim_code cudasim_event_sync(uint64_t event);
 CUDASIM_API enum cudasim_code cudasim_event_elapsed(uint64_t start, uint64_t end, float *ms);
 CUDASIM_API enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event);
 
-/* Puts work on a stream, which advances the virtual clock. INVALID_HANDLE if there is no such stream. */
-CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns);
+/* The numbers are those of cudaGraphNodeType. */
+enum cudasim_node {
+    NODE_KERNEL, NODE_COPY, NODE_SET, NODE_HOST, NODE_GRAPH, NODE_EMPTY, NODE_WAIT, NODE_RECORD, NODE_ALLOC = 10,
+    NODE_FREE,
+};
+
+/* Puts work on a stream, which advances the virtual clock; a captured one adds a node of this type. INVALID_HANDLE if
+ * there is no such stream. */
+CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type);
 
 /* Runs a function of the host in its turn: at once, or at each launch of the graph that captures the stream. */
 CUDASIM_API enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *), void *argument);
@@ -242,17 +250,81 @@ enum cudasim_capture { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
 CUDASIM_API enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode);
 CUDASIM_API enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph);
 CUDASIM_API enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph);
+
+/* ---- graphs: cudasim/graphs.c ---- */
+
 CUDASIM_API enum cudasim_code cudasim_graph_create(uint64_t *graph);
-CUDASIM_API enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec);
+
+/* Flags of an instantiation: cudaGraphInstantiateFlagAutoFreeOnLaunch. */
+enum { CUDASIM_GRAPH_FREES_ON_LAUNCH = 1 };
+CUDASIM_API enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t flags, uint64_t *exec);
 CUDASIM_API enum cudasim_code cudasim_graph_clone(uint64_t graph, uint64_t *copy);
 
-/* Adds a node. Its order among the others is not kept, because nothing is computed; `function` (NULL: none) is the
- * host's and runs at each launch. */
-CUDASIM_API enum cudasim_code cudasim_graph_add(uint64_t graph, void (*function)(void *), void *argument,
-                                                uint64_t *node);
+/* Adds a node. Edges are not kept, because nothing is computed; `function` (NULL: none) is the host's and runs at each
+ * launch. A child graph's functions are copied. NOT_SUPPORTED for one that takes memory. */
+CUDASIM_API enum cudasim_code cudasim_graph_add(uint64_t graph, enum cudasim_node type, void (*function)(void *),
+                                                void *argument, uint64_t *node);
+CUDASIM_API enum cudasim_code cudasim_graph_add_child(uint64_t graph, uint64_t child, uint64_t *node);
+
+/* cudaMemAllocNodeParams and its twin of the driver. */
+struct cudasim_alloc_params {
+    struct {
+        int      type, handle_types, location_type, location_id;
+        void    *security;
+        uint64_t max_bytes;
+        unsigned char reserved[56];
+    } pool;
+    const void *access;
+    uint64_t n_access, bytes, addr;  /* addr: the answer */
+};
+
+/* A node that takes memory at each launch, always at the same address, and one that gives it back. INVALID_VALUE for an
+ * address that no node took or that has its free node. */
+CUDASIM_API enum cudasim_code cudasim_graph_add_alloc(uint64_t graph, struct cudasim_alloc_params *params,
+                                                      uint64_t *node);
+CUDASIM_API enum cudasim_code cudasim_graph_add_free(uint64_t graph, uint64_t addr, uint64_t *node);
+
+/* cudaGraphNodeParams and its twin: a node of any type. NOT_SUPPORTED for semaphores and conditions. */
+struct cudasim_node_params {
+    int type, reserved[3];
+    union {
+        struct {
+            void (*function)(void *);
+            void *argument;
+        } host;
+        uint64_t child, addr;
+        struct cudasim_alloc_params alloc;
+    } of;
+};
+CUDASIM_API enum cudasim_code cudasim_graph_add_any(uint64_t graph, struct cudasim_node_params *params, uint64_t *node);
 CUDASIM_API enum cudasim_code cudasim_graph_destroy(uint64_t graph_or_exec);
+
+/* INVALID_VALUE if memory of an earlier launch is live and the flag is not set; OUT_OF_MEMORY. */
 CUDASIM_API enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream);
-CUDASIM_API enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n);
+CUDASIM_API enum cudasim_code cudasim_graph_upload(uint64_t exec);
+
+/* As cudaGraphGetNodes: `nodes` NULL asks how many there are; others are set to 0. */
+CUDASIM_API enum cudasim_code cudasim_graph_nodes(uint64_t graph, uint64_t *nodes, size_t *n);
+CUDASIM_API enum cudasim_code cudasim_graph_node_type(uint64_t node, int *type);
+
+/* The numbers are those of cudaGraphExecUpdateResult. */
+enum cudasim_graph_update {
+    UPDATE_SUCCESS, UPDATE_ERROR, UPDATE_TOPOLOGY_CHANGED, UPDATE_TYPE_CHANGED, UPDATE_NOT_SUPPORTED = 6
+};
+
+/* Makes an instantiated graph like another one with as many nodes of the same types; otherwise GRAPH_UPDATE, and *result
+ * and *node say why. */
+struct cudasim_update_info {
+    int      result;
+    uint64_t node, from_node;
+};
+CUDASIM_API enum cudasim_code cudasim_graph_update(uint64_t exec, uint64_t graph, int *result, uint64_t *node);
+
+/* The pool of a device's graphs. The numbers are those of cudaGraphMemAttributeType: used, its high-water mark, reserved,
+ * its high-water mark, in bytes. */
+CUDASIM_API enum cudasim_code cudasim_graph_pool_get(int device, int attribute, uint64_t *value);
+CUDASIM_API enum cudasim_code cudasim_graph_pool_set(int device, int attribute, const uint64_t *value);
+CUDASIM_API enum cudasim_code cudasim_graph_pool_trim(int device);
 
 /* A new number, never used again in this process: names a kernel, a module or a context. */
 CUDASIM_API uint64_t cudasim_new_name(void);

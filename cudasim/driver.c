@@ -448,7 +448,8 @@ ENTRY(int, cuMemHostGetDevicePointer_v2, uint64_t *addr, void *p, unsigned flags
 ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t addr)
 {
     const struct cudasim_pointer p = cudasim_pointer(addr);
-    if (p.kind != MEMORY_DEVICE && p.kind != MEMORY_RANGE && p.kind != MEMORY_MANAGED && p.kind != MEMORY_SHARED)
+    if (p.kind != MEMORY_DEVICE && p.kind != MEMORY_RANGE && p.kind != MEMORY_MANAGED && p.kind != MEMORY_SHARED &&
+        p.kind != MEMORY_GRAPH)
         return CODE_NOT_FOUND;
     if (base != NULL)
         *base = p.base;
@@ -906,8 +907,149 @@ ENTRY(int, cuGraphExecDestroy, uint64_t exec)
 
 ENTRY(int, cuGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64_t flags)
 {
-    (void)flags;
-    return (int)cudasim_graph_instantiate(graph, exec);
+    return (int)cudasim_graph_instantiate(graph, flags, exec);
+}
+
+/* Its further arguments, an error node and a log buffer, are not written. */
+ENTRY(int, cuGraphInstantiate_v2, uint64_t *exec, uint64_t graph)
+{
+    return (int)cudasim_graph_instantiate(graph, 0, exec);
+}
+
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiate_params {
+    uint64_t flags, upload_stream, error_node;
+    int      result;
+};
+
+ENTRY(int, cuGraphInstantiateWithParams, uint64_t *exec, uint64_t graph, struct instantiate_params *params)
+{
+    enum { UPLOAD = 2 };
+    if (params == NULL)
+        return CODE_INVALID_VALUE;
+    enum cudasim_code code = cudasim_graph_instantiate(graph, params->flags, exec);
+    if (code == CODE_SUCCESS && (params->flags & UPLOAD) != 0)
+        code = cudasim_graph_upload(*exec);
+    params->error_node = 0;
+    params->result = code != CODE_SUCCESS;           /* CUDA_GRAPH_INSTANTIATE_ERROR */
+    return (int)code;
+}
+
+ENTRY(int, cuGraphUpload, uint64_t exec, uint64_t stream)
+{
+    (void)stream;
+    return (int)cudasim_graph_upload(exec);
+}
+
+ENTRY(int, cuGraphClone, uint64_t *copy, uint64_t graph)
+{
+    return copy == NULL ? CODE_INVALID_VALUE : (int)cudasim_graph_clone(graph, copy);
+}
+
+ENTRY(int, cuGraphExecUpdate, uint64_t exec, uint64_t graph, uint64_t *node, int *result)
+{
+    return (int)cudasim_graph_update(exec, graph, result, node);
+}
+
+ENTRY(int, cuGraphExecUpdate_v2, uint64_t exec, uint64_t graph, struct cudasim_update_info *info)
+{
+    int result = UPDATE_ERROR;
+    uint64_t node = 0;
+    const enum cudasim_code code = cudasim_graph_update(exec, graph, &result, &node);
+    if (info != NULL)
+        *info = (struct cudasim_update_info){ .result = result, .node = node };
+    return (int)code;
+}
+
+/* Nodes that a program adds itself. What they would do comes after these arguments; nothing of it is done. */
+#define GRAPH_ADD(name, type)                                                                               \
+    ENTRY(int, name, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies)   \
+    {                                                                                                       \
+        (void)dependencies, (void)n_dependencies;                                                           \
+        return (int)cudasim_graph_add(graph, type, NULL, NULL, node);                                       \
+    }
+GRAPH_ADD(cuGraphAddKernelNode_v2, NODE_KERNEL)
+GRAPH_ADD(cuGraphAddMemcpyNode, NODE_COPY)
+GRAPH_ADD(cuGraphAddMemsetNode, NODE_SET)
+GRAPH_ADD(cuGraphAddEmptyNode, NODE_EMPTY)
+GRAPH_ADD(cuGraphAddEventRecordNode, NODE_RECORD)
+GRAPH_ADD(cuGraphAddEventWaitNode, NODE_WAIT)
+#undef GRAPH_ADD
+
+struct host_node {
+    void (*function)(void *);
+    void *argument;
+};
+
+ENTRY(int, cuGraphAddHostNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies,
+      const struct host_node *params)
+{
+    (void)dependencies, (void)n_dependencies;
+    return params == NULL || params->function == NULL
+               ? CODE_INVALID_VALUE : (int)cudasim_graph_add(graph, NODE_HOST, params->function, params->argument, node);
+}
+
+ENTRY(int, cuGraphAddChildGraphNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
+      size_t n_dependencies, uint64_t child)
+{
+    (void)dependencies, (void)n_dependencies;
+    return (int)cudasim_graph_add_child(graph, child, node);
+}
+
+ENTRY(int, cuGraphAddMemAllocNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
+      size_t n_dependencies, struct cudasim_alloc_params *params)
+{
+    (void)dependencies, (void)n_dependencies;
+    return (int)cudasim_graph_add_alloc(graph, params, node);
+}
+
+ENTRY(int, cuGraphAddMemFreeNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies,
+      uint64_t addr)
+{
+    (void)dependencies, (void)n_dependencies;
+    return (int)cudasim_graph_add_free(graph, addr, node);
+}
+
+ENTRY(int, cuGraphAddNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies,
+      struct cudasim_node_params *params)
+{
+    (void)dependencies, (void)n_dependencies;
+    return (int)cudasim_graph_add_any(graph, params, node);
+}
+
+ENTRY(int, cuGraphAddNode_v2, uint64_t *node, uint64_t graph, const uint64_t *dependencies, const void *edges,
+      size_t n_dependencies, struct cudasim_node_params *params)
+{
+    (void)dependencies, (void)edges, (void)n_dependencies;
+    return (int)cudasim_graph_add_any(graph, params, node);
+}
+
+ENTRY(int, cuGraphGetNodes, uint64_t graph, uint64_t *nodes, size_t *n)
+{
+    return (int)cudasim_graph_nodes(graph, nodes, n);
+}
+
+ENTRY(int, cuGraphNodeGetType, uint64_t node, int *type)
+{
+    return (int)cudasim_graph_node_type(node, type);
+}
+
+ENTRY(int, cuDeviceGetGraphMemAttribute, int device, int attribute, uint64_t *value)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_graph_pool_get(device, attribute, value);
+}
+
+ENTRY(int, cuDeviceSetGraphMemAttribute, int device, int attribute, const uint64_t *value)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_graph_pool_set(device, attribute, value);
+}
+
+ENTRY(int, cuDeviceGraphMemTrim, int device)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_graph_pool_trim(device);
 }
 
 ENTRY(int, cuGraphLaunch, uint64_t exec, uint64_t stream)
@@ -1115,7 +1257,7 @@ ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned
     if (gx == 0 || gy == 0 || gz == 0 || bx == 0 || by == 0 || bz == 0)
         return CODE_INVALID_VALUE;
     (void)cudasim_do_nothing(&site);
-    return (int)cudasim_stream_work(stream, LAUNCH_NS);
+    return (int)cudasim_stream_work(stream, LAUNCH_NS, NODE_KERNEL);
 }
 
 /* ---- functions by name ---- */

@@ -8,6 +8,7 @@
 #include "cudasim/state.h"
 
 #include "base/units.h"
+#include "cudasim/graphs.h"
 #include "cudasim/values.h"
 
 #include <stdio.h>
@@ -105,6 +106,8 @@ enum cudasim_code cudasim_free(uint64_t addr)
         return code;
     struct address_extent *e = address_map_at(&cudasim.pointers, addr);
     const struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    if (a != NULL && a->kind == MEMORY_GRAPH)
+        return cudasim_end(graph_memory_free(e, 0));
     if (a == NULL || a->is_variable || (a->kind != MEMORY_DEVICE && a->kind != MEMORY_MANAGED))
         return cudasim_end(CODE_INVALID_VALUE);
     const uint64_t pool = a->pool;
@@ -251,7 +254,8 @@ uint64_t cudasim_segment(uint64_t addr, uint64_t *offset)
 
 static bool is_on_device(enum cudasim_memory_kind kind)
 {
-    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE || kind == MEMORY_VARIABLE || kind == MEMORY_SHARED;
+    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE || kind == MEMORY_VARIABLE || kind == MEMORY_SHARED ||
+           kind == MEMORY_GRAPH;
 }
 
 static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t bytes)
@@ -313,7 +317,7 @@ enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum 
         return CODE_SUCCESS;
     if (!is_copy_valid(to, from, d))
         return CODE_INVALID_VALUE;
-    const enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(bytes));
+    const enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(bytes), NODE_COPY);
     return code != CODE_SUCCESS ? code : copy_bytes(to, from, bytes, stream);
 }
 
@@ -322,7 +326,7 @@ enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from,
 {
     if (width > to_pitch || width > from_pitch || (width > 0 && height > 0 && !is_copy_valid(to, from, d)))
         return CODE_INVALID_VALUE;
-    enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(width * height));
+    enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(width * height), NODE_COPY);
     for (uint64_t row = 0; code == CODE_SUCCESS && width > 0 && row < height; row++)
         code = copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, stream);
     return code;
@@ -349,7 +353,7 @@ enum cudasim_code cudasim_set_2d(uint64_t to, uint64_t pitch, unsigned value, un
         __builtin_mul_overflow(pitch, height - 1, &before) || __builtin_add_overflow(before, row, &all) ||
         all > t.bytes - (to - t.base))
         return CODE_INVALID_VALUE;
-    const enum cudasim_code code = cudasim_stream_work(stream, LAUNCH_NS);
+    const enum cudasim_code code = cudasim_stream_work(stream, LAUNCH_NS, NODE_SET);
     for (uint64_t i = 0; code == CODE_SUCCESS && i < height; i++)
         set_bytes(to + i * pitch, value, value_bytes, width);
     return code;

@@ -10,6 +10,7 @@
 #include "cudasim/state.h"
 
 #include "base/units.h"
+#include "cudasim/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -283,8 +284,11 @@ enum cudasim_code cudasim_malloc_async(uint64_t bytes, uint64_t pool, uint64_t s
     if (name == 0 && (code = pool_default(device, &name)) == CODE_SUCCESS)
         name = cudasim.devices[device].current_pool;
     struct cudasim_pool *p = pool_get(name);
-    if (code == CODE_SUCCESS)
-        code = p == NULL || p->is_destroyed || bytes == 0 ? CODE_INVALID_VALUE : pool_alloc(p, bytes, stream, addr);
+    struct cudasim_graph *graph = cudasim_captured_graph(stream);
+    if (code == CODE_SUCCESS && (p == NULL || p->is_destroyed || bytes == 0))
+        code = CODE_INVALID_VALUE;
+    if (code == CODE_SUCCESS)                       /* a captured one becomes a node, whose memory is the graphs' */
+        code = graph != NULL ? graph_add_alloc(graph, p->device, bytes, addr) : pool_alloc(p, bytes, stream, addr);
     return cudasim_end(code);
 }
 
@@ -295,6 +299,11 @@ enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream)
         return code;
     struct address_extent *e = address_map_at(&cudasim.pointers, addr);
     struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    struct cudasim_graph *graph = cudasim_captured_graph(stream);
+    if (graph != NULL)
+        return cudasim_end(graph_add_free(graph, addr));
+    if (a != NULL && a->kind == MEMORY_GRAPH)
+        return cudasim_end(graph_memory_free(e, stream));
     if (a == NULL || a->kind != MEMORY_DEVICE || a->bytes == 0)
         return cudasim_end(CODE_INVALID_VALUE);
     struct cudasim_pool *p = a->pool == 0 ? NULL : pool_get(a->pool);

@@ -395,7 +395,7 @@ ENTRY(int, cudaPointerGetAttributes, struct pointer_attributes *out, const void 
 {
     static const int types[] = { [MEMORY_UNKNOWN] = 0, [MEMORY_DEVICE] = 2, [MEMORY_RANGE] = 2, [MEMORY_HOST] = 1,
                                  [MEMORY_MANAGED] = 3, [MEMORY_REGISTERED] = 1, [MEMORY_VARIABLE] = 2,
-                                 [MEMORY_SHARED] = 2 };
+                                 [MEMORY_SHARED] = 2, [MEMORY_GRAPH] = 2 };
     const struct cudasim_pointer info = cudasim_pointer((uintptr_t)p);
     void *same = (void *)(uintptr_t)p;
     if (out == NULL)
@@ -668,11 +668,19 @@ ENTRY(int, cudaMemPoolSetAccess, uint64_t pool, const void *accesses, size_t n)
     return cudasim_remember(cudasim_pool_get(pool, POOL_USED_CURRENT, &unused));
 }
 
-ENTRY(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, void *value)
+ENTRY(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, uint64_t *value)
 {
-    (void)device, (void)attribute;
-    memset(value, 0, 8);                             /* graphs own no memory here */
-    return CODE_SUCCESS;
+    return cudasim_remember(cudasim_graph_pool_get(device, attribute, value));
+}
+
+ENTRY(int, cudaDeviceSetGraphMemAttribute, int device, int attribute, const uint64_t *value)
+{
+    return cudasim_remember(cudasim_graph_pool_set(device, attribute, value));
+}
+
+ENTRY(int, cudaDeviceGraphMemTrim, int device)
+{
+    return cudasim_remember(cudasim_graph_pool_trim(device));
 }
 
 /* ---- streams and events ---- */
@@ -752,7 +760,7 @@ ENTRY(int, cudaLaunchHostFunc, uint64_t stream, void (*function)(void *), void *
 ENTRY(int, cudaStreamAddCallback, uint64_t stream, void (*function)(uint64_t, int, void *), void *argument,
       unsigned flags)
 {
-    const enum cudasim_code code = flags != 0 ? CODE_INVALID_VALUE : cudasim_stream_work(stream, 0);
+    const enum cudasim_code code = flags != 0 ? CODE_INVALID_VALUE : cudasim_stream_work(stream, 0, NODE_HOST);
     if (code == CODE_SUCCESS)
         function(stream, CODE_SUCCESS, argument);
     return cudasim_remember(code);
@@ -894,17 +902,65 @@ ENTRY(int, cudaGraphExecDestroy, uint64_t exec)
     return cudasim_remember(cudasim_graph_destroy(exec));
 }
 
-/* CUDA 11 has an error node and a log buffer for the flags; neither is written. */
-ENTRY(int, cudaGraphInstantiate, uint64_t *exec, uint64_t graph)
-{
-    return cudasim_remember(cudasim_graph_instantiate(graph, exec));
-}
-
 ENTRY(int, cudaGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64_t flags)
 {
-    (void)flags;
-    return cudaGraphInstantiate(exec, graph);
+    return cudasim_remember(cudasim_graph_instantiate(graph, flags, exec));
 }
+
+#if CUDART_MAJOR >= 12
+ENTRY(int, cudaGraphInstantiate, uint64_t *exec, uint64_t graph, uint64_t flags)
+{
+    return cudaGraphInstantiateWithFlags(exec, graph, flags);
+}
+#else
+/* Its further arguments, an error node and a log buffer, are not written. */
+ENTRY(int, cudaGraphInstantiate, uint64_t *exec, uint64_t graph)
+{
+    return cudaGraphInstantiateWithFlags(exec, graph, 0);
+}
+#endif
+
+/* cudaGraphInstantiateParams */
+struct instantiate_params {
+    uint64_t flags, upload_stream, error_node;
+    int      result;
+};
+
+ENTRY(int, cudaGraphInstantiateWithParams, uint64_t *exec, uint64_t graph, struct instantiate_params *params)
+{
+    enum { UPLOAD = 2 };
+    if (params == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    enum cudasim_code code = cudasim_graph_instantiate(graph, params->flags, exec);
+    if (code == CODE_SUCCESS && (params->flags & UPLOAD) != 0)
+        code = cudasim_graph_upload(*exec);
+    params->error_node = 0;
+    params->result = code != CODE_SUCCESS;           /* cudaGraphInstantiateError */
+    return cudasim_remember(code);
+}
+
+ENTRY(int, cudaGraphUpload, uint64_t exec, uint64_t stream)
+{
+    (void)stream;
+    return cudasim_remember(cudasim_graph_upload(exec));
+}
+
+#if CUDART_MAJOR >= 12
+ENTRY(int, cudaGraphExecUpdate, uint64_t exec, uint64_t graph, struct cudasim_update_info *info)
+{
+    int result = UPDATE_ERROR;
+    uint64_t node = 0;
+    const enum cudasim_code code = cudasim_graph_update(exec, graph, &result, &node);
+    if (info != NULL)
+        *info = (struct cudasim_update_info){ .result = result, .node = node };
+    return cudasim_remember(code);
+}
+#else
+ENTRY(int, cudaGraphExecUpdate, uint64_t exec, uint64_t graph, uint64_t *node, int *result)
+{
+    return cudasim_remember(cudasim_graph_update(exec, graph, result, node));
+}
+#endif
 
 ENTRY(int, cudaGraphClone, uint64_t *copy, uint64_t graph)
 {
@@ -912,21 +968,21 @@ ENTRY(int, cudaGraphClone, uint64_t *copy, uint64_t graph)
 }
 
 /* Nodes that a program adds itself. What they would do comes after these arguments; nothing of it is done. */
-#define GRAPH_ADD(name)                                                                                     \
+#define GRAPH_ADD(name, type)                                                                               \
     ENTRY(int, name, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies)   \
     {                                                                                                       \
         (void)dependencies, (void)n_dependencies;                                                           \
-        return cudasim_remember(cudasim_graph_add(graph, NULL, NULL, node));                                \
+        return cudasim_remember(cudasim_graph_add(graph, type, NULL, NULL, node));                          \
     }
-GRAPH_ADD(cudaGraphAddKernelNode)
-GRAPH_ADD(cudaGraphAddMemcpyNode)
-GRAPH_ADD(cudaGraphAddMemcpyNode1D)
-GRAPH_ADD(cudaGraphAddMemcpyNodeFromSymbol)
-GRAPH_ADD(cudaGraphAddMemcpyNodeToSymbol)
-GRAPH_ADD(cudaGraphAddMemsetNode)
-GRAPH_ADD(cudaGraphAddEmptyNode)
-GRAPH_ADD(cudaGraphAddEventRecordNode)
-GRAPH_ADD(cudaGraphAddEventWaitNode)
+GRAPH_ADD(cudaGraphAddKernelNode, NODE_KERNEL)
+GRAPH_ADD(cudaGraphAddMemcpyNode, NODE_COPY)
+GRAPH_ADD(cudaGraphAddMemcpyNode1D, NODE_COPY)
+GRAPH_ADD(cudaGraphAddMemcpyNodeFromSymbol, NODE_COPY)
+GRAPH_ADD(cudaGraphAddMemcpyNodeToSymbol, NODE_COPY)
+GRAPH_ADD(cudaGraphAddMemsetNode, NODE_SET)
+GRAPH_ADD(cudaGraphAddEmptyNode, NODE_EMPTY)
+GRAPH_ADD(cudaGraphAddEventRecordNode, NODE_RECORD)
+GRAPH_ADD(cudaGraphAddEventWaitNode, NODE_WAIT)
 #undef GRAPH_ADD
 
 struct host_node {
@@ -939,7 +995,55 @@ ENTRY(int, cudaGraphAddHostNode, uint64_t *node, uint64_t graph, const uint64_t 
 {
     (void)dependencies, (void)n_dependencies;
     return cudasim_remember(params == NULL || params->function == NULL
-                                ? CODE_INVALID_VALUE : cudasim_graph_add(graph, params->function, params->argument, node));
+                                ? CODE_INVALID_VALUE
+                                : cudasim_graph_add(graph, NODE_HOST, params->function, params->argument, node));
+}
+
+ENTRY(int, cudaGraphAddChildGraphNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
+      size_t n_dependencies, uint64_t child)
+{
+    (void)dependencies, (void)n_dependencies;
+    return cudasim_remember(cudasim_graph_add_child(graph, child, node));
+}
+
+ENTRY(int, cudaGraphAddMemAllocNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
+      size_t n_dependencies, struct cudasim_alloc_params *params)
+{
+    (void)dependencies, (void)n_dependencies;
+    return cudasim_remember(cudasim_graph_add_alloc(graph, params, node));
+}
+
+ENTRY(int, cudaGraphAddMemFreeNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
+      size_t n_dependencies, void *p)
+{
+    (void)dependencies, (void)n_dependencies;
+    return cudasim_remember(cudasim_graph_add_free(graph, (uintptr_t)p, node));
+}
+
+ENTRY(int, cudaGraphAddNode_v2, uint64_t *node, uint64_t graph, const uint64_t *dependencies, const void *edges,
+      size_t n_dependencies, struct cudasim_node_params *params)
+{
+    (void)dependencies, (void)edges, (void)n_dependencies;
+    return cudasim_remember(cudasim_graph_add_any(graph, params, node));
+}
+
+#if CUDART_MAJOR >= 13
+ENTRY(int, cudaGraphAddNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies, const void *edges,
+      size_t n_dependencies, struct cudasim_node_params *params)
+{
+    return cudaGraphAddNode_v2(node, graph, dependencies, edges, n_dependencies, params);
+}
+#else
+ENTRY(int, cudaGraphAddNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies, size_t n_dependencies,
+      struct cudasim_node_params *params)
+{
+    return cudaGraphAddNode_v2(node, graph, dependencies, NULL, n_dependencies, params);
+}
+#endif
+
+ENTRY(int, cudaGraphNodeGetType, uint64_t node, int *type)
+{
+    return cudasim_remember(cudasim_graph_node_type(node, type));
 }
 
 ENTRY(int, cudaGraphLaunch, uint64_t exec, uint64_t stream)
@@ -949,15 +1053,7 @@ ENTRY(int, cudaGraphLaunch, uint64_t exec, uint64_t stream)
 
 ENTRY(int, cudaGraphGetNodes, uint64_t graph, uint64_t *nodes, size_t *n)
 {
-    size_t all = 0;
-    const enum cudasim_code code = cudasim_graph_nodes(graph, &all);
-    if (code != CODE_SUCCESS)
-        return cudasim_remember(code);
-    for (size_t i = 0; nodes != NULL && i < *n; i++)
-        nodes[i] = i < all ? graph + 1 + i : 0;
-    if (nodes == NULL || all < *n)
-        *n = all;
-    return CODE_SUCCESS;
+    return cudasim_remember(cudasim_graph_nodes(graph, nodes, n));
 }
 
 #if CUDART_MAJOR >= 13
@@ -985,7 +1081,7 @@ ENTRY(int, cudaUserObjectCreate, uint64_t *object, void *p, void (*destroy)(void
 static int launch(struct cudasim_site *site, uint64_t stream)
 {
     (void)cudasim_do_nothing(site);
-    return cudasim_remember(cudasim_stream_work(stream, LAUNCH_NS));
+    return cudasim_remember(cudasim_stream_work(stream, LAUNCH_NS, NODE_KERNEL));
 }
 
 ENTRY(int, cudaLaunchKernel, const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,

@@ -15,12 +15,27 @@ enum {
     HANDLES_FIRST = 0x10000,         /* opaque handles are small numbers, in order of creation: runs are reproducible */
 };
 
+/* Physical memory of the pool of graphs that no live allocation has. */
+struct graph_chunk {
+    uint64_t bytes;
+    uint32_t phys;
+};
+
+/* The memory of all graphs of a device (cudasim/graph_memory.c). */
+struct cudasim_graph_pool {
+    uint64_t name;                   /* in the journal; 0: no graph took memory yet */
+    uint64_t used_bytes, used_high, reserved_bytes, reserved_high;
+    struct graph_chunk *idle;        /* with a place for each chunk */
+    size_t   n_idle, n_chunks, idle_room;
+};
+
 struct cudasim_device {
     struct device *device;
     uint64_t end_addr;               /* the end of its own addresses, exclusive */
     uint64_t given_begin, given_end; /* all that it ever gave out lies between */
     uint64_t numbers;                /* successful segment calls and reservations so far */
     uint64_t default_pool, current_pool;
+    struct cudasim_graph_pool graphs;
     bool     peers[CUDASIM_DEVICES_MAX];
 };
 
@@ -125,6 +140,10 @@ void cudasim_pools_settle(void);
 int cudasim_stream_device(uint64_t stream);
 
 /* Advances the clock by work on a stream. A stream that is captured adds a node to its graph instead. */
-enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns);
+enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type);
+
+/* The graph that a stream's work goes to; NULL: it is not captured. */
+struct cudasim_graph;
+struct cudasim_graph *cudasim_captured_graph(uint64_t stream);
 
 #endif

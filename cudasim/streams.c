@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Streams, events, capture and graphs of the simulated CUDA. A stream that waits for an event of a capture joins it.
+ * Streams, events and capture of the simulated CUDA. A stream that waits for an event of a capture joins it.
  *
- * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h). A
- * capture counts the work that it is given. A graph is that number of nodes and the host's functions among them, and its
- * launch is one piece of work.
+ * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h). What
+ * a captured stream is given becomes nodes of a graph (cudasim/graphs.h).
  */
-#include "cudasim/state.h"
+#include "cudasim/graphs.h"
 
-#include "base/array.h"
 #include "sim/stream_queues.h"
 
 #include <stdlib.h>
@@ -17,7 +15,6 @@
 enum {
     STREAMS_MAX = 4096,              /* queues; further streams share the last one */
     STREAM_LEGACY = 1, STREAM_PER_THREAD = 2,        /* cudaStreamLegacy, cudaStreamPerThread */
-    LAUNCH_NS = 5000,
 };
 
 struct cudasim_stream {
@@ -40,19 +37,6 @@ struct cudasim_event {
     uint32_t share;                  /* what it was exported by; 0: it was not */
 };
 
-/* A host function of a graph. It runs when the graph is launched. */
-struct graph_call {
-    void (*function)(void *);
-    void *argument;
-};
-
-struct cudasim_graph {
-    struct cudasim_handle handle;
-    size_t n_nodes, n_calls, calls_room;
-    struct graph_call *calls;
-    uint64_t capture_id;             /* of the capture that makes it; 0: it is finished */
-};
-
 static struct stream_queues *queues; /* made by the first test that holds one; NULL: everything is finished at once */
 static uint32_t n_queues = 1;        /* queue 0 is that of the default streams of all devices */
 static uint64_t n_streams, n_captures;
@@ -70,7 +54,7 @@ static struct cudasim_event *event_get(uint64_t name)
 /* The graph of a capture that is not at its end yet; NULL: it is, or there was none. */
 static struct cudasim_graph *open_graph(uint64_t graph, uint64_t capture_id)
 {
-    struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(graph, HANDLE_GRAPH);
+    struct cudasim_graph *g = graph_get(graph, HANDLE_GRAPH);
     return g != NULL && capture_id != 0 && g->capture_id == capture_id ? g : NULL;
 }
 
@@ -186,23 +170,27 @@ enum cudasim_code cudasim_stream_facts(uint64_t stream, unsigned *flags, int *pr
     return cudasim_end(CODE_SUCCESS);
 }
 
-enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns)
+enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type)
 {
-    struct cudasim_stream *s = stream_get(stream);
+    const struct cudasim_stream *s = stream_get(stream);
     if (s == NULL && !is_special(stream))
         return CODE_INVALID_HANDLE;
     struct cudasim_graph *graph = graph_of(s);
     if (graph != NULL)
-        graph->n_nodes++;
-    else
-        cudasim.clock_ns += time_ns;
+        return graph_add_node(graph, type);
+    cudasim.clock_ns += time_ns;
     return CODE_SUCCESS;
 }
 
-enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns)
+enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type)
 {
     const enum cudasim_code code = cudasim_begin();
-    return code != CODE_SUCCESS ? code : cudasim_end(cudasim_work(stream, time_ns));
+    return code != CODE_SUCCESS ? code : cudasim_end(cudasim_work(stream, time_ns, type));
+}
+
+struct cudasim_graph *cudasim_captured_graph(uint64_t stream)
+{
+    return graph_of(stream_get(stream));
 }
 
 /* ---- events ---- */
@@ -320,42 +308,7 @@ enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event)
     return cudasim_end(cudasim_stream_device(stream) >= 0 ? CODE_SUCCESS : CODE_INVALID_HANDLE);
 }
 
-/* ---- capture and graphs ---- */
-
-static struct cudasim_graph *graph_get(uint64_t name, enum cudasim_handle_kind kind)
-{
-    return (struct cudasim_graph *)cudasim_handle_get(name, kind);
-}
-
-/* A graph like another one; `from` NULL: an empty one. */
-static enum cudasim_code graph_create(enum cudasim_handle_kind kind, const struct cudasim_graph *from, uint64_t *graph)
-{
-    const size_t n = from == NULL ? 0 : from->n_calls;
-    struct graph_call *calls = calloc(n + 1, sizeof *calls);
-    struct cudasim_graph *g = calls == NULL ? NULL : calloc(1, sizeof *g);
-    if (g == NULL || !cudasim_handle_put(&g->handle, kind)) {
-        free(calls);
-        return CODE_OUT_OF_MEMORY;
-    }
-    if (n > 0)
-        memcpy(calls, from->calls, n * sizeof *calls);
-    g->n_nodes = from == NULL ? 0 : from->n_nodes;
-    g->calls = calls;
-    g->n_calls = n;
-    g->calls_room = n + 1;
-    *graph = g->handle.name;
-    return CODE_SUCCESS;
-}
-
-static enum cudasim_code graph_add_call(struct cudasim_graph *g, void (*function)(void *), void *argument)
-{
-    struct graph_call *calls = array_grow(g->calls, g->n_calls, &g->calls_room, sizeof *calls);
-    if (calls == NULL)
-        return CODE_OUT_OF_MEMORY;
-    g->calls = calls;
-    calls[g->n_calls++] = (struct graph_call){ function, argument };
-    return CODE_SUCCESS;
-}
+/* ---- capture ---- */
 
 enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode)
 {
@@ -405,109 +358,18 @@ enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *i
     return cudasim_end(CODE_SUCCESS);
 }
 
-enum cudasim_code cudasim_graph_create(uint64_t *graph)
-{
-    const enum cudasim_code code = cudasim_begin();
-    return code != CODE_SUCCESS ? code : cudasim_end(graph_create(HANDLE_GRAPH, NULL, graph));
-}
-
 enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *), void *argument)
 {
     int status = CAPTURE_NONE;
     uint64_t id, graph, node;
     enum cudasim_code code = function == NULL ? CODE_INVALID_VALUE : cudasim_capture_info(stream, &status, &id, &graph);
     if (code == CODE_SUCCESS && status != CAPTURE_NONE)
-        return cudasim_graph_add(graph, function, argument, &node);
+        return cudasim_graph_add(graph, NODE_HOST, function, argument, &node);
     if (code == CODE_SUCCESS)
-        code = cudasim_stream_work(stream, 0);
+        code = cudasim_stream_work(stream, 0, NODE_HOST);
     if (code == CODE_SUCCESS)
         function(argument);
     return code;
-}
-
-static enum cudasim_code graph_copy(uint64_t graph, enum cudasim_handle_kind kind, uint64_t *copy)
-{
-    const enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
-    const struct cudasim_graph *g = graph_get(graph, HANDLE_GRAPH);
-    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : graph_create(kind, g, copy));
-}
-
-enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec)
-{
-    return graph_copy(graph, HANDLE_EXEC, exec);
-}
-
-enum cudasim_code cudasim_graph_clone(uint64_t graph, uint64_t *copy)
-{
-    return graph_copy(graph, HANDLE_GRAPH, copy);
-}
-
-enum cudasim_code cudasim_graph_add(uint64_t graph, void (*function)(void *), void *argument, uint64_t *node)
-{
-    enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
-    struct cudasim_graph *g = graph_get(graph, HANDLE_GRAPH);
-    if (g == NULL || node == NULL)
-        return cudasim_end(CODE_INVALID_VALUE);
-    code = function == NULL ? CODE_SUCCESS : graph_add_call(g, function, argument);
-    if (code == CODE_SUCCESS)
-        *node = graph + 1 + g->n_nodes++;            /* as cudaGraphGetNodes names it */
-    return cudasim_end(code);
-}
-
-enum cudasim_code cudasim_graph_destroy(uint64_t name)
-{
-    const enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
-    struct cudasim_graph *g = graph_get(name, HANDLE_GRAPH);
-    if (g == NULL)
-        g = graph_get(name, HANDLE_EXEC);
-    if (g == NULL)
-        return cudasim_end(CODE_INVALID_VALUE);
-    free(g->calls);
-    cudasim_handle_drop(&g->handle);
-    return cudasim_end(CODE_SUCCESS);
-}
-
-/* The n-th host function of a graph; false after the last. Each is asked for anew, because it may change the graph. */
-static bool graph_call_get(uint64_t exec, size_t n, struct graph_call *out)
-{
-    cudasim_lock();
-    const struct cudasim_graph *g = graph_get(exec, HANDLE_EXEC);
-    const bool is_there = g != NULL && n < g->n_calls;
-    if (is_there)
-        *out = g->calls[n];
-    cudasim_unlock();
-    return is_there;
-}
-
-enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream)
-{
-    struct graph_call call;
-    cudasim_values_unknown();
-    enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
-    const struct cudasim_graph *g = graph_get(exec, HANDLE_EXEC);
-    code = cudasim_end(g == NULL ? CODE_INVALID_VALUE : cudasim_work(stream, LAUNCH_NS * (1 + (uint64_t)g->n_nodes)));
-    for (size_t i = 0; code == CODE_SUCCESS && graph_call_get(exec, i, &call); i++)
-        call.function(call.argument);
-    return code;
-}
-
-enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n)
-{
-    const enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
-    const struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(graph, HANDLE_GRAPH);
-    if (g != NULL)
-        *n = g->n_nodes;
-    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : CODE_SUCCESS);
 }
 
 /* ---- for tests ---- */

@@ -47,6 +47,22 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cudaStreamEndCapture, (uint64_t, uint64_t *))                                                \
     X(int, cudaGraphInstantiateWithFlags, (uint64_t *, uint64_t, uint64_t))                             \
     X(int, cudaGraphLaunch, (uint64_t, uint64_t))                                                       \
+    X(int, cudaGraphCreate, (uint64_t *, unsigned))                                                     \
+    X(int, cudaGraphDestroy, (uint64_t))                                                                \
+    X(int, cudaGraphExecDestroy, (uint64_t))                                                            \
+    X(int, cudaGraphClone, (uint64_t *, uint64_t))                                                      \
+    X(int, cudaGraphUpload, (uint64_t, uint64_t))                                                       \
+    X(int, cudaGraphExecUpdate, (uint64_t, uint64_t, void *))                                           \
+    X(int, cudaGraphGetNodes, (uint64_t, uint64_t *, size_t *))                                         \
+    X(int, cudaGraphNodeGetType, (uint64_t, int *))                                                     \
+    X(int, cudaGraphAddEmptyNode, (uint64_t *, uint64_t, const uint64_t *, size_t))                     \
+    X(int, cudaGraphAddHostNode, (uint64_t *, uint64_t, const uint64_t *, size_t, const void *))        \
+    X(int, cudaGraphAddChildGraphNode, (uint64_t *, uint64_t, const uint64_t *, size_t, uint64_t))      \
+    X(int, cudaGraphAddMemAllocNode, (uint64_t *, uint64_t, const uint64_t *, size_t, void *))          \
+    X(int, cudaGraphAddMemFreeNode, (uint64_t *, uint64_t, const uint64_t *, size_t, void *))           \
+    X(int, cudaDeviceGetGraphMemAttribute, (int, int, uint64_t *))                                      \
+    X(int, cudaDeviceSetGraphMemAttribute, (int, int, const uint64_t *))                                \
+    X(int, cudaDeviceGraphMemTrim, (int))                                                               \
     X(int, cudaEventCreate, (uint64_t *))                                                               \
     X(int, cudaStreamWaitEvent, (uint64_t, uint64_t, unsigned))                                         \
     X(int, cudaEventRecord, (uint64_t, uint64_t))                                                       \
@@ -95,6 +111,17 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cuModuleGetGlobal_v2, (uint64_t *, size_t *, uint64_t, const char *))                        \
     X(int, cuFuncGetAttribute, (int *, int, uint64_t))                                                  \
     X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, uint64_t, int, size_t))                 \
+    X(int, cuGraphCreate, (uint64_t *, unsigned))                                                       \
+    X(int, cuGraphAddKernelNode_v2, (uint64_t *, uint64_t, const uint64_t *, size_t, const void *))     \
+    X(int, cuGraphAddChildGraphNode, (uint64_t *, uint64_t, const uint64_t *, size_t, uint64_t))        \
+    X(int, cuGraphAddMemAllocNode, (uint64_t *, uint64_t, const uint64_t *, size_t, void *))            \
+    X(int, cuGraphAddNode_v2, (uint64_t *, uint64_t, const uint64_t *, const void *, size_t, void *))   \
+    X(int, cuGraphGetNodes, (uint64_t, uint64_t *, size_t *))                                           \
+    X(int, cuGraphNodeGetType, (uint64_t, int *))                                                       \
+    X(int, cuGraphInstantiateWithFlags, (uint64_t *, uint64_t, uint64_t))                               \
+    X(int, cuGraphLaunch, (uint64_t, uint64_t))                                                         \
+    X(int, cuDeviceGetGraphMemAttribute, (int, int, uint64_t *))                                        \
+    X(int, cuDeviceGraphMemTrim, (int))                                                                 \
     X(int, cuIpcOpenMemHandle_v2, (uint64_t *, struct cudasim_ipc_handle, unsigned))                    \
     X(int, cuIpcOpenEventHandle, (uint64_t *, struct cudasim_ipc_handle))                               \
     X(int, cuStreamWaitEvent, (uint64_t, uint64_t, unsigned))                                           \
