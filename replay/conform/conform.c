@@ -128,7 +128,7 @@ enum err conform_run(const char *folder, const char *allocator, const char *poli
     if (e == ERR_OK)
         e = run_folder(&r, folder, why);
     if (e == ERR_OK && out->n == 0)
-        e = err_set(why, ERR_USAGE, 0, "no cases of '%.40s' were recorded; doc/zoo.md names the allocators", allocator);
+        e = err_set(why, ERR_USAGE, 0, "no cases of '%.40s' were recorded, but of " CONFORM_ALLOCATORS, allocator);
     if (e != ERR_OK)
         conform_close(out);
     return e;

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The allocators that have recorded cases, for messages. */
+#define CONFORM_ALLOCATORS \
+    "cupy, mxnet, ort, paddle, rmm-arena, rmm-binning, rmm-fixed, rmm-limiting, rmm-pool, tf-bfc, torch-host"
+
 struct conform_case {
     char *name;
     char *difference;                /* the first; NULL: equal */

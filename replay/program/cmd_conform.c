@@ -102,13 +102,14 @@ const struct subcommand cmd_conform = {
     .name = "conform",
     .synopsis = "conform POLICY --as ALLOCATOR",
     .summary = "in how many recorded cases a policy does what the real allocator did",
-    .text = "The cases were recorded from released libraries on a simulated device; doc/zoo.md names the allocators. The "
-            "policy may be a plugin. It gets the options of each case under the names that our policy for that allocator "
-            "has. The exit status is 0 if all cases are equal and 1 if not.\n"
+    .text = "The cases were recorded from released libraries on a simulated device, of these allocators: "
+            CONFORM_ALLOCATORS ". The policy may be a plugin. It gets the options of each case under the names that our "
+            "policy for that allocator has (replay --help rmm-pool), so it has to declare them.\n"
             "\n"
             "Examples:\n"
             "  replay conform ./mine.so --as rmm-pool\n"
             "  replay conform best-fit --as cupy --json score.json\n",
+    .failed = "a recorded case is not equal",
     .flags = conform_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
