@@ -31,7 +31,15 @@ static struct forge *forged_sections(const uint8_t *data, size_t n)
     return f;
 }
 
-/* The native trace of an input that begins with 'S' or 'U'; bytes_free() it. */
+bool forged_is_sections(const uint8_t *data, size_t n)
+{
+    static const char database[] = "SQLite";
+    if (n >= sizeof database && memcmp(data, database, sizeof database - 1) == 0)
+        return false;
+    return n > 0 && (data[0] == 'S' || data[0] == 'U');
+}
+
+/* The native trace of a list of sections; bytes_free() it. */
 static struct bytes forged_trace(const uint8_t *data, size_t n)
 {
     struct forge *f = forged_sections(data + 1, n - 1);
@@ -88,7 +96,7 @@ void *forged_file(const uint8_t *data, size_t n, size_t *n_file)
         letters++;
     struct bytes file = {0};
     const uint8_t *rest = data + letters;
-    if (letters < n && (rest[0] == 'S' || rest[0] == 'U'))
+    if (forged_is_sections(rest, n - letters))
         file = forged_trace(rest, n - letters);
     else
         bytes_put(&file, rest, n - letters);

@@ -3,7 +3,8 @@
  * The bytes of a fuzzer inside what a checksum or a compression would hide from it. Letters in front say what is made
  * of the rest:
  *
- *     'S', 'U'    sections of a native trace, packed as a writer would: whole, or without index and foot
+ *     'S', 'U'    sections of a native trace, packed as a writer would: whole, or without index and foot ("SQLite" is no
+ *                 such letter: a database is taken as it is)
  *     'Z', 'G'    what follows, compressed by zstd or gzip; at most twice
  *     'H'         a page with what follows as base64
  *
@@ -13,8 +14,12 @@
 #ifndef REPLAY_TESTS_FUZZ_FORGED_INPUT_H
 #define REPLAY_TESTS_FUZZ_FORGED_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Whether an input is a list of sections. */
+bool forged_is_sections(const uint8_t *data, size_t n);
 
 /* The file that an input stands for, of *n_file bytes; free() it. */
 void *forged_file(const uint8_t *data, size_t n, size_t *n_file);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Fuzz target: whole commands on a file from a stranger. The first byte chooses the command line, the rest of the first
- * line is the text of its free option, and what follows is the file (forged_input.h).
+ * Fuzz target: whole commands on a file from a stranger, or two. The first byte chooses the command line, the rest of the
+ * first line is the text of its free option, and what follows is the file (forged_input.h), up to a line "####" if there
+ * is one. The second file comes after that.
  *
  * A command ends with a status of its table. It leaves the output that it names, whole, or none: a page's data is JSON,
  * and every trace and every export can be read again.
  */
+#define _GNU_SOURCE                                  /* memmem */
 #include "import/import.h"
 #include "replay/program/cli.h"
 #include "report/results_db.h"
@@ -21,7 +23,10 @@
 
 enum { WORDS_MAX = 16, TEXT_MAX = 1024, OUTPUT_MAX = 1 << 22 };
 
-/* "@" is the file, "%" the free text, "$" a file of it in which each ";" ends a line, "^" the output, "&" a letter "@". */
+static const char between_files[] = "\n####\n";
+
+/* "@" is the file, "#" the second or the same again, "%" the free text, "$" a file of it in which each ";" ends a
+ * line, "^" the output, "&" a letter "@". */
 static const char *const lines[][WORDS_MAX] = {
     { "info", "@", "--json", "^" },
     { "verify", "@" },
@@ -69,20 +74,38 @@ static const char *const lines[][WORDS_MAX] = {
     { NULL, "--share", "@,others=$", "--device", "sim:24GiB" },
     { NULL, "@", "--policy", "plan:file=$", "--threads", "1", "--audit" },
     { "technique", "@", "--checkpoint", "%", "--in-place" },
+    { "diff", "@", "#" },
+    { "diff", "@", "#", "--json", "^" },
+    { "diff", "@", "#", "--html", "^" },
+    { "merge", "@", "#", "-o", "^" },
+    { "report", "@", "#", "--csv", "^", "--fail-if", "%" },
+    { "verify", "@", "--policy", "%", "--json", "^" },
+    { NULL, "@", "--policy", "best-fit", "--device", "sim:%", "--device", "sim:64MiB", "--threads", "1", "--json", "^" },
+    { "sweep", "@", "#", "--policy", "best-fit", "--copies", "%", "--threads", "1", "-o", "^", "--csv", "-" },
+    { "generate", "like:@", "-o", "^" },
+    { "tune", "@", "--host", "--threads", "1", "--json", "^" },
+    { NULL, "@", "--policy", "%", "--device", "sim:8MiB", "--threads", "1", "--start", "faithful", "--json", "^" },
 };
 
 enum { N_LINES = sizeof lines / sizeof lines[0] };
 
 /* What a line is made of. */
 struct parts {
-    const char *file, *text;
+    const char *file, *second, *text;
     char output[80], text_file[80];
 };
 
 static const char *part_of(const struct parts *p, char letter)
 {
-    return letter == '@' ? p->file : letter == '%' ? p->text : letter == '$' ? p->text_file : letter == '^' ? p->output
-         : letter == '&' ? "@" : NULL;
+    switch (letter) {
+    case '@': return p->file;
+    case '#': return p->second;
+    case '%': return p->text;
+    case '$': return p->text_file;
+    case '^': return p->output;
+    case '&': return "@";
+    default: return NULL;
+    }
 }
 
 /* One word with its parts in place; to be freed. */
@@ -164,9 +187,9 @@ static void expect_recording(const char *command, const char *path)
     trace_close(r);
 }
 
-static void run_line(const char *const *line, const char *file, const char *text)
+static void run_line(const char *const *line, const char *file, const char *second, const char *text)
 {
-    struct parts parts = { .file = file, .text = text };
+    struct parts parts = { .file = file, .second = second, .text = text };
     char *words[WORDS_MAX + 1] = { NULL };
     const char *option = "";
     int n = 0;
@@ -190,20 +213,37 @@ static void run_line(const char *const *line, const char *file, const char *text
         free(words[--n]);
 }
 
+/* Writes the file that the bytes stand for. */
+static bool write_forged(const char *path, const uint8_t *data, size_t n)
+{
+    size_t n_file;
+    void *bytes = forged_file(data, n, &n_file);
+    const bool is_written = file_write(path, bytes, n_file);
+    free(bytes);
+    return is_written;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    char text[TEXT_MAX + 1] = "";
+    char text[TEXT_MAX + 1] = "", second[80];
     const uint8_t *end = n > 0 ? memchr(data + 1, '\n', n - 1) : NULL;
     const size_t n_text = end == NULL ? 0 : (size_t)(end - data) - 1;
     if (end == NULL || n_text > TEXT_MAX || memchr(data + 1, '/', n_text) != NULL)
         return 0;                            /* a slash could name a plugin or a file of this machine; and no real card */
     memcpy(text, data + 1, n_text);
-    size_t n_file;
-    void *bytes = forged_file(end + 1, n - n_text - 2, &n_file);
-    const char *file = input_file_write(bytes, n_file);
-    free(bytes);
-    if (file != NULL && strstr(text, ".so") == NULL && strstr(text, "cuda:") == NULL)
-        run_line(lines[data[0] % N_LINES], file, text);
+    if (strstr(text, ".so") != NULL || strstr(text, "cuda:") != NULL)
+        return 0;
+    const uint8_t *from = end + 1, *to = data + n;
+    const uint8_t *between = memmem(from, (size_t)(to - from), between_files, sizeof between_files - 1);
+    const uint8_t *next = between == NULL ? to : between + sizeof between_files - 1;
+    const char *file = input_file_write(from, 0);
+    bool is_there = file != NULL && write_forged(file, from, (size_t)((between == NULL ? to : between) - from));
+    snprintf(second, sizeof second, "%s-second", file == NULL ? "" : file);
+    if (is_there && between != NULL)
+        is_there = write_forged(second, next, (size_t)(to - next));
+    if (is_there)
+        run_line(lines[data[0] % N_LINES], file, between == NULL ? file : second, text);
+    unlink(second);
     input_file_remove();
     return 0;
 }

@@ -144,7 +144,7 @@ static void check_trace(const void *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    if (n > 0 && (data[0] == 'S' || data[0] == 'U')) {
+    if (forged_is_sections(data, n)) {
         size_t n_file;
         void *file = forged_file(data, n, &n_file);
         check_trace(file, n_file);

@@ -2,6 +2,8 @@
 /* Opcodes and their arguments: CPython, Lib/pickletools.py. */
 #include "tests/fuzz/mutators.h"
 
+#include "tests/fuzz/forged_input.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -283,7 +285,7 @@ size_t mutate_native(uint8_t *data, size_t n, size_t room, uint32_t seed, mutate
 {
     struct buffer b = { .data = data, .n = n, .room = room };
     uint64_t state = seed;
-    if (n < 1 + SECTION_HEAD || (data[0] != 'S' && data[0] != 'U') || below(&state, PLAIN_SHARE) == 0)
+    if (n < 1 + SECTION_HEAD || !forged_is_sections(data, n) || below(&state, PLAIN_SHARE) == 0)
         return bytes(data, n, room);
     for (size_t left = 1 + below(&state, 3); left > 0; left--) {
         const size_t n_sections = count_sections(&b);
@@ -307,7 +309,7 @@ size_t mutate_file(uint8_t *data, size_t n, size_t room, uint32_t seed, mutate_b
         return bytes(data, n, room);
     uint8_t *rest = data + letters;
     const uint32_t further = (uint32_t)draw(&state);
-    if (rest[0] == 'S' || rest[0] == 'U')
+    if (forged_is_sections(rest, n - letters))
         return letters + mutate_native(rest, n - letters, room - letters, further, bytes);
     return letters + mutate_pickle(rest, n - letters, room - letters, further, bytes);
 }
