@@ -68,6 +68,7 @@ static enum err cudasim_open_devices(struct err_detail *why)
     enum err e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
     if (e == ERR_OK)
         cudasim.card = device_found(&cfg);
+    cudasim.is_card_given = e == ERR_OK && (cfg.model != NULL || cfg.capability != 0);
     cfg.fail_from_call = e == ERR_OK && fail != NULL ? strtoull(fail, NULL, 10) : 0;
     const uint64_t pages = e == ERR_OK && n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES : 0;
     const uint64_t stride = pages * DEVICE_PAGE_BYTES;

@@ -69,7 +69,28 @@ CUDASIM_API uint64_t cudasim_driver_bytes(void);        /* of the memory that nv
 struct cudasim_kernel_facts {
     int      registers, max_threads, binary, ptx;
     uint64_t shared_bytes, constant_bytes, local_bytes, parameter_bytes;
+    uint64_t dynamic_bytes;          /* shared memory that a launch may add; more after cudaFuncSetAttribute */
 };
+
+/* cudaFuncSetAttribute and its relatives, by number: most dynamic shared bytes, and the share of the memory that shared
+ * memory may have, in percent. The others up to the last are of clusters and change nothing here. */
+enum { FUNCTION_DYNAMIC_BYTES = 8, FUNCTION_SHARED_PERCENT = 9, FUNCTION_ATTRIBUTES = 16 };
+
+/* INVALID_VALUE for an attribute that cannot be set, or a value that the card does not take. */
+CUDASIM_API enum cudasim_code cudasim_function_set(const void *function, int attribute, int value);
+CUDASIM_API enum cudasim_code cudasim_kernel_set(uint64_t kernel, int attribute, int value);
+
+/* A launch: blocks in x, y and z, threads of each in x, y and z, and the shared memory that it adds to each. */
+struct cudasim_launch {
+    unsigned grid[3], block[3];
+    uint64_t dynamic_bytes;
+    bool     is_cooperative;         /* all blocks are to be on the card at once */
+};
+
+/* Whether the card takes it. INVALID_CONFIGURATION: beyond the card's limits; OUT_OF_RESOURCES: too many threads for
+ * this kernel; INVALID_VALUE: too much shared memory; COOPERATIVE_TOO_LARGE. */
+CUDASIM_API enum cudasim_code cudasim_launch_check(const struct cudasim_kernel_facts *k,
+                                                   const struct cudasim_launch *l);
 
 /* Blocks of a kernel that a multiprocessor holds at once, with shared memory that the launch adds; 0: a block is too
  * large. */
@@ -81,7 +102,9 @@ CUDASIM_API void *cudasim_binary_register(const void *wrapper);
 CUDASIM_API void cudasim_kernel_register(void *handle, const void *function, const char *name);
 CUDASIM_API void cudasim_variable_register(void *handle, const void *symbol, const char *name, uint64_t bytes);
 
-/* A kernel by its host function. One that nobody registered, or whose code is not at hand, is taken for a typical one. */
+/* A kernel by its host function, or by its handle. One whose code is not at hand is taken for a typical one.
+ * INVALID_FUNCTION: nobody registered it; NO_BINARY: its code is not for this card, and the card has a name or a
+ * capability that was asked for. */
 CUDASIM_API enum cudasim_code cudasim_function_facts(const void *function, struct cudasim_kernel_facts *out);
 
 /* A variable by its host variable. INVALID_SYMBOL: nobody registered it. */
@@ -149,9 +172,9 @@ CUDASIM_API void cudasim_values_answer(const int64_t *numbers, uint64_t n);
 enum cudasim_direction { COPY_HOST_TO_HOST, COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_WITHIN_DEVICE, COPY_ANY };
 
 /* Copies. Host to host is done. Bytes copied to a device are kept (cudasim/values.h) and come back; the rest of a
- * device reads as zeros. INVALID_VALUE for
- * a device's address that is in no allocation, such as one that was freed, and for memory of the program that the copy
- * says is the device's side. */
+ * device reads as zeros. INVALID_VALUE for a device's address that is in no allocation, such as one that was freed, for
+ * rows that run past their allocation, and for memory of the program that the copy says is the device's side.
+ * INVALID_PITCH, INVALID_DIRECTION. Nothing is copied then. */
 CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum cudasim_direction d,
                                            uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
@@ -242,6 +265,9 @@ enum cudasim_node {
 /* Puts work on a stream, which advances the virtual clock; a captured one adds a node of this type. INVALID_HANDLE if
  * there is no such stream. */
 CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type);
+
+/* Puts a kernel on a stream. INVALID_HANDLE also if the stream is not of the current device. */
+CUDASIM_API enum cudasim_code cudasim_stream_launch(uint64_t stream, uint64_t time_ns);
 
 /* Runs a function of the host in its turn: at once, or at each launch of the graph that captures the stream. */
 CUDASIM_API enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *), void *argument);

@@ -20,7 +20,6 @@ enum {
     CONTEXT_FIRST = 0x1000,          /* the primary context of device n is CONTEXT_FIRST + n */
     CONTEXTS_MAX = 64,
     LAUNCH_NS = 5000,
-    SHARED_BYTES_MOST = 49152,       /* of a block, unless a kernel asks for more */
 };
 
 struct alloc_prop {
@@ -986,7 +985,8 @@ ENTRY(int, cuGraphAddHostNode, uint64_t *node, uint64_t graph, const uint64_t *d
 {
     (void)dependencies, (void)n_dependencies;
     return params == NULL || params->function == NULL
-               ? CODE_INVALID_VALUE : (int)cudasim_graph_add(graph, NODE_HOST, params->function, params->argument, node);
+               ? CODE_INVALID_VALUE
+               : (int)cudasim_graph_add(graph, NODE_HOST, params->function, params->argument, node);
 }
 
 ENTRY(int, cuGraphAddChildGraphNode, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
@@ -1208,16 +1208,16 @@ ENTRY(int, cuFuncGetModule, uint64_t *module, uint64_t function)
  * mode, most dynamic shared bytes. */
 ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
 {
-    enum { ATTRIBUTES = 16 };
     struct cudasim_kernel_facts k;
     int code = check();
     if (code == CODE_SUCCESS)
-        code = value == NULL || attribute < 0 || attribute >= ATTRIBUTES ? CODE_INVALID_VALUE
+        code = value == NULL || attribute < 0 || attribute >= FUNCTION_ATTRIBUTES ? CODE_INVALID_VALUE
                                                          : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
     if (code != CODE_SUCCESS)
         return code;
-    const int values[ATTRIBUTES] = { k.max_threads, (int)k.shared_bytes, (int)k.constant_bytes, (int)k.local_bytes,
-                                     k.registers, k.ptx, k.binary, 0, SHARED_BYTES_MOST - (int)k.shared_bytes, -1 };
+    const int values[FUNCTION_ATTRIBUTES] = { k.max_threads, (int)k.shared_bytes, (int)k.constant_bytes,
+                                              (int)k.local_bytes, k.registers, k.ptx, k.binary, 0,
+                                              (int)k.dynamic_bytes, -1 };
     *value = values[attribute];
     return CODE_SUCCESS;
 }
@@ -1246,18 +1246,66 @@ ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, uint64_
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(n, function, threads, shared);
 }
 
+static int launch(struct cudasim_site *site, uint64_t function, const struct cudasim_launch *l, uint64_t stream)
+{
+    struct cudasim_kernel_facts k;
+    int code = check();
+    if (code == CODE_SUCCESS)
+        code = (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+    if (code == CODE_SUCCESS)
+        code = (int)cudasim_launch_check(&k, l);
+    if (code != CODE_SUCCESS)
+        return code == CODE_INVALID_CONFIGURATION ? CODE_INVALID_VALUE : code;
+    (void)cudasim_do_nothing(site);
+    return (int)cudasim_stream_launch(stream, LAUNCH_NS);
+}
+
 ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
       unsigned bz, unsigned shared, uint64_t stream, void **arguments, void **extra)
 {
     static struct cudasim_site site = { .name = "cuLaunchKernel" };
-    const int code = check();
-    (void)function, (void)shared, (void)arguments, (void)extra;
-    if (code != CODE_SUCCESS)
-        return code;
-    if (gx == 0 || gy == 0 || gz == 0 || bx == 0 || by == 0 || bz == 0)
+    const struct cudasim_launch l = { .grid = { gx, gy, gz }, .block = { bx, by, bz }, .dynamic_bytes = shared };
+    (void)arguments, (void)extra;
+    return launch(&site, function, &l, stream);
+}
+
+ENTRY(int, cuLaunchCooperativeKernel, uint64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+      unsigned by, unsigned bz, unsigned shared, uint64_t stream, void **arguments)
+{
+    static struct cudasim_site site = { .name = "cuLaunchCooperativeKernel" };
+    const struct cudasim_launch l = { .grid = { gx, gy, gz }, .block = { bx, by, bz }, .dynamic_bytes = shared,
+                                      .is_cooperative = true };
+    (void)arguments;
+    return launch(&site, function, &l, stream);
+}
+
+/* CUlaunchConfig. Its attributes say how blocks are scheduled, and change nothing here. */
+struct launch_config {
+    unsigned grid[3], block[3], shared;
+    uint64_t stream;
+};
+
+ENTRY(int, cuLaunchKernelEx, const struct launch_config *c, uint64_t function, void **arguments, void **extra)
+{
+    static struct cudasim_site site = { .name = "cuLaunchKernelEx" };
+    (void)arguments, (void)extra;
+    if (c == NULL)
         return CODE_INVALID_VALUE;
-    (void)cudasim_do_nothing(&site);
-    return (int)cudasim_stream_work(stream, LAUNCH_NS, NODE_KERNEL);
+    const struct cudasim_launch l = { .grid = { c->grid[0], c->grid[1], c->grid[2] },
+                                      .block = { c->block[0], c->block[1], c->block[2] }, .dynamic_bytes = c->shared };
+    return launch(&site, function, &l, c->stream);
+}
+
+ENTRY(int, cuFuncSetAttribute, uint64_t function, int attribute, int value)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_kernel_set(function, attribute, value);
+}
+
+ENTRY(int, cuKernelSetAttribute, int attribute, int value, uint64_t kernel, int device)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_kernel_set(kernel, attribute, value);
 }
 
 /* ---- functions by name ---- */

@@ -2,8 +2,8 @@
 /*
  * Memory that nodes of graphs take and give back.
  *
- * As the CUDA programming guide and the sample graphMemoryFootprint describe, a node's address is fixed when the node is
- * made. A launch maps physical memory there. Physical memory comes from a pool of the device, which all graphs share:
+ * As the CUDA programming guide and the sample graphMemoryFootprint describe, a node's address is fixed when the node
+ * is made. A launch maps physical memory there. Physical memory comes from a pool of the device, for all graphs:
  *
  *     node made       addresses, no memory                              reserved   0
  *     first launch    memory is taken from the card, mapped             reserved  64 MiB
@@ -136,7 +136,7 @@ static size_t pool_find(const struct cudasim_graph_pool *p, uint64_t bytes)
     return best;
 }
 
-/* Maps memory to a slot: what is idle, else of the card. Each chunk has its place in `idle`, so that it can go there. */
+/* Maps memory to a slot: what is idle, else of the card. Each chunk has its place in `idle` and can go there. */
 static enum cudasim_code slot_map(struct graph_slot *s)
 {
     struct cudasim_device *d = device_of(s);

@@ -169,8 +169,9 @@ enum cudasim_code cudasim_graph_add_alloc(uint64_t graph, struct cudasim_alloc_p
     const enum cudasim_code code = node == NULL || params == NULL ? CODE_INVALID_VALUE : begin_graph(graph, &g);
     if (code != CODE_SUCCESS)
         return code;
-    return end_node(g, is_alloc_valid(params) ? graph_add_alloc(g, params->pool.location_id, params->bytes, &params->addr)
-                                              : CODE_INVALID_VALUE, node);
+    if (!is_alloc_valid(params))
+        return cudasim_end(CODE_INVALID_VALUE);
+    return end_node(g, graph_add_alloc(g, params->pool.location_id, params->bytes, &params->addr), node);
 }
 
 enum cudasim_code cudasim_graph_add_free(uint64_t graph, uint64_t addr, uint64_t *node)

@@ -9,8 +9,8 @@
  *     cudaIpcGetMemHandle  ->  | line 7: pid, serial, bytes |  ->  cudaIpcOpenMemHandle: addresses, no memory
  *     cudaFree             ->  | line 7: vacant             |
  *
- * Memory is counted where it was allocated. The importer gets addresses of its own, as CUDA documents, and takes nothing
- * of the card. Bytes that the exporter's host copied there are not known to the importer.
+ * Memory is counted where it was allocated. The importer gets addresses of its own, as CUDA documents, and takes
+ * nothing of the card. Bytes that the exporter's host copied there are not known to the importer.
  */
 #include "cudasim/state.h"
 

@@ -15,6 +15,7 @@
 struct binary {
     const void *image;               /* a wrapper of the program's; NULL: it was not one */
     struct machine_code code;        /* read at the first question */
+    enum cudasim_code loaded;        /* NO_BINARY: none of it is for this card */
     bool is_read;
 };
 
@@ -23,6 +24,7 @@ struct registered {
     const char *name;                /* on the device; the program's own, for the process's life */
     struct binary *binary;
     uint64_t bytes, addr;            /* of a variable; addr 0: nobody asked for it yet */
+    struct cudasim_kernel_facts *facts;      /* of a kernel; NULL: nobody asked for them yet */
 };
 
 /* Programs register all their kernels when they are loaded, 100,000 and more, and ask for few of them. */
@@ -85,26 +87,71 @@ static struct registered *table_find(struct table *t, const void *symbol)
     return bsearch(&wanted, t->all, t->n, sizeof *t->all, compare_symbols);
 }
 
-/* Code that the card does not take is as good as none: what is asked then is answered as for code that is not known. */
+/* Code that cannot be read is as good as none: what is asked then is answered as for code that is not known. */
 static const struct machine_code *binary_code(struct binary *b)
 {
     if (!b->is_read && b->image != NULL)
-        (void)machine_code_load(b->image, SIZE_MAX, cudasim.card.capability, &b->code);
+        b->loaded = machine_code_load(b->image, SIZE_MAX, cudasim.card.capability, &b->code);
     b->is_read = true;
     return &b->code;
 }
 
-enum cudasim_code cudasim_function_facts(const void *function, struct cudasim_kernel_facts *out)
+/* A card given by size alone is taken for one that the program's code is for. */
+static enum cudasim_code read_facts(struct registered *r)
 {
     static const struct machine_code unknown;
-    const enum cudasim_code code = cudasim_begin();
+    const unsigned card = cudasim.card.capability;
+    const struct machine_code *code = binary_code(r->binary);
+    if (r->binary->loaded == CODE_NO_BINARY && cudasim.is_card_given)
+        return CODE_NO_BINARY;
+    if (r->facts == NULL)
+        r->facts = malloc(sizeof *r->facts);
+    if (r->facts == NULL)
+        return CODE_OUT_OF_MEMORY;
+    if (machine_code_facts(code, r->name, card, r->facts) != CODE_SUCCESS)
+        (void)machine_code_facts(&unknown, "", card, r->facts);
+    return CODE_SUCCESS;
+}
+
+/* Begins a call on a kernel of the program. *k NULL: nobody registered it. The caller unlocks on SUCCESS. */
+static enum cudasim_code begin_kernel(const void *function, struct cudasim_kernel_facts **k)
+{
+    enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    const struct registered *r = table_find(&kernels, function);
-    const unsigned card = cudasim.card.capability;
-    if (r == NULL || machine_code_facts(binary_code(r->binary), r->name, card, out) != CODE_SUCCESS)
-        (void)machine_code_facts(&unknown, "", card, out);
-    return cudasim_end(CODE_SUCCESS);
+    struct registered *r = table_find(&kernels, function);
+    code = r == NULL || r->facts != NULL ? CODE_SUCCESS : read_facts(r);
+    *k = r == NULL ? NULL : r->facts;
+    return code == CODE_SUCCESS ? CODE_SUCCESS : cudasim_end(code);
+}
+
+static enum cudasim_code function_code(enum cudasim_code code)
+{
+    return code == CODE_INVALID_HANDLE ? CODE_INVALID_FUNCTION : code;
+}
+
+enum cudasim_code cudasim_function_facts(const void *function, struct cudasim_kernel_facts *out)
+{
+    struct cudasim_kernel_facts *k;
+    const enum cudasim_code code = begin_kernel(function, &k);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (k != NULL)
+        *out = *k;
+    cudasim_unlock();
+    return k != NULL ? CODE_SUCCESS : function_code(cudasim_kernel_facts((uintptr_t)function, out, NULL, NULL));
+}
+
+enum cudasim_code cudasim_function_set(const void *function, int attribute, int value)
+{
+    struct cudasim_kernel_facts *k;
+    const enum cudasim_code code = begin_kernel(function, &k);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (k != NULL)
+        return cudasim_end(cudasim_facts_set(k, attribute, value));
+    cudasim_unlock();
+    return function_code(cudasim_kernel_set((uintptr_t)function, attribute, value));
 }
 
 enum cudasim_code cudasim_symbol(const void *symbol, uint64_t *addr, uint64_t *bytes)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 /* What a kernel is taken for whose code is not at hand, and the limits of every card since capability 5. */
+enum { SHARED_BYTES_MOST = 49152 };     /* of a block, unless a program sets more for the kernel */
 enum { REGISTERS_TYPICAL = 32, BLOCK_THREADS_MOST = 1024, WARP_THREADS = 32, WARP_REGISTERS_UNIT = 256,
        MULTIPROCESSOR_REGISTERS = 65536, PARTITIONS = 4 };
 
@@ -107,6 +108,7 @@ enum cudasim_code machine_code_facts(const struct machine_code *m, const char *n
                                      struct cudasim_kernel_facts *out)
 {
     *out = (struct cudasim_kernel_facts){
+        .dynamic_bytes = SHARED_BYTES_MOST,
         .registers = REGISTERS_TYPICAL, .max_threads = BLOCK_THREADS_MOST,
         .binary = (int)(m->code != 0 ? m->code : card),
         .ptx = (int)(m->code != 0 ? m->code : m->ptx != 0 ? m->ptx : card),
@@ -119,6 +121,7 @@ enum cudasim_code machine_code_facts(const struct machine_code *m, const char *n
     const int most = threads_by_registers(k->registers);
     out->registers = (int)k->registers;
     out->shared_bytes = k->shared_bytes;
+    out->dynamic_bytes = k->shared_bytes < SHARED_BYTES_MOST ? SHARED_BYTES_MOST - k->shared_bytes : 0;
     out->local_bytes = k->local_bytes;
     out->parameter_bytes = k->parameter_bytes;
     out->constant_bytes = m->cubin.constant_bytes;

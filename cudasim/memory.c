@@ -279,11 +279,9 @@ static void drop_values(uint64_t addr, uint64_t bytes)
 
 /* What a copy does to memory. All device addresses are known, so an unknown address is the host's. A captured copy is
  * done when its graph runs: until then nobody knows what is there. */
-static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes, uint64_t stream)
+static void copy_bytes(void *to, const void *from, uint64_t bytes, uint64_t stream)
 {
     const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);
-    if (runs_past(&t, (uintptr_t)to, bytes) || runs_past(&f, (uintptr_t)from, bytes))
-        return CODE_INVALID_VALUE;
     if (is_on_device(t.kind) && is_captured(stream))
         drop_values((uintptr_t)to, bytes);
     else if (is_on_device(t.kind) && is_on_device(f.kind))
@@ -294,7 +292,6 @@ static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes, 
         values_get(to, (uintptr_t)from, bytes);
     else
         memmove(to, from, bytes);
-    return CODE_SUCCESS;
 }
 
 /* Whether a copy may use the address. What a device gave out must still be in an allocation; any other address may be
@@ -304,31 +301,45 @@ static bool is_usable(uint64_t addr, bool is_device_side)
     return cudasim_pointer(addr).kind != MEMORY_UNKNOWN || (!is_device_side && !cudasim_was_given(addr));
 }
 
-static bool is_copy_valid(const void *to, const void *from, enum cudasim_direction d)
+/* Whether rows of device memory lie in their allocation. The program's own memory is its own affair. */
+static bool is_within(uint64_t addr, uint64_t pitch, uint64_t width, uint64_t height)
 {
-    return to != NULL && from != NULL && d >= COPY_HOST_TO_HOST && d <= COPY_ANY &&
-           is_usable((uintptr_t)to, d == COPY_TO_DEVICE || d == COPY_WITHIN_DEVICE) &&
-           is_usable((uintptr_t)from, d == COPY_FROM_DEVICE || d == COPY_WITHIN_DEVICE);
+    const struct cudasim_pointer p = cudasim_pointer(addr);
+    uint64_t before, all;
+    return !is_on_device(p.kind) ||
+           (!__builtin_mul_overflow(pitch, height - 1, &before) && !__builtin_add_overflow(before, width, &all) &&
+            !runs_past(&p, addr, all));
+}
+
+static enum cudasim_code check_copy(const void *to, const void *from, enum cudasim_direction d)
+{
+    if (d < COPY_HOST_TO_HOST || d > COPY_ANY)
+        return CODE_INVALID_DIRECTION;
+    return to != NULL && from != NULL && is_usable((uintptr_t)to, d == COPY_TO_DEVICE || d == COPY_WITHIN_DEVICE) &&
+                   is_usable((uintptr_t)from, d == COPY_FROM_DEVICE || d == COPY_WITHIN_DEVICE)
+               ? CODE_SUCCESS : CODE_INVALID_VALUE;
 }
 
 enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum cudasim_direction d, uint64_t stream)
 {
-    if (bytes == 0)
-        return CODE_SUCCESS;
-    if (!is_copy_valid(to, from, d))
-        return CODE_INVALID_VALUE;
-    const enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(bytes), NODE_COPY);
-    return code != CODE_SUCCESS ? code : copy_bytes(to, from, bytes, stream);
+    return cudasim_copy_2d(to, bytes, from, bytes, bytes, 1, d, stream);
 }
 
 enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch, uint64_t width,
                                   uint64_t height, enum cudasim_direction d, uint64_t stream)
 {
-    if (width > to_pitch || width > from_pitch || (width > 0 && height > 0 && !is_copy_valid(to, from, d)))
-        return CODE_INVALID_VALUE;
-    enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(width * height), NODE_COPY);
-    for (uint64_t row = 0; code == CODE_SUCCESS && width > 0 && row < height; row++)
-        code = copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, stream);
+    if (width == 0 || height == 0)
+        return CODE_SUCCESS;
+    if (width > to_pitch || width > from_pitch)
+        return CODE_INVALID_PITCH;
+    enum cudasim_code code = check_copy(to, from, d);
+    if (code == CODE_SUCCESS && (!is_within((uintptr_t)to, to_pitch, width, height) ||
+                                 !is_within((uintptr_t)from, from_pitch, width, height)))
+        code = CODE_INVALID_VALUE;
+    if (code == CODE_SUCCESS)
+        code = cudasim_stream_work(stream, copy_time_ns(width * height), NODE_COPY);
+    for (uint64_t row = 0; code == CODE_SUCCESS && row < height; row++)
+        copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, stream);
     return code;
 }
 

@@ -154,6 +154,15 @@ enum cudasim_code cudasim_kernel_facts(uint64_t kernel, struct cudasim_kernel_fa
     return cudasim_end(CODE_SUCCESS);
 }
 
+enum cudasim_code cudasim_kernel_set(uint64_t kernel, int attribute, int value)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct kernel *k = (struct kernel *)cudasim_handle_get(kernel, HANDLE_KERNEL);
+    return cudasim_end(k == NULL ? CODE_INVALID_HANDLE : cudasim_facts_set(&k->facts, attribute, value));
+}
+
 /* ---- variables ---- */
 
 /* A module whose code is not known has a variable of any name. */

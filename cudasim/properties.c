@@ -123,6 +123,54 @@ static uint64_t blocks_by_shared(const struct compute_class *of, uint64_t bytes)
     return taken == 0 ? UINT64_MAX : of->shared_bytes / taken;
 }
 
+enum cudasim_code cudasim_facts_set(struct cudasim_kernel_facts *k, int attribute, int value)
+{
+    if (attribute == FUNCTION_DYNAMIC_BYTES) {
+        const uint64_t most = compute_class_of(cudasim.card.capability)->shared_optin_bytes;
+        if (value < 0 || k->shared_bytes + (uint64_t)value > most)
+            return CODE_INVALID_VALUE;
+        k->dynamic_bytes = (uint64_t)value;
+    } else if (attribute < FUNCTION_DYNAMIC_BYTES || attribute >= FUNCTION_ATTRIBUTES ||
+               (attribute == FUNCTION_SHARED_PERCENT && (value < -1 || value > 100))) {
+        return CODE_INVALID_VALUE;
+    }
+    return CODE_SUCCESS;
+}
+
+static unsigned common_attribute(int attribute)
+{
+    size_t i = 0;
+    while (common[i].attribute != attribute)
+        i++;
+    return (unsigned)common[i].value;
+}
+
+static bool is_within_card(const struct cudasim_launch *l)
+{
+    enum { BLOCK_THREADS = 1, BLOCK_X, GRID_X = 5 };
+    const uint64_t most = common_attribute(BLOCK_THREADS);
+    for (int i = 0; i < 3; i++)
+        if (l->block[i] == 0 || l->grid[i] == 0 || l->block[i] > common_attribute(BLOCK_X + i) ||
+            l->grid[i] > common_attribute(GRID_X + i))
+            return false;
+    return (uint64_t)l->block[0] * l->block[1] * l->block[2] <= most;
+}
+
+enum cudasim_code cudasim_launch_check(const struct cudasim_kernel_facts *k, const struct cudasim_launch *l)
+{
+    if (!is_within_card(l))
+        return CODE_INVALID_CONFIGURATION;
+    const unsigned threads = l->block[0] * l->block[1] * l->block[2];
+    if (threads > (unsigned)k->max_threads)
+        return CODE_OUT_OF_RESOURCES;
+    if (l->dynamic_bytes > k->dynamic_bytes)
+        return CODE_INVALID_VALUE;
+    const uint64_t most = (uint64_t)cudasim_resident_blocks(k, (int)threads, l->dynamic_bytes) *
+                          cudasim.card.multiprocessors;
+    const uint64_t plane = (uint64_t)l->grid[0] * l->grid[1];
+    return l->is_cooperative && (plane > most || plane * l->grid[2] > most) ? CODE_COOPERATIVE_TOO_LARGE : CODE_SUCCESS;
+}
+
 int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes)
 {
     if (cudasim_device_count() == 0 || threads < 1 || threads > k->max_threads)

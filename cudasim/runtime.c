@@ -63,15 +63,17 @@ __attribute__((constructor)) static void runtime_loaded(void)
 
 ENTRY(int, cudaGetDeviceCount, int *n)
 {
-    const enum cudasim_code code = cudasim_init();
-    *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
+    const enum cudasim_code code = n == NULL ? CODE_INVALID_VALUE : cudasim_init();
+    if (n != NULL)
+        *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
     return cudasim_remember(code);
 }
 
 ENTRY(int, cudaGetDevice, int *device)
 {
-    const enum cudasim_code code = cudasim_init();
-    *device = cudasim_current_device();
+    const enum cudasim_code code = device == NULL ? CODE_INVALID_VALUE : cudasim_init();
+    if (device != NULL)
+        *device = cudasim_current_device();
     return cudasim_remember(code);
 }
 
@@ -383,6 +385,8 @@ ENTRY(int, cudaHostGetFlags, unsigned *flags, void *p)
 ENTRY(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
 {
     uint64_t f, t;
+    if (free_bytes == NULL || total_bytes == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
     const enum cudasim_code code = cudasim_memory_info(cudasim_current_device(), &f, &t);
     if (code == CODE_SUCCESS) {
         *free_bytes = f;
@@ -1078,20 +1082,31 @@ ENTRY(int, cudaUserObjectCreate, uint64_t *object, void *p, void (*destroy)(void
 
 /* ---- kernels: nothing is computed ---- */
 
-static int launch(struct cudasim_site *site, uint64_t stream)
+/* `<<<...>>>` and the calls that mean the same. */
+static int launch(struct cudasim_site *site, const void *function, const struct cudasim_launch *l, uint64_t stream)
 {
-    (void)cudasim_do_nothing(site);
-    return cudasim_remember(cudasim_stream_work(stream, LAUNCH_NS, NODE_KERNEL));
+    struct cudasim_kernel_facts k;
+    enum cudasim_code code = cudasim_function_facts(function, &k);
+    if (code == CODE_SUCCESS)
+        code = cudasim_launch_check(&k, l);
+    if (code == CODE_SUCCESS)
+        code = (enum cudasim_code)cudasim_do_nothing(site);
+    return cudasim_remember(code == CODE_SUCCESS ? cudasim_stream_launch(stream, LAUNCH_NS) : code);
+}
+
+static struct cudasim_launch launch_of(struct dim3 grid, struct dim3 block, size_t shared)
+{
+    return (struct cudasim_launch){ .grid = { grid.x, grid.y, grid.z }, .block = { block.x, block.y, block.z },
+                                    .dynamic_bytes = shared };
 }
 
 ENTRY(int, cudaLaunchKernel, const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
       uint64_t stream)
 {
     static struct cudasim_site site = { .name = "cudaLaunchKernel" };
-    (void)function, (void)arguments, (void)shared;
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
-        return cudasim_remember((enum cudasim_code)9);               /* cudaErrorInvalidConfiguration */
-    return launch(&site, stream);
+    const struct cudasim_launch l = launch_of(grid, block, shared);
+    (void)arguments;
+    return launch(&site, function, &l, stream);
 }
 
 ENTRY(int, __cudaLaunchKernel, const void *kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
@@ -1103,7 +1118,39 @@ ENTRY(int, __cudaLaunchKernel, const void *kernel, struct dim3 grid, struct dim3
 ENTRY(int, cudaLaunchCooperativeKernel, const void *function, struct dim3 grid, struct dim3 block, void **arguments,
       size_t shared, uint64_t stream)
 {
-    return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
+    static struct cudasim_site site = { .name = "cudaLaunchCooperativeKernel" };
+    struct cudasim_launch l = launch_of(grid, block, shared);
+    (void)arguments;
+    l.is_cooperative = true;
+    return launch(&site, function, &l, stream);
+}
+
+/* cudaLaunchConfig_t. Its attributes say how blocks are scheduled, and change nothing here. */
+struct launch_config {
+    struct dim3 grid, block;
+    size_t      shared;
+    uint64_t    stream;
+};
+
+ENTRY(int, cudaLaunchKernelExC, const struct launch_config *config, const void *function, void **arguments)
+{
+    static struct cudasim_site site = { .name = "cudaLaunchKernelExC" };
+    (void)arguments;
+    if (config == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    const struct cudasim_launch l = launch_of(config->grid, config->block, config->shared);
+    return launch(&site, function, &l, config->stream);
+}
+
+ENTRY(int, cudaFuncSetAttribute, const void *function, int attribute, int value)
+{
+    return cudasim_remember(cudasim_function_set(function, attribute, value));
+}
+
+ENTRY(int, cudaKernelSetAttributeForDevice, const void *kernel, int attribute, int value, int device)
+{
+    return cudasim_remember(device < 0 || device >= cudasim_device_count()
+                                ? CODE_INVALID_DEVICE : cudasim_function_set(kernel, attribute, value));
 }
 
 ENTRY(void **, __cudaRegisterFatBinary, void *binary)
@@ -1185,14 +1232,13 @@ ENTRY(int, cudaGetFuncBySymbol, const void **function, const void *symbol)
 
 ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *function)
 {
-    enum { SHARED_BYTES_MOST = 49152 };              /* of a block, unless a kernel asks for more */
     struct cudasim_kernel_facts k;
     const int code = cudasim_remember(cudasim_function_facts(function, &k));
     if (code == CODE_SUCCESS)
         *out = (struct function_attributes){
             .shared_bytes = k.shared_bytes, .constant_bytes = k.constant_bytes, .local_bytes = k.local_bytes,
             .max_threads = k.max_threads, .registers = k.registers, .ptx = k.ptx, .binary = k.binary,
-            .max_dynamic_shared = SHARED_BYTES_MOST - (int)k.shared_bytes, .carveout = -1,
+            .max_dynamic_shared = (int)k.dynamic_bytes, .carveout = -1,
         };
     return code;
 }

@@ -56,6 +56,7 @@ struct cudasim_state {
     int      n_devices;
     struct cudasim_device devices[CUDASIM_DEVICES_MAX];
     struct device_model card;        /* of all devices; set when they are opened */
+    bool     is_card_given;          /* the card has a name, or a capability that was asked for */
     struct address_map pointers;     /* every allocation, device and host: struct cudasim_allocation */
     struct address_map mappings;     /* cuMemMap: struct cudasim_phys */
     struct address_map handles;      /* streams, events, graphs, pools, physical memory: struct cudasim_handle */
@@ -115,6 +116,9 @@ void cudasim_open_journal(void);
 /* Takes a segment of the device as an allocation, and gives one back. The lock is held. */
 enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);
 void cudasim_segment_give(struct address_extent *e);
+
+/* What cudaFuncSetAttribute does to a kernel's facts. The lock is held. */
+enum cudasim_code cudasim_facts_set(struct cudasim_kernel_facts *k, int attribute, int value);
 
 /* A place for a variable of a kernel, and its end. The card's context counts such memory, so it takes nothing of the
  * device and is not recorded. The lock is held. */

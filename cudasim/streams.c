@@ -2,8 +2,8 @@
 /*
  * Streams, events and capture of the simulated CUDA. A stream that waits for an event of a capture joins it.
  *
- * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h). What
- * a captured stream is given becomes nodes of a graph (cudasim/graphs.h).
+ * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h).
+ * What a captured stream is given becomes nodes of a graph (cudasim/graphs.h).
  */
 #include "cudasim/graphs.h"
 
@@ -29,6 +29,7 @@ struct cudasim_stream {
 
 struct cudasim_event {
     struct cudasim_handle handle;
+    int      device;
     unsigned flags;
     bool     is_recorded;
     uint64_t time_ns;
@@ -94,7 +95,7 @@ static uint32_t queue_of(const struct cudasim_stream *s)
 
 enum cudasim_code cudasim_stream_create(unsigned flags, int priority, uint64_t *stream)
 {
-    if (flags > 1)                                  /* cudaStreamNonBlocking */
+    if (stream == NULL || flags > 1)                /* cudaStreamNonBlocking */
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
@@ -182,6 +183,15 @@ enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns, enum cudasim_n
     return CODE_SUCCESS;
 }
 
+enum cudasim_code cudasim_stream_launch(uint64_t stream, uint64_t time_ns)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    return cudasim_end(cudasim_stream_device(stream) != cudasim_current_device()
+                           ? CODE_INVALID_HANDLE : cudasim_work(stream, time_ns, NODE_KERNEL));
+}
+
 enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type)
 {
     const enum cudasim_code code = cudasim_begin();
@@ -197,7 +207,8 @@ struct cudasim_graph *cudasim_captured_graph(uint64_t stream)
 
 enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event)
 {
-    if (flags > 7 || (flags & (CUDASIM_EVENT_OF_PROCESSES | CUDASIM_EVENT_NO_TIMING)) == CUDASIM_EVENT_OF_PROCESSES)
+    const bool is_shared = (flags & CUDASIM_EVENT_OF_PROCESSES) != 0, has_timing = (flags & CUDASIM_EVENT_NO_TIMING) == 0;
+    if (event == NULL || flags > 7 || (is_shared && has_timing))
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
@@ -206,6 +217,7 @@ enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event)
     if (e == NULL || !cudasim_handle_put(&e->handle, HANDLE_EVENT))
         return cudasim_end(CODE_OUT_OF_MEMORY);
     e->flags = flags;
+    e->device = cudasim_current_device();
     *event = e->handle.name;
     return cudasim_end(CODE_SUCCESS);
 }
@@ -246,7 +258,7 @@ enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
     if (code != CODE_SUCCESS)
         return code;
     const struct cudasim_stream *s = stream_get(stream);
-    if (s == NULL && !is_special(stream))
+    if (cudasim_stream_device(stream) != e->device)          /* -1: there is no such stream */
         return cudasim_end(CODE_INVALID_HANDLE);
     e->is_recorded = true;
     e->capture_id = graph_of(s) != NULL ? s->capture_id : 0;
@@ -285,7 +297,10 @@ enum cudasim_code cudasim_event_elapsed(uint64_t start, uint64_t end, float *ms)
     if (code != CODE_SUCCESS)
         return code;
     const struct cudasim_event *b = event_get(end);
-    if (b == NULL || !a->is_recorded || !b->is_recorded || ((a->flags | b->flags) & CUDASIM_EVENT_NO_TIMING) != 0)
+    if (ms == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    if (b == NULL || a->device != b->device || !a->is_recorded || !b->is_recorded ||
+        ((a->flags | b->flags) & CUDASIM_EVENT_NO_TIMING) != 0)
         return cudasim_end(CODE_INVALID_HANDLE);
     if (!stream_event_is_done(queues, a->place) || !stream_event_is_done(queues, b->place))
         return cudasim_end(CODE_NOT_READY);

@@ -47,6 +47,12 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cudaStreamEndCapture, (uint64_t, uint64_t *))                                                \
     X(int, cudaGraphInstantiateWithFlags, (uint64_t *, uint64_t, uint64_t))                             \
     X(int, cudaGraphLaunch, (uint64_t, uint64_t))                                                       \
+    X(int, cudaMemcpy2D, (void *, size_t, const void *, size_t, size_t, size_t, int))                   \
+    X(int, cudaFuncSetAttribute, (const void *, int, int))                                              \
+    X(int, cudaFuncGetAttributes, (void *, const void *))                                               \
+    X(int, cudaLaunchCooperativeKernel, (const void *, struct rig_dim3, struct rig_dim3, void **, size_t, uint64_t))\
+    X(void *, __cudaRegisterFatBinary, (const void *))                                                  \
+    X(void, __cudaRegisterFunction, (void *, const void *, const char *, const char *))                 \
     X(int, cudaGraphCreate, (uint64_t *, unsigned))                                                     \
     X(int, cudaGraphDestroy, (uint64_t))                                                                \
     X(int, cudaGraphExecDestroy, (uint64_t))                                                            \
@@ -111,6 +117,9 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cuModuleGetGlobal_v2, (uint64_t *, size_t *, uint64_t, const char *))                        \
     X(int, cuFuncGetAttribute, (int *, int, uint64_t))                                                  \
     X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, uint64_t, int, size_t))                 \
+    X(int, cuFuncSetAttribute, (uint64_t, int, int))                                                    \
+    X(int, cuLaunchKernel, (uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+                            uint64_t, void **, void **))                                                \
     X(int, cuGraphCreate, (uint64_t *, unsigned))                                                       \
     X(int, cuGraphAddKernelNode_v2, (uint64_t *, uint64_t, const uint64_t *, size_t, const void *))     \
     X(int, cuGraphAddChildGraphNode, (uint64_t *, uint64_t, const uint64_t *, size_t, uint64_t))        \
