@@ -114,8 +114,8 @@ const char *report_event_word(const struct report *r);
  * measured. */
 bool report_has_ranges(const struct report_run *run);
 
-/* The writers. Errors of writing stay in the stream, for output_commit to find. */
-void report_table(FILE *out, const struct report *r);
+/* The writers. Errors of writing stay in the stream, for output_commit to find. ERR_HOST_NOMEM: part is left out. */
+MUST_USE enum err report_table(FILE *out, const struct report *r);
 void report_json(FILE *out, const struct report *r);
 void report_csv(FILE *out, const struct report *r);
 
@@ -134,11 +134,11 @@ void report_lines_json(struct json_writer *w, const char *key, const char *first
 /* The run that wins (winner.h), by its number; WINNER_NONE: none got through. */
 size_t report_best(const struct report *r);
 
-/* The answer in one paragraph: which run wins, and what that costs. It stands before the table. */
-void report_answer(FILE *out, const struct report *r);
+/* The answer in one paragraph: which run wins, and what that costs. It stands before the table. ERR_HOST_NOMEM. */
+MUST_USE enum err report_answer(FILE *out, const struct report *r);
 
 /* The sentences after the table: what the winner's memory is spent on, what is possible, refusals, assumptions. What is
- * equal of several runs is printed once. */
-void report_reasons(FILE *out, const struct report *r);
+ * equal of several runs is printed once. ERR_HOST_NOMEM. */
+MUST_USE enum err report_reasons(FILE *out, const struct report *r);
 
 #endif

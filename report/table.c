@@ -132,8 +132,8 @@ static void columns_choose(struct run_columns *t, const struct table_unit *unit)
     }
 }
 
-static void add_run(struct terminal_table *rows, const struct run_columns *t, const struct report_run *run,
-                    const struct table_unit *unit)
+static enum err add_run(struct terminal_table *rows, const struct run_columns *t, const struct report_run *run,
+                        const struct table_unit *unit)
 {
     struct field fields[FIELDS_MAX];
     char text[TABLE_COLUMNS_MAX][TABLE_CELL];
@@ -149,20 +149,22 @@ static void add_run(struct terminal_table *rows, const struct run_columns *t, co
     }
     for (size_t c = 0; c < t->n; c++)
         cells[c] = text[c];
-    if (terminal_table_add(rows, cells) != ERR_OK)
-        rows->n_rows = 0;                                /* no memory: a table without rows */
+    return terminal_table_add(rows, cells);
 }
 
-static void print_table(FILE *out, const struct report *r, size_t columns)
+static enum err print_table(FILE *out, const struct report *r, size_t columns)
 {
     const struct table_unit unit = table_unit(r);
     struct run_columns t;
     columns_choose(&t, &unit);
     struct terminal_table rows = { .columns = t.columns, .n_columns = t.n, .bold_row = report_best(r) };
-    for (size_t i = 0; i < r->n_runs; i++)
-        add_run(&rows, &t, &r->runs[i], &unit);
-    terminal_table_print(out, &rows, columns);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < r->n_runs && e == ERR_OK; i++)
+        e = add_run(&rows, &t, &r->runs[i], &unit);
+    if (e == ERR_OK)
+        terminal_table_print(out, &rows, columns);
     terminal_table_close(&rows);
+    return e;
 }
 
 static void print_trace(FILE *out, const struct report_trace *t)
@@ -178,18 +180,21 @@ static void print_trace(FILE *out, const struct report_trace *t)
     words_print(out, &w, 0, 8);
 }
 
-void report_table(FILE *out, const struct report *r)
+enum err report_table(FILE *out, const struct report *r)
 {
     char device[TABLE_DEVICE];
     snprintf(device, sizeof device, "Device: %s", r->headline);
     text_put_line(out, device, 8);
     print_trace(out, &r->trace);
     fputc('\n', out);
-    report_answer(out, r);
+    enum err e = report_answer(out, r);
     fputc('\n', out);
-    print_table(out, r, r->is_wide ? TERMINAL_ANY : terminal_columns(out));
+    if (e == ERR_OK)
+        e = print_table(out, r, r->is_wide ? TERMINAL_ANY : terminal_columns(out));
     fputc('\n', out);
-    report_reasons(out, r);
+    if (e == ERR_OK)
+        e = report_reasons(out, r);
     report_measured(out, r);
     report_comparisons(out, r);
+    return e;
 }

@@ -374,8 +374,8 @@ static int compare_rows(const void *a, const void *b)
     const uint32_t case_x = x->v->case_of[x->at], case_y = x->v->case_of[y->at];
     if (case_x != case_y)
         return case_x < case_y ? -1 : 1;
-    const struct contender p = contender_of(x->v, x->at), q = contender_of(x->v, y->at);
-    const int by_rule = winner_compare(&p, &q, x->v->table->price_bytes_per_ms);
+    const struct contender *all = x->v->contenders;
+    const int by_rule = winner_compare(&all[x->at], &all[y->at], x->v->table->price_bytes_per_ms);
     return by_rule != 0 ? by_rule : (x->at > y->at) - (x->at < y->at);
 }
 
@@ -404,6 +404,8 @@ static bool sort_numbers(const struct verdict *v, size_t n, int (*compare)(const
 /* Sorts rows and settings, and takes the winners from the front. */
 static bool rank_all(struct verdict *v)
 {
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        v->contenders[row] = contender_of(v, row);
     if (!sort_numbers(v, v->table->n_rows, compare_rows, v->rows_best_first) ||
         !sort_numbers(v, v->n_settings, compare_sorted_settings, v->settings_best_first))
         return false;
@@ -431,11 +433,13 @@ enum err verdict_open(const struct run_table *t, struct verdict *out)
     const size_t n = t->n_rows + 1;
     struct verdict v = { .table = t, .settings = calloc(n, sizeof *v.settings), .cases = calloc(n, sizeof *v.cases),
                          .setting_of = calloc(n, sizeof *v.setting_of), .case_of = calloc(n, sizeof *v.case_of),
+                         .contenders = calloc(n, sizeof *v.contenders),
                          .rows_best_first = calloc(n, sizeof *v.rows_best_first),
                          .settings_best_first = calloc(n, sizeof *v.settings_best_first) };
     struct finder f;
     bool is_done = finder_open(&f, &v) && v.settings != NULL && v.cases != NULL && v.setting_of != NULL &&
-                   v.case_of != NULL && v.rows_best_first != NULL && v.settings_best_first != NULL;
+                   v.case_of != NULL && v.contenders != NULL && v.rows_best_first != NULL &&
+                   v.settings_best_first != NULL;
     for (size_t row = 0; row < t->n_rows && is_done; row++) {
         is_done = place_setting(&f, row) && place_case(&f, row);
         if (is_done)
@@ -461,6 +465,7 @@ void verdict_close(struct verdict *v)
     free(v->cases);
     free(v->setting_of);
     free(v->case_of);
+    free(v->contenders);
     free(v->rows_best_first);
     free(v->settings_best_first);
     *v = (struct verdict){ .table = NULL };
@@ -472,16 +477,11 @@ enum { OTHERS_NAMED = 4, DEVICES_NAMED = 4 };
 
 static void say_winner_of_case(const struct verdict *v, struct words *w)
 {
-    const size_t best = v->cases[0].best_row, n = v->table->n_rows;
-    struct contender *all = best != VERDICT_NONE ? calloc(n, sizeof *all) : NULL;
-    if (all == NULL) {
+    const size_t best = v->cases[0].best_row;
+    if (best == VERDICT_NONE)
         words_add(w, "No policy got through this trace on this card.");
-        return;
-    }
-    for (size_t row = 0; row < n; row++)
-        all[row] = contender_of(v, row);
-    winner_say(w, all, n, best, v->table->price_bytes_per_ms, OTHERS_NAMED);
-    free(all);
+    else
+        winner_say(w, v->contenders, v->table->n_rows, best, v->table->price_bytes_per_ms, OTHERS_NAMED);
 }
 
 /* What the cases are. */

@@ -42,6 +42,7 @@ struct verdict {
     size_t   n_cases, n_traces, n_devices;
     size_t   n_possible_cases;       /* that some setting gets through */
     uint32_t *setting_of, *case_of;  /* by row */
+    struct contender *contenders;    /* the rows, as they compete */
     uint32_t *rows_best_first;       /* row numbers: case by case, within a case best first */
     uint32_t *settings_best_first;   /* numbers of settings */
     size_t   best_setting;           /* VERDICT_NONE: none got through anything */

@@ -43,17 +43,18 @@ size_t report_best(const struct report *r)
     return best;
 }
 
-static void print_winner(FILE *out, const struct report *r, size_t best)
+static enum err print_winner(FILE *out, const struct report *r, size_t best)
 {
     struct words w = { .n = 0 };
     struct contender *all = calloc(r->n_runs, sizeof *all);
     if (all == NULL)
-        return;
+        return ERR_HOST_NOMEM;
     for (size_t i = 0; i < r->n_runs; i++)
         all[i] = contender_of(&r->runs[i]);
     winner_say(&w, all, r->n_runs, best, r->setup.price_bytes_per_ms, r->n_runs);
     words_print(out, &w, 0, 2);
     free(all);
+    return ERR_OK;
 }
 
 /* What the winner's memory was spent on when it had reserved most. */
@@ -130,39 +131,52 @@ static void print_explanation(FILE *out, const struct report *r, const struct re
         explain_words(out, run->at_oom, who, &names);
 }
 
-/* What is printed of a run, as a text of its own; "" without memory for it. Freed by the caller. */
+/* What is printed of a run, as a text of its own; NULL without memory for it. Freed by the caller. */
 static char *printed(const struct report *r, const struct report_run *run, const char *who, run_print print)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (f == NULL)
-        return strdup("");
+        return NULL;
     print(f, r, run, who);
-    return fclose(f) == 0 ? text : strdup("");
+    const bool is_whole = ferror(f) == 0;
+    if (fclose(f) == 0 && is_whole)
+        return text;
+    free(text);
+    return NULL;
 }
 
-/* Prints each run's text; runs that differ in nothing but their names share one. */
-static void print_alike_once(FILE *out, const struct report *r, run_print print)
+/* Prints each text for all runs that share it. */
+static void print_shared(FILE *out, const struct report *r, char **texts, run_print print)
 {
-    char **texts = calloc(r->n_runs, sizeof *texts);
-    for (size_t i = 0; texts != NULL && i < r->n_runs; i++)
-        texts[i] = printed(r, &r->runs[i], "", print);
-    for (size_t i = 0; texts != NULL && i < r->n_runs; i++) {
+    for (size_t i = 0; i < r->n_runs; i++) {
         struct words who = { .n = 0 };
-        if (texts[i] == NULL || texts[i][0] == '\0')
+        if (texts[i][0] == '\0')
             continue;
         words_add(&who, "%s", r->runs[i].label);
         for (size_t k = i + 1; k < r->n_runs; k++)
-            if (texts[k] != NULL && strcmp(texts[i], texts[k]) == 0) {
+            if (strcmp(texts[i], texts[k]) == 0) {
                 words_add(&who, ", %s", r->runs[k].label);
                 texts[k][0] = '\0';
             }
         print(out, r, &r->runs[i], who.text);
     }
+}
+
+/* Prints each run's text; runs that differ in nothing but their names share one. */
+static enum err print_alike_once(FILE *out, const struct report *r, run_print print)
+{
+    char **texts = calloc(r->n_runs, sizeof *texts);
+    bool is_whole = texts != NULL;
+    for (size_t i = 0; is_whole && i < r->n_runs; i++)
+        is_whole = (texts[i] = printed(r, &r->runs[i], "", print)) != NULL;
+    if (is_whole)
+        print_shared(out, r, texts, print);
     for (size_t i = 0; texts != NULL && i < r->n_runs; i++)
         free(texts[i]);
     free(texts);
+    return is_whole ? ERR_OK : ERR_HOST_NOMEM;
 }
 
 /* ---- what the result rests on ---- */
@@ -220,27 +234,29 @@ static bool has_assumptions(const struct report *r)
     return false;
 }
 
-void report_answer(FILE *out, const struct report *r)
+enum err report_answer(FILE *out, const struct report *r)
 {
     const size_t best = report_best(r);
     if (best != WINNER_NONE)
-        print_winner(out, r, best);
-    else
-        fprintf(out, "No policy got through this trace on this device.\n");
+        return print_winner(out, r, best);
+    fprintf(out, "No policy got through this trace on this device.\n");
+    return ERR_OK;
 }
 
-void report_reasons(FILE *out, const struct report *r)
+enum err report_reasons(FILE *out, const struct report *r)
 {
     const size_t best_run = report_best(r);
     const struct report_run *best = best_run != WINNER_NONE ? &r->runs[best_run] : NULL;
     if (best != NULL)
         print_losses(out, r, best);
     print_possible(out, r, best);
-    print_alike_once(out, r, print_oom);
+    enum err e = print_alike_once(out, r, print_oom);
     print_refusal_text(out, r);
-    print_alike_once(out, r, print_explanation);
+    if (e == ERR_OK)
+        e = print_alike_once(out, r, print_explanation);
     print_remarks(out, r, true);
     if (has_assumptions(r))
         fprintf(out, "\nAssumed:\n");
     print_remarks(out, r, false);
+    return e;
 }

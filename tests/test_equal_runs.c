@@ -128,7 +128,7 @@ static char *report_of(const struct runs *r, size_t i, const struct lane *l)
     cr_assert_eq(result_gather(r->trace, "trace", NULL, NULL, l, 1, &r->device[i], &run, &report, &why), ERR_OK, "%s",
                  why.text);
     report_json(f, &report);
-    report_table(f, &report);
+    cr_assert_eq(report_table(f, &report), ERR_OK);
     fprintf(f, "%" PRIu64 " events, until %" PRId64 " at %" PRIu64 " ns, addresses %d\n", l->events_done,
             l->stopped_at, l->stopped_ns, (int)l->device->cfg.addresses);
     fclose(f);

@@ -9,9 +9,11 @@
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
 #include "replay/results/lane_lives.h"
+#include "replay/results/result.h"
 #include "replay/results/trace_lives.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/verify.h"
+#include "report/verdict.h"
 #include "tests/random_draws.h"
 #include "loads/load.h"
 
@@ -421,4 +423,75 @@ Test(host_memory, a_comparison_with_the_record_without_memory_says_so)
     cr_assert_eq(trace_open_any(TEST_DATA "/layouts/2.15.0.pickle", NULL, &cfg, &r, &why), ERR_OK, "%s", why.text);
     expect_no_memory_is_survived(verify_once, r, "2.15.0.pickle");
     trace_close(r);
+}
+
+/* ---- what is said of finished runs ---- */
+
+static const char one_run[] =
+    "{\"schema\": \"replay/1\", \"trace\": {\"path\": \"a.trace\", \"events\": 12}, \"runs\": ["
+    "{\"policy\": \"none\", \"device\": \"sim:1GiB\", \"outcome\": \"ok\", \"device_time_ns\": 5000000,"
+    " \"peak\": {\"requested_bytes\": 100, \"reserved_bytes\": 200}}]}";
+
+/* Tells two texts apart. */
+static uint64_t digest_of(const char *text, uint64_t before)
+{
+    for (; *text != '\0'; text++)
+        before = before * 31 + (unsigned char)*text;
+    return before;
+}
+
+static struct outcome judge_once(void *arg)
+{
+    struct verdict v;
+    struct words w;
+    struct outcome o = {.e = verdict_open(arg, &v)};
+    if (o.e != ERR_OK)
+        return o;
+    for (size_t i = 0; verdict_sentence(&v, i, &w); i++)
+        o.figures[0] = digest_of(w.text, o.figures[0]);
+    verdict_close(&v);
+    return o;
+}
+
+Test(host_memory, a_verdict_without_memory_names_no_other_winner)
+{
+    struct err_detail why = {.text = ""};
+    struct run_table t;
+    run_table_open(&t);
+    cr_assert_eq(run_table_add_json(&t, one_run, sizeof one_run - 1, UINT64_MAX, "one", &why), ERR_OK, "%s", why.text);
+    expect_no_memory_is_survived(judge_once, &t, "a verdict");
+    run_table_close(&t);
+}
+
+static struct outcome print_once(void *arg)
+{
+    static char text[64 * KIB];
+    memset(text, 0, sizeof text);
+    FILE *out = fmemopen(text, sizeof text - 1, "w");
+    struct outcome o = {.e = report_table(out, arg)};
+    cr_assert_eq(fclose(out), 0);
+    o.figures[0] = digest_of(text, 0);
+    return o;
+}
+
+Test(host_memory, a_report_that_is_printed_without_memory_is_whole_or_fails)
+{
+    const struct replay_config cfg = {.threads = 1};
+    struct err_detail why = {.text = ""};
+    struct device_choice device;
+    struct report_run run;
+    struct report report;
+    struct program p;
+    struct lane l;
+    program_open(&p);
+    cr_assert_eq(policy_spec_parse("pytorch", &p.spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(device_choose("sim:1GiB", p.in, &device, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&p.spec, &device_sim, &device.config, p.in, 0, &l, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(p.in, &l, 1, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(result_gather(p.in, "it", NULL, NULL, &l, 1, &device, &run, &report, &why), ERR_OK, "%s", why.text);
+    expect_no_memory_is_survived(print_once, &report, "a printed report");
+    result_close(&report);
+    lane_close(&l);
+    policy_spec_close(&p.spec);
+    program_close(&p);
 }

@@ -41,6 +41,11 @@ static void write_database(const struct report *r, const char *policy, const cha
     unlink(path);
 }
 
+static void write_table(FILE *out, const struct report *r)
+{
+    cr_assert_eq(report_table(out, r), ERR_OK);
+}
+
 static char *text_of(void (*write)(FILE *out, const struct report *r), const struct report *r)
 {
     char *text;
@@ -73,7 +78,7 @@ static struct written replay_and_write(const char *policy, const char *device)
     struct bounds bounds;
     cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
-    struct written w = { .csv = text_of(report_csv, &report), .table = text_of(report_table, &report) };
+    struct written w = { .csv = text_of(report_csv, &report), .table = text_of(write_table, &report) };
     json = text_of(report_json, &report);
     write_database(&report, policy, device, &db, &n);
     w.report_json = json_loads(json, 0, NULL);

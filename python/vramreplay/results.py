@@ -1303,6 +1303,8 @@ class Predict(Result):
     files_are_kept_apart: bool
     #: of paths that it wrote in the last run
     written: List[Any]
+    #: nothing that the program wrote could not be listed
+    written_is_whole: bool
     #: the trace of that run, and what the program printed
     recording: Optional[str]
     #: the trace of that run, and what the program printed

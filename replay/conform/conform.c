@@ -48,12 +48,13 @@ static enum err add_case(struct conform *c, const char *name, const struct diffe
 static enum err run_case(const struct conform_run *r, const json_t *root, struct err_detail *why)
 {
     struct difference diff = { .is_found = false };
-    char *real = zoo_case_policy(root, NULL), *policy = zoo_case_policy(root, r->policy);
+    char *real = NULL, *policy = NULL;
+    enum err e = zoo_case_policy(root, NULL, &real, why);
+    if (e == ERR_OK)
+        e = zoo_case_policy(root, r->policy, &policy, why);
     const char *name = json_string_value(json_object_get(root, "case"));
     const char *version = json_string_value(json_object_get(root, "version"));
     const bool is_asked = real != NULL && name != NULL && is_of(real, r->allocator);
-    enum err e = real == NULL || policy == NULL ? err_set(why, ERR_FORMAT, 0, "a case has options that are not known")
-                                                : ERR_OK;
     if (e == ERR_OK && is_asked)
         e = zoo_program_run(root, policy, true, &diff, why);
     if (e == ERR_OK && is_asked)

@@ -190,13 +190,24 @@ static void zoo_put_policy(struct zoo_text *t, const json_t *root, const char *s
     }
 }
 
-char *zoo_case_policy(const json_t *root, const char *stand_in)
+/* Where a gap keeps the regions of a case apart, they are never coalesced. False without memory. */
+static bool zoo_keep_apart(const json_t *root, json_t *options)
+{
+    const bool has_gap = json_integer_value(json_object_get(root, "device_gap")) > 0;
+    return !has_gap || json_object_get(options, "coalesce_regions") == NULL ||
+           json_object_set_new(options, "coalesce_regions", json_integer(0)) == 0;
+}
+
+enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, struct err_detail *why)
 {
     struct zoo_text t = {.n = 0};
-    zoo_put_policy(&t, root, stand_in);
     json_t *options = json_object_get(root, "options");
-    if (json_integer_value(json_object_get(root, "device_gap")) > 0 && json_object_get(options, "coalesce_regions"))
-        json_object_set_new(options, "coalesce_regions", json_integer(0));
+    *out = NULL;
+    zoo_put_policy(&t, root, stand_in);
+    const bool is_kept_apart = zoo_keep_apart(root, options);
     zoo_put_options(&t, options);
-    return t.is_broken ? NULL : strdup(t.at);
+    if (t.is_broken)
+        return err_set(why, ERR_FORMAT, 0, "a case has options that are not known");
+    *out = is_kept_apart ? strdup(t.at) : NULL;
+    return *out == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the options of a case") : ERR_OK;
 }

@@ -11,9 +11,10 @@
 /* Whether a case is one of the zoo, and not of PyTorch's device allocator. */
 bool zoo_is_case(const json_t *root);
 
-/* The policy that a case names, with its options, as typed after --policy; to be freed. `stand_in`: another policy in
- * its place, with the same options; NULL: none. NULL: no memory, or options that are not known. */
-char *zoo_case_policy(const json_t *root, const char *stand_in);
+/* The policy that a case names, with its options, as typed after --policy; *out is to be freed, NULL after an error.
+ * `stand_in`: another policy in its place, with the same options; NULL: none. ERR_FORMAT for options that are not known,
+ * ERR_HOST_NOMEM. */
+MUST_USE enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, struct err_detail *why);
 
 /* Runs the case as `policy`. `diff` names the first difference. A stand-in need not have the counters of the real one,
  * and that it does not take an option is a difference. Other errors are ours and not the case's. */

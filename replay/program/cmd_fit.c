@@ -170,15 +170,16 @@ static enum err add_row(struct terminal_table *rows, const struct fit_session *s
                                     text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin, card });
 }
 
-/* Without memory for all rows the table shows those that it has. */
-static void print_table(const struct fit_session *s)
+static enum err print_table(const struct fit_session *s)
 {
     struct terminal_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = session_best(s) };
-    size_t i = 0;
-    while (i < s->n && add_row(&rows, s, i) == ERR_OK)
-        i++;
-    terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++)
+        e = add_row(&rows, s, i);
+    if (e == ERR_OK)
+        terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
     terminal_table_close(&rows);
+    return e;
 }
 
 static void print_remarks(const struct fit_session *s)
@@ -274,16 +275,17 @@ static void print_filled(const struct fit_session *s)
         words_print(stdout, &w, 0, 2);
 }
 
-static void print_text(const struct fit_session *s)
+static enum err print_text(const struct fit_session *s)
 {
     coverage_print(stdout, &s->coverage);
     fresh_start_print(stdout, s->trace);
     print_best(s);
-    print_table(s);
+    const enum err e = print_table(s);
     printf("\n");
     print_filled(s);
     print_context(s);
     print_remarks(s);
+    return e;
 }
 
 /* ---- JSON ---- */
@@ -382,7 +384,7 @@ static enum exit_status fit_main(const struct options *o)
         e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
-        print_text(&s);
+        e = print_text(&s);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;

@@ -251,8 +251,8 @@ static enum err add_row(struct terminal_table *rows, const struct graphs *g, siz
                                         is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "-" });
 }
 
-/* The first rows and the last, which has the sum of all. Without memory for all rows the table shows those that it has. */
-static void print_rows(const struct graphs *g, const struct options *o)
+/* The first rows and the last, which has the sum of all. */
+static enum err print_rows(const struct graphs *g, const struct options *o)
 {
     struct terminal_table rows = { .columns = graphs_columns, .n_columns = COLUMNS, .bold_row = SIZE_MAX };
     const size_t shown = o->is_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
@@ -260,19 +260,21 @@ static void print_rows(const struct graphs *g, const struct options *o)
     for (size_t i = 0; i < g->n && e == ERR_OK; i++)
         if (i + 1 < shown || i + 1 == g->n)
             e = add_row(&rows, g, i);
-    terminal_table_print(stdout, &rows, terminal_columns(stdout));
+    if (e == ERR_OK)
+        terminal_table_print(stdout, &rows, terminal_columns(stdout));
     terminal_table_close(&rows);
     if (g->n > shown)
         printf("%zu more between the last two rows; --all shows them\n", g->n - shown);
     printf("\n");
+    return e;
 }
 
-static void print_text(const struct graphs *g, const struct options *o)
+static enum err print_text(const struct graphs *g, const struct options *o)
 {
     char text[TEXT_NUMBER], with[TEXT_NUMBER];
     struct words none = { .n = 0 }, pools = { .n = 0 };
     print_answer(g);
-    print_rows(g, o);
+    const enum err e = print_rows(g, o);
     if (is_known(g, GRAPH_POOLS_NONE)) {
         words_add(&none, "Without graphs, the same work on the same stream in the ordinary pool, the whole program reserves "
                          "%s at its peak; as recorded, with all graphs, %s.", text_mib(size_of(g, GRAPH_POOLS_NONE), text),
@@ -284,6 +286,7 @@ static void print_text(const struct graphs *g, const struct options *o)
                           "replay run-sim and replay record --torch tell them apart.");
         words_print_screen(stdout, &pools);
     }
+    return e;
 }
 
 static bool is_exact(const struct graphs *g, const struct arrangement_size *s)
@@ -338,7 +341,7 @@ static enum exit_status graphs_main(const struct options *o)
         e = output_commit(&g.json, &why);
     }
     if (e == ERR_OK && !is_stdout_taken)
-        print_text(&g, o);
+        e = print_text(&g, o);
     graphs_close(&g);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }

@@ -288,7 +288,7 @@ static void print_final_state(const struct final_state *state, enum err e, const
 static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
                                 struct err_detail *why)
 {
-    if (reason == ERR_HOST_NOMEM || strcmp(o->inputs[0], "-") == 0 ||
+    if (reason == ERR_HOST_NOMEM || reason == ERR_INPUT || strcmp(o->inputs[0], "-") == 0 ||
         trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, why) != ERR_OK) {
         *why = *reason_why;
         return reason;
@@ -309,7 +309,8 @@ struct info {
     struct err_detail    state_why;
 };
 
-/* A trace that is damaged further on shows fewer facts. A failure of the host is an error. */
+/* A trace that is damaged further on shows fewer facts. A failure of the host is an error,
+ * and a file that cannot be read. */
 static enum err info_open(struct info *i, const struct options *o, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -321,10 +322,10 @@ static enum err info_open(struct info *i, const struct options *o, struct err_de
     if (e != ERR_OK && e != ERR_FORMAT)
         return e;
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
-    if (i->state_error != ERR_HOST_NOMEM)
+    if (i->state_error != ERR_HOST_NOMEM && i->state_error != ERR_INPUT)
         return ERR_OK;
     *why = i->state_why;
-    return ERR_HOST_NOMEM;
+    return i->state_error;
 }
 
 static void info_close(struct info *i)

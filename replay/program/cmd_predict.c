@@ -129,9 +129,8 @@ static enum err show(struct predict *c, struct err_detail *why)
                                             .log = c->log[0] != '\0' ? c->log : NULL };
     if (c->json != NULL)
         prediction_write_json(output_file(c->json), &c->prediction, &files);
-    if (!c->is_stdout_taken)
-        prediction_print(stdout, &c->prediction, &files);
-    return output_commit(&c->json, why);
+    const enum err e = c->is_stdout_taken ? ERR_OK : prediction_print(stdout, &c->prediction, &files);
+    return e == ERR_OK ? output_commit(&c->json, why) : e;
 }
 
 /* After an interrupt it is the signal's. */

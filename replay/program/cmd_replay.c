@@ -351,13 +351,14 @@ static enum err session_write_timelines(struct session *s, struct err_detail *wh
 }
 
 /* The answer stands first, and again at the end where it has scrolled away. */
-static void print_report(const struct session *s)
+static enum err print_report(const struct session *s, struct err_detail *why)
 {
-    report_table(stdout, &s->report);
-    if (cli_has_scrolled()) {
+    enum err e = report_table(stdout, &s->report);
+    if (e == ERR_OK && cli_has_scrolled()) {
         fputc('\n', stdout);
-        report_answer(stdout, &s->report);
+        e = report_answer(stdout, &s->report);
     }
+    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for the answer in words");
 }
 
 static enum err session_write(struct session *s, struct err_detail *why)
@@ -379,7 +380,7 @@ static enum err session_write(struct session *s, struct err_detail *why)
         e = output_commit(&s->perfetto, why);
     if (e == ERR_OK && !s->is_stdout_taken) {
         coverage_print(stdout, &s->coverage);
-        print_report(s);
+        e = print_report(s, why);
     }
     return e;
 }

@@ -219,8 +219,7 @@ static enum err add_row(struct terminal_table *rows, const char *name, uint64_t 
     return terminal_table_add(rows, (const char *const[COLUMNS]){ name, text_mib(before, a), text_mib(after, b), more });
 }
 
-/* Without memory for all rows the table shows those that it has. */
-static void print_table(const struct session *s)
+static enum err print_table(const struct session *s)
 {
     struct terminal_table rows = { .columns = technique_columns, .n_columns = COLUMNS, .bold_row = 0 };
     const struct technique_peak *before = &s->recorded.result.peak, *after = &s->changed.result.peak;
@@ -233,9 +232,11 @@ static void print_table(const struct session *s)
         if (before->by_category[c] > 0 || after->by_category[c] > 0)
             e = add_row(&rows, name, before->by_category[c], after->by_category[c]);
     }
-    terminal_table_print(stdout, &rows, terminal_columns(stdout));
+    if (e == ERR_OK)
+        terminal_table_print(stdout, &rows, terminal_columns(stdout));
     terminal_table_close(&rows);
     printf("\n");
+    return e;
 }
 
 static const char *method_words(const struct session *s)
@@ -282,11 +283,11 @@ static void print_errors(const struct session *s)
     }
 }
 
-static void print_text(const struct session *s)
+static enum err print_text(const struct session *s)
 {
     struct words method = { .n = 0 }, exact = { .n = 0 };
     print_answer(s);
-    print_table(s);
+    const enum err e = print_table(s);
     words_add(&method, "An estimate: the program did not run this way. %s", method_words(s));
     add_states(&method, s);
     words_print_screen(stdout, &method);
@@ -295,6 +296,7 @@ static void print_text(const struct session *s)
                       "`replay predict` says which card that needs.");
     words_print_screen(stdout, &exact);
     coverage_print(stdout, &s->coverage);
+    return e;
 }
 
 /* ---- JSON ---- */
@@ -374,7 +376,7 @@ static enum exit_status technique_main(const struct options *o)
         e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !is_stdout_taken)
-        print_text(&s);
+        e = print_text(&s);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;

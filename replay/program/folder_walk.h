@@ -10,7 +10,7 @@
 typedef bool (*folder_visit)(void *arg, const char *path, const struct stat *st);
 
 /* Visits what lies below a folder, not the folder itself. Links are not followed, and other disks not entered. What
- * cannot be read is passed over, and so are names that are too long. */
-void folder_walk(const char *folder, folder_visit visit, void *arg);
+ * cannot be read is passed over, and so are names that are too long; then it returns false. */
+bool folder_walk(const char *folder, folder_visit visit, void *arg);
 
 #endif

@@ -86,7 +86,7 @@ static bool remove_entry(void *arg, const char *path, const struct stat *st)
 static void remove_store(struct overlay *o)
 {
     if (o->store[0] != '\0') {
-        folder_walk(o->store, remove_entry, NULL);
+        (void)folder_walk(o->store, remove_entry, NULL);
         (void)rmdir(o->store);
     }
     if (o->store[0] != '\0' && access(o->store, F_OK) == 0)
@@ -272,14 +272,16 @@ static bool see_written(void *arg, const char *path, const struct stat *st)
     return ++w->n_seen < OVERLAY_FILES_MAX;
 }
 
-void overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg)
+bool overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg)
 {
     char upper[PATH_MAX];
     struct written_walk w = { .o = o, .file = file, .arg = arg };
+    bool is_whole = true;
     for (size_t i = 0; i < o->n && w.n_seen < OVERLAY_FILES_MAX; i++) {
         part_path(o, i, "/upper", upper);
         w.root = o->is_on ? o->folders[i] : "";
         w.skip = o->is_on ? strlen(upper) : 0;
-        folder_walk(o->is_on ? upper : o->folders[i], see_written, &w);
+        is_whole = folder_walk(o->is_on ? upper : o->folders[i], see_written, &w) && is_whole;
     }
+    return is_whole;
 }

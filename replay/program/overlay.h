@@ -45,9 +45,10 @@ void overlay_share(struct overlay *o, const char *folder);
 int overlay_enter(void *overlay);
 
 /* Calls `file` for each file that was written or removed since overlay_open: in the store, or, without an overlay, by
- * the time of the last write of the files in the folders. At most OVERLAY_FILES_MAX files are looked at. */
+ * the time of the last write of the files in the folders. At most OVERLAY_FILES_MAX files are looked at. Returns false
+ * if something could not be read. */
 enum { OVERLAY_FILES_MAX = 200000 };
-void overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
+bool overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
 
 /* Throws away what was written, for a next run; ERR_IO if the store cannot be made again. */
 MUST_USE enum err overlay_clear(struct overlay *o, struct err_detail *why);

@@ -144,7 +144,8 @@ static void words_add_written(struct words *w, struct prediction *p)
 {
     struct words names = { .n = 0 };
     struct written written = { .p = p, .words = &names };
-    overlay_each_written(&p->overlay, written_file, &written);
+    if (!overlay_each_written(&p->overlay, written_file, &written))
+        words_add(w, "What the program wrote cannot be listed in full. ");
     if (written.n == 0)
         return;
     if (p->overlay.is_on)
@@ -239,20 +240,22 @@ static enum err add_row(struct terminal_table *rows, const struct prediction *p,
                                     row->fits ? "yes" : "no" });
 }
 
-/* Without memory for all rows the table shows those that it has. Columns that no row has a word for are left out. */
-static void print_rows(FILE *out, const struct prediction *p)
+/* Columns that no row has a word for are left out. */
+static enum err print_rows(FILE *out, const struct prediction *p)
 {
     const struct text_column columns[ROW_COLUMNS] = {
         { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 }, { .title = p->name },
         { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 }, { .title = "fits" },
     };
     struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
-    size_t i = 0;
-    while (i < p->n_rows && add_row(&rows, p, &p->rows[i]) == ERR_OK)
-        i++;
-    terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
+        e = add_row(&rows, p, &p->rows[i]);
+    if (e == ERR_OK)
+        terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
     terminal_table_close(&rows);
     fprintf(out, "\n");
+    return e;
 }
 
 /* How the largest value of a row was found. */
@@ -338,14 +341,14 @@ static void print_setting(FILE *out, const struct prediction *p)
     fprintf(out, "\n");
 }
 
-void prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
+enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
 {
     struct words verdict = { .n = 0 }, written = { .n = 0 };
     struct assumptions a;
     words_add_verdict(&verdict, p);
     paragraph(out, &verdict);
     fprintf(out, "\n");
-    print_rows(out, p);
+    const enum err e = print_rows(out, p);
     predicted_categories_print(out, p->categories);
     print_largest(out, p);
     print_smallest(out, p);
@@ -365,6 +368,7 @@ void prediction_print(FILE *out, struct prediction *p, const struct prediction_f
         fprintf(out, "Recording (for replay, why, who): %s\n", files->trace);
     if (files->log != NULL)
         fprintf(out, "What the program printed: %s\n", files->log);
+    return e;
 }
 
 /* ---- JSON ---- */
@@ -444,8 +448,9 @@ static void json_written(struct json_writer *w, struct prediction *p)
     struct written written = { .p = p, .json = w };
     json_put_bool(w, "files_are_kept_apart", p->overlay.is_on);
     json_put_array(w, "written");
-    overlay_each_written(&p->overlay, written_file, &written);
+    const bool is_whole = overlay_each_written(&p->overlay, written_file, &written);
     json_end_array(w);
+    json_put_bool(w, "written_is_whole", is_whole);
 }
 
 void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files)

@@ -12,8 +12,8 @@ struct prediction_files {
     const char *trace, *log;         /* NULL: there is none */
 };
 
-/* The verdict first. */
-void prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files);
+/* The verdict first. ERR_HOST_NOMEM. */
+MUST_USE enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files);
 
 /* Schema replay-predict/1 (report/SCHEMA.md). */
 void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files);

@@ -235,10 +235,13 @@ static void print_answer(const struct ranks_report *r)
     printf("\n");
 }
 
-static void print_table(struct terminal_table *rows)
+/* Prints and closes a table, unless there was no memory for all of its rows: `e` says so, and is returned. */
+static enum err print_table(struct terminal_table *rows, enum err e)
 {
-    terminal_table_print(stdout, rows, terminal_columns(stdout));
+    if (e == ERR_OK)
+        terminal_table_print(stdout, rows, terminal_columns(stdout));
     terminal_table_close(rows);
+    return e;
 }
 
 enum { RANK_COLUMNS = 4, LINE_COLUMNS = 4 };
@@ -258,18 +261,18 @@ static enum err add_rank(struct terminal_table *rows, const struct ranks_report 
                                         text_mib(r->figures[i].reserved_bytes, reserved), remark });
 }
 
-/* Without memory for all rows a table shows those that it has. */
-static void print_ranks(const struct ranks_report *r)
+static enum err print_ranks(const struct ranks_report *r)
 {
     struct terminal_table rows = { .columns = rank_columns, .n_columns = RANK_COLUMNS, .bold_row = SIZE_MAX };
     enum err e = ERR_OK;
     for (size_t i = 0; i < r->n && e == ERR_OK; i++)
         if (r->n <= RANKS_SHOWN || i == r->spread.worst || i == r->spread.least)
             e = add_rank(&rows, r, i);
-    print_table(&rows);
+    e = print_table(&rows, e);
     if (r->n > RANKS_SHOWN)
         printf("and %zu between them\n", r->n - 2);
     printf("\n");
+    return e;
 }
 
 static enum err add_line(struct terminal_table *rows, const struct rank_spread *s, const struct rank_line *l)
@@ -287,7 +290,7 @@ static enum err add_line(struct terminal_table *rows, const struct rank_spread *
                                                                        text_mib(l->least_bytes, least), more, shown });
 }
 
-static void print_lines(const struct ranks_report *r)
+static enum err print_lines(const struct ranks_report *r)
 {
     const struct rank_spread *s = &r->spread;
     char a[LABEL_TEXT], b[LABEL_TEXT];
@@ -306,9 +309,10 @@ static void print_lines(const struct ranks_report *r)
     for (size_t i = 0; i < s->n_lines && i < LINES_SHOWN && e == ERR_OK; i++)
         e = add_line(&rows, s, &s->lines[i]);
     if (s->n_lines > 0)
-        print_table(&rows);
+        e = print_table(&rows, e);
     if (s->n_lines > LINES_SHOWN)
         printf("and %zu more lines\n", s->n_lines - LINES_SHOWN);
+    return e;
 }
 
 /* Under which policy and on which card the ranks were replayed. */
@@ -342,17 +346,18 @@ static void print_nccl(const struct ranks_report *r)
     words_print_screen(stdout, &w);
 }
 
-static void print_text(const struct ranks_report *r)
+static enum err print_text(const struct ranks_report *r)
 {
     print_answer(r);
-    print_ranks(r);
-    if (r->n > 1) {
-        print_lines(r);
+    enum err e = print_ranks(r);
+    if (e == ERR_OK && r->n > 1) {
+        e = print_lines(r);
         printf("\n");
     }
     print_setting(r);
     print_lower_bounds(r);
     print_nccl(r);
+    return e;
 }
 
 static void write_ranks(struct json_writer *j, const struct ranks_report *r)
@@ -418,7 +423,7 @@ enum exit_status ranks_main(const struct options *o)
         e = output_commit(&r.json, &why);
     }
     if (e == ERR_OK && !is_stdout_taken)
-        print_text(&r);
+        e = print_text(&r);
     const bool is_refused = e == ERR_OK && r.figures[r.spread.worst].outcome != ERR_OK;
     ranks_close(&r);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_refused ? STATUS_FAILED : STATUS_DONE);

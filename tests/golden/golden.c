@@ -127,9 +127,10 @@ static enum err golden_run_zoo(const json_t *root, const struct golden_options *
                                struct err_detail *why)
 {
     struct difference diff = {0};
-    char *policy = zoo_case_policy(root, o->stand_in);
-    const enum err e = policy == NULL ? err_set(why, ERR_FORMAT, 0, "the case's options are not known")
-                                      : zoo_program_run(root, policy, o->stand_in != NULL, &diff, why);
+    char *policy = NULL;
+    enum err e = zoo_case_policy(root, o->stand_in, &policy, why);
+    if (e == ERR_OK)
+        e = zoo_program_run(root, policy, o->stand_in != NULL, &diff, why);
     free(policy);
     if (e == ERR_OK)
         golden_judge(json_string_value(json_object_get(root, "case")),
