@@ -295,6 +295,12 @@ ENTRY(int, cuCtxCreate_v4, uint64_t *context, const void *params, unsigned flags
     return cuCtxCreate_v2(context, flags, device);
 }
 
+ENTRY(int, cuCtxCreate_v3, uint64_t *context, const void *affinities, int n, unsigned flags, int device)
+{
+    (void)affinities, (void)n;
+    return cuCtxCreate_v2(context, flags, device);
+}
+
 ENTRY(int, cuCtxDestroy_v2, uint64_t context)
 {
     if (!context_is_valid(context))
@@ -312,10 +318,31 @@ ENTRY(int, cuCtxGetDevice, int *device)
     return code;
 }
 
+/* These two take a context; NULL: the current one. */
+ENTRY(int, cuCtxGetDevice_v2, int *device, uint64_t context)
+{
+    if (context == 0)
+        return cuCtxGetDevice(device);
+    if (!context_is_valid(context))
+        return CODE_INVALID_CONTEXT;
+    *device = (int)(context - CONTEXT_FIRST);
+    return CODE_SUCCESS;
+}
+
 ENTRY(int, cuCtxSynchronize, void)
 {
     const int code = check();
     return code != CODE_SUCCESS ? code : (int)cudasim_device_sync();
+}
+
+ENTRY(int, cuCtxSynchronize_v2, uint64_t context)
+{
+    const int was = cudasim_current_device();
+    const int code = context == 0 ? CODE_SUCCESS : context_make_current(context);
+    if (code != CODE_SUCCESS)
+        return code;
+    const int synced = cuCtxSynchronize();
+    return context == 0 || synced != CODE_SUCCESS ? synced : (int)cudasim_set_device(was);
 }
 
 ENTRY(int, cuCtxGetApiVersion, uint64_t context, unsigned *version)
@@ -828,6 +855,14 @@ ENTRY(int, cuStreamGetCtx, uint64_t stream, uint64_t *context)
     const int code = (int)cudasim_stream_facts(stream, &flags, &priority, &device, &id);
     *context = context_of(device);
     return code;
+}
+
+/* No stream is of a green context. */
+ENTRY(int, cuStreamGetCtx_v2, uint64_t stream, uint64_t *context, uint64_t *green)
+{
+    if (green != NULL)
+        *green = 0;
+    return cuStreamGetCtx(stream, context);
 }
 
 ENTRY(int, cuStreamIsCapturing, uint64_t stream, int *status)
@@ -1353,42 +1388,70 @@ int cuGetProcAddress(const char *name, void **function, int version, uint64_t fl
 #undef NOTHING
 #undef REFUSED
 
-#define DRIVER_ENTRY(entry, is_done) { #entry, (void (*)(void))entry, is_done },
-#define DONE(name)     DRIVER_ENTRY(name, true)
-#define SAME(name, as) DRIVER_ENTRY(name, true)
-#define NOTHING(name)  DRIVER_ENTRY(name, true)
-#define REFUSED(name)  DRIVER_ENTRY(name, false)
-static const struct { const char *name; void (*function)(void); bool is_done; } driver_entries[] = {
+#define DONE(entry)     { #entry, (void (*)(void))entry },
+#define SAME(entry, as) DONE(entry)
+#define NOTHING(entry)  DONE(entry)
+#define REFUSED(entry)  DONE(entry)
+static const struct { const char *name; void (*function)(void); } driver_entries[] = {
 #include "cudasim/driver.def"
 };
 
 enum { N_DRIVER_ENTRIES = sizeof driver_entries / sizeof driver_entries[0] };
 
+/* The release of CUDA from which on a plain name means this form, as NVIDIA's cudaTypedefs.h of 13.0 has it. A _v2 that is
+ * not here is of 3.2. */
+static const struct { const char *name; int since; } late_forms[] = {
+    { "cuCtxCreate_v3", 11040 }, { "cuCtxCreate_v4", 12050 }, { "cuCtxDestroy_v2", 4000 },
+    { "cuCtxGetDevice_v2", 13000 }, { "cuCtxPopCurrent_v2", 4000 }, { "cuCtxPushCurrent_v2", 4000 },
+    { "cuCtxSynchronize_v2", 13000 }, { "cuDeviceGetUuid_v2", 11040 }, { "cuDevicePrimaryCtxRelease_v2", 11000 },
+    { "cuDevicePrimaryCtxReset_v2", 11000 }, { "cuDevicePrimaryCtxSetFlags_v2", 11000 },
+    { "cuEventDestroy_v2", 4000 }, { "cuEventElapsedTime_v2", 12080 }, { "cuGetProcAddress_v2", 12000 },
+    { "cuGraphAddDependencies_v2", 12030 }, { "cuGraphAddKernelNode_v2", 12000 }, { "cuGraphAddNode_v2", 12030 },
+    { "cuGraphExecKernelNodeSetParams_v2", 12000 }, { "cuGraphExecUpdate_v2", 12000 },
+    { "cuGraphGetEdges_v2", 12030 }, { "cuGraphInstantiate_v2", 11000 }, { "cuGraphKernelNodeGetParams_v2", 12000 },
+    { "cuGraphKernelNodeSetParams_v2", 12000 }, { "cuGraphNodeGetDependencies_v2", 12030 },
+    { "cuGraphNodeGetDependentNodes_v2", 12030 }, { "cuGraphRemoveDependencies_v2", 12030 },
+    { "cuGraphicsResourceSetMapFlags_v2", 6050 }, { "cuIpcOpenMemHandle_v2", 11000 }, { "cuLinkAddData_v2", 6050 },
+    { "cuLinkAddFile_v2", 6050 }, { "cuLinkCreate_v2", 6050 }, { "cuMemAdvise_v2", 12020 },
+    { "cuMemHostRegister_v2", 6050 }, { "cuMemPrefetchAsync_v2", 12020 }, { "cuMemcpy3DBatchAsync_v2", 13000 },
+    { "cuMemcpyBatchAsync_v2", 13000 }, { "cuStreamBatchMemOp_v2", 11070 }, { "cuStreamBeginCapture_v2", 10010 },
+    { "cuStreamDestroy_v2", 4000 }, { "cuStreamGetCaptureInfo_v2", 11030 }, { "cuStreamGetCaptureInfo_v3", 12030 },
+    { "cuStreamGetCtx_v2", 12050 }, { "cuStreamUpdateCaptureDependencies_v2", 12030 },
+    { "cuStreamWaitValue32_v2", 11070 }, { "cuStreamWaitValue64_v2", 11070 }, { "cuStreamWriteValue32_v2", 11070 },
+    { "cuStreamWriteValue64_v2", 11070 }, { "cuTexRefSetAddress2D_v3", 4010 },
+};
+
+static int form_since(const char *name, const char *suffix)
+{
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof late_forms / sizeof late_forms[0]; i++)
+        if (strncmp(late_forms[i].name, name, n) == 0 && strcmp(late_forms[i].name + n, suffix) == 0)
+            return late_forms[i].since;
+    return suffix[0] == '\0' ? 0 : 3020;
+}
+
 /* The entry called `name` and `suffix`; NULL if there is none. */
-static void (*driver_find(const char *name, const char *suffix, bool is_done))(void)
+static void (*driver_find(const char *name, const char *suffix))(void)
 {
     const size_t n = strlen(name);
     for (size_t i = 0; i < N_DRIVER_ENTRIES; i++)
-        if (driver_entries[i].is_done == is_done && strncmp(driver_entries[i].name, name, n) == 0 &&
-            strcmp(driver_entries[i].name + n, suffix) == 0)
+        if (strncmp(driver_entries[i].name, name, n) == 0 && strcmp(driver_entries[i].name + n, suffix) == 0)
             return driver_entries[i].function;
     return NULL;
 }
 
-/* The newest form of a function that the asked-for CUDA version has, as its header would name it. A form that is
- * simulated is preferred. */
+/* The form of a function that its name means in the CUDA version that is asked for: a newer or older one takes other
+ * arguments. */
 ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status)
 {
-    static const struct { const char *suffix; int since; } forms[] = {
-        { "_v4", 13000 }, { "_v3", 12000 }, { "_v2", 3020 }, { "", 0 },
-    };
+    static const char *const suffixes[] = { "_v4", "_v3", "_v2", "" };
     void (*found)(void) = NULL;
     (void)flags;
     if (name == NULL || function == NULL)
         return CODE_INVALID_VALUE;
-    for (size_t i = 0; i < 8 && found == NULL; i++)
-        if (version >= forms[i % 4].since)
-            found = driver_find(name, forms[i % 4].suffix, i < 4);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && found == NULL; i++)
+        if (version >= form_since(name, suffixes[i]))
+            found = driver_find(name, suffixes[i]);
     memcpy(function, &found, sizeof found);
     if (status != NULL)
         *status = found != NULL ? 0 : 1;             /* CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND */

@@ -698,6 +698,50 @@ Test(cudasim, what_is_not_simulated_says_so)
     cr_expect(memcmp(&function, &r.cuMemAlloc_v2, sizeof function) == 0);
 }
 
+Test(cudasim, a_name_means_the_form_that_the_version_asked_for_had)
+{
+    static const struct { const char *name; int version; const char *form; } cases[] = {
+        { "cuGetProcAddress", 11030, "cuGetProcAddress" }, { "cuGetProcAddress", 12000, "cuGetProcAddress_v2" },
+        { "cuMemAlloc", 3020, "cuMemAlloc_v2" }, { "cuCtxDestroy", 3020, "cuCtxDestroy" },
+        { "cuCtxDestroy", 4000, "cuCtxDestroy_v2" }, { "cuCtxGetDevice", 12090, "cuCtxGetDevice" },
+        { "cuCtxGetDevice", 13000, "cuCtxGetDevice_v2" }, { "cuCtxCreate", 11040, "cuCtxCreate_v3" },
+        { "cuCtxCreate", 13000, "cuCtxCreate_v4" }, { "cuStreamGetCaptureInfo", 11030, "cuStreamGetCaptureInfo_v2" },
+        { "cuGraphInstantiate", 10000, "cuGraphInstantiate" }, { "cuMemPrefetchAsync", 13000, "cuMemPrefetchAsync_v2" },
+        { "cuInit", 2000, "cuInit" },
+    };
+    struct cudasim_rig r;
+    cudasim_rig_open(&r, "sim:1GiB", NULL);
+    void *driver = cudasim_rig_library("libcuda.so.1");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        void *found = NULL;
+        int status = -1;
+        cr_expect_eq(r.cuGetProcAddress_v2(cases[i].name, &found, cases[i].version, 0, &status), CODE_SUCCESS);
+        cr_expect_eq(found, dlsym(driver, cases[i].form), "%s of %d", cases[i].name, cases[i].version);
+        cr_expect_eq(status, 0);
+    }
+}
+
+Test(cudasim, a_context_may_be_named_where_the_current_one_was_meant)
+{
+    struct cudasim_rig r;
+    int (*device_of)(int *, uint64_t), (*synchronize)(uint64_t), (*retain)(uint64_t *, int), device = -1, now = -1;
+    uint64_t contexts[2];
+    cudasim_rig_open(&r, "sim:1GiB,count=2", "libcudart.so.12");
+    void *driver = cudasim_rig_library("libcuda.so.1");
+    cudasim_rig_find(driver, "cuCtxGetDevice_v2", &device_of);
+    cudasim_rig_find(driver, "cuCtxSynchronize_v2", &synchronize);
+    cudasim_rig_find(driver, "cuDevicePrimaryCtxRetain", &retain);
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(retain(&contexts[i], i), CODE_SUCCESS);
+    cr_expect_eq(device_of(&device, contexts[1]), CODE_SUCCESS);
+    cr_expect_eq(device, 1);
+    cr_expect_eq(synchronize(contexts[1]), CODE_SUCCESS);
+    cr_expect_eq(device_of(&now, 0), CODE_SUCCESS);
+    cr_expect_eq(now, 0, "the current one stays");
+    cr_expect_eq(device_of(&device, 12345), CODE_INVALID_CONTEXT);
+    cr_expect_eq(synchronize(12345), CODE_INVALID_CONTEXT);
+}
+
 Test(cudasim, a_card_says_that_it_has_no_fabric_in_as_much_room_as_there_is)
 {
     enum { SUCCESS = 0, BAD_ARGUMENT = 2, BYTES = 36, VERSION = 2 << 24 };
