@@ -27,6 +27,7 @@ import tempfile
 
 SYSTEM_KINDS = ("read", "write", "open", "rename", "mmap", "fsync", "resize", "thread", "lock")
 SAMPLED = 6
+LAST_PRINTED = 6                      # the last calls for memory are always among the sampled: what is printed is made there
 LONG_MOST = sys.maxsize               # of one command and kind: about 120,000 in all
 SEED = 30
 
@@ -262,7 +263,8 @@ class Failures:
         baseline, calls = self.without_failure(place, kind, arguments, outputs)
         chosen = range(1, calls + 1)
         if calls > self.most:
-            chosen = sorted(draws.sample(chosen, self.most))
+            last = range(calls - LAST_PRINTED + 1, calls + 1) if kind == "memory" else ()
+            chosen = sorted(set(draws.sample(chosen, self.most)).union(last))
         for n in chosen:
             # SQLite waits long for a lock that it never gets.
             lasting, old = kind != "lock" and draws.random() < 0.3, draws.random() < 0.5

@@ -137,9 +137,9 @@ static enum err tuner_run_baseline(struct tuner *r, struct err_detail *why)
         spec_set_release(&t->baseline.spec, &t->rules);
         e = entries_run(r, r->trace, &t->baseline, 1, &refused);
         t->is_baseline_recorded = e == ERR_OK;
-        if (e == ERR_HOST_NOMEM)
-            return err_set(why, e, 0, "%s", refused.text);
     }
+    if (e == ERR_HOST_NOMEM)
+        return err_set(why, e, 0, "%s", refused.text);
     if (t->is_baseline_recorded)
         return ERR_OK;
     policy_spec_close(&t->baseline.spec);

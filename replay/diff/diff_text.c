@@ -511,7 +511,7 @@ enum err diff_text(const struct diff *d, enum err (*put)(FILE *out, const struct
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
     enum err e = put(to, d, why);
     const bool has_failed = ferror(to) != 0;
-    if ((fclose(to) != 0 || has_failed) && e == ERR_OK)
+    if ((fclose(to) != 0 || has_failed || text == NULL) && e == ERR_OK)
         e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
     if (e == ERR_OK)
         *out = text;

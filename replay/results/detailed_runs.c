@@ -312,6 +312,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
     return trace_stack(trace, stack, frames);
 }
 
+/* NULL without memory. */
 static char *explain_text(const struct detailed_batch *b, const struct detailed_lane *d)
 {
     const struct explain_names names = { .stack = stack_frames, .own = stack_frame_index_of_program, .arg = b->trace,
@@ -322,8 +323,11 @@ static char *explain_text(const struct detailed_batch *b, const struct detailed_
     if (to == NULL)
         return NULL;
     explain_words(to, &d->explain.at_oom, d->spec.typed, &names);
-    fclose(to);
-    return text;
+    const bool has_failed = ferror(to) != 0;
+    if (fclose(to) == 0 && !has_failed)
+        return text;
+    free(text);
+    return NULL;
 }
 
 /* Keeps what the first pass found of a run, if its figures are those of the results. */
