@@ -64,8 +64,8 @@ static bool policy_sizes_agree(const struct policy_size *theirs, const char *pat
             return false;
         }
         if (theirs[i].bytes != ours.bytes) {
-            err_set(why, ERR_ABI, 0, "%s: its struct %s has %zu bytes, this program's has %zu: build it again", path,
-                    ours.name, theirs[i].bytes, ours.bytes);
+            err_set(why, ERR_ABI, 0, "%s: its struct %s has %zu bytes, this program's has %zu: build it with the "
+                    "headers of this program", path, ours.name, theirs[i].bytes, ours.bytes);
             return false;
         }
     }

@@ -31,11 +31,19 @@ for row in found["survival"]:
         assert 0 <= low <= k / 22 <= high <= 1 and high - low > 0.1
 EOF
 
+# ---- a policy of one's own beside all of the edition ----
+expect 0 'Edition 1: 22 traces, 24 policies' bench-suite "$source/samples" --policy edition --policy pow2=4 --json own.json
+python3 - <<'EOF' || fail "the edition's counts beside a policy of one's own are others"
+import json
+own = {r["policy"]: r for r in json.load(open("own.json"))["survival"]}
+assert "pow2=4" in own and all(own[r["policy"]] == r for r in json.load(open("one.json"))["survival"])
+EOF
+
 # ---- other traces are not edition 1, and a policy that cannot run is no result ----
 cp -r "$source/samples" other
 cp other/mlp-sgd.trace.zst other/mlp-adam.trace.zst
 expect 2 'mlp-adam.trace.zst: is not the trace of edition 1' bench-suite other --policy none
 rm other/mlp-adam.trace.zst
-expect 2 'mlp-adam.trace.zst' bench-suite other --policy none
+expect 2 "in the folder 'samples' of replay's source: .*mlp-adam.trace.zst" bench-suite other --policy none
 expect 2 'nosuch' bench-suite "$source/samples" --policy nosuch
 [ "$failures" = 0 ]

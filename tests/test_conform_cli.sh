@@ -18,6 +18,7 @@ assert all(r["is_equal"] and r["difference"] is None for r in c["results"])
 PY
 done
 expect_status 1 conform first-fit --as rmm-fixed
+grep -q '^10 of the cases have options that it does not take' out || fail "no word on options: $(cat out)"
 grep -q '^first-fit does what rmm-fixed 26.10' out || fail "no answer first: $(cat out)"
 awk 'length > 80 { exit 1 }' out || fail "wider than 80 columns: $(cat out)"
 expect 2 'no-such-policy' conform no-such-policy --as cupy

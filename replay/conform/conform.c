@@ -45,6 +45,17 @@ static enum err add_case(struct conform *c, const char *name, const struct diffe
                                                                                                         : ERR_OK;
 }
 
+/* Whether a policy takes the options of a case. */
+static bool takes_options(const char *policy)
+{
+    struct policy_spec spec;
+    struct err_detail reason = { .text = "" };
+    const enum err e = policy_spec_parse(policy, &spec, &reason);
+    if (e == ERR_OK)
+        policy_spec_close(&spec);
+    return e != ERR_USAGE;
+}
+
 static enum err run_case(const struct conform_run *r, const json_t *root, struct err_detail *why)
 {
     struct difference diff = { .is_found = false };
@@ -57,8 +68,10 @@ static enum err run_case(const struct conform_run *r, const json_t *root, struct
     const bool is_asked = real != NULL && name != NULL && is_of(real, r->allocator);
     if (e == ERR_OK && is_asked)
         e = zoo_program_run(root, policy, true, &diff, why);
-    if (e == ERR_OK && is_asked)
+    if (e == ERR_OK && is_asked) {
+        r->out->n_refused_options += !takes_options(policy);
         e = add_case(r->out, name, &diff, why);
+    }
     if (e == ERR_OK && is_asked && version != NULL)
         snprintf(r->out->version, sizeof r->out->version, "%s", version);
     free(real);

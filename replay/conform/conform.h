@@ -23,6 +23,7 @@ struct conform_case {
 struct conform {
     struct conform_case *cases;      /* in order of their folders and names */
     size_t n, cap, n_equal;
+    size_t n_refused_options;        /* cases with an option that the policy does not take */
     char   version[32];              /* of the recorded library, of the last case */
 };
 

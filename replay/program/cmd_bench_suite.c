@@ -101,8 +101,8 @@ static enum exit_status bench_suite_main(const struct options *o)
 }
 
 static const struct flag_use bench_suite_flags[] = {
-    TAKES_AS(POLICY, "a policy to compare, instead of those of the edition; braces stand for several; may be given "
-                     "several times"),
+    TAKES_AS(POLICY, "a policy to compare; 'edition' stands for all of the edition, which are also those without this "
+                     "option; braces stand for several; may be given several times"),
     TAKES(HTML), TAKES_AS(JSON, "write the counts as JSON; '-' is standard output"), TAKES(CSV),
     TAKES_AS(MARKDOWN, "write the table of all policies as Markdown, as in doc/zoo.md; '-' is standard output"),
     TAKES_AS(OUT, "a database that keeps the runs; those that it has are not repeated"), TAKES(PRICE), TAKES(THREADS),
@@ -119,6 +119,7 @@ const struct subcommand cmd_bench_suite = {
             "so figures of one edition can be compared, whoever made them.\n"
             "\n"
             "  replay bench-suite samples\n"
+            "  replay bench-suite samples --policy edition --policy ./mine.so\n"
             "  replay bench-suite samples --policy best-fit --policy ./mine.so\n",
     .flags = bench_suite_flags,
     .n_inputs_min = 1,

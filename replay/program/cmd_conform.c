@@ -41,6 +41,13 @@ static void print_text(const struct session *s)
               "calls, block sizes and counters.", s->options->inputs[0], s->options->as, c->version, c->n_equal, c->n,
               100.0 * (double)c->n_equal / (double)c->n);
     words_print_within(stdout, &answer, HELP_WIDTH, 0, 0);
+    if (c->n_refused_options > 0) {
+        struct words note = { .n = 0 };
+        words_add(&note, "%zu of the cases have options that it does not take: it has to declare those of "
+                  "`replay --help %s`.", c->n_refused_options, s->options->as);
+        printf("\n");
+        words_print_within(stdout, &note, HELP_WIDTH, 0, 0);
+    }
     if (c->n_equal < c->n)
         printf("\nThe first difference of each case that is not equal:\n");
     for (size_t i = 0; i < c->n; i++) {

@@ -20,8 +20,11 @@ const struct edition_trace *edition_traces(size_t *n)
 enum err edition_check(const char *path, const struct edition_trace *t, struct err_detail *why)
 {
     char digest[SHA256_HEX];
-    const enum err e = sha256_file(path, digest, why);
-    if (e == ERR_OK && strcmp(digest, t->digest) != 0)
+    struct err_detail reason = { .text = "" };
+    const enum err e = sha256_file(path, digest, &reason);
+    if (e != ERR_OK)
+        return err_set(why, e, 0, "its traces are in the folder 'samples' of replay's source: %.170s", reason.text);
+    if (strcmp(digest, t->digest) != 0)
         return err_set(why, ERR_FORMAT, 0, "%.150s: is not the trace of edition 1: its SHA-256 differs", path);
-    return e;
+    return ERR_OK;
 }

@@ -54,8 +54,8 @@ static void take_complaint(void *arg, const char *text)
         err_set(first, ERR_UNSUPPORTED, 0, "%s", text);
 }
 
-static enum err run_trace(const struct suite_request *asked, const struct edition_trace *t, struct run_table *table,
-                          struct err_detail *why)
+static enum err run_trace(const struct suite_request *asked, const struct expansion *expanded,
+                          const struct edition_trace *t, struct run_table *table, struct err_detail *why)
 {
     char path[PATH_TEXT], device[DEVICE_TYPED] = "sim:{";
     const char *const inputs[] = { path };
@@ -68,9 +68,8 @@ static enum err run_trace(const struct suite_request *asked, const struct editio
     strcat(device, "}MiB");
     path_of(asked, t, path);
     const struct sweep_request request = {
-        .inputs = inputs, .n_inputs = 1, .policies = asked->n_policies > 0 ? asked->policies : policies,
-        .n_policies = asked->n_policies > 0 ? asked->n_policies : N_POLICIES, .device = device,
-        .import = { .gpu = -1 }, .threads = asked->threads,
+        .inputs = inputs, .n_inputs = 1, .policies = (const char *const *)expanded->at, .n_policies = expanded->n,
+        .device = device, .import = { .gpu = -1 }, .threads = asked->threads,
     };
     enum err e = edition_check(path, t, why);
     if (e == ERR_OK)
@@ -134,12 +133,20 @@ static enum err take_run(const struct suite_request *asked, struct suite *s, str
     return ERR_OK;
 }
 
+static enum err expand_edition(struct expansion *out, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < N_POLICIES && e == ERR_OK; i++)
+        e = expand(policies[i], out, why);
+    return e;
+}
+
 static enum err open_rows(const struct suite_request *asked, struct suite *s, struct err_detail *why)
 {
-    const size_t n = asked->n_policies > 0 ? asked->n_policies : N_POLICIES;
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = expand(asked->n_policies > 0 ? asked->policies[i] : policies[i], &s->policies, why);
+    enum err e = asked->n_policies == 0 ? expand_edition(&s->policies, why) : ERR_OK;
+    for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
+        e = strcmp(asked->policies[i], SUITE_EDITION) == 0 ? expand_edition(&s->policies, why)
+                                                           : expand(asked->policies[i], &s->policies, why);
     s->survival.rows = e == ERR_OK ? calloc(s->policies.n + 1, sizeof *s->survival.rows) : NULL;
     if (e == ERR_OK && s->survival.rows == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
@@ -166,7 +173,7 @@ enum err suite_run(const struct suite_request *asked, struct run_table *table, s
     const struct edition_trace *traces = edition_traces(&out->n_traces);
     enum err e = open_rows(asked, out, why);
     for (size_t i = 0; i < out->n_traces && e == ERR_OK; i++)
-        e = run_trace(asked, &traces[i], table, why);
+        e = run_trace(asked, &out->policies, &traces[i], table, why);
     if (e == ERR_OK && asked->db != NULL)
         e = read_stored(asked->db, table, why);
     for (size_t row = 0; row < table->n_rows && e == ERR_OK; row++)

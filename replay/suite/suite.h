@@ -12,9 +12,12 @@
 
 #include <signal.h>
 
+/* What stands for all policies of the edition among those asked for. */
+#define SUITE_EDITION "edition"
+
 struct suite_request {
     const char *folder;              /* of samples */
-    const char *const *policies;     /* as typed, braces and all; n_policies 0: those of the edition */
+    const char *const *policies;     /* as typed, braces and all, or SUITE_EDITION; n_policies 0: that one */
     size_t      n_policies;
     const char *db;                  /* where runs are stored, and found if they were done before; NULL: nowhere */
     unsigned    threads;             /* 0: one per core */
