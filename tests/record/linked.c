@@ -4,17 +4,12 @@
  * functions are not exported, and only the driver is a library. It writes the calls that have returned to a file.
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
+#include "tests/record/called_cuda.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-int cudaMalloc(uint64_t *out, size_t bytes);
-int cudaFree(uint64_t addr);
-int cudaMallocAsync(uint64_t *out, size_t bytes, uintptr_t stream);
-int cudaFreeAsync(uint64_t addr, uintptr_t stream);
-int cudaMallocHost(uint64_t *out, size_t bytes);
-int cudaFreeHost(uint64_t addr);
 
 int main(int argc, char **argv)
 {

@@ -2,10 +2,7 @@
 /*
  * A library for the tests of recording. Its constructor asks for memory, and so under the dynamic linker's lock.
  */
-#include <stddef.h>
-#include <stdint.h>
-
-int cudaMalloc(uint64_t *out, size_t bytes);
+#include "tests/record/called_cuda.h"
 
 /* It is in program.c. */
 void plugin_is_loading(void);

@@ -6,6 +6,8 @@
  * A line there has happened, however the process ends.
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
+#include "tests/record/called_cuda.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,33 +23,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Functions of the runtime and of the driver, both linked. */
-int cudaMalloc(uint64_t *out, size_t bytes);
-int cudaFree(uint64_t addr);
-int cudaMallocAsync(uint64_t *out, size_t bytes, uintptr_t stream);
-int cudaFreeAsync(uint64_t addr, uintptr_t stream);
-int cudaMallocHost(uint64_t *out, size_t bytes);
-int cudaSetDevice(int device);
-int cudaDeviceReset(void);
-int cuDevicePrimaryCtxReset_v2(int device);
-struct extent { size_t width, height, depth; };
-int cudaMallocArray(uint64_t *out, const int *format, size_t width, size_t height, unsigned flags);
-int cudaMalloc3DArray(uint64_t *out, const int *format, struct extent extent, unsigned flags);
-int cudaMallocMipmappedArray(uint64_t *out, const int *format, struct extent extent, unsigned n, unsigned flags);
-int cudaFreeArray(uint64_t array);
-int cudaFreeMipmappedArray(uint64_t array);
-int cuArrayCreate_v2(uint64_t *out, const void *descriptor);
-int cuArrayDestroy(uint64_t array);
-int fakeInternalMalloc(uint64_t *out, size_t bytes);
-int cuMemAlloc_v2(uint64_t *out, size_t bytes);
-int cuMemFree_v2(uint64_t addr);
-int cuMemAllocManaged(uint64_t *out, size_t bytes, unsigned flags);
-int cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t height, unsigned element);
-int cuMemCreate(uint64_t *handle, size_t bytes, const void *prop, unsigned long long flags);
-int cuMemRelease(uint64_t handle);
-int cuMemMap(uint64_t addr, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags);
-int cuMemUnmap(uint64_t addr, size_t bytes);
 
 enum { LIVE_MAX = 40, FOREVER = 1 << 30, KIB = 1024 };
 
