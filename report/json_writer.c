@@ -132,7 +132,10 @@ void json_put_text(struct json_writer *w, const char *key, const char *text)
 void json_put_number(struct json_writer *w, const char *key, uint64_t number)
 {
     json_lead(w, key);
-    fprintf(w->out, "%" PRIu64, number);
+    if (number <= INT64_MAX)
+        fprintf(w->out, "%" PRIu64, number);
+    else
+        fprintf(w->out, "%.17g", (double)number);
 }
 
 void json_put_number_unless(struct json_writer *w, const char *key, uint64_t number, uint64_t none)

@@ -22,7 +22,7 @@ import os, signal, sys, time
 def end(executions, status):
     print("stat::number_of_executed_units:", executions, flush=True)
     os._exit(status)
-signal.signal(signal.SIGINT, lambda *_: end(10, 130))
+signal.signal(signal.SIGINT, lambda *_: end(10, 72))
 seconds = [int(word.partition("=")[2]) for word in sys.argv if word.startswith("-max_total_time=")][0]
 folder = [word for word in sys.argv[1:] if os.path.isdir(word)][0]
 already = len(os.listdir(folder))
@@ -61,8 +61,8 @@ class Fuzz(unittest.TestCase):
 
     def start(self, *words):
         """Calls a function of ./dev, in a process group of its own, as a shell does."""
-        return subprocess.Popen(["bash", "-c", 'dev=$1 words=("${@:2}"); set -- help; source "$dev" >/dev/null; "${words[@]}"',
-                                 "_", os.path.join(self.root, "dev"), *words],
+        call = 'dev=$1 words=("${@:2}"); set -- help; source "$dev" >/dev/null; "${words[@]}"'
+        return subprocess.Popen(["bash", "-c", call, "_", os.path.join(self.root, "dev"), *words],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
     def said(self, *words):

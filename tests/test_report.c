@@ -361,7 +361,8 @@ Test(json_writer, numbers_keep_every_digit_and_what_is_no_number_is_null)
     FILE *out = fmemopen(text, sizeof text - 1, "w");
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
-    json_put_number(&w, "most", UINT64_MAX);
+    json_put_number(&w, "most", INT64_MAX);
+    json_put_number(&w, "more than a signed integer", UINT64_MAX);
     json_put_integer(&w, "least", INT64_MIN);
     json_put_ratio(&w, "half", 0.5);
     json_put_ratio(&w, "none", 0.0 / 0.0);
@@ -369,6 +370,8 @@ Test(json_writer, numbers_keep_every_digit_and_what_is_no_number_is_null)
     json_end_object(&w);
     json_end_object(&w);
     fclose(out);
-    cr_expect_str_eq(text, "{\n  \"most\": 18446744073709551615,\n  \"least\": -9223372036854775808,\n"
+    cr_expect_str_eq(text, "{\n  \"most\": 9223372036854775807,\n"
+                           "  \"more than a signed integer\": 1.8446744073709552e+19,\n"
+                           "  \"least\": -9223372036854775808,\n"
                            "  \"half\": 0.5,\n  \"none\": null,\n  \"empty\": {}\n}\n");
 }

@@ -3,8 +3,8 @@
  * The bytes of a fuzzer inside what a checksum or a compression would hide from it. Letters in front say what is made
  * of the rest:
  *
- *     'S', 'U'    sections of a native trace, packed as a writer would: whole, or without index and foot ("SQLite" is no
- *                 such letter: a database is taken as it is)
+ *     'S', 'U'    sections of a native trace, packed as a writer would: whole, or without index and foot. A database,
+ *                 which begins with "SQLite", is taken as it is.
  *     'Z', 'G'    what follows, compressed by zstd or gzip; at most twice
  *     'H'         a page with what follows as base64
  *

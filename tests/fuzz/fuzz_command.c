@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Fuzz target: whole commands on a file from a stranger, or two. The first byte chooses the command line, the rest of the
- * first line is the text of its free option, and what follows is the file (forged_input.h), up to a line "####" if there
- * is one. The second file comes after that.
+ * Fuzz target: whole commands on a file from a stranger, or two. The first byte chooses the command line, the rest of
+ * the first line is the text of its free option, and what follows is the file (forged_input.h), up to a line "####" if
+ * there is one. The second file comes after that.
  *
  * A command ends with a status of its table. It leaves the output that it names, whole, or none: a page's data is JSON,
  * and every trace and every export can be read again.
@@ -80,7 +80,7 @@ static const char *const lines[][WORDS_MAX] = {
     { "merge", "@", "#", "-o", "^" },
     { "report", "@", "#", "--csv", "^", "--fail-if", "%" },
     { "verify", "@", "--policy", "%", "--json", "^" },
-    { NULL, "@", "--policy", "best-fit", "--device", "sim:%", "--device", "sim:64MiB", "--threads", "1", "--json", "^" },
+    { NULL, "@", "--policy", "best-fit", "--device", "sim:%", "--device", "sim:9MiB", "--threads", "1", "--json", "^" },
     { "sweep", "@", "#", "--policy", "best-fit", "--copies", "%", "--threads", "1", "-o", "^", "--csv", "-" },
     { "generate", "like:@", "-o", "^" },
     { "tune", "@", "--host", "--threads", "1", "--json", "^" },
@@ -229,10 +229,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     const uint8_t *end = n > 0 ? memchr(data + 1, '\n', n - 1) : NULL;
     const size_t n_text = end == NULL ? 0 : (size_t)(end - data) - 1;
     if (end == NULL || n_text > TEXT_MAX || memchr(data + 1, '/', n_text) != NULL)
-        return 0;                            /* a slash could name a plugin or a file of this machine; and no real card */
+        return 0;                            /* a slash could name a plugin or a file of this machine */
     memcpy(text, data + 1, n_text);
     if (strstr(text, ".so") != NULL || strstr(text, "cuda:") != NULL)
-        return 0;
+        return 0;                            /* a plugin beside us, or a real card */
     const uint8_t *from = end + 1, *to = data + n;
     const uint8_t *between = memmem(from, (size_t)(to - from), between_files, sizeof between_files - 1);
     const uint8_t *next = between == NULL ? to : between + sizeof between_files - 1;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Fuzz target: any bytes are a log of requests, or are refused. The first line is a mapping, as after --from csv:, if it
- * begins with '='. */
+/*
+ * Fuzz target: any bytes are a log of requests, or are refused. The first line is a mapping, as after --from csv:, if
+ * it begins with '='.
+ */
 #include "tests/fuzz/fuzz_importer.h"
 
 #include <stdlib.h>

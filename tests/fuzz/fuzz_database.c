@@ -14,7 +14,8 @@ enum { STEPS_BETWEEN_LOOKS = 1000, LOOKS_MAX = 200, SQL_BYTES_MAX = 1 << 16 };
 /* The stranger may do what he likes to this file, and to no other. */
 static int authorize(void *arg, int action, const char *a, const char *b, const char *c, const char *d)
 {
-    static const char *const allowed[] = { "application_id", "user_version", "writable_schema", "encoding", "page_size" };
+    static const char *const allowed[] = { "application_id", "user_version", "writable_schema", "encoding",
+                                           "page_size" };
     (void)arg, (void)b, (void)c, (void)d;
     if (action == SQLITE_ATTACH || action == SQLITE_DETACH)
         return SQLITE_DENY;
@@ -63,7 +64,8 @@ static bool write_to(const char *path)
     uint64_t n;
     struct err_detail why = { .text = "" };
     const bool is_written = results_db_open(path, true, &db, &why) == ERR_OK &&
-                            results_db_count(db, &n, &why) == ERR_OK && results_db_set_price(db, 1 << 20, &why) == ERR_OK;
+                            results_db_count(db, &n, &why) == ERR_OK &&
+                            results_db_set_price(db, 1 << 20, &why) == ERR_OK;
     FUZZ_EXPECT(is_written || why.text[0] != '\0');
     results_db_close(db);
     return is_written;

@@ -40,13 +40,11 @@ static void try_job(const char *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    char *text = malloc(n + 1);
+    char *text = strndup((const char *)data, n);
     if (text == NULL)
         return 0;
-    memcpy(text, data, n);
-    text[n] = '\0';
     try_expand(text);
-    try_job(text, n);
+    try_job((const char *)data, n);
     free(text);
     return 0;
 }

@@ -19,7 +19,8 @@ static void fuzz_line(void *arg, const char *text)
 }
 
 /* NULL if refused. `is_at_once`: the writer opens the trace itself, without encoding events. */
-static struct trace_reader *import_it(const uint8_t *data, size_t size, const struct import_config *cfg, bool is_at_once)
+static struct trace_reader *import_it(const uint8_t *data, size_t size, const struct import_config *cfg,
+                                      bool is_at_once)
 {
     struct input *in;
     struct trace_writer *w;
@@ -69,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input *in;
     struct err_detail why = {.text = ""};
-    const struct import_config events = {.gpu = size % 5 == 4 ? 0 : -1, .segment_frees = size % 3};   /* by the length */
+    /* The length chooses. */
+    const struct import_config events = {.gpu = size % 5 == 4 ? 0 : -1, .segment_frees = size % 3};
     const struct import_config state = {.gpu = -1, .final_state = true};
     const struct import_config host = {.gpu = -1, .columns = "host"};
     check_import(data, size, &events);

@@ -79,7 +79,10 @@ static enum err scripted_alloc(struct policy *p, const struct event *req, struct
     case 6: return ERR_DEVICE_OOM;
     case 7: return ERR_HOST_NOMEM;
     case 8: p->failure = ERR_IO; break;
-    case 9: p->observer->completed == NULL ? (void)0 : p->observer->completed(p->observer->arg, (uint32_t)next(1)); break;
+    case 9:
+        if (p->observer->completed != NULL)
+            p->observer->completed(p->observer->arg, (uint32_t)next(1));
+        break;
     default: break;
     }
     s->last = *out;
@@ -99,8 +102,8 @@ static enum err scripted_walk(const struct policy *p, block_visit visit, void *a
     (void)p;
     for (uint64_t left = next(1) % 8; left > 0; left--) {
         const struct block_view b = { .addr = next(8), .bytes = next(8), .requested = next(8), .segment_addr = next(8),
-                                      .segment = (uint32_t)next(2), .stream = (uint16_t)next(2), .pool = (uint8_t)next(1),
-                                      .state = (uint8_t)next(1), .page_bytes = next(4) };
+                                      .segment = (uint32_t)next(2), .stream = (uint16_t)next(2),
+                                      .pool = (uint8_t)next(1), .state = (uint8_t)next(1), .page_bytes = next(4) };
         visit(arg, &b);
     }
     return next(1) == 1 ? ERR_HOST_NOMEM : ERR_OK;
@@ -177,7 +180,8 @@ static void run(struct policy_ops *ops, bool is_audited)
 {
     static char typed[] = "scripted";
     const struct policy_spec spec = { .ops = ops, .typed = typed, .expanded = typed };
-    const struct replay_config cfg = { .audit = is_audited, .threads = 1, .on_oom = next(1) == 1 ? OOM_SKIP : OOM_STOP };
+    const struct replay_config cfg = { .audit = is_audited, .threads = 1,
+                                       .on_oom = next(1) == 1 ? OOM_SKIP : OOM_STOP };
     struct device_config card = device_defaults();
     struct explain_run explain = { .event = EXPLAIN_END };
     struct lane lane;

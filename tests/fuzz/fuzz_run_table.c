@@ -35,11 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct err_detail why = { .text = "" };
     const uint8_t *line = n > 0 ? memchr(data, '\n', n) : NULL;
     const size_t n_line = line != NULL ? (size_t)(line - data) : 0, at = line != NULL ? n_line + 1 : 0;
-    char *text = malloc(n_line + 1);
+    char *text = strndup((const char *)data, n_line);
     if (text == NULL)
         return 0;
-    memcpy(text, data, n_line);
-    text[n_line] = '\0';
     if (run_condition_parse(text, &condition, &why) == ERR_OK)
         c = &condition;
     else

@@ -69,11 +69,9 @@ static void try_policy(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    char *text = malloc(n + 1);
+    char *text = strndup((const char *)data, n);
     if (text == NULL)
         return 0;
-    memcpy(text, data, n);
-    text[n] = '\0';
     try_policy(text);
     free(text);
     return 0;

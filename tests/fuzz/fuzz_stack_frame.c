@@ -23,13 +23,11 @@ static void try_stack_frame(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    char *text = malloc(n + 1), *line, *at;
+    char *text = strndup((const char *)data, n), *line, *at;
     const char *frames[64];
     size_t n_frames = 0;
     if (text == NULL)
         return 0;
-    memcpy(text, data, n);
-    text[n] = '\0';
     for (line = strtok_r(text, "\n", &at); line != NULL && n_frames < 64; line = strtok_r(NULL, "\n", &at)) {
         try_stack_frame(line);
         frames[n_frames++] = line;

@@ -3,8 +3,8 @@
  * Fuzz target: any bytes are a native trace, or are refused with a sentence. A trace that is read keeps the reader's
  * promises, from its start and from its middle.
  *
- * Checksums would refuse nearly all inputs. So an input that begins with 'S' or 'U' is a list of unpacked sections, which
- * are packed here as a writer would (forged_input.h). Any other input is a file as it is.
+ * Checksums would refuse nearly all inputs. So an input that begins with 'S' or 'U' is a list of unpacked sections,
+ * which are packed here as a writer would (forged_input.h). Any other input is a file as it is.
  */
 #include "tests/fuzz/forged_input.h"
 #include "tests/fuzz/fuzz.h"

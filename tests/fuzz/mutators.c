@@ -138,8 +138,8 @@ static void read_ops(const struct buffer *b, struct ops *ops)
         ops->at[ops->n] = read_op(b, at);
 }
 
-/* The end, exclusive, of the item that begins with op i: from a mark, or the empty container before it, to what uses the
- * mark up. i + 1 for all others. */
+/* The end, exclusive, of the item that begins with op i: from a mark, or the empty container before it, to what uses
+ * the mark up. i + 1 for all others. */
 static size_t item_end(const struct buffer *b, const struct ops *ops, size_t i)
 {
     size_t depth = 0, k = i;
@@ -291,7 +291,8 @@ size_t mutate_native(uint8_t *data, size_t n, size_t room, uint32_t seed, mutate
         const size_t n_sections = count_sections(&b);
         if (n_sections == 0)
             break;
-        const size_t at = find_section(&b, below(&state, n_sections)), other = find_section(&b, below(&state, n_sections));
+        const size_t at = find_section(&b, below(&state, n_sections));
+        const size_t other = find_section(&b, below(&state, n_sections));
         change_section(&b, at, other, &state, bytes);
     }
     return b.n;

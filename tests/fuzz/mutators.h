@@ -9,21 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Changes data[0, n) within data[0, room) at random by the seed; returns the new length, at most `room`. `bytes` changes
- * a part that has no structure: LLVMFuzzerMutate, or a stand-in for it. The same arguments give the same result if
- * `bytes` keeps to that. */
+/* Changes data[0, n) within data[0, room) at random by the seed; returns the new length, at most `room`. `bytes`
+ * changes a part that has no structure: LLVMFuzzerMutate, or a stand-in for it. The same arguments give the same result
+ * if `bytes` keeps to that. */
 typedef size_t (*mutate_bytes)(uint8_t *data, size_t n, size_t room);
 
 /* The opcodes of a pickle: drops, repeats, moves and joins runs of them (a whole record, by its marks), and changes
  * their numbers and texts, often to those of another opcode of the same input. Other bytes: `bytes` alone. */
 size_t mutate_pickle(uint8_t *data, size_t n, size_t room, uint32_t seed, mutate_bytes bytes);
 
-/* The sections of an input that begins with 'S' or 'U' (forged_input.h): drops, repeats and swaps them, and changes kind,
- * rows and content. Other bytes: `bytes` alone. */
+/* The sections of an input that begins with 'S' or 'U' (forged_input.h): drops, repeats and swaps them, and changes
+ * kind, rows and content. Other bytes: `bytes` alone. */
 size_t mutate_native(uint8_t *data, size_t n, size_t room, uint32_t seed, mutate_bytes bytes);
 
-/* A file by its first bytes: the letters of forged_input.h stay in front most times, and the rest is changed as a native
- * trace, as a pickle, or as bytes. */
+/* A file by its first bytes: the letters of forged_input.h stay in front most times, and the rest is changed as a
+ * native trace, as a pickle, or as bytes. */
 size_t mutate_file(uint8_t *data, size_t n, size_t room, uint32_t seed, mutate_bytes bytes);
 
 /* A line, left alone most times, and after it a file as mutate_file. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What `report`, `diff` and `merge` do with a file of results from a stranger: the verdict, Markdown, CSV, the data of a
- * page, and the merge into a database.
+ * What `report`, `diff` and `merge` do with a file of results from a stranger: the verdict, Markdown, CSV, the data of
+ * a page, and the merge into a database.
  */
 #ifndef REPLAY_TESTS_FUZZ_USE_RESULTS_H
 #define REPLAY_TESTS_FUZZ_USE_RESULTS_H
@@ -58,8 +58,8 @@ static inline void use_table(const struct run_table *t)
     verdict_close(&v);
 }
 
-/* Writes an empty database of results. It is made once and copied from then on: to make one takes longer than all that is
- * done with it. */
+/* Writes an empty database of results. It is made once and copied from then on: to make one takes longer than all that
+ * is done with it. */
 static inline bool empty_database_write(const char *path)
 {
     static uint8_t image[EMPTY_DATABASE_MAX];
