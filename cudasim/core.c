@@ -301,6 +301,7 @@ enum cudasim_code cudasim_reset(int device)
             cudasim_ipc_unmap(e);
     }
     graph_memory_reset(device);
+    cudasim_arrays_reset(device);
     return cudasim_end(CODE_SUCCESS);
 }
 

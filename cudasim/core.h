@@ -185,6 +185,42 @@ CUDASIM_API enum cudasim_code cudasim_set_2d(uint64_t to, uint64_t pitch, unsign
 CUDASIM_API enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n,
                                           uint64_t stream);
 
+/* ---- arrays: cudasim/arrays.c ---- */
+
+enum { CUDASIM_LEVELS_MAX = 18 };    /* mipmap levels of the largest array */
+
+/* cudaChannelFormatDesc, the extent in elements, and cudaMallocArray's flags. `levels` 0: without mipmaps. */
+struct cudasim_array_facts {
+    int      bits[4], kind;
+    uint64_t extent[3];
+    unsigned flags, levels;
+};
+
+/* Takes the bytes of all elements of the current device. INVALID_VALUE, INVALID_CHANNELS, OUT_OF_MEMORY. */
+CUDASIM_API enum cudasim_code cudasim_array_create(const struct cudasim_array_facts *f, uint64_t *array);
+
+/* INVALID_VALUE for what is no array of that sort. */
+CUDASIM_API enum cudasim_code cudasim_array_free(uint64_t array, bool has_levels);
+CUDASIM_API enum cudasim_code cudasim_array_facts(uint64_t array, struct cudasim_array_facts *out);
+CUDASIM_API enum cudasim_code cudasim_array_level(uint64_t array, unsigned level, uint64_t *out);
+CUDASIM_API uint64_t cudasim_element_bytes(const struct cudasim_array_facts *f);
+
+/* A texture or a surface. `resource` is a cudaResourceType, `value` the array or the address. */
+CUDASIM_API enum cudasim_code cudasim_view_create(int resource, uint64_t value, uint64_t *view);
+CUDASIM_API enum cudasim_code cudasim_view_destroy(uint64_t view);
+
+/* One side of a copy of a box: an array, or (array 0) layers of `height` rows of `pitch` bytes. It begins at `at`:
+ * bytes, rows, layers. */
+struct cudasim_side {
+    uint64_t array;
+    void    *p;
+    uint64_t pitch, height, at[3];
+};
+
+/* `extent`: bytes, rows, layers. INVALID_VALUE for what lies outside of an array; otherwise as cudasim_copy_2d. */
+CUDASIM_API enum cudasim_code cudasim_copy_3d(const struct cudasim_side *to, const struct cudasim_side *from,
+                                              const uint64_t extent[3], enum cudasim_direction d, uint64_t stream);
+
 /* ---- between processes: cudasim/ipc.c ---- */
 
 /* cudaIpcMemHandle_t, cudaIpcEventHandle_t and their twins of the driver. */

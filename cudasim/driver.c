@@ -6,6 +6,7 @@
  * cuda.h; handles and device addresses are uint64_t, enums are int. Every context is its device's primary context.
  */
 #define _GNU_SOURCE                   /* dladdr */
+#include "capture/array_bytes.h"
 #include "cudasim/entry.h"
 
 #include <dlfcn.h>
@@ -520,6 +521,72 @@ ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t add
 {
     (void)value, (void)attribute;
     return cudasim_pointer(addr).kind == MEMORY_UNKNOWN ? CODE_INVALID_VALUE : CODE_SUCCESS;
+}
+
+/* ---- arrays ---- */
+
+/* CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR */
+struct array_2d {
+    size_t   width, height;
+    unsigned format, n_channels;
+};
+
+struct array_3d {
+    size_t   width, height, depth;
+    unsigned format, n_channels, flags;
+};
+
+static int array_create(uint64_t *array, const struct array_3d *a, unsigned levels)
+{
+    const int code = check(), bits = a == NULL ? 0 : 8 * (int)array_channel_bytes(a->format);
+    if (code != CODE_SUCCESS || a == NULL)
+        return code != CODE_SUCCESS ? code : CODE_INVALID_VALUE;
+    struct cudasim_array_facts f = { .kind = (int)a->format, .flags = a->flags, .levels = levels,
+                                     .extent = { a->width, a->height, a->depth } };
+    for (unsigned i = 0; i < 4 && i < a->n_channels; i++)
+        f.bits[i] = bits;
+    const enum cudasim_code made = cudasim_array_create(&f, array);
+    return made == CODE_INVALID_CHANNELS ? CODE_INVALID_VALUE : (int)made;
+}
+
+ENTRY(int, cuArrayCreate_v2, uint64_t *array, const struct array_2d *a)
+{
+    const struct array_3d flat = a == NULL ? (struct array_3d){ 0 }
+        : (struct array_3d){ .width = a->width, .height = a->height, .format = a->format, .n_channels = a->n_channels };
+    return array_create(array, a == NULL ? NULL : &flat, 0);
+}
+
+ENTRY(int, cuArray3DCreate_v2, uint64_t *array, const struct array_3d *a)
+{
+    return array_create(array, a, 0);
+}
+
+static int array_free(uint64_t array, bool has_levels)
+{
+    const int code = check();
+    const enum cudasim_code freed = code == CODE_SUCCESS ? cudasim_array_free(array, has_levels) : CODE_SUCCESS;
+    return code != CODE_SUCCESS ? code : freed == CODE_INVALID_VALUE ? CODE_INVALID_HANDLE : (int)freed;
+}
+
+ENTRY(int, cuArrayDestroy, uint64_t array)
+{
+    return array_free(array, false);
+}
+
+ENTRY(int, cuMipmappedArrayCreate, uint64_t *array, const struct array_3d *a, unsigned levels)
+{
+    return array_create(array, a, levels == 0 ? 1 : levels);
+}
+
+ENTRY(int, cuMipmappedArrayDestroy, uint64_t array)
+{
+    return array_free(array, true);
+}
+
+ENTRY(int, cuMipmappedArrayGetLevel, uint64_t *out, uint64_t array, unsigned level)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_array_level(array, level, out);
 }
 
 /* ---- between processes ---- */
@@ -1449,6 +1516,8 @@ ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, 
     (void)flags;
     if (name == NULL || function == NULL)
         return CODE_INVALID_VALUE;
+    if (version >= 12000 && strcmp(name, "cuGraphInstantiate") == 0)         /* since then the name of another one */
+        name = "cuGraphInstantiateWithFlags";
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && found == NULL; i++)
         if (version >= form_since(name, suffixes[i]))
             found = driver_find(name, suffixes[i]);

@@ -517,31 +517,38 @@ ENTRY(int, cudaMemset3D, struct pitched to, int value, struct extent extent)
 }
 
 struct copy_3d {
-    void *from_array;
-    struct extent from_place;        /* x in bytes, y in rows, z in layers: as an extent's width, height, depth */
+    uint64_t from_array;
+    struct extent from_place;        /* x, y in rows, z in layers: as an extent's width, height, depth */
     struct pitched from;
-    void *to_array;
+    uint64_t to_array;
     struct extent to_place;
     struct pitched to;
     struct extent extent;
     int kind;
 };
 
-static char *layer(const struct pitched *p, const struct extent *place, size_t z)
+/* Widths and places in x are in bytes; on an array's side in its elements, and the width too if there is an array. */
+static uint64_t element_bytes(uint64_t array)
 {
-    return (char *)p->ptr + (place->depth + z) * p->pitch * p->height + place->height * p->pitch + place->width;
+    struct cudasim_array_facts f;
+    return array != 0 && cudasim_array_facts(array, &f) == CODE_SUCCESS ? cudasim_element_bytes(&f) : 1;
 }
 
-/* Arrays are not simulated. */
+static struct cudasim_side side_of(uint64_t array, const struct pitched *p, const struct extent *place)
+{
+    return (struct cudasim_side){ .array = array, .p = p->ptr, .pitch = p->pitch, .height = p->height,
+                                  .at = { place->width * element_bytes(array), place->height, place->depth } };
+}
+
 ENTRY(int, cudaMemcpy3DAsync, const struct copy_3d *c, uint64_t stream)
 {
-    if (c == NULL || c->from_array != NULL || c->to_array != NULL)
-        return cudasim_remember(c == NULL ? CODE_INVALID_VALUE : CODE_NOT_SUPPORTED);
-    int code = CODE_SUCCESS;
-    for (size_t z = 0; code == CODE_SUCCESS && z < c->extent.depth; z++)
-        code = cudaMemcpy2DAsync(layer(&c->to, &c->to_place, z), c->to.pitch, layer(&c->from, &c->from_place, z),
-                                 c->from.pitch, c->extent.width, c->extent.height, c->kind, stream);
-    return code;
+    if (c == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    const struct cudasim_side to = side_of(c->to_array, &c->to, &c->to_place);
+    const struct cudasim_side from = side_of(c->from_array, &c->from, &c->from_place);
+    const uint64_t width = c->extent.width * element_bytes(c->to_array != 0 ? c->to_array : c->from_array);
+    const uint64_t extent[] = { width, c->extent.height, c->extent.depth };
+    return cudasim_remember(cudasim_copy_3d(&to, &from, extent, (enum cudasim_direction)c->kind, stream));
 }
 
 ENTRY(int, cudaMemcpy3D, const struct copy_3d *c)
@@ -549,11 +556,136 @@ ENTRY(int, cudaMemcpy3D, const struct copy_3d *c)
     return cudaMemcpy3DAsync(c, 0);
 }
 
+/* ---- arrays, textures, surfaces ---- */
+
 struct channel { int x, y, z, w, kind; };
 
 ENTRY(struct channel, cudaCreateChannelDesc, int x, int y, int z, int w, int kind)
 {
     return (struct channel){ x, y, z, w, kind };
+}
+
+static int array_create(uint64_t *array, const struct channel *c, struct extent e, unsigned levels, unsigned flags)
+{
+    if (c == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    const struct cudasim_array_facts f = { .bits = { c->x, c->y, c->z, c->w }, .kind = c->kind, .flags = flags,
+                                           .extent = { e.width, e.height, e.depth }, .levels = levels };
+    return cudasim_remember(cudasim_array_create(&f, array));
+}
+
+ENTRY(int, cudaMallocArray, uint64_t *array, const struct channel *c, size_t width, size_t height, unsigned flags)
+{
+    return array_create(array, c, (struct extent){ .width = width, .height = height }, 0, flags);
+}
+
+ENTRY(int, cudaMalloc3DArray, uint64_t *array, const struct channel *c, struct extent e, unsigned flags)
+{
+    return array_create(array, c, e, 0, flags);
+}
+
+/* More levels than halvings of the largest size are cut, as documented; no level is one. */
+ENTRY(int, cudaMallocMipmappedArray, uint64_t *array, const struct channel *c, struct extent e, unsigned levels,
+      unsigned flags)
+{
+    const size_t side = e.width > e.height ? e.width : e.height, largest = e.depth > side ? e.depth : side;
+    unsigned most = 1;
+    while (most < CUDASIM_LEVELS_MAX && largest >> most > 0)
+        most++;
+    return array_create(array, c, e, levels == 0 ? 1 : levels < most ? levels : most, flags);
+}
+
+ENTRY(int, cudaFreeArray, uint64_t array)
+{
+    return cudasim_remember(array == 0 ? cudasim_init() : cudasim_array_free(array, false));
+}
+
+ENTRY(int, cudaFreeMipmappedArray, uint64_t array)
+{
+    return cudasim_remember(array == 0 ? cudasim_init() : cudasim_array_free(array, true));
+}
+
+ENTRY(int, cudaGetMipmappedArrayLevel, uint64_t *out, uint64_t array, unsigned level)
+{
+    return cudasim_remember(cudasim_array_level(array, level, out));
+}
+
+/* Each answer may be NULL. */
+ENTRY(int, cudaArrayGetInfo, struct channel *c, struct extent *e, unsigned *flags, uint64_t array)
+{
+    struct cudasim_array_facts f;
+    const int code = cudasim_remember(cudasim_array_facts(array, &f));
+    if (code == CODE_SUCCESS && c != NULL)
+        *c = (struct channel){ f.bits[0], f.bits[1], f.bits[2], f.bits[3], f.kind };
+    if (code == CODE_SUCCESS && e != NULL)
+        *e = (struct extent){ f.extent[0], f.extent[1], f.extent[2] };
+    if (code == CODE_SUCCESS && flags != NULL)
+        *flags = f.flags;
+    return code;
+}
+
+ENTRY(int, cudaGetChannelDesc, struct channel *c, uint64_t array)
+{
+    return cudaArrayGetInfo(c, NULL, NULL, array);
+}
+
+/* cudaResourceDesc: its type, and the array or the address first among what it is of. */
+struct resource {
+    int      type;
+    uint64_t value;
+};
+
+ENTRY(int, cudaCreateTextureObject, uint64_t *texture, const struct resource *r, const void *how, const void *view)
+{
+    (void)how, (void)view;
+    return cudasim_remember(r == NULL ? CODE_INVALID_VALUE : cudasim_view_create(r->type, r->value, texture));
+}
+
+ENTRY(int, cudaCreateSurfaceObject, uint64_t *surface, const struct resource *r)
+{
+    return cudasim_remember(r == NULL || r->type != 0 ? CODE_INVALID_VALUE : cudasim_view_create(0, r->value, surface));
+}
+
+ENTRY(int, cudaDestroyTextureObject, uint64_t texture)
+{
+    return cudasim_remember(texture == 0 ? CODE_SUCCESS : cudasim_view_destroy(texture));
+}
+
+ENTRY(int, cudaDestroySurfaceObject, uint64_t surface)
+{
+    return cudasim_remember(surface == 0 ? CODE_SUCCESS : cudasim_view_destroy(surface));
+}
+
+/* Offsets and widths are in bytes here. */
+ENTRY(int, cudaMemcpy2DToArrayAsync, uint64_t array, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+      size_t height, int kind, uint64_t stream)
+{
+    const struct cudasim_side to = { .array = array, .at = { x, y } };
+    const struct cudasim_side side = { .p = (void *)(uintptr_t)from, .pitch = pitch };
+    const uint64_t extent[] = { width, height, 1 };
+    return cudasim_remember(array == 0 ? CODE_INVALID_VALUE
+                                       : cudasim_copy_3d(&to, &side, extent, (enum cudasim_direction)kind, stream));
+}
+
+ENTRY(int, cudaMemcpy2DToArray, uint64_t array, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+      size_t height, int kind)
+{
+    return cudaMemcpy2DToArrayAsync(array, x, y, from, pitch, width, height, kind, 0);
+}
+
+ENTRY(int, cudaMemcpy2DFromArrayAsync, void *to, size_t pitch, uint64_t array, size_t x, size_t y, size_t width,
+      size_t height, int kind, uint64_t stream)
+{
+    const struct cudasim_side from = { .array = array, .at = { x, y } }, side = { .p = to, .pitch = pitch };
+    const uint64_t extent[] = { width, height, 1 };
+    return cudasim_remember(array == 0 ? CODE_INVALID_VALUE
+                                       : cudasim_copy_3d(&side, &from, extent, (enum cudasim_direction)kind, stream));
+}
+
+ENTRY(int, cudaMemcpy2DFromArray, void *to, size_t pitch, uint64_t array, size_t x, size_t y, size_t width,
+      size_t height, int kind)
+{
+    return cudaMemcpy2DFromArrayAsync(to, pitch, array, x, y, width, height, kind, 0);
 }
 
 /* ---- variables of kernels ---- */

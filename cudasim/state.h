@@ -96,7 +96,7 @@ void cudasim_note(struct call_record r);
 /* ---- handles ---- */
 
 enum cudasim_handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_EXEC, HANDLE_POOL, HANDLE_PHYS,
-                           HANDLE_MODULE, HANDLE_KERNEL };
+                           HANDLE_MODULE, HANDLE_KERNEL, HANDLE_ARRAY, HANDLE_MIPMAPS, HANDLE_VIEW };
 
 struct cudasim_handle {              /* the first member of every object that has a handle */
     enum cudasim_handle_kind kind;
@@ -124,6 +124,9 @@ enum cudasim_code cudasim_facts_set(struct cudasim_kernel_facts *k, int attribut
  * device and is not recorded. The lock is held. */
 enum cudasim_code cudasim_variable_place(uint64_t bytes, uint64_t *addr);
 void cudasim_variable_give(uint64_t addr);
+
+/* Frees the arrays of a device. The lock is held. */
+void cudasim_arrays_reset(int device);
 
 /* The folder of the run's journals; NULL: there is none. */
 const char *cudasim_journal_folder(void);

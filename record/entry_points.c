@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include "record/call_stacks.h"
+#include "capture/array_bytes.h"
 #include "capture/journal_file.h"
 #include "record/real_calls.h"
 
@@ -165,24 +166,9 @@ static void record_growth(struct call_record *r, int device, const void *caller)
 
 /* ---- arrays ---- */
 
-enum { ARRAY_LAYERED = 1, ARRAY_CUBEMAP = 4 };           /* in both libraries: depth counts layers or faces */
-
-/* Bytes of `n_levels` mipmap levels, each half as wide, high and deep as the one before; UINT64_MAX on overflow. */
 static uint64_t array_bytes(uint64_t element_bytes, struct extent e, unsigned flags, unsigned n_levels)
 {
-    const bool has_layers = (flags & (ARRAY_LAYERED | ARRAY_CUBEMAP)) != 0;
-    uint64_t bytes = 0;
-    for (unsigned level = 0; level < n_levels && level < 64; level++) {
-        const uint64_t sizes[] = {e.width >> level, e.height >> level, has_layers ? e.depth : e.depth >> level};
-        uint64_t n = element_bytes, sum;
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-            if (__builtin_mul_overflow(n, sizes[i] == 0 ? 1 : sizes[i], &n))
-                return UINT64_MAX;
-        if (__builtin_add_overflow(bytes, n, &sum))
-            return UINT64_MAX;
-        bytes = sum;
-    }
-    return bytes;
+    return array_memory_bytes(element_bytes, (const uint64_t[]){e.width, e.height, e.depth}, flags, n_levels);
 }
 
 static uint64_t format_bytes(const struct channel_format *f)
@@ -191,14 +177,9 @@ static uint64_t format_bytes(const struct channel_format *f)
                             (unsigned)f->w_bits) / 8;
 }
 
-/* Bytes of an element by its CUarray_format. A packed or compressed format counts as one byte per channel. */
 static uint64_t element_bytes(unsigned format, unsigned n_channels)
 {
-    static const uint8_t sizes[] = {[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4,
-                                    [0x10] = 2, [0x20] = 4};
-    const unsigned known = format < sizeof sizes ? sizes[format] : 0;
-    const bool has_two = (format >= 0xc3 && format <= 0xc5) || (format >= 0xc9 && format <= 0xcb);     /* NORM_INT16 */
-    return (uint64_t)n_channels * (known > 0 ? known : has_two ? 2 : 1);
+    return (uint64_t)n_channels * array_channel_bytes(format);
 }
 
 static uint64_t bytes_of_2d(const struct array_2d *a)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 struct rig_dim3 { unsigned x, y, z; };
+struct rig_extent { size_t width, height, depth; };
 
 /* X(type, name, arguments): the functions that the tests call. */
 #define CUDASIM_RIG_RUNTIME(X)                                                                          \
@@ -82,7 +83,20 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cudaPeekAtLastError, (void))                                                                 \
     X(int, cudaGetDeviceProperties, (void *, int))                                                      \
     X(int, cudaPointerGetAttributes, (void *, const void *))                                            \
-    X(int, cudaMallocArray, (void))                                                                     \
+    X(int, cudaImportExternalMemory, (void))                                                            \
+    X(int, cudaDeviceReset, (void))                                                                     \
+    X(int, cudaMallocArray, (uint64_t *, const void *, size_t, size_t, unsigned))                       \
+    X(int, cudaMalloc3DArray, (uint64_t *, const void *, struct rig_extent, unsigned))                  \
+    X(int, cudaMallocMipmappedArray, (uint64_t *, const void *, struct rig_extent, unsigned, unsigned)) \
+    X(int, cudaGetMipmappedArrayLevel, (uint64_t *, uint64_t, unsigned))                                \
+    X(int, cudaFreeArray, (uint64_t))                                                                   \
+    X(int, cudaFreeMipmappedArray, (uint64_t))                                                          \
+    X(int, cudaArrayGetInfo, (void *, struct rig_extent *, unsigned *, uint64_t))                       \
+    X(int, cudaMemcpy3D, (const void *))                                                                \
+    X(int, cudaMemcpy2DToArray, (uint64_t, size_t, size_t, const void *, size_t, size_t, size_t, int))  \
+    X(int, cudaMemcpy2DFromArray, (void *, size_t, uint64_t, size_t, size_t, size_t, size_t, int))      \
+    X(int, cudaCreateTextureObject, (uint64_t *, const void *, const void *, const void *))             \
+    X(int, cudaDestroyTextureObject, (uint64_t))                                                        \
     X(int, cudaEventCreateWithFlags, (uint64_t *, unsigned))                                            \
     X(int, cudaEventDestroy, (uint64_t))                                                                \
     X(int, cudaIpcGetMemHandle, (struct cudasim_ipc_handle *, void *))                                  \
@@ -117,6 +131,8 @@ struct rig_dim3 { unsigned x, y, z; };
     X(int, cuModuleGetGlobal_v2, (uint64_t *, size_t *, uint64_t, const char *))                        \
     X(int, cuFuncGetAttribute, (int *, int, uint64_t))                                                  \
     X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, uint64_t, int, size_t))                 \
+    X(int, cuArray3DCreate_v2, (uint64_t *, const void *))                                              \
+    X(int, cuArrayDestroy, (uint64_t))                                                                  \
     X(int, cuFuncSetAttribute, (uint64_t, int, int))                                                    \
     X(int, cuLaunchKernel, (uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
                             uint64_t, void **, void **))                                                \

@@ -690,7 +690,7 @@ Test(cudasim, what_is_not_simulated_says_so)
     void *function = &r;
     int status = 0;
     cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
-    cr_expect_eq(r.cudaMallocArray(), CODE_NOT_SUPPORTED);
+    cr_expect_eq(r.cudaImportExternalMemory(), CODE_NOT_SUPPORTED);
     cr_expect_eq(r.cuGetProcAddress_v2("cuNoSuchFunction", &function, 13000, 0, &status), CODE_SUCCESS);
     cr_expect_null(function);
     cr_expect_eq(status, 1);
@@ -706,7 +706,9 @@ Test(cudasim, a_name_means_the_form_that_the_version_asked_for_had)
         { "cuCtxDestroy", 4000, "cuCtxDestroy_v2" }, { "cuCtxGetDevice", 12090, "cuCtxGetDevice" },
         { "cuCtxGetDevice", 13000, "cuCtxGetDevice_v2" }, { "cuCtxCreate", 11040, "cuCtxCreate_v3" },
         { "cuCtxCreate", 13000, "cuCtxCreate_v4" }, { "cuStreamGetCaptureInfo", 11030, "cuStreamGetCaptureInfo_v2" },
-        { "cuGraphInstantiate", 10000, "cuGraphInstantiate" }, { "cuMemPrefetchAsync", 13000, "cuMemPrefetchAsync_v2" },
+        { "cuGraphInstantiate", 10000, "cuGraphInstantiate" },
+        { "cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags" },
+        { "cuMemPrefetchAsync", 13000, "cuMemPrefetchAsync_v2" },
         { "cuInit", 2000, "cuInit" },
     };
     struct cudasim_rig r;

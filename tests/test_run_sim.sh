@@ -65,7 +65,7 @@ program unknown <<'C'
 int main(void)
 {
     void *l = library("libcudart.so.13");
-    return CALL(l, cudaMallocArray, NULL, NULL, 0, 0, 0) == 801 && CALL(l, cudaArrayGetInfo, 0, 0, 0, 0) == 801 ? 0 : 1;
+    return CALL(l, cudaImportExternalMemory, NULL, NULL) == 801 && CALL(l, cudaArrayGetPlane, 0, 0, 0) == 801 ? 0 : 1;
 }
 C
 program killed <<'C'
@@ -166,7 +166,7 @@ expect 'the libraries are in nobody else'\''s way' 99 'libcudart.so.12' ./runtim
 expect 'the driver alone, on the second device' 0 'device 1: peak 15 MiB of 1 GiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- ./driver
 expect 'entry points that are not simulated are named, in order' 0 \
-    'not simulated (their calls failed): cudaArrayGetInfo cudaMallocArray' \
+    'not simulated (their calls failed): cudaArrayGetPlane cudaImportExternalMemory' \
     "$replay" run-sim --device sim:1GiB -- ./unknown
 expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
