@@ -68,7 +68,7 @@ do
 done
 expect 0 "^$runs runs: $runs done now, 0 there already; [1-9][0-9]* could not differ" sweep few --policy none --policy \
     'pytorch:version=2.{6,15},max-split={none,32MiB,64MiB},gc={off,0.6},fraction={off,0.4},expandable={off,on}' \
-    --device 'sim:{300MiB,1GiB,40GiB}' --on-oom skip -o together.db
+    --device 'sim:{300MiB,1GiB}' --device sim:40GiB --on-oom skip -o together.db
 expect 0 '^together.db: 0 new runs' merge together.db -o alone.db                   # refuses one with other figures
 rows alone.db alone.csv
 rows together.db together.csv

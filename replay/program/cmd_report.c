@@ -188,7 +188,8 @@ static const struct flag_use report_flags[] = {
     TAKES(HTML), TAKES(MD), TAKES(CSV), TAKES(FAIL_IF),
     TAKES_AS(POLICY, "of traces: policies to run; braces stand for several, as in replay sweep; may be given several "
                      "times (default: best-fit, pytorch:expandable, pow2, gc=0.8 and none)"),
-    TAKES_AS(DEVICE, "of traces: the simulated card, such as 24GiB or h100-80g; braces stand for several"), TAKES_RUN,
+    TAKES_AS(DEVICES, "of traces: a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "
+                      "several times"), TAKES_RUN,
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 

@@ -199,8 +199,8 @@ static enum err request_of(const struct options *o, struct sweep_request *out, s
 {
     *out = (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
-        .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
-        .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
+        .devices = o->devices, .n_devices = o->n_devices, .from = o->from, .import = o->import, .on_oom = o->on_oom,
+        .start = o->start, .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
         .price_bytes_per_ms = o->is_given[FLAG_PRICE] ? &o->price : NULL,
     };
     if (o->n_policies == 0)
@@ -240,7 +240,8 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
 
 #define TAKES_SWEEP                                                                                               \
     TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times"),                    \
-    TAKES_AS(DEVICE, "the simulated card, such as 24GiB or h100-80g; braces stand for several (default: the "      \
+    TAKES_AS(DEVICES, "a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "      \
+                      "several times (default: the "                                                              \
                      "recorded card, or the smallest named one that holds the recorded run)"),                    \
     TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(COPIES), TAKES(SHARD), TAKES(RESUME)

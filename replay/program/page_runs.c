@@ -46,8 +46,9 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
 {
     const struct options *o = r->options;
     const struct sweep_request asked = {
-        .inputs = traces, .n_inputs = n, .policies = policies, .n_policies = n_policies, .device = o->device,
-        .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
+        .inputs = traces, .n_inputs = n, .policies = policies, .n_policies = n_policies,
+        .devices = o->devices, .n_devices = o->n_devices, .from = o->from, .import = o->import, .on_oom = o->on_oom,
+        .start = o->start, .threads = o->threads,
     };
     struct sweep sweep = { .db = NULL };
     enum err e = sweep_open(&asked, &sweep, why);

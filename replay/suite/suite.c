@@ -58,7 +58,7 @@ static enum err run_trace(const struct suite_request *asked, const struct expans
                           const struct edition_trace *t, struct run_table *table, struct err_detail *why)
 {
     char path[PATH_TEXT], device[DEVICE_TYPED] = "sim:{";
-    const char *const inputs[] = { path };
+    const char *const inputs[] = { path }, *const devices[] = { device };
     struct err_detail complaint = { .text = "" };
     struct sweep sweep = { .db = NULL };
     for (unsigned i = 0; i < SURVIVAL_CAPACITIES; i++) {
@@ -69,7 +69,7 @@ static enum err run_trace(const struct suite_request *asked, const struct expans
     path_of(asked, t, path);
     const struct sweep_request request = {
         .inputs = inputs, .n_inputs = 1, .policies = (const char *const *)expanded->at, .n_policies = expanded->n,
-        .device = device, .import = { .gpu = -1 }, .threads = asked->threads,
+        .devices = devices, .n_devices = 1, .import = { .gpu = -1 }, .threads = asked->threads,
     };
     enum err e = edition_check(path, t, why);
     if (e == ERR_OK)

@@ -90,8 +90,10 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
     enum err e = ERR_OK;
     for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
         e = expand(asked->policies[i], &s.policies, why);
-    if (e == ERR_OK)
-        e = expand(asked->device != NULL ? asked->device : "sim", &s.devices, why);
+    for (size_t i = 0; i < asked->n_devices && e == ERR_OK; i++)
+        e = expand(asked->devices[i], &s.devices, why);
+    if (e == ERR_OK && asked->n_devices == 0)
+        e = expand("sim", &s.devices, why);
     if (e == ERR_OK)
         e = check_policies(&s, why);
     if (e == ERR_OK)

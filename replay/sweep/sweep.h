@@ -32,7 +32,8 @@ struct sweep_request {
     size_t             n_inputs;
     const char *const *policies;     /* as typed, braces and all */
     size_t             n_policies;
-    const char        *device;       /* the same; NULL: "sim" */
+    const char *const *devices;      /* the same; none: "sim" */
+    size_t             n_devices;
     struct sweep_copies copies;      /* each trace also runs on these */
     const char        *from;         /* an importer's name; NULL: recognise each file's format */
     struct import_config import;
