@@ -402,7 +402,7 @@ static enum cudasim_code begin_pool(int device, struct cudasim_graph_pool **p)
 
 enum cudasim_code cudasim_graph_pool_get(int device, int attribute, uint64_t *value)
 {
-    struct cudasim_graph_pool *p;
+    struct cudasim_graph_pool *p = NULL;
     const enum cudasim_code code = begin_pool(device, &p);
     if (code != CODE_SUCCESS)
         return code;
@@ -416,7 +416,7 @@ enum cudasim_code cudasim_graph_pool_get(int device, int attribute, uint64_t *va
 /* High-water marks can only be set to 0, which restarts them. */
 enum cudasim_code cudasim_graph_pool_set(int device, int attribute, const uint64_t *value)
 {
-    struct cudasim_graph_pool *p;
+    struct cudasim_graph_pool *p = NULL;
     const enum cudasim_code code = begin_pool(device, &p);
     if (code != CODE_SUCCESS)
         return code;
@@ -428,7 +428,7 @@ enum cudasim_code cudasim_graph_pool_set(int device, int attribute, const uint64
 
 enum cudasim_code cudasim_graph_pool_trim(int device)
 {
-    struct cudasim_graph_pool *p;
+    struct cudasim_graph_pool *p = NULL;
     const enum cudasim_code code = begin_pool(device, &p);
     if (code != CODE_SUCCESS)
         return code;

@@ -94,7 +94,7 @@ void survival_write_markdown(FILE *out, const struct survival *s)
     }
 }
 
-void survival_print(FILE *out, const struct survival *s, size_t columns)
+enum err survival_print(FILE *out, const struct survival *s, size_t columns)
 {
     static const char capacity[] = "survives with x of the bound", room[] = "with room";
     static const struct text_column titles[COLUMNS] = {
@@ -112,8 +112,10 @@ void survival_print(FILE *out, const struct survival *s, size_t columns)
             texts[i] = cells[i];
         e = terminal_table_add(&t, texts);
     }
-    terminal_table_print(out, &t, columns);
+    if (e == ERR_OK)
+        terminal_table_print(out, &t, columns);
     terminal_table_close(&t);
+    return e;
 }
 
 static void put_row(struct json_writer *w, const struct survival_row *r)

@@ -8,6 +8,7 @@
 #ifndef REPLAY_REPORT_SURVIVAL_H
 #define REPLAY_REPORT_SURVIVAL_H
 
+#include "base/err.h"
 #include "report/json_writer.h"
 
 #include <stddef.h>
@@ -43,7 +44,7 @@ void survival_interval(unsigned k, unsigned n, double *low, double *high);
 
 /* Rows of a table in Markdown with its heading, and the same for a terminal. */
 void survival_write_markdown(FILE *out, const struct survival *s);
-void survival_print(FILE *out, const struct survival *s, size_t columns);
+MUST_USE enum err survival_print(FILE *out, const struct survival *s, size_t columns);
 
 /* The array `survival` of the object that is open in `w`, and `survival_percents`. */
 void survival_json(struct json_writer *w, const struct survival *s);

@@ -50,15 +50,16 @@ static void write_json(FILE *out, const struct suite *s)
     json_end_object(&w);
 }
 
-static void print_answer(const struct suite *s)
+static enum err print_answer(const struct suite *s)
 {
     const struct survival_row *best = &s->survival.rows[0];
     printf("Edition 1: %zu traces, %zu policies. Most traces get through under '%s':\n"
            "%u with 1.02 times the proved bound, %u with 1.05.\n\n", s->n_traces, s->survival.n, best->policy,
            best->n_survived[0], best->n_survived[1]);
-    survival_print(stdout, &s->survival, terminal_columns(stdout));
+    const enum err e = survival_print(stdout, &s->survival, terminal_columns(stdout));
     printf("\nIn brackets: 95 %% intervals of the share. With room (4 times the bound), over those\n"
            "that get through: what is taken of the card, and driver calls per 1,000 requests.\n");
+    return e;
 }
 
 static enum err write_outputs(struct suite_session *s, struct err_detail *why)
@@ -77,7 +78,7 @@ static enum err write_outputs(struct suite_session *s, struct err_detail *why)
     for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
         e = output_commit(all[i], why);
     if (e == ERR_OK && !s->is_stdout_taken)
-        print_answer(&s->suite);
+        e = print_answer(&s->suite);
     return e;
 }
 

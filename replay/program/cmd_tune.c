@@ -114,7 +114,7 @@ static enum err add_trial(struct terminal_table *rows, const struct tune_session
                                     text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card, runs });
 }
 
-static void print_trials(const struct tune_session *s)
+static enum err print_trials(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     struct terminal_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS, .bold_row = tune_recommends(t) ? 1 : 0 };
@@ -127,6 +127,7 @@ static void print_trials(const struct tune_session *s)
         terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
     terminal_table_close(&rows);
     printf("\n");
+    return e;
 }
 
 static void words_add_holes(struct words *w, const struct holes *h)
@@ -396,7 +397,7 @@ static void print_filled(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
-static void print_text(const struct tune_session *s)
+static enum err print_text(const struct tune_session *s)
 {
     char device[HEADLINE_TEXT + sizeof "Device: "], release[PYTORCH_RULES_TITLE];
     const struct tune *t = &s->tune;
@@ -414,13 +415,14 @@ static void print_text(const struct tune_session *s)
         print_nothing_helps(s);
         printf("\n");
     }
-    print_trials(s);
+    const enum err e = print_trials(s);
     if (tune_recommends(t))
         print_why(s);
     print_filled(t);
     print_bounds(s);
     if (runs)
         print_copies(t);
+    return e;
 }
 
 /* ---- JSON ---- */
@@ -654,7 +656,7 @@ static enum exit_status tune_main(const struct options *o)
         e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
-        print_text(&s);
+        e = print_text(&s);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     output_abandon(s.json);
     tune_close(&s.tune);
