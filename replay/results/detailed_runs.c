@@ -577,7 +577,7 @@ enum err detailed_runs_replay(struct page *page, unsigned threads,
     struct detailed_batch b = {
         .cfg       = { .threads = threads, .progress = progress, .progress_arg = arg },
         .n_buckets = clamp(BUCKETS_ALL / share, BUCKETS_MIN, BUCKETS_MAX),
-        .packed_max = PACKED_ALL / (v->n_traces < share ? v->n_traces : share),
+        .packed_max = PACKED_ALL / clamp(v->n_traces, 1, share),
     };
     enum err e = add_runs(page, choice, b.n_buckets);
     free(choice);
