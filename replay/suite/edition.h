@@ -11,7 +11,7 @@
 struct edition_trace {
     const char *file;                /* below the folder of samples */
     const char *digest;              /* SHA-256 */
-    uint64_t    bound_bytes;         /* proved: no allocator needs less */
+    uint64_t    bound_bytes;         /* proved by `replay plan`, for one stretch of memory in multiples of 512 bytes */
 };
 
 const struct edition_trace *edition_traces(size_t *n);
