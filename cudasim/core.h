@@ -265,7 +265,14 @@ CUDASIM_API enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream)
 
 CUDASIM_API enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *addr);
 CUDASIM_API enum cudasim_code cudasim_range_free(uint64_t addr, uint64_t bytes);
-CUDASIM_API enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *handle);
+
+/* `is_shareable`: it was asked for as memory that a descriptor may hold. */
+CUDASIM_API enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, bool is_shareable, uint64_t *handle);
+
+/* Into a descriptor, which the caller closes, and out of one of this or another process. What another process made is
+ * counted there. INVALID_VALUE for memory that is not shareable, and for what is gone. */
+CUDASIM_API enum cudasim_code cudasim_phys_export(uint64_t handle, int *fd);
+CUDASIM_API enum cudasim_code cudasim_phys_import(int fd, uint64_t *handle);
 CUDASIM_API enum cudasim_code cudasim_phys_release(uint64_t handle);
 CUDASIM_API enum cudasim_code cudasim_phys_device(uint64_t handle, int *device);
 CUDASIM_API enum cudasim_code cudasim_phys_retain_at(uint64_t addr, uint64_t *handle);

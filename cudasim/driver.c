@@ -747,7 +747,22 @@ ENTRY(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct alloc_prop 
         return CODE_INVALID_VALUE;
     if (prop->location_type != 1 || (prop->handle_types & ~1) != 0)  /* a device; at most a file descriptor */
         return CODE_NOT_SUPPORTED;
-    return (int)cudasim_phys_create(prop->location_id, bytes, handle);
+    return (int)cudasim_phys_create(prop->location_id, bytes, (prop->handle_types & 1) != 0, handle);
+}
+
+/* Descriptors only, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR. */
+ENTRY(int, cuMemExportToShareableHandle, int *fd, uint64_t handle, int type, uint64_t flags)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : type != 1 || flags != 0 ? CODE_INVALID_VALUE
+         : (int)cudasim_phys_export(handle, fd);
+}
+
+ENTRY(int, cuMemImportFromShareableHandle, uint64_t *handle, void *fd, int type)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : type != 1 ? CODE_INVALID_VALUE
+         : (int)cudasim_phys_import((int)(intptr_t)fd, handle);
 }
 
 ENTRY(int, cuMemRelease, uint64_t handle)

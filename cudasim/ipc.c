@@ -12,6 +12,7 @@
  * Memory is counted where it was allocated. The importer gets addresses of its own, as CUDA documents, and takes
  * nothing of the card. Bytes that the exporter's host copied there are not known to the importer.
  */
+#define _GNU_SOURCE                   /* memfd_create */
 #include "cudasim/state.h"
 
 #include "base/file_room.h"
@@ -31,13 +32,16 @@
 
 enum { IPC_LINES = 4096, IPC_SHARED_MAX = INT_MAX };
 
+enum ipc_kind { IPC_MEMORY, IPC_EVENT, IPC_PHYSICAL };
+
 /* Another process may vacate a line at any time. So `serial` is written last, and read again after the others. */
 struct ipc_line {
     _Atomic uint64_t serial;         /* 0: nothing is exported here */
     _Atomic uint32_t pid;            /* whose line it is; 0: nobody's */
     int32_t  device;
-    uint64_t bytes;                  /* of memory; 0: an event */
-    uint64_t unused[5];
+    uint64_t bytes;                  /* of memory */
+    uint64_t kind;                   /* enum ipc_kind */
+    uint64_t unused[4];
 };
 static_assert(sizeof(struct ipc_line) == 64, "lines are an array in the file");
 
@@ -109,7 +113,7 @@ static struct ipc_line *claim_line(struct ipc_table *t)
 }
 
 /* Writes a line. *share: its number + 1, to withdraw it by. The lock is held. */
-static enum cudasim_code export_line(int device, uint64_t bytes, uint32_t *share)
+static enum cudasim_code export_line(enum ipc_kind kind, int device, uint64_t bytes, uint32_t *share)
 {
     struct ipc_table *t = ipc_table();
     struct ipc_line *l = t == NULL ? NULL : claim_line(t);
@@ -117,6 +121,7 @@ static enum cudasim_code export_line(int device, uint64_t bytes, uint32_t *share
         return t == NULL ? CODE_NOT_SUPPORTED : CODE_MAP_FAILED;
     l->device = device;
     l->bytes = bytes;
+    l->kind = kind;
     atomic_store(&l->serial, atomic_fetch_add(&t->serials, 1) + 1);
     *share = (uint32_t)(l - t->lines) + 1;
     return CODE_SUCCESS;
@@ -131,10 +136,10 @@ static void fill_handle(uint32_t share, struct cudasim_ipc_handle *out)
     memcpy(out, &name, sizeof name);
 }
 
-/* What a handle names in another process that still has it. INVALID_CONTEXT: it is of this process, where a handle
- * cannot be opened. INVALID_VALUE: it is no handle, or what it named is gone. */
-static enum cudasim_code look_up(const struct cudasim_ipc_handle *handle, struct ipc_name *name, int *device,
-                                 uint64_t *bytes)
+/* What a handle names that its process still has. INVALID_VALUE: it is no handle of that kind, or what it named is
+ * gone. */
+static enum cudasim_code look_up(const struct cudasim_ipc_handle *handle, enum ipc_kind kind, struct ipc_name *name,
+                                 int *device, uint64_t *bytes)
 {
     const struct ipc_table *t = ipc_table();
     if (t == NULL)
@@ -142,14 +147,20 @@ static enum cudasim_code look_up(const struct cudasim_ipc_handle *handle, struct
     memcpy(name, handle, sizeof *name);
     if (memcmp(name->magic, ipc_magic, sizeof name->magic) != 0 || name->line >= IPC_LINES || name->serial == 0)
         return CODE_INVALID_VALUE;
-    if (name->pid == (uint32_t)getpid())
-        return CODE_INVALID_CONTEXT;
     const struct ipc_line *l = &t->lines[name->line];
-    if (atomic_load(&l->serial) != name->serial || !is_running(name->pid))
+    if (atomic_load(&l->serial) != name->serial || l->kind != kind || !is_running(name->pid))
         return CODE_INVALID_VALUE;
     *device = l->device;
     *bytes = l->bytes;
     return atomic_load(&l->serial) == name->serial ? CODE_SUCCESS : CODE_INVALID_VALUE;
+}
+
+/* The same for what only another process may open. INVALID_CONTEXT: it is of this one. */
+static enum cudasim_code look_up_other(const struct cudasim_ipc_handle *handle, enum ipc_kind kind,
+                                       struct ipc_name *name, int *device, uint64_t *bytes)
+{
+    const enum cudasim_code code = look_up(handle, kind, name, device, bytes);
+    return code == CODE_SUCCESS && name->pid == (uint32_t)getpid() ? CODE_INVALID_CONTEXT : code;
 }
 
 /* ---- memory ---- */
@@ -164,7 +175,7 @@ enum cudasim_code cudasim_ipc_export(uint64_t addr, struct cudasim_ipc_handle *o
     struct cudasim_allocation *a = e == NULL ? NULL : e->value;
     if (out == NULL || a == NULL || a->kind != MEMORY_DEVICE || a->pool != 0)
         return cudasim_end(CODE_INVALID_VALUE);
-    code = a->share != 0 ? CODE_SUCCESS : export_line(a->device, a->bytes, &a->share);
+    code = a->share != 0 ? CODE_SUCCESS : export_line(IPC_MEMORY, a->device, a->bytes, &a->share);
     if (code == CODE_SUCCESS)
         fill_handle(a->share, out);
     return cudasim_end(code);
@@ -219,9 +230,7 @@ enum cudasim_code cudasim_ipc_import(const struct cudasim_ipc_handle *handle, ui
     enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    code = look_up(handle, &name, &device, &bytes);
-    if (code == CODE_SUCCESS && bytes == 0)
-        code = CODE_INVALID_VALUE;                   /* an event's */
+    code = look_up_other(handle, IPC_MEMORY, &name, &device, &bytes);
     if (code != CODE_SUCCESS)
         return cudasim_end(code);
     if (device < 0 || device >= cudasim.n_devices)
@@ -272,7 +281,7 @@ enum cudasim_code cudasim_ipc_export_event(uint64_t event, struct cudasim_ipc_ha
         return cudasim_end(CODE_INVALID_VALUE);
     code = cudasim_event_share(event, &share);
     if (code == CODE_SUCCESS && *share == 0)
-        code = export_line(0, 0, share);
+        code = export_line(IPC_EVENT, 0, 0, share);
     if (code == CODE_SUCCESS)
         fill_handle(*share, out);
     return cudasim_end(code);
@@ -287,7 +296,35 @@ enum cudasim_code cudasim_ipc_import_event(const struct cudasim_ipc_handle *hand
     enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    code = cudasim_end(look_up(handle, &name, &device, &bytes));
-    return code != CODE_SUCCESS ? code : bytes != 0 ? CODE_INVALID_VALUE
-         : cudasim_event_create(CUDASIM_EVENT_OF_PROCESSES | CUDASIM_EVENT_NO_TIMING, event);
+    code = cudasim_end(look_up_other(handle, IPC_EVENT, &name, &device, &bytes));
+    return code != CODE_SUCCESS
+               ? code : cudasim_event_create(CUDASIM_EVENT_OF_PROCESSES | CUDASIM_EVENT_NO_TIMING, event);
+}
+
+/* ---- physical memory, by a descriptor that holds a handle ---- */
+
+enum cudasim_code cudasim_ipc_export_physical(int device, uint64_t bytes, uint32_t *share, int *fd)
+{
+    struct cudasim_ipc_handle h;
+    const enum cudasim_code code = *share != 0 ? CODE_SUCCESS : export_line(IPC_PHYSICAL, device, bytes, share);
+    if (code != CODE_SUCCESS)
+        return code;
+    fill_handle(*share, &h);
+    *fd = memfd_create("replay-shared", MFD_CLOEXEC);
+    if (*fd >= 0 && write(*fd, &h, sizeof h) == (ssize_t)sizeof h)
+        return CODE_SUCCESS;
+    if (*fd >= 0)
+        close(*fd);
+    return CODE_OPERATING_SYSTEM;
+}
+
+enum cudasim_code cudasim_ipc_import_physical(int fd, int *device, uint64_t *bytes, uint32_t *own_share)
+{
+    struct cudasim_ipc_handle h;
+    struct ipc_name name;
+    if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = look_up(&h, IPC_PHYSICAL, &name, device, bytes);
+    *own_share = code == CODE_SUCCESS && name.pid == (uint32_t)getpid() ? name.line + 1 : 0;
+    return code;
 }

@@ -134,6 +134,11 @@ const char *cudasim_journal_folder(void);
 /* Ends what an allocation or an event was exported by (0: nothing). */
 void cudasim_ipc_withdraw(uint32_t share);
 
+/* Physical memory in a descriptor, which the caller closes: of an export, and what is in one. *own_share: what it was
+ * exported by, if that was this process; otherwise 0. The lock is held. */
+enum cudasim_code cudasim_ipc_export_physical(int device, uint64_t bytes, uint32_t *share, int *fd);
+enum cudasim_code cudasim_ipc_import_physical(int fd, int *device, uint64_t *bytes, uint32_t *own_share);
+
 /* Gives back the addresses of memory that was opened by a handle, however often. */
 void cudasim_ipc_unmap(struct address_extent *e);
 

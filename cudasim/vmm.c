@@ -19,6 +19,9 @@ struct cudasim_phys {
     int      device;
     unsigned refs;                   /* creations and retains that are not released yet */
     unsigned maps;
+    bool     is_shareable;
+    bool     is_imported;            /* another process made it: it has addresses here, and takes nothing of the card */
+    uint32_t share;                  /* what it was exported by; 0: it was not */
 };
 
 static bool is_granular(uint64_t bytes)
@@ -85,7 +88,7 @@ static void phys_note(enum call_kind kind, int device, uint64_t handle, uint64_t
                                        .addr = addr, .bytes = bytes, .other = handle });
 }
 
-enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *handle)
+enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, bool is_shareable, uint64_t *handle)
 {
     enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
@@ -106,6 +109,7 @@ enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *hand
     p->bytes = bytes;
     p->device = device;
     p->refs = 1;
+    p->is_shareable = is_shareable;
     *handle = p->handle.name;
     phys_note(CALL_CREATE, device, *handle, 0, bytes);
     return cudasim_end(CODE_SUCCESS);
@@ -117,8 +121,11 @@ static void phys_settle(struct cudasim_phys *p)
     if (p->refs > 0 || p->maps > 0)
         return;
     assert(cudasim_handle_get(p->handle.name, HANDLE_PHYS) == &p->handle);
-    phys_note(CALL_PHYSICAL_FREE, p->device, p->handle.name, 0, p->bytes);
-    device_phys_destroy(cudasim.devices[p->device].device, p->phys, p->bytes);
+    if (!p->is_imported) {
+        phys_note(CALL_PHYSICAL_FREE, p->device, p->handle.name, 0, p->bytes);
+        device_phys_destroy(cudasim.devices[p->device].device, p->phys, p->bytes);
+        cudasim_ipc_withdraw(p->share);
+    }
     cudasim_handle_drop(&p->handle);
 }
 
@@ -136,9 +143,65 @@ enum cudasim_code cudasim_phys_release(uint64_t handle)
     struct cudasim_phys *p = phys_get(handle);
     if (p == NULL)
         return cudasim_end(CODE_INVALID_VALUE);
-    phys_note(CALL_RELEASE, p->device, handle, 0, 0);
+    if (!p->is_imported)
+        phys_note(CALL_RELEASE, p->device, handle, 0, 0);
     p->refs--;
     phys_settle(p);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_phys_export(uint64_t handle, int *fd)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_phys *p = phys_get(handle);
+    if (p == NULL || !p->is_shareable || p->is_imported || fd == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    return cudasim_end(cudasim_ipc_export_physical(p->device, p->bytes, &p->share, fd));
+}
+
+/* What this process exported itself; NULL: it was released meanwhile. */
+static struct cudasim_phys *phys_of_share(uint32_t share)
+{
+    for (size_t i = 0; i < cudasim.handles.n; i++) {
+        struct cudasim_handle *h = cudasim.handles.extents[i].value;
+        if (h->kind == HANDLE_PHYS && ((struct cudasim_phys *)h)->share == share)
+            return (struct cudasim_phys *)h;
+    }
+    return NULL;
+}
+
+static enum cudasim_code phys_put_imported(int device, uint64_t bytes, uint64_t *handle)
+{
+    struct cudasim_phys *p = calloc(1, sizeof *p);
+    if (p == NULL || !cudasim_handle_put(&p->handle, HANDLE_PHYS))
+        return CODE_OUT_OF_MEMORY;
+    p->bytes = bytes;
+    p->device = device < cudasim.n_devices ? device : cudasim_current_device();
+    p->refs = 1;
+    p->is_imported = true;
+    *handle = p->handle.name;
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_phys_import(int fd, uint64_t *handle)
+{
+    uint64_t bytes;
+    uint32_t share;
+    int device;
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    code = handle == NULL ? CODE_INVALID_VALUE : cudasim_ipc_import_physical(fd, &device, &bytes, &share);
+    if (code != CODE_SUCCESS || share == 0)
+        return cudasim_end(code != CODE_SUCCESS ? code : phys_put_imported(device, bytes, handle));
+    struct cudasim_phys *p = phys_of_share(share);
+    if (p == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    p->refs++;
+    *handle = p->handle.name;
+    phys_note(CALL_RETAIN, p->device, *handle, 0, 0);
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -164,7 +227,8 @@ enum cudasim_code cudasim_phys_retain_at(uint64_t addr, uint64_t *handle)
     struct cudasim_phys *p = m->value;
     p->refs++;
     *handle = p->handle.name;
-    phys_note(CALL_RETAIN, p->device, *handle, m->addr, 0);
+    if (!p->is_imported)
+        phys_note(CALL_RETAIN, p->device, *handle, m->addr, 0);
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -183,12 +247,13 @@ enum cudasim_code cudasim_map(uint64_t addr, uint64_t bytes, uint64_t offset, ui
     if (!address_map_reserve(&cudasim.mappings))
         return cudasim_end(CODE_OUT_OF_MEMORY);
     struct device *dev = cudasim.devices[a->device].device;
-    const enum err err = device_map(dev, &a->segment, addr - e->addr, bytes, p->phys);
+    const enum err err = p->is_imported ? ERR_OK : device_map(dev, &a->segment, addr - e->addr, bytes, p->phys);
     if (err != ERR_OK)
         return cudasim_end(cudasim_code_of(err));
     address_map_put(&cudasim.mappings, addr, bytes, p);
     p->maps++;
-    phys_note(CALL_MAP, a->device, handle, addr, bytes);
+    if (!p->is_imported)
+        phys_note(CALL_MAP, a->device, handle, addr, bytes);
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -215,9 +280,11 @@ enum cudasim_code cudasim_unmap(uint64_t addr, uint64_t bytes)
         struct address_extent *m = address_map_at(&cudasim.mappings, addr + done);
         struct cudasim_phys *p = m->value;
         const uint64_t n = m->bytes;
-        device_unmap(cudasim.devices[a->device].device, &a->segment, addr + done - range->addr, n);
+        if (!p->is_imported)
+            device_unmap(cudasim.devices[a->device].device, &a->segment, addr + done - range->addr, n);
         address_map_remove(&cudasim.mappings, m);
-        phys_note(CALL_UNMAP, a->device, p->handle.name, addr + done, n);      /* its time is that of what it frees */
+        if (!p->is_imported)
+            phys_note(CALL_UNMAP, a->device, p->handle.name, addr + done, n);      /* its time: that of what it frees */
         assert(p->maps > 0);
         p->maps--;
         phys_settle(p);

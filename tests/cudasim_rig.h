@@ -133,6 +133,8 @@ struct rig_extent { size_t width, height, depth; };
     X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, uint64_t, int, size_t))                 \
     X(int, cuArray3DCreate_v2, (uint64_t *, const void *))                                              \
     X(int, cuArrayDestroy, (uint64_t))                                                                  \
+    X(int, cuMemExportToShareableHandle, (int *, uint64_t, int, uint64_t))                              \
+    X(int, cuMemImportFromShareableHandle, (uint64_t *, void *, int))                                   \
     X(int, cuFuncSetAttribute, (uint64_t, int, int))                                                    \
     X(int, cuLaunchKernel, (uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
                             uint64_t, void **, void **))                                                \

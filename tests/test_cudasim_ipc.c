@@ -203,6 +203,65 @@ Test(cudasim_ipc, the_end_of_a_process_ends_what_it_exported)
     cr_expect_neq(r.cudaIpcOpenMemHandle(&p, h, LAZY_PEER), CODE_SUCCESS);
 }
 
+/* The descriptor is inherited: a program passes it through a socket. */
+static void import_physical(const struct pair *p, int shared)
+{
+    struct cudasim_rig r;
+    uint64_t physical = 0, addr = 0;
+    char text[4] = "abc";
+    (void)hear(p->to_child[0]);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    const uint64_t free_bytes = free_now(&r);
+    SAME(CODE_SUCCESS, r.cuMemImportFromShareableHandle(&physical, (void *)(intptr_t)shared, 1));
+    SAME(CODE_SUCCESS, r.cuMemAddressReserve(&addr, 4 * MIB, 0, 0, 0));
+    SAME(CODE_SUCCESS, r.cuMemMap(addr, 4 * MIB, 0, physical, 0));
+    SAME(CODE_SUCCESS, r.cuMemRelease(physical));
+    SAME(free_bytes, free_now(&r));                              /* counted in the other process */
+    SAME(CODE_SUCCESS, r.cudaMemcpy((void *)(uintptr_t)addr, text, 4, TO_DEVICE));
+    SAME(CODE_SUCCESS, r.cuMemUnmap(addr, 4 * MIB));
+    SAME(CODE_SUCCESS, r.cuMemAddressFree(addr, 4 * MIB));
+    SAME(CODE_INVALID_VALUE, r.cuMemImportFromShareableHandle(&physical, (void *)(intptr_t)p->to_child[0], 1));
+    say(p->to_parent[1], &(struct cudasim_ipc_handle){ .bytes = "" });
+    (void)hear(p->to_child[0]);
+    /* It was released meanwhile. */
+    SAME(CODE_INVALID_VALUE, r.cuMemImportFromShareableHandle(&physical, (void *)(intptr_t)shared, 1));
+    _exit(0);
+}
+
+Test(cudasim_ipc, physical_memory_is_passed_on_in_a_descriptor)
+{
+    static const struct { int type, types, place_type, place; void *metadata; unsigned char flags[8]; }
+        shareable = { .type = 1, .types = 1, .place_type = 1 }, own = { .type = 1, .place_type = 1 };
+    const struct cudasim_ipc_handle nothing = { .bytes = "" };
+    struct pair pair;
+    struct cudasim_rig r;
+    uint64_t physical = 0, again = 0, unshared = 0;
+    int fd = -1;
+    FILE *file = tmpfile();                  /* both processes have its descriptor */
+    cr_assert_not_null(file);
+    if (pair_begin(&pair))
+        import_physical(&pair, fileno(file));
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cuMemCreate(&physical, 4 * MIB, &shareable, 0), CODE_SUCCESS);
+    cr_assert_eq(r.cuMemCreate(&unshared, 4 * MIB, &own, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemExportToShareableHandle(&fd, unshared, 1, 0), CODE_INVALID_VALUE, "it was not asked for");
+    cr_expect_eq(r.cuMemExportToShareableHandle(&fd, physical, 8, 0), CODE_INVALID_VALUE, "a fabric's handle");
+    cr_assert_eq(r.cuMemExportToShareableHandle(&fd, physical, 1, 0), CODE_SUCCESS);
+    struct cudasim_ipc_handle h;
+    cr_assert_eq(pread(fd, &h, sizeof h, 0), (ssize_t)sizeof h);
+    cr_assert_eq(write(fileno(file), &h, sizeof h), (ssize_t)sizeof h);      /* stands for the socket */
+    cr_expect_eq(r.cuMemImportFromShareableHandle(&again, (void *)(intptr_t)fd, 1), CODE_SUCCESS);
+    cr_expect_eq(again, physical, "in the same process it is the same memory");
+    cr_expect_eq(r.cuMemRelease(again), CODE_SUCCESS);
+    say(pair.to_child[1], &nothing);
+    (void)hear(pair.to_parent[0]);
+    cr_expect_eq(r.cuMemRelease(physical), CODE_SUCCESS);
+    say(pair.to_child[1], &nothing);
+    pair_end(&pair);
+    close(fd);
+    fclose(file);
+}
+
 Test(cudasim_ipc, without_a_run_there_is_nobody_to_share_with)
 {
     struct cudasim_rig r;
