@@ -166,7 +166,7 @@ expect 'the libraries are in nobody else'\''s way' 99 'libcudart.so.12' ./runtim
 expect 'the driver alone, on the second device' 0 'device 1: peak 15 MiB of 1 GiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- ./driver
 expect 'entry points that are not simulated are named, in order' 0 \
-    'not simulated (their calls failed): cudaArrayGetPlane cudaImportExternalMemory' \
+    $'not simulated (their calls failed): cudaArrayGetPlane\n    cudaImportExternalMemory' \
     "$replay" run-sim --device sim:1GiB -- ./unknown
 expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
@@ -297,8 +297,8 @@ int main(void)
 C
 run_sim=("$replay" run-sim --torch-libs libs)
 export CUDA_HOME=$PWD/toolkit
-expect 'the stand-in is the default' 0 ': libcublas.so.12 libnvrtc.so.97' "${run_sim[@]}" -- ./compiles
-expect 'and has a name' 0 ': libcublas.so.12 libnvrtc.so.97' "${run_sim[@]}" --libraries stand-in -- ./compiles
+expect 'the stand-in is the default' 0 $': libcublas.so.12\n    libnvrtc.so.97' "${run_sim[@]}" -- ./compiles
+expect 'and has a name' 0 $': libcublas.so.12\n    libnvrtc.so.97' "${run_sim[@]}" --libraries stand-in -- ./compiles
 expect 'the real one answers itself' 42 "real libraries, as installed: $CUDA_HOME/lib64/libnvrtc.so.97" \
     "${run_sim[@]}" --libraries real --json real.json -- ./compiles
 expect 'JSON says which was which' 0 "$CUDA_HOME/lib64/libnvrtc.so.97" grep -A 1 -e '"real_libraries": ' real.json

@@ -389,14 +389,34 @@ bool sim_card_has_lost(const struct sim_card *c)
 
 /* ---- the summary ---- */
 
+/* Adds words to a paragraph whose line holds `column` letters; 0: it begins. */
+static void put_words(size_t *column, const char *text)
+{
+    enum { WIDTH = 80, INDENT = 4 };
+    for (size_t n; *text != '\0'; text += n + (text[n] == ' ')) {
+        n = strcspn(text, " ");
+        const bool is_first = *column == 0, is_wide = *column + 1 + n > WIDTH;
+        fprintf(stderr, "%s%.*s", is_first ? "  " : is_wide ? "\n    " : " ", (int)n, text);
+        *column = is_first ? 2 + n : is_wide ? INDENT + n : *column + 1 + n;
+    }
+}
+
+static void print_paragraph(const char *text)
+{
+    size_t column = 0;
+    put_words(&column, text);
+    fputc('\n', stderr);
+}
+
 static void print_names(const char *what, const struct name_list *l)
 {
+    size_t column = 0;
     if (l->n == 0)
         return;
-    fprintf(stderr, "  %s:", what);
+    put_words(&column, what);
     for (size_t i = 0; i < l->n; i++)
-        fprintf(stderr, " %s", l->names[i]);
-    fprintf(stderr, "\n");
+        put_words(&column, l->names[i]);
+    fputc('\n', stderr);
 }
 
 static bool is_used(const struct call_use *u)
@@ -425,46 +445,49 @@ bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes)
 
 static void print_convolutions(const struct sim_card *c)
 {
-    char bytes[UNITS_TEXT];
-    if (c->has_convolutions && c->workspace_bytes > 0)
-        fprintf(stderr, "  Each of cuDNN's convolutions took a workspace of %s while it ran (cudnn-workspace=).\n",
-                units_format_bytes(c->workspace_bytes, bytes));
-    else if (c->has_convolutions)
-        fprintf(stderr, "  cuDNN's convolutions took no workspace. On a card most take some MiB, some take 100 MiB and\n"
-                        "  more: see what such a one does with --device CARD,cudnn-workspace=128MiB.\n");
+    char bytes[UNITS_TEXT], text[128];
+    snprintf(text, sizeof text, "Each of cuDNN's convolutions took a workspace of %s while it ran (cudnn-workspace=).",
+             units_format_bytes(c->workspace_bytes, bytes));
+    if (c->has_convolutions)
+        print_paragraph(c->workspace_bytes > 0 ? text :
+                        "cuDNN's convolutions took no workspace. On a card most take some MiB, some take 100 MiB and "
+                        "more: see what such a one does with --device CARD,cudnn-workspace=128MiB.");
 }
 
 static void print_real(const struct sim_card *c)
 {
     bool is_any = false;
+    size_t column = 0;
     for (size_t i = 0; i < c->real.n; i++)
         is_any = is_any || c->real.all[i].is_wanted;
     if (!wants_real(c->o))
         return;
-    fprintf(stderr, is_any ? "  real libraries, as installed:"
-                           : "  --libraries real: none that the program wants and that works without NVIDIA's driver was\n"
-                             "  found (NVRTC, nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda)");
+    put_words(&column, is_any ? "real libraries, as installed:"
+                              : "--libraries real: none that the program wants and that works without NVIDIA's driver "
+                                "was found (NVRTC, nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, "
+                                "/usr/local/cuda)");
     for (size_t i = 0; i < c->real.n; i++)
         if (c->real.all[i].is_wanted)
-            fprintf(stderr, " %s", c->real.all[i].path);
-    fprintf(stderr, "\n");
+            put_words(&column, c->real.all[i].path);
+    fputc('\n', stderr);
 }
 
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
-    fprintf(stderr, "  No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are\n"
-                    "  zeros. A program that branches on one (a loss, a gradient norm) may have taken another path.\n");
+    size_t column = 0;
+    print_paragraph("No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are zeros. "
+                    "A program that branches on one (a loss, a gradient norm) may have taken another path.");
     if (c->standins.n_made == 0)
         return;
     print_convolutions(c);
     print_real(c);
-    fprintf(stderr, "  RNNs and attention ran PyTorch's own kernels. cuBLAS's workspace is counted, because PyTorch\n"
-                    "  allocates it. Those of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
-                    "  stand-ins (every call succeeds and does nothing):");
+    print_paragraph("RNNs and attention ran PyTorch's own kernels. cuBLAS's workspace is counted, because PyTorch "
+                    "allocates it. Those of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
+    put_words(&column, "stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->standins.n_made; i++)
-        fprintf(stderr, " %s", c->standins.sonames[i]);
-    fprintf(stderr, "\n");
+        put_words(&column, c->standins.sonames[i]);
+    fputc('\n', stderr);
 }
 
 void sim_card_print(const struct sim_card *c, int status)
@@ -478,10 +501,10 @@ void sim_card_print(const struct sim_card *c, int status)
         fprintf(stderr, "  %" PRIu64 " calls are missing: there was no room on the disk\n", c->lost);
     if (c->n_processes > 0) {
         print_cautions(c);
-        print_names("entry points that did nothing", &c->no_effect);
+        print_names("entry points that did nothing:", &c->no_effect);
     }
-    print_names("entry points that are not simulated (their calls failed)", &c->refused);
-    print_names("entry points that were looked up and do not exist", &c->missing);
+    print_names("entry points that are not simulated (their calls failed):", &c->refused);
+    print_names("entry points that were looked up and do not exist:", &c->missing);
 }
 
 static void json_names(struct json_writer *w, const char *key, const struct name_list *l)
