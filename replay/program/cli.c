@@ -21,6 +21,11 @@ enum exit_status cli_fail(enum err e, const struct err_detail *why)
     return exit_status_of(e);
 }
 
+enum err cli_printed(enum err e, struct err_detail *why)
+{
+    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "%s", err_text(e));
+}
+
 /* The cursor stands in a line of its own below what was printed. */
 bool cli_has_scrolled(void)
 {

@@ -75,6 +75,9 @@ void help_print_row(FILE *out, const char *name, size_t column, const char *text
 enum exit_status list_everything(void);
 enum exit_status list_policy(const char *spec);
 
+/* Gives an error of printing a text its sentence; returns it. */
+MUST_USE enum err cli_printed(enum err e, struct err_detail *why);
+
 /* Prints the error as one line on stderr; returns the status that it calls for. */
 enum exit_status cli_fail(enum err e, const struct err_detail *why);
 

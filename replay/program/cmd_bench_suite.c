@@ -78,7 +78,7 @@ static enum err write_outputs(struct suite_session *s, struct err_detail *why)
     for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
         e = output_commit(all[i], why);
     if (e == ERR_OK && !s->is_stdout_taken)
-        e = print_answer(&s->suite);
+        e = cli_printed(print_answer(&s->suite), why);
     return e;
 }
 

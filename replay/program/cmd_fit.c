@@ -384,7 +384,7 @@ static enum exit_status fit_main(const struct options *o)
         e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
-        e = print_text(&s);
+        e = cli_printed(print_text(&s), &why);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;

@@ -341,7 +341,7 @@ static enum exit_status graphs_main(const struct options *o)
         e = output_commit(&g.json, &why);
     }
     if (e == ERR_OK && !is_stdout_taken)
-        e = print_text(&g, o);
+        e = cli_printed(print_text(&g, o), &why);
     graphs_close(&g);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }

@@ -129,7 +129,8 @@ static enum err show(struct predict *c, struct err_detail *why)
                                             .log = c->log[0] != '\0' ? c->log : NULL };
     if (c->json != NULL)
         prediction_write_json(output_file(c->json), &c->prediction, &files);
-    const enum err e = c->is_stdout_taken ? ERR_OK : prediction_print(stdout, &c->prediction, &files);
+    const enum err e = c->is_stdout_taken ? ERR_OK
+                                          : cli_printed(prediction_print(stdout, &c->prediction, &files), why);
     return e == ERR_OK ? output_commit(&c->json, why) : e;
 }
 

@@ -423,7 +423,7 @@ enum exit_status ranks_main(const struct options *o)
         e = output_commit(&r.json, &why);
     }
     if (e == ERR_OK && !is_stdout_taken)
-        e = print_text(&r);
+        e = cli_printed(print_text(&r), &why);
     const bool is_refused = e == ERR_OK && r.figures[r.spread.worst].outcome != ERR_OK;
     ranks_close(&r);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_refused ? STATUS_FAILED : STATUS_DONE);
