@@ -303,7 +303,7 @@ enum cudasim_code cudasim_graph_update(uint64_t exec, uint64_t graph, int *resul
     struct cudasim_graph *e = graph_get(exec, HANDLE_EXEC);
     if (e == NULL)
         return cudasim_end(CODE_INVALID_VALUE);
-    *result = update_error(e, g, node);
+    *result = (int)update_error(e, g, node);
     if (*result != UPDATE_SUCCESS)
         return cudasim_end(CODE_GRAPH_UPDATE);
     struct graph_call *calls = copy_of(g->calls, g->n_calls, sizeof *calls);
