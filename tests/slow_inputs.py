@@ -5,13 +5,37 @@
 Each kind aims at one loop that could run over the whole file again for each part of it. test_slow_inputs.py runs them
 with a budget of operations; a kind whose operations grow faster than n log n fails.
 """
+import hashlib
 import json
 import sqlite3
 import struct
+import subprocess
 import sys
 
 BASE = 0x7F0000000000
 MIB = 1 << 20
+
+
+# ---- native traces, without an index as if their writer had been killed ----
+
+def varint(value):
+    low = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes(part | 0x80 for part in low[:-1]) + bytes(low[-1:])
+
+
+def section(tag, rows, content):
+    """As traces/FORMAT.md has it; zstd writes the size of the content and a checksum."""
+    packed = subprocess.run(["zstd", "-q", "-c", "--check", "--stream-size=%d" % len(content)], input=content,
+                            capture_output=True, check=True).stdout
+    return struct.pack("<II4sII", 0x184D2A5D, 12, tag, rows, len(packed)) + packed
+
+
+def facts(n):
+    """Sections of 1,024 facts, each of a name of its own."""
+    def one(i):
+        names = (hashlib.sha256(b"%d %d" % (i, k)).hexdigest()[:12] for k in range(1024))
+        return section(b"meta", 1, varint(0) * 3 + varint(1024) + b"".join(b"%s\0\0" % name.encode() for name in names))
+    return struct.pack("<II12sI", 0x184D2A5E, 16, b"replay trace", 4) + b"".join(fill(n, one))
 
 
 # ---- pickles, written opcode by opcode ----
@@ -402,7 +426,7 @@ def endless_column(path, _):
 
 
 KINDS = {f.__name__: f for f in (
-    collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices, shared_segments,
+    facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices, shared_segments,
     shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges, waits,
     warnings, result_runs, nested, csv_ends, csv_sizes,
     csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, pprof_lines, pprof_no_lines,

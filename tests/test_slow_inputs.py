@@ -25,6 +25,7 @@ LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "
 STACKS = ("shared_stack", "nested_stacks")             # every command that reads call stacks
 STARTS = ("start_ranges",)
 STREAMS = ("csv_streams",)
+FACTS = ("facts",)
 POLICIES = ("pytorch", "pytorch:expandable_segments:True", "cupy", "paddle", "rmm-pool", "rmm-fixed:block=2GiB,count=1",
             "rmm-arena", "cuda-async:reuse=same")       # those that keep something for each stream
 TEXTS = ("refusals", "nearly_refusals")
@@ -44,6 +45,8 @@ def commands(kind, size, path, folder):
                 ["technique", path, "--optimizer", "sgd"], ["trace", "cut", path, "--events", "1..9999999", "-o", out]]
     if kind in STARTS:
         return [["info", path], [path, "--start", "faithful"], ["verify", path]]
+    if kind in FACTS:
+        return [["info", path], ["stats", path]]
     if kind in STREAMS:
         return [[path, "--policy", policy] for policy in POLICIES]
     if kind in GROWTHS:
@@ -77,7 +80,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS + GROWTHS + LOGS + STACKS + STARTS + STREAMS + TEXTS:
+        for kind in PICKLES + RESULTS + GROWTHS + LOGS + STACKS + STARTS + STREAMS + FACTS + TEXTS:
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)
