@@ -124,8 +124,10 @@ class Failures:
 
     def run(self, folder, kind, which, arguments):
         """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept."""
-        cuda = "cudasim" if "cuda:0" in arguments else os.path.join("tests", "record", "fake")
-        env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(self.build, cuda), REPLAY_CUDASIM_DEVICE="sim:24GiB",
+        simulated = os.path.join(os.path.dirname(self.replay), "cudasim")        # built as the program is that loads it
+        fake = os.path.join(self.build, "tests", "record", "fake")
+        env = dict(os.environ, LD_LIBRARY_PATH=simulated if "cuda:0" in arguments else fake,
+                   REPLAY_CUDASIM_DEVICE="sim:24GiB",
                    XDG_CACHE_HOME=folder + ".cache", TMPDIR=folder + ".tmp", REFUSE_MEMORY=which if kind == "memory" else "0",
                    REFUSE_MEMORY_COUNTS=folder + ".memory")
         call = ["fsync", "0"] if kind == "memory" else [kind, which]

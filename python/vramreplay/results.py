@@ -621,7 +621,8 @@ class Why(Result):
     device: Optional[str]
     #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold
     #: the memory; leak; fragmented; full; cache: nothing was refused; recording-ends: the recording does not
-    #: tell
+    #: tell; of the text of an error also library-refused: the driver or a library was refused memory, not
+    #: PyTorch, and workspace-refused: probably PyTorch was, for a convolution
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
