@@ -33,7 +33,7 @@ EACH = [[path] for path in SAMPLES + STATES]
 QUESTIONS = {
     "info": EACH,
     "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [["samples/cnn.trace.zst", "--device", "40MiB"]],
-    "why": EACH + [["error.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
+    "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
     "who": EACH + [["samples/cnn.trace.zst", "--at", "end", "--by", "size"]],
     "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
     "tune": EACH + [["samples/530-270.trace.zst", "--device", "2GiB"], ["samples/cnn.trace.zst", "--device", "20MiB"]],
@@ -101,6 +101,7 @@ def answers(replay):
         for link in ("samples", "tests"):
             (folder / link).symlink_to(ROOT / link)
         (folder / "error.txt").write_text(ERROR_TEXT)
+        (folder / "library.txt").write_text("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED")
         (folder / "program.py").write_text(PROGRAM)
         for policy, file in (("best-fit", "one.json"), ("none", "two.json")):
             subprocess.run([replay, SAMPLES[0], "--policy", policy, "--json", file], cwd=folder, check=True,

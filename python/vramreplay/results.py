@@ -611,6 +611,15 @@ class WhyText(Result):
 
 
 @dataclass(frozen=True)
+class WhyLibrary(Result):
+    """`library` of Why: instead of all from also on, after library-refused and workspace-refused."""
+    #: which one, and the words that it was known by
+    name: str
+    #: which one, and the words that it was known by
+    phrase: str
+
+
+@dataclass(frozen=True)
 class Why(Result):
     """The answer of why."""
     #: replay-why/1
@@ -672,6 +681,8 @@ class Why(Result):
     categories: Optional[List[WhyCategory]] = None
     #: instead of all from also on, if the file is the text of an error: what it says
     text: Optional[WhyText] = None
+    #: instead of all from also on, after library-refused and workspace-refused
+    library: Optional[WhyLibrary] = None
 
 
 @dataclass(frozen=True)
