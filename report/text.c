@@ -120,26 +120,30 @@ void text_put_export(FILE *out, const char *variable, const char *value)
     fputc('\'', out);
 }
 
+void text_lines_put(struct text_lines *l, const char *text, size_t n)
+{
+    for (size_t at = 0, end; at < n; at = end) {
+        for (end = at; end < n && text[end] != ' ' && text[end] != '\n'; end++)
+            ;
+        if (l->has_word && l->column + 1 + (end - at) > l->columns) {
+            fprintf(l->out, "\n%*s", (int)l->indent, "");
+            l->column = l->indent;
+            l->has_word = false;
+        }
+        if (l->has_word)
+            fputc(' ', l->out);
+        fwrite(text + at, 1, end - at, l->out);
+        l->column += l->has_word + (end - at);
+        l->has_word = true;
+        while (end < n && (text[end] == ' ' || text[end] == '\n'))
+            end++;
+    }
+}
+
 void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent)
 {
-    bool is_line_empty = true;
-    for (const char *at = w->text; *at != '\0';) {
-        const size_t n = strcspn(at, " \n");
-        if (!is_line_empty && column + 1 + n > columns) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-            is_line_empty = true;
-        }
-        if (!is_line_empty) {
-            fputc(' ', out);
-            column++;
-        }
-        fwrite(at, 1, n, out);
-        column += n;
-        is_line_empty = false;
-        at += n;
-        at += strspn(at, " \n");
-    }
+    struct text_lines l = { .out = out, .columns = columns, .column = column, .indent = indent };
+    text_lines_put(&l, w->text, strlen(w->text));
     fputc('\n', out);
 }
 

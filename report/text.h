@@ -56,6 +56,18 @@ void text_put_export(FILE *out, const char *variable, const char *value);
  * lines after the first are indented. `column`: letters already in the first line. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
 
+/* A paragraph as it is written, broken between words in lines of at most `columns` letters; a longer word stands alone.
+ * Lines after the first begin with `indent` blanks. */
+struct text_lines {
+    FILE  *out;
+    size_t columns, indent;
+    size_t column;                   /* letters in the line */
+    bool   has_word;                 /* one of them is of this paragraph */
+};
+
+/* Adds the words of text[0, n). The caller ends the last line. */
+void text_lines_put(struct text_lines *l, const char *text, size_t n);
+
 /* The same in lines of at most `columns` letters; a longer word stands alone. */
 void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent);
 

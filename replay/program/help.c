@@ -2,28 +2,17 @@
 /* --help, from the tables of commands, options and exit statuses. No line is wider than HELP_WIDTH. */
 #include "replay/program/cli.h"
 
+#include "report/text.h"
+
 #include <assert.h>
 #include <string.h>
 
 /* Prints text[0, n) broken between words, and ends the line. */
 static void print_wrapped(FILE *out, const char *text, size_t n, size_t column, size_t indent)
 {
-    bool is_first = true;
+    struct text_lines l = { .out = out, .columns = HELP_WIDTH, .column = column, .indent = indent };
     assert(indent < HELP_WIDTH);
-    for (size_t at = 0; at < n;) {
-        size_t end = at;
-        while (end < n && text[end] != ' ')
-            end++;
-        if (!is_first && column + 1 + (end - at) > HELP_WIDTH) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-            is_first = true;
-        }
-        column += (size_t)fprintf(out, "%s%.*s", is_first ? "" : " ", (int)(end - at), text + at);
-        is_first = false;
-        for (at = end; at < n && text[at] == ' '; at++)
-            ;
-    }
+    text_lines_put(&l, text, n);
     fputc('\n', out);
 }
 

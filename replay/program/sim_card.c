@@ -10,7 +10,9 @@
 #include "cudasim/standins.h"
 #include "cudasim/values.h"
 #include "import/call_journal_read.h"
+#include "replay/program/cli.h"
 #include "replay/program/journal_folder.h"
+#include "report/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -389,33 +391,28 @@ bool sim_card_has_lost(const struct sim_card *c)
 
 /* ---- the summary ---- */
 
-/* Adds words to a paragraph whose line holds `column` letters; 0: it begins. */
-static void put_words(size_t *column, const char *text)
+/* A paragraph of the summary, which begins with `text`. */
+static struct text_lines begin_paragraph(const char *text)
 {
-    enum { WIDTH = 80, INDENT = 4 };
-    for (size_t n; *text != '\0'; text += n + (text[n] == ' ')) {
-        n = strcspn(text, " ");
-        const bool is_first = *column == 0, is_wide = *column + 1 + n > WIDTH;
-        fprintf(stderr, "%s%.*s", is_first ? "  " : is_wide ? "\n    " : " ", (int)n, text);
-        *column = is_first ? 2 + n : is_wide ? INDENT + n : *column + 1 + n;
-    }
+    struct text_lines l = { .out = stderr, .columns = HELP_WIDTH, .column = 2, .indent = 4 };
+    fputs("  ", stderr);
+    text_lines_put(&l, text, strlen(text));
+    return l;
 }
 
 static void print_paragraph(const char *text)
 {
-    size_t column = 0;
-    put_words(&column, text);
+    begin_paragraph(text);
     fputc('\n', stderr);
 }
 
 static void print_names(const char *what, const struct name_list *l)
 {
-    size_t column = 0;
     if (l->n == 0)
         return;
-    put_words(&column, what);
+    struct text_lines lines = begin_paragraph(what);
     for (size_t i = 0; i < l->n; i++)
-        put_words(&column, l->names[i]);
+        text_lines_put(&lines, l->names[i], strlen(l->names[i]));
     fputc('\n', stderr);
 }
 
@@ -457,25 +454,23 @@ static void print_convolutions(const struct sim_card *c)
 static void print_real(const struct sim_card *c)
 {
     bool is_any = false;
-    size_t column = 0;
     for (size_t i = 0; i < c->real.n; i++)
         is_any = is_any || c->real.all[i].is_wanted;
     if (!wants_real(c->o))
         return;
-    put_words(&column, is_any ? "real libraries, as installed:"
-                              : "--libraries real: none that the program wants and that works without NVIDIA's driver "
-                                "was found (NVRTC, nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, "
-                                "/usr/local/cuda)");
+    struct text_lines lines = begin_paragraph(
+        is_any ? "real libraries, as installed:"
+               : "--libraries real: none that the program wants and that works without NVIDIA's driver was found (NVRTC, "
+                 "nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda)");
     for (size_t i = 0; i < c->real.n; i++)
         if (c->real.all[i].is_wanted)
-            put_words(&column, c->real.all[i].path);
+            text_lines_put(&lines, c->real.all[i].path, strlen(c->real.all[i].path));
     fputc('\n', stderr);
 }
 
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
-    size_t column = 0;
     print_paragraph("No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are zeros. "
                     "A program that branches on one (a loss, a gradient norm) may have taken another path.");
     if (c->standins.n_made == 0)
@@ -484,9 +479,9 @@ static void print_cautions(const struct sim_card *c)
     print_real(c);
     print_paragraph("RNNs and attention ran PyTorch's own kernels. cuBLAS's workspace is counted, because PyTorch "
                     "allocates it. Those of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
-    put_words(&column, "stand-ins (every call succeeds and does nothing):");
+    struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->standins.n_made; i++)
-        put_words(&column, c->standins.sonames[i]);
+        text_lines_put(&lines, c->standins.sonames[i], strlen(c->standins.sonames[i]));
     fputc('\n', stderr);
 }
 
