@@ -11,17 +11,21 @@ counted, and then the n-th fails: once, or from then on. Afterwards:
   the database is sound, and its rows are rows of the whole result
   no more memory is kept at the end than without the failure
 
-A sample of n is tried; with REPLAY_LONG_TESTS at most 4,000 of each command and kind, or as many as a fourth argument
-says.
+With REPLAY_LONG_TESTS every n is tried, of at most 65,536 calls of a command and kind; a fourth argument says another
+number. Where there are more calls, the first and the last from each place (by the same way through the program) fail, and
+a sample of the others. Without REPLAY_LONG_TESTS it is a few calls from different places.
 As many commands run at a time as there are cores for this process. A file that REPLAY_DONE names gets a line for each
 command and kind that survived; what it lists already is left out, so a run that was stopped goes on where it was.
 """
+import base64
 import concurrent.futures
+import gzip
 import json
 import os
 import random
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,7 +33,8 @@ import tempfile
 SYSTEM_KINDS = ("read", "write", "open", "rename", "mmap", "fsync", "resize", "thread", "lock")
 SAMPLED = 6
 LAST_PRINTED = 6                      # the last calls for memory are always among the sampled: what is printed is made there
-LONG_MOST = 4000                      # of one command and kind: 66,000 in all; conform alone makes 1.9 million calls
+LONG_MOST = 65536                     # only bench-suite makes more: its edition is frozen, and has 110 runs of each policy
+OTHERS = 1000                         # are tried of those, beside the first and the last call from each place
 SEED = 30
 
 # Name, arguments, outputs (files that are to appear or be replaced), and whether the first output is a database.
@@ -51,9 +56,13 @@ COMMANDS = [
     ("report", ["report", "a.db", "--html", "o.html", "--md", "o.md"], ["o.html", "o.md"]),
     ("report, JSON", ["report", "a.json", "--csv", "o.csv"], ["o.csv"]),
     ("diff", ["diff", "a.zst", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("diff, a page", ["diff", "a.zst", "small.zst", "--html", "o.html"], ["o.html"]),
+    ("diff, policies", ["diff", "a.zst", "--policy", "best-fit", "--policy", "pow2", "--json", "o.json"], ["o.json"]),
     ("diff, results", ["diff", "a.json", "a.json"], []),
-    ("why", ["why", "oom.zst", "--json", "o.json"], ["o.json"]),
+    ("why, a leak", ["why", "leak.zst", "--json", "o.json"], ["o.json"]),
+    ("why, fragmented", ["why", "small.zst", "--device", "sim:1600MiB", "--json", "o.json"], ["o.json"]),
     ("who", ["who", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("who, categories", ["who", "a.zst", "--by", "category", "--json", "o.json"], ["o.json"]),
     ("who, stacks", ["who", "a.zst", "--folded", "o.folded", "--speedscope", "o.scope"], ["o.folded", "o.scope"]),
     ("why, a log", ["why", "oom.txt"], []),
     ("graphs", ["graphs", "captures.zst", "--json", "o.json"], ["o.json"]),
@@ -62,6 +71,7 @@ COMMANDS = [
                      "o.json"], ["o.zst", "o.json"]),
     ("conf", ["conf", "max_split_size_mb:64", "--json", "o.json"], ["o.json"]),
     ("ranks", ["ranks", "--json", "o.json"], ["o.json"]),
+    ("replay, explained", ["a.zst", "--policy", "best-fit", "--audit", "--explain", "500"], []),
     ("import, a CSV", ["import", "log.csv", "-o", "o.zst"], ["o.zst"]),
     ("import, a profile", ["import", "profile.json", "-o", "o.zst"], ["o.zst"]),
     ("generate", ["generate", "mix:50", "--events", "2000", "-o", "o.zst"], ["o.zst"]),
@@ -87,6 +97,14 @@ COMMANDS = [
     ("import, an XPlane", ["import", "two-threads", "-o", "o.zst"], ["o.zst"]),
     ("import, a pprof", ["import", "jax", "-o", "o.zst"], ["o.zst"]),
     ("import, Nsight", ["import", "all-tables", "-o", "o.zst"], ["o.zst"]),
+    ("import, a timeline", ["import", "actions", "-o", "o.zst"], ["o.zst"]),
+    ("import, a journal", ["import", "driver", "-o", "o.zst"], ["o.zst"]),
+    ("import, a page", ["import", "page.html", "-o", "o.zst"], ["o.zst"]),
+    ("generate, a server", ["generate", "serve:requests=azure,layers=1", "-o", "o.zst"], ["o.zst"]),
+    ("generate, alike", ["generate", "like:a.zst", "-o", "o.zst"], ["o.zst"]),
+    ("replay, a plan", ["small.zst", "--policy", "plan:file=plan.csv", "--json", "o.json"], ["o.json"]),
+    ("sweep, copies", ["sweep", "small.zst", "--policy", "best-fit", "--copies", "sizes=2%,seeds=1..2", "-o", "o.db"],
+     ["o.db"]),
     ("list", ["--list"], []),
     ("help", ["tune", "--help"], []),
     ("completion", ["--completion", "bash"], []),
@@ -94,6 +112,13 @@ COMMANDS = [
     ("run-sim", ["run-sim", "-o", "o.zst", "--json", "o.json", "--", "PROGRAM", "driver", "log"], ["o.zst", "o.json"]),
     ("predict", ["predict", "-o", "o.zst", "--json", "o.json", "--", "PROGRAM", "driver", "log"], ["o.zst", "o.json"]),
 ]
+
+# What these compare differs, so they end with 1, as diff does.
+WITH_DIFFERENCES = ("diff, a page", "diff, policies")
+
+# This one runs a copy of the program with a single recorded case next to it, of 441.
+OF_ONE_CASE = "conform"
+ONE_CASE = "cupy/h03-best-fit.json"
 
 # These run a program, which is left alone, or use a card. Times and addresses differ from run to run, so their outputs
 # are only read.
@@ -115,6 +140,7 @@ class Failures:
         self.refuse, self.library = os.path.join(faults, "refuse_calls"), os.path.join(faults, "refuse_memory.so")
         self.source = source
         self.most = int(most) if most else LONG_MOST if os.environ.get("REPLAY_LONG_TESTS") else SAMPLED
+        self.with_one_case = None
         self.messages, self.tried, self.left_out = [], 0, 0
         self.done_name = os.environ.get("REPLAY_DONE")
         self.done = set()
@@ -123,13 +149,16 @@ class Failures:
                 self.done = {line.split("\t")[0] for line in f}
 
     def run(self, folder, kind, which, arguments):
-        """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept."""
+        """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept. If none is
+        to fail, writes the places of its calls for memory to a file."""
         simulated = os.path.join(os.path.dirname(self.replay), "cudasim")        # built as the program is that loads it
         fake = os.path.join(self.build, "tests", "record", "fake")
         env = dict(os.environ, LD_LIBRARY_PATH=simulated if "cuda:0" in arguments else fake,
                    REPLAY_CUDASIM_DEVICE="sim:24GiB",
                    XDG_CACHE_HOME=folder + ".cache", TMPDIR=folder + ".tmp", REFUSE_MEMORY=which if kind == "memory" else "0",
                    REFUSE_MEMORY_COUNTS=folder + ".memory")
+        if kind == "memory" and which == "0":
+            env["REFUSE_MEMORY_PLACES"] = folder + ".places"
         call = ["fsync", "0"] if kind == "memory" else [kind, which]
         for name in (folder + ".memory", folder + ".calls"):
             if os.path.exists(name):
@@ -137,7 +166,8 @@ class Failures:
         os.makedirs(folder + ".tmp", exist_ok=True)
         program = os.path.join(self.build, "tests", "record", "record_program")
         arguments = [program if word == "PROGRAM" else word for word in arguments]
-        line = [self.refuse] + call + [folder + ".calls", self.library, self.replay] + arguments
+        replay = self.with_one_case if arguments[0] == OF_ONE_CASE else self.replay
+        line = [self.refuse] + call + [folder + ".calls", self.library, replay] + arguments
         done = subprocess.run(line, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
                               check=False)
         try:
@@ -193,33 +223,34 @@ class Failures:
 
     def check(self, what, kind, outcome, baseline, folder, outputs, old):
         done, kept = outcome
-        whole, rows, kept_before, names, printed = baseline
+        whole, rows, kept_before, names, printed, status = baseline
+        is_done = done.returncode == status
         said = done.stderr.decode(errors="replace")
-        # What `report` and `sweep` cannot read is left out of a result that says so, with status 2 from a sweep.
-        is_partial = what.startswith(("report", "sweep")) and (kind in PERSONS_FAULT or "left out" in said)
+        # What cannot be read is left out of a page or a sweep, which say so; a sweep ends with 2 then.
+        is_partial = what.startswith(("report", "sweep", "diff, a page")) and (kind in PERSONS_FAULT or "left out" in said)
         is_persons = kind in PERSONS_FAULT or what.startswith("report") or what.startswith("import, Nsight: lock")
         has_card = what.split(":")[0] in CARDS
-        allowed = (0, 1, 2, 3) if has_card else (0, 2, 3) if is_persons else (0, 3)
+        allowed = (0, 1, 2, 3) if has_card else (status, 2, 3) if is_persons else (status, 3)
         if has_card and done.returncode == 127 and "thread-local data" in said:
             return
         if done.returncode not in allowed:
             self.complain(what, f"status {done.returncode}: {said[-300:]}")
         # To write to standard error may be what fails.
-        if done.returncode != 0 and "replay: " not in said and kind != "write":
+        if not is_done and "replay: " not in said and kind != "write":
             self.complain(what, f"status {done.returncode} without a word")
         if kept > kept_before and not has_card:
             self.complain(what, f"{kept} pieces of memory are kept, {kept_before} without the failure")
         is_same = done.stdout == printed or b"cannot be listed in full" in done.stdout
-        if done.returncode == 0 and not is_partial and not has_card and not is_same:
-            self.complain(what, f"prints another text although the status is 0: {done.stdout.decode()[-300:]}")
+        if is_done and not is_partial and not has_card and not is_same:
+            self.complain(what, f"prints another text although the status is {status}: {done.stdout.decode()[-300:]}")
         for name in os.listdir(folder + ".tmp"):
-            if done.returncode == 0 and name not in said and not (kind == "open" and "+" in what):
-                self.complain(what, f"left behind in TMPDIR although the status is 0: {name}: {said}")
+            if is_done and name not in said and not (kind == "open" and "+" in what):
+                self.complain(what, f"left behind in TMPDIR although the status is {status}: {name}: {said}")
             shutil.rmtree(os.path.join(folder + ".tmp", name), ignore_errors=True)
         for name in sorted(set(os.listdir(folder)) - names):
             # record keeps its journals and says so, where it can still write a word.
             is_mute = kind == "write" and "+" in what
-            if done.returncode != 0 and name.endswith(".calls") and (name in said or is_mute):
+            if not is_done and name.endswith(".calls") and (name in said or is_mute):
                 continue
             if not name.endswith(("-wal", "-shm", "-journal")):      # SQLite takes the database back by them
                 self.complain(what, f"left behind: {name}")
@@ -227,12 +258,12 @@ class Failures:
             path = os.path.join(folder, name)
             if name.endswith(".db"):
                 if os.path.exists(path):
-                    self.check_database(what, path, rows, done.returncode == 0 and not is_partial)
-                elif done.returncode == 0:
-                    self.complain(what, f"no {name} although the status is 0")
+                    self.check_database(what, path, rows, is_done and not is_partial)
+                elif is_done:
+                    self.complain(what, f"no {name} although the status is {status}")
                 continue
             if not os.path.exists(path):
-                if old or done.returncode == 0:
+                if old or is_done:
                     self.complain(what, f"{name} is gone: {done.returncode} {said}")
                 continue
             with open(path, "rb") as f:
@@ -241,13 +272,14 @@ class Failures:
                 continue
             if what.split(":")[0] in RUNNERS and got != b"of old" and self.is_whole(path):
                 continue
-            if got != whole[name] and (done.returncode == 0 or not (old and got == b"of old")):
+            if got != whole[name] and (is_done or not (old and got == b"of old")):
                 self.complain(what, f"{name} is neither the old nor the whole new one ({len(got)} bytes)")
 
-    def without_failure(self, place, kind, arguments, outputs):
-        """What a command does when nothing fails: ((its outputs, rows, pieces of memory kept, names, text), calls)."""
+    def without_failure(self, place, kind, command):
+        """What a command does when nothing fails: ((outputs, rows, pieces of memory kept, names, text, status), calls)."""
+        _, arguments, outputs = command
         done, calls, kept = self.run(place, kind, "0", arguments)
-        if done.returncode != 0:
+        if done.returncode != (1 if command[0] in WITH_DIFFERENCES else 0):
             raise ValueError(f"fails by itself: {done.returncode} {done.stderr.decode()[-300:]}")
         whole, rows = {}, []
         for output in outputs:
@@ -256,18 +288,41 @@ class Failures:
             if output.endswith(".db"):
                 with sqlite3.connect(os.path.join(place, output)) as db:
                     rows = db.execute("SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1").fetchall()
-        return (whole, rows, kept, set(os.listdir(place)), done.stdout), calls
+        return (whole, rows, kept, set(os.listdir(place)), done.stdout, done.returncode), calls
+
+    @staticmethod
+    def calls_by_place(folder, calls):
+        """The calls for memory that a command made without a failure, a list for each place they come from."""
+        with open(folder + ".places", "rb") as f:
+            places = struct.iter_unpack("@Q", f.read())
+        lists = {}
+        for n, place in enumerate(places, 1):
+            lists.setdefault(place, []).append(n)
+        if not lists or calls < 1:
+            raise ValueError("no places of its calls were written")
+        return list(lists.values())
+
+    def choose(self, place, kind, calls, draws):
+        """Which calls are to fail, of so many."""
+        if calls <= self.most:
+            return range(1, calls + 1)
+        if kind != "memory":
+            return sorted(draws.sample(range(1, calls + 1), self.most))
+        lists = self.calls_by_place(place, calls)
+        if len(lists) <= self.most:
+            chosen = {n for of_place in lists for n in (of_place[0], of_place[-1])}
+            chosen.update(draws.sample(range(1, calls + 1), OTHERS))
+        else:
+            chosen = {draws.choice(of_place) for of_place in draws.sample(lists, self.most)}
+        return sorted(chosen.union(range(calls - LAST_PRINTED + 1, calls + 1)))
 
     def try_kind(self, inputs, place, command, kind):
         """Lets calls of a kind fail; how many."""
         name, arguments, outputs = command
         draws = random.Random(f"{SEED} {name} {kind}")
         self.fresh(inputs, place, outputs, False)
-        baseline, calls = self.without_failure(place, kind, arguments, outputs)
-        chosen = range(1, calls + 1)
-        if calls > self.most:
-            last = range(calls - LAST_PRINTED + 1, calls + 1) if kind == "memory" else ()
-            chosen = sorted(set(draws.sample(chosen, self.most)).union(last))
+        baseline, calls = self.without_failure(place, kind, command)
+        chosen = self.choose(place, kind, calls, draws)
         for n in chosen:
             # SQLite waits long for a lock that it never gets.
             lasting, old = kind != "lock" and draws.random() < 0.3, draws.random() < 0.5
@@ -308,7 +363,8 @@ class Failures:
         data = os.path.join(self.source, "tests", "data")
         shutil.copy(os.path.join(data, "graphs", "program.trace.zst"), folder + "/captures.zst")
         shutil.copytree(os.path.join(data, "ranks"), folder + "/ranks")
-        for name in ("xplane/two-threads", "malloc/mtrace", "pprof/jax", "nsys/all-tables"):
+        for name in ("xplane/two-threads", "malloc/mtrace", "pprof/jax", "nsys/all-tables", "timeline/actions", "calls/driver",
+                     "requests/azure"):
             shutil.copy(os.path.join(self.source, "tests", "fuzz", "corpus", "fuzz_" + name), folder)
         os.symlink(os.path.abspath(samples), folder + "/suite")
         with open(folder + "/job.ini", "w", encoding="ascii") as f:
@@ -323,19 +379,30 @@ class Failures:
             json.dump({"traceEvents": [{"name": "[memory]", "ts": i, "args": {
                 "Device Type": 1, "Device Id": 0, "Addr": 4096 * i, "Bytes": 512, "Total Allocated": 512 * (i + 1),
                 "Total Reserved": 2 << 20}} for i in range(200)]}, f)
-        oom = [name for name in sorted(os.listdir(samples)) if "oom" in name and name.endswith(".zst")]
-        shutil.copy(os.path.join(samples, oom[0]), folder + "/oom.zst")
-        for arguments in (["snapshot", "a.zst", "-o", "a.pickle"],
+        shutil.copy(os.path.join(samples, "oom-leak.trace.zst"), folder + "/leak.zst")
+        for arguments in (["snapshot", "a.zst", "-o", "a.pickle"], ["plan", "small.zst", "-o", "plan.csv"],
                           ["a.zst", "--policy", "best-fit", "--device", "sim:1GiB", "--json", "a.json"],
                           ["sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db"]):
             subprocess.run([self.replay] + arguments, cwd=folder, stdout=subprocess.DEVNULL, check=True)
-        subprocess.run(["python3", "-c", "import gzip,shutil;shutil.copyfileobj(open('a.pickle','rb'),"
-                        "gzip.open('a.pickle.zst','wb'))"], cwd=folder, check=True)
+        with open(folder + "/a.pickle", "rb") as f:
+            pickle = f.read()
+        with gzip.open(folder + "/a.pickle.zst", "wb") as f:
+            f.write(pickle)
+        with open(folder + "/page.html", "w", encoding="ascii") as f:
+            f.write(f'<!DOCTYPE html><script>add_local_files([{{"name": "a.pickle", "base64": "{base64.b64encode(pickle).decode()}"}}])')
+
+    def make_program_with_one_case(self, folder):
+        """The program looks for its recorded cases in the folder it lies in."""
+        case = os.path.join(folder, "tests", "data", "zoo", ONE_CASE)
+        os.makedirs(os.path.dirname(case))
+        shutil.copy(os.path.join(os.path.dirname(self.replay), "tests", "data", "zoo", ONE_CASE), case)
+        self.with_one_case = shutil.copy(self.replay, folder)
 
     def main(self):
         with tempfile.TemporaryDirectory() as work:
             inputs = work + "/inputs"
             self.make_inputs(inputs)
+            self.make_program_with_one_case(work + "/one-case")
             pairs = [(command, kind) for command in COMMANDS for kind in ("memory",) + SYSTEM_KINDS]
             random.Random(SEED).shuffle(pairs)                   # what was stopped is a sample of all
             with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -43,10 +43,8 @@ static enum err read_rows(FILE *file, const char *path, struct planned *p, struc
 {
     char line[PLAN_LINE];
     size_t cap = 0;
-    if (fgets(line, sizeof line, file) == NULL || strncmp(line, "id,lower,upper,size,offset", 26) != 0)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: is no plan: its first line is not "
-                       "id,lower,upper,size,offset", path);
-    while (fgets(line, sizeof line, file) != NULL) {
+    const bool is_plan = fgets(line, sizeof line, file) != NULL && strncmp(line, "id,lower,upper,size,offset", 26) == 0;
+    while (is_plan && fgets(line, sizeof line, file) != NULL) {
         struct planned_row *rows = array_grow(p->rows, p->n_rows, &cap, sizeof *rows);
         if (rows == NULL)
             return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the plan");
@@ -56,6 +54,11 @@ static enum err read_rows(FILE *file, const char *path, struct planned *p, struc
                            "id,lower,upper,size,offset", path, p->n_rows + 2);
         p->n_rows++;
     }
+    if (ferror(file))
+        return err_set(why, ERR_IO, 0, "%.100s: cannot be read: %s", path, strerror(errno));
+    if (!is_plan)
+        return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: is no plan: its first line is not "
+                       "id,lower,upper,size,offset", path);
     return ERR_OK;
 }
 
@@ -63,7 +66,8 @@ static enum err plan_load(struct planned *p, const char *path, struct err_detail
 {
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: %s", path, strerror(errno));
+        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: %s", path,
+                       strerror(errno));
     const enum err e = read_rows(file, path, p, why);
     fclose(file);
     return e;

@@ -123,6 +123,8 @@ enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, 
     if (e == ERR_OK)
         e = replay_run(head, &lane, 1, &cfg, why);
     if (e == ERR_OK)
+        e = lane_failure(&lane, why);
+    if (e == ERR_OK)
         e = holes_look(lane.policy, out, why);
     lane_close(&lane);
     trace_close(head);

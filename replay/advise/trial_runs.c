@@ -5,7 +5,6 @@
 #include "replay/engine/equal_runs.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 enum { TRIALS_AT_ONCE = 64, TRIALS_SLOTS = 1 << 23 };     /* the slots of all lanes bound their memory */
@@ -13,9 +12,9 @@ enum { TRIALS_AT_ONCE = 64, TRIALS_SLOTS = 1 << 23 };     /* the slots of all la
 static enum err trial_read(struct trial *t, const struct lane *l, struct err_detail *why)
 {
     const struct meter *m = &l->meter;
-    if (l->outcome != ERR_OK && l->outcome != ERR_DEVICE_OOM)
-        return err_set(why, l->outcome, 0, "%.80s failed at event %" PRId64 ": %.120s", t->spec->typed, l->stopped_at,
-                       l->why.text);
+    const enum err e = lane_failure(l, why);
+    if (e != ERR_OK)
+        return e;
     t->fits = l->outcome == ERR_OK;
     t->stopped_at = l->stopped_at;
     t->refused_bytes = m->ooms > 0 ? m->first_oom.requested_bytes : 0;

@@ -43,6 +43,24 @@ static void lane_stop(struct lane *l, enum err e, uint64_t done)
     l->stopped_at = lane_event(l, done);
 }
 
+enum err lane_failure(const struct lane *l, struct err_detail *why)
+{
+    if (l->outcome == ERR_OK || l->outcome == ERR_DEVICE_OOM)
+        return ERR_OK;
+    if (l->stopped_at < 0)
+        return err_set(why, l->outcome, 0, "%.80s failed in the start state: %.160s", l->spec->typed, l->why.text);
+    return err_set(why, l->outcome, 0, "%.80s failed at event %" PRId64 ": %.160s", l->spec->typed, l->stopped_at,
+                   l->why.text);
+}
+
+enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *why)
+{
+    for (size_t i = 0; i < n_lanes; i++)
+        if (lanes[i].outcome == ERR_HOST_NOMEM)
+            return lane_failure(&lanes[i], why);
+    return ERR_OK;
+}
+
 static struct meter_oom lane_describe_oom(const struct lane *l, const struct event *ev, uint64_t done)
 {
     struct meter_oom oom = {

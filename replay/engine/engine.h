@@ -138,8 +138,15 @@ MUST_USE enum err lane_start(struct lane *lane, struct trace_reader *in, const s
 void lane_feed(struct lane *lane, const struct event *events, size_t n, uint64_t first, const struct control *controls);
 void lane_finish(struct lane *lane, uint64_t time_ns);
 
+/* What made a lane that has run fail: ERR_OK if it came to the end, or if memory of the device was refused, which is a
+ * result. Else its outcome, and in `why` at which event. Ask before any figure of a lane is used. */
+MUST_USE enum err lane_failure(const struct lane *lane, struct err_detail *why);
+
+/* ERR_HOST_NOMEM if the host had no memory for a lane: what such a lane did says nothing of its policy. */
+MUST_USE enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *why);
+
 /* Runs all lanes over the trace, from its start state. A refused request or a failing policy stops its own lane only,
- * and the lane says so. ERR_HOST_NOMEM and the reader's errors stop all lanes. The result does not depend on the number
+ * and the lane says so (lane_failure). ERR_HOST_NOMEM and the reader's errors stop all lanes. The result does not depend on the number
  * of threads. */
 MUST_USE enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
                              const struct replay_config *cfg, struct err_detail *why);

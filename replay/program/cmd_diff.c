@@ -70,6 +70,8 @@ static enum err session_replay(struct diff_session *s, struct err_detail *why)
     enum err e = run_difference_listen(&s->diff.run_difference, &s->lanes[0], &s->lanes[1], why);
     if (e == ERR_OK)
         e = replay_run(s->traces[0], s->lanes, 2, &cfg, why);
+    if (e == ERR_OK)
+        e = lanes_host_failure(s->lanes, 2, why);
     progress_clear(&progress);
     if (e == ERR_OK)
         e = run_difference_finish(&s->diff.run_difference, why);

@@ -280,17 +280,6 @@ static struct report_setup setup_of(const struct options *o)
     };
 }
 
-/* A run that the host had no memory for is no result. */
-static enum err session_check(const struct session *s, struct err_detail *why)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->lanes[i].outcome == ERR_HOST_NOMEM) {
-            *why = s->lanes[i].why;
-            return ERR_HOST_NOMEM;
-        }
-    return ERR_OK;
-}
-
 static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -319,7 +308,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
         e = device_runs_replay(&s->on, &cfg, why);
     progress_clear(&progress);
     if (e == ERR_OK)
-        e = session_check(s, why);
+        e = lanes_host_failure(s->lanes, s->n, why);
     if (e == ERR_OK)
         e = session_gather(s, why);
     s->report.setup = setup_of(o);

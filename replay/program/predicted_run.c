@@ -302,7 +302,8 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         e = take_recordings(out, sim_card_journals(card), why);
     if (e == ERR_OK)
         out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
-    unknown_branches_read(out->log, &out->branches);
+    if (e == ERR_OK)
+        e = unknown_branches_read(out->log, &out->branches, why);
     sim_card_close(card, false);
     return e;
 }

@@ -2,6 +2,7 @@
 /* Finds the simulated card's lines among what a program printed. */
 #include "replay/program/unknown_branches.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,16 +20,20 @@ static void take_line(struct unknown_branches *b, char *line)
         snprintf(b->places[b->n - 1], BRANCH_PLACE, "%.*s", BRANCH_PLACE - 1, line + strlen(before));
 }
 
-void unknown_branches_read(const char *log, struct unknown_branches *out)
+enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why)
 {
     char line[LINE_BYTES];
     FILE *f = fopen(log, "r");
     *out = (struct unknown_branches){ .n = 0 };
-    if (f == NULL)
-        return;
-    while (fgets(line, sizeof line, f) != NULL)
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
         take_line(out, line);
-    fclose(f);
+    const int reason = f == NULL || ferror(f) ? errno : 0;
+    if (f != NULL)
+        fclose(f);
+    if (reason == 0)
+        return ERR_OK;
+    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, "%.150s: cannot be read: %s", log,
+                   strerror(reason));
 }
 
 void unknown_branches_say(struct words *w, const struct unknown_branches *b)

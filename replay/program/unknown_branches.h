@@ -3,6 +3,7 @@
 #ifndef REPLAY_REPLAY_PROGRAM_UNKNOWN_BRANCHES_H
 #define REPLAY_REPLAY_PROGRAM_UNKNOWN_BRANCHES_H
 
+#include "base/err.h"
 #include "report/text.h"
 
 enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256 };
@@ -12,9 +13,9 @@ struct unknown_branches {
     unsigned n;                                      /* all of them */
 };
 
-/* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). A log that cannot be read
- * holds none. */
-void unknown_branches_read(const char *log, struct unknown_branches *out);
+/* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM: the
+ * log cannot be read, and nobody knows whether the program branched. */
+MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why);
 
 /* One sentence; nothing if there is none. */
 void unknown_branches_say(struct words *w, const struct unknown_branches *b);

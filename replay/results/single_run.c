@@ -4,7 +4,6 @@
 
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
-#include "report/text.h"
 
 enum err single_run_open(struct single_run *run, struct trace_reader *trace, const char *policy, const char *device,
                          struct err_detail *why)
@@ -30,13 +29,8 @@ enum err single_run_open(struct single_run *run, struct trace_reader *trace, con
 
 enum err single_run_replay(struct single_run *run, const struct replay_config *cfg, struct err_detail *why)
 {
-    const struct lane *l = &run->lane;
-    char where[TEXT_NUMBER];
     const enum err e = replay_run(run->trace, &run->lane, 1, cfg, why);
-    if (e != ERR_OK || l->outcome == ERR_OK || l->outcome == ERR_DEVICE_OOM)
-        return e;
-    return err_set(why, l->outcome, 0, "the run failed at %s: %.160s", text_event("event", l->stopped_at, where),
-                   l->why.text);
+    return e == ERR_OK ? lane_failure(&run->lane, why) : e;
 }
 
 enum err single_run_measure(const struct single_run *like, struct trace_reader *trace, const char *what,

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         return 0;
     program_failure_read(path, &failure);
     FUZZ_EXPECT(memchr(failure.line, '\0', sizeof failure.line) != NULL && strchr(failure.line, '\n') == NULL);
-    unknown_branches_read(path, &branches);
+    FUZZ_EXPECT(unknown_branches_read(path, &branches, NULL) == ERR_OK);
     unknown_branches_say(&said, &branches);
     FUZZ_EXPECT((said.n > 0) == (branches.n > 0) && said.n < sizeof said.text);
     input_file_remove();
