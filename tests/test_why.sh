@@ -46,6 +46,23 @@ has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
 has why.json '"recommended": { "conf": "expandable_segments:True"'
 
+# ---- a smaller card than the recorded one: what was recorded after the refused request counts ----
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB
+has out '^Really full: short by 340 MiB. No allocator setting can serve this.'
+has out 'At event 3 the program asked for 530 MiB.* At event 9 it has 1340 MiB live at once. - holds most: 810 MiB (60%)'
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB --json why.json
+has why.json '"event": 3, .*"shortfall_bytes": 356515840, "later_live_bytes": 1405091840, "later_event": 9'
+expect_status 0 why "$data/530-270.trace.zst" --device sim:700MiB
+has out '^Really full: short by 640 MiB'
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB
+has out '^Fragmented: 530 MiB would have fitted'
+has out 'With this setting all that was recorded runs on this card; no step was recorded whole.'
+expect_status 0 why "$data/gpt-varlen-default.trace.zst" --device sim:196MiB
+has out '^Fragmented, and no setting cures it: live data never exceeds the card, but all [0-9]* settings tried run out of memory on it.'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB --json why.json
+has why.json '"later_live_bytes": null, "later_event": null'
+
 # ---- a leak, and the cut step filled in from the ones before, beside the lower bound ----
 expect_status 0 why "$data/oom-leak.trace.zst"
 has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'

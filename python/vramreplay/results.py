@@ -556,10 +556,12 @@ class Replay(Result):
 
 @dataclass(frozen=True)
 class Cure(Result):
-    """`serves_refused` of Why: one that serves it, without whole steps."""
-    #: of PYTORCH_CUDA_ALLOC_CONF; what it reserves at most
+    """`serves_refused` of Why: one that serves it, and what was recorded after it."""
+    #: as in replay-tune/1: the setting needs the call, too
     conf: str
-    #: of PYTORCH_CUDA_ALLOC_CONF; what it reserves at most
+    #: as in replay-tune/1: the setting needs the call, too
+    set_per_process_memory_fraction: Optional[int]
+    #: what it reserves at most
     peak_reserved_bytes: int
 
 
@@ -629,9 +631,10 @@ class Why(Result):
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]
     #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold
-    #: the memory; leak; fragmented; full; cache: nothing was refused; recording-ends: the recording does not
-    #: tell; of the text of an error also library-refused: the driver or a library was refused memory, not
-    #: PyTorch, and workspace-refused: probably PyTorch was, for a convolution
+    #: the memory; leak; fragmented (if recommended and serves_refused are null, no setting tried cures it);
+    #: full; cache: nothing was refused; recording-ends: the recording does not tell; of the text of an error
+    #: also library-refused: the driver or a library was refused memory, not PyTorch, and workspace-refused:
+    #: probably PyTorch was, for a convolution
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
@@ -651,8 +654,14 @@ class Why(Result):
     free_bytes: Optional[int] = None
     #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
     usable_bytes: Optional[int] = None
-    #: live and asked beyond usable; 0: they would fit
+    #: live and asked, or later_live_bytes, beyond usable; 0: they would fit
     shortfall_bytes: Optional[int] = None
+    #: what is live at once after the refused request, and when, if that is what exceeds the card; null: it is
+    #: not, or was not recorded
+    later_live_bytes: Optional[int] = None
+    #: what is live at once after the refused request, and when, if that is what exceeds the card; null: it is
+    #: not, or was not recorded
+    later_event: Optional[int] = None
     #: on the named card and not this program's when a request was refused; null: no card was named, or none was
     #: refused
     outside_bytes: Optional[int] = None
@@ -668,14 +677,14 @@ class Why(Result):
     not_in_force: Optional[str] = None
     #: a setting that serves the refused request, with whole steps on record
     recommended: Optional[Cure] = None
-    #: one that serves it, without whole steps: what follows was not recorded
+    #: one that serves it, and what was recorded after it; no step was recorded whole
     serves_refused: Optional[Cure] = None
     #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
     #: (null: none)
     if_step_goes_on: Optional[FilledStep] = None
-    #: the lines that hold most at that moment; that grow most from step to step
+    #: the lines that hold most at that moment, or at later_event; that grow most from step to step
     holds: Optional[List[Holder]] = None
-    #: the lines that hold most at that moment; that grow most from step to step
+    #: the lines that hold most at that moment, or at later_event; that grow most from step to step
     grows: Optional[List[Holder]] = None
     #: what is live at that moment, by category as in replay-who/1: category, bytes, requests
     categories: Optional[List[WhyCategory]] = None
@@ -1267,8 +1276,10 @@ class PredictCard(Result):
 @dataclass(frozen=True)
 class PredictSetting(Result):
     """`setting` of Predict: what replay tune recommends on the first card."""
-    #: of PYTORCH_CUDA_ALLOC_CONF
+    #: as recommended of replay-tune/1 has them
     conf: Optional[str]
+    #: as recommended of replay-tune/1 has them
+    set_per_process_memory_fraction: Optional[int]
     #: the smallest cards with it and without
     smallest_card_bytes: Optional[int]
     #: the smallest cards with it and without

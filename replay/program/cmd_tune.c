@@ -5,6 +5,7 @@
 
 #include "base/terminal.h"
 #include "policies/pytorch/pytorch_conf.h"
+#include "replay/advise/settings_paste.h"
 #include "replay/advise/tune.h"
 #include "replay/results/fresh_start.h"
 #include "replay/results/result.h"
@@ -45,14 +46,6 @@ static const char *conf_of(const struct tune *t, const struct settings *settings
     return settings_text(settings, &t->rules, false, buf);
 }
 
-/* The percentage for set_per_process_memory_fraction(). 0: not needed, because nothing limits the memory or because an
- * option of the release sets the limit. */
-static unsigned fraction_call(const struct tune *t, const struct settings *settings)
-{
-    assert(settings->fraction_percent <= 100);
-    return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
-}
-
 static const char *baseline_name(const struct tune *t)
 {
     return t->is_baseline_recorded ? "recorded" : "default";
@@ -69,26 +62,17 @@ static void words_add_settings(struct words *w, const struct tune *t, const stru
     char text[SETTINGS_TEXT];
     conf_of(t, settings, text);
     words_add(w, "%s", text[0] == '\0' ? "the defaults" : text);
-    if (fraction_call(t, settings) > 0)
-        words_add(w, " and set_per_process_memory_fraction(0.%02u)", fraction_call(t, settings));
+    const unsigned fraction = settings_fraction_call(settings, &t->rules);
+    if (fraction > 0)
+        words_add(w, " and set_per_process_memory_fraction(0.%02u)", fraction);
 }
 
 /* ---- text ---- */
 
 static void print_lines_to_paste(const struct tune *t)
 {
-    char text[SETTINGS_TEXT];
-    const struct settings *best = &t->entries[t->winner].settings;
-    printf("  ");
-    if (conf_of(t, best, text)[0] == '\0')
-        printf("unset %s", pytorch_conf_variable(&t->rules));
-    else
-        text_put_export(stdout, pytorch_conf_variable(&t->rules), text);
-    printf("\n");
-    if (fraction_call(t, best) > 0)
-        printf("  and at the program's start: torch.%s.set_per_process_memory_fraction(0.%02u)\n",
-               t->rules.is_npu ? "npu" : "cuda", fraction_call(t, best));
-    printf("\n");
+    settings_put_paste(stdout, &t->entries[t->winner].settings, &t->rules, "  ");
+    printf("\n\n");
 }
 
 static const struct text_column trial_columns[] = {
@@ -440,16 +424,6 @@ static void json_trial(struct json_writer *w, const struct tune_session *s, cons
         json_put_integer(w, "oom_event", source_event(s, t->stopped_at));
 }
 
-static void json_settings(struct json_writer *w, const struct tune *t, const struct settings *settings)
-{
-    char text[SETTINGS_TEXT];
-    json_put_text(w, "conf", conf_of(t, settings, text));
-    if (fraction_call(t, settings) > 0)
-        json_put_ratio(w, "set_per_process_memory_fraction", fraction_call(t, settings) / 100.0);
-    else
-        json_put_null(w, "set_per_process_memory_fraction");
-}
-
 static void json_holes(struct json_writer *w, const char *key, const struct holes *h)
 {
     json_put_object(w, key);
@@ -483,7 +457,7 @@ static void json_winner(struct json_writer *w, const struct tune_session *s, con
         return;
     }
     json_put_object(w, key);
-    json_settings(w, &s->tune, &winner->settings);
+    settings_put_json(w, &winner->settings, &s->tune.rules);
     json_trial(w, s, &winner->trial);
     json_card(w, winner_on_copies(&s->tune));
     json_end_object(w);
@@ -531,7 +505,7 @@ static void json_fits(struct json_writer *w, const struct tune *t)
     json_put_array(w, "smallest_cards");
     for (size_t i = 0; i < t->n_fits; i++) {
         json_put_object(w, NULL);
-        json_settings(w, t, &t->entries[t->fit_entries[i]].settings);
+        settings_put_json(w, &t->entries[t->fit_entries[i]].settings, &t->rules);
         if (t->fits[i].smallest_bytes > 0)
             json_put_number(w, "smallest_card_bytes", t->fits[i].smallest_bytes);
         else
@@ -547,7 +521,7 @@ static void json_entries(struct json_writer *w, const struct tune_session *s)
     json_put_array(w, "best");
     for (size_t i = 0; i < t->n_entries && i < SHOWN_ENTRIES; i++) {
         json_put_object(w, NULL);
-        json_settings(w, t, &t->entries[i].settings);
+        settings_put_json(w, &t->entries[i].settings, &t->rules);
         json_trial(w, s, &t->entries[i].trial);
         json_end_object(w);
     }

@@ -4,7 +4,7 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
-#include "policies/pytorch/pytorch_conf.h"
+#include "replay/advise/settings_paste.h"
 #include "replay/program/cli.h"
 #include "replay/program/nccl_buffers.h"
 #include "report/json_writer.h"
@@ -306,22 +306,20 @@ static void print_smallest(FILE *out, const struct prediction *p)
 }
 
 /* What the best setting saves; NULL: tune recommends none. */
-static const struct tune_finalist *best_setting(const struct prediction *p, const struct tune_finalist **now_typed,
-                                                char text[SETTINGS_TEXT])
+static const struct tune_finalist *best_setting(const struct prediction *p, const struct tune_finalist **now_typed)
 {
     const struct tune *t = &p->tune;
     if (!p->has_tune || !tune_recommends(t))
         return NULL;
     *now_typed = &t->finalists[t->n_finalists];
-    settings_text(&t->entries[t->winner].settings, &t->rules, false, text);
     return tune_finalist_of(t, t->winner);
 }
 
 static void print_setting(FILE *out, const struct prediction *p)
 {
     const struct tune_finalist *now;
-    char text[SETTINGS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
-    const struct tune_finalist *best = best_setting(p, &now, text);
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    const struct tune_finalist *best = best_setting(p, &now);
     struct words w = { .n = 0 };
     if (!p->has_tune)
         return;
@@ -336,9 +334,9 @@ static void print_setting(FILE *out, const struct prediction *p)
     else
         words_add(&w, "This setting helps most (replay tune).");
     paragraph(out, &w);
-    fprintf(out, "\n  ");
-    text_put_export(out, pytorch_conf_variable(&p->tune.rules), text);
-    fprintf(out, "\n");
+    fputc('\n', out);
+    settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, "  ");
+    fputc('\n', out);
 }
 
 enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
@@ -414,14 +412,13 @@ static void json_range(struct json_writer *w, const struct prediction *p)
 static void json_setting(struct json_writer *w, const struct prediction *p)
 {
     const struct tune_finalist *now;
-    char text[SETTINGS_TEXT];
-    const struct tune_finalist *best = best_setting(p, &now, text);
+    const struct tune_finalist *best = best_setting(p, &now);
     if (best == NULL) {
         json_put_null(w, "setting");
         return;
     }
     json_put_object(w, "setting");
-    json_put_text(w, "conf", text);
+    settings_put_json(w, &p->tune.entries[p->tune.winner].settings, &p->tune.rules);
     json_put_number_if(w, "smallest_card_bytes", best->smallest_bytes > 0, best->smallest_bytes);
     json_put_number_if(w, "instead_of_bytes", now->smallest_bytes > 0, now->smallest_bytes);
     json_end_object(w);

@@ -39,7 +39,7 @@ static void put_verdict(FILE *to, const struct why *y, const char *event_word)
 static void put_paste(FILE *to, const struct why *y, const char *event_word)
 {
     (void)event_word;
-    why_put_paste(to, y);
+    why_put_paste(to, y, "");
 }
 
 static void put_promise(FILE *to, const struct why *y, const char *event_word)

@@ -63,17 +63,43 @@ static enum err read_leaks(struct why *w, struct trace_reader *trace, struct err
     return e;
 }
 
-static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *why)
+/* What was live when the request was refused, or at the peak. */
+static enum err read_refusal(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *why)
 {
-    struct holdings h;
-    struct category_facts facts = { .named_bytes = 0 };
     const struct trial *t = &w->tune.baseline.trial;
     const bool is_ours = !t->fits && t->stopped_at >= 0;
-    enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, &h, why)
-                         : holdings_read(trace, w->coverage.refusals > 0 ? MOMENT_REFUSAL : MOMENT_PEAK, 0, &h, why);
+    enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, h, why)
+                         : holdings_read(trace, w->coverage.refusals > 0 ? MOMENT_REFUSAL : MOMENT_PEAK, 0, h, why);
     if (e != ERR_OK)
         return e;
-    e = trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h.moment - (w->coverage.refusals == 0), &w->event, why);
+    take_refusal(w, h);
+    return trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h->moment - (w->coverage.refusals == 0), &w->event,
+                              why);
+}
+
+/* On a smaller card than the recorded one the recording goes on after the refused request. If it then has more live at
+ * once, and more than the card holds, that is what counts. */
+static enum err read_later(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *why)
+{
+    const uint64_t peak = trace_info(trace)->peak_requested_bytes;
+    if (w->tune.baseline.trial.fits || peak <= w->usable || peak <= add_capped(w->live, w->asked))
+        return ERR_OK;
+    holdings_close(h);
+    const enum err e = holdings_read(trace, MOMENT_PEAK, 0, h, why);
+    if (e != ERR_OK)
+        return e;
+    w->later_live = h->bytes;
+    w->shortfall = h->bytes > w->usable ? h->bytes - w->usable : 0;
+    return trace_event_number(trace, (int64_t)h->moment - 1, &w->later_event, why);
+}
+
+static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *why)
+{
+    struct holdings h = { .n = 0 };
+    struct category_facts facts = { .named_bytes = 0 };
+    enum err e = read_refusal(w, trace, &h, why);
+    if (e == ERR_OK)
+        e = read_later(w, trace, &h, why);
     if (e == ERR_OK)
         e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, why);
     if (e == ERR_OK)
@@ -81,8 +107,6 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
     if (e == ERR_OK)
         e = holders_group(trace, &h, HOLDER_CATEGORY, &w->categories, why);
     w->named_bytes = facts.named_bytes;
-    if (e == ERR_OK)
-        take_refusal(w, &h);
     holdings_close(&h);
     return e;
 }
@@ -98,6 +122,13 @@ static void find_cure(struct why *w)
 
 /* ---- the verdict ---- */
 
+/* The recording goes on after the request that this card refuses, so it is known that all of it would fit, unfragmented. */
+bool why_is_incurable(const struct why *w)
+{
+    return w->cure == CURE_NONE && w->shortfall == 0 && !w->tune.baseline.trial.fits && w->tune.n_entries > 0 &&
+           !coverage_is_lower_bound(&w->coverage);
+}
+
 static void judge(struct why *w)
 {
     const bool others_matter = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN &&
@@ -105,7 +136,8 @@ static void judge(struct why *w)
     w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
     w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
-    w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 && w->cure != CURE_NONE;
+    w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 &&
+                                   (w->cure != CURE_NONE || why_is_incurable(w));
     w->holds[VERDICT_FULL] = w->has_refusal && w->shortfall > 0;
     w->holds[VERDICT_CACHE] = !w->has_refusal && !w->is_state;
     w->holds[VERDICT_RECORDING_ENDS] = w->is_state || coverage_is_lower_bound(&w->coverage);

@@ -27,7 +27,7 @@ enum verdict_kind {
 /* How the setting found may be recommended. */
 enum cure_kind {
     CURE_NONE,
-    CURE_SERVES_REFUSED,             /* it serves the refused request; what follows was not recorded */
+    CURE_SERVES_REFUSED,             /* it serves the refused request, and what was recorded after it; no step is whole */
     CURE_RECOMMENDED,                /* whole steps are on record */
 };
 
@@ -49,7 +49,10 @@ struct why {
     const char *device;              /* the card it is looked at on, as typed; borrowed from the choice */
     const char *context_source;      /* where that is from; NULL: typed, or there is none */
     char     context_sentence[WHY_SENTENCE];
-    uint64_t shortfall;              /* live and asked beyond usable; 0: they would fit */
+    uint64_t later_live;             /* after the refusal the recording has so much live at once, which is what exceeds
+                                        the card; 0: it does not. The lines and categories are then of that moment */
+    int64_t  later_event;            /* its number in the source */
+    uint64_t shortfall;              /* live and asked, or live later, beyond usable; 0: they would fit */
     uint64_t recorded_reserved;      /* when the recording ends; 0: not recorded */
     int64_t  growth;                 /* of live data a step */
     struct holders lines, leaks;     /* by line: at the moment; what a step leaves behind */
@@ -70,13 +73,16 @@ void why_close(struct why *w);
 /* "fragmented". */
 const char *why_word(enum verdict_kind v);
 
+/* Whether what was recorded would fit on the card, but runs under none of the settings tried. */
+bool why_is_incurable(const struct why *w);
+
 /* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
 void why_print(FILE *out, const struct why *w, const char *event_word);
 
-/* Its parts: the verdict in a sentence; the line to paste and what it achieves, both empty without a cure; the reasons, a
+/* Its parts: the verdict in a sentence; the lines to paste and what they achieve, both empty without a cure; the reasons, a
  * paragraph each that begins with "- ". */
 void why_add_verdict(struct words *words, const struct why *w);
-void why_put_paste(FILE *out, const struct why *w);
+void why_put_paste(FILE *out, const struct why *w, const char *indent);
 void why_add_promise(struct words *words, const struct why *w);
 void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 

@@ -3,7 +3,7 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
-#include "policies/pytorch/pytorch_conf.h"
+#include "replay/advise/settings_paste.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -39,6 +39,11 @@ void why_add_verdict(struct words *w, const struct why *y)
                   line_of(&y->leaks, 0));
         break;
     case VERDICT_FRAGMENTED:
+        if (why_is_incurable(y)) {
+            words_add(w, "Fragmented, and no setting cures it: live data never exceeds the card, but all %zu settings tried "
+                      "run out of memory on it. `replay fit` finds a card that is large enough.", y->tune.n_entries);
+            break;
+        }
         words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces.", text_mib(y->asked, a));
         break;
     case VERDICT_FULL:
@@ -88,14 +93,11 @@ static void print_also(FILE *out, const struct why *y)
 
 /* ---- what to paste ---- */
 
-void why_put_paste(FILE *out, const struct why *y)
+void why_put_paste(FILE *out, const struct why *y, const char *indent)
 {
-    char text[SETTINGS_TEXT];
     const struct tune *t = &y->tune;
-    if (y->cure == CURE_NONE)
-        return;
-    settings_text(&t->entries[t->winner].settings, &t->rules, false, text);
-    text_put_export(out, pytorch_conf_variable(&t->rules), text);
+    if (y->cure != CURE_NONE)
+        settings_put_paste(out, &t->entries[t->winner].settings, &t->rules, indent);
 }
 
 void why_add_promise(struct words *w, const struct why *y)
@@ -106,25 +108,21 @@ void why_add_promise(struct words *w, const struct why *y)
         if (y->coverage.ends == ENDS_REFUSED)
             words_add(w, " What follows the refused request was not recorded.");
     } else if (y->cure == CURE_SERVES_REFUSED) {
-        words_add(w, "With this setting the refused request is served; what follows was not recorded. To find out: "
-                     "replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM", y->usable >> 20);
+        words_add(w, coverage_is_lower_bound(&y->coverage)
+                         ? "With this setting the refused request is served; what follows was not recorded. "
+                         : "With this setting all that was recorded runs on this card; no step was recorded whole. ");
+        words_add(w, "To find out: replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM", y->usable >> 20);
     }
 }
 
 static void print_cure(FILE *out, const struct why *y)
 {
-    const struct tune *t = &y->tune;
     struct words w = { .n = 0 };
     if (y->cure == CURE_NONE)
         return;
-    const struct settings *best = &t->entries[t->winner].settings;
-    fprintf(out, "\n  ");
-    why_put_paste(out, y);
     fputc('\n', out);
-    if (best->fraction_percent > 0 && !t->rules.has_fraction_option)
-        fprintf(out, "  torch.cuda.set_per_process_memory_fraction(0.%02u)   # at the program's start\n",
-                best->fraction_percent);
-    fputc('\n', out);
+    why_put_paste(out, y, "  ");
+    fprintf(out, "\n\n");
     words_add(&w, "- ");
     why_add_promise(&w, y);
     words_print_screen(out, &w);
@@ -153,7 +151,15 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch had %s reserved, of it %s live, ", event_word,
               y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
+    if (y->later_live > 0)
+        words_add(&w, " At %s %" PRId64 " it has %s live at once.", event_word, y->later_event, text_mib(y->later_live, a));
     words_print_screen(out, &w);
+}
+
+/* What is live at the moment that the lines are of. */
+static uint64_t held_bytes(const struct why *y)
+{
+    return y->later_live > 0 ? y->later_live : y->live;
 }
 
 static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uint64_t live, const char *what)
@@ -179,7 +185,7 @@ static void print_categories(FILE *out, const struct why *y)
         return;
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
         words_add(&w, "%s%s (%.0f%%) %s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),
-                  y->live > 0 ? 100.0 * (double)h->at[i].bytes / (double)y->live : 0.0, holder_name(h, i));
+                  held_bytes(y) > 0 ? 100.0 * (double)h->at[i].bytes / (double)held_bytes(y) : 0.0, holder_name(h, i));
     words_print_screen(out, &w);
 }
 
@@ -244,7 +250,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
     if (y->verdict == VERDICT_FULL)
         print_categories(out, y);
-    print_lines(out, &y->lines, y->is_by_size, y->live, "holds most");
+    print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
     if (y->is_state)
         print_how_to_record(out);
     else
@@ -333,14 +339,13 @@ void why_json_text(struct json_writer *j, const struct oom_text *t)
 
 static void json_cure(struct json_writer *j, const struct why *y, const char *key, bool is_so)
 {
-    char text[SETTINGS_TEXT];
     const struct tune *t = &y->tune;
     if (!is_so) {
         json_put_null(j, key);
         return;
     }
     json_put_object(j, key);
-    json_put_text(j, "conf", settings_text(&t->entries[t->winner].settings, &t->rules, false, text));
+    settings_put_json(j, &t->entries[t->winner].settings, &t->rules);
     json_put_number(j, "peak_reserved_bytes", t->entries[t->winner].trial.peak_reserved_bytes);
     json_end_object(j);
 }
@@ -381,6 +386,11 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_number(j, "free_bytes", y->free);
     json_put_number(j, "usable_bytes", y->usable);
     json_put_number(j, "shortfall_bytes", y->shortfall);
+    json_put_number_unless(j, "later_live_bytes", y->later_live, 0);
+    if (y->later_live > 0)
+        json_put_integer(j, "later_event", y->later_event);
+    else
+        json_put_null(j, "later_event");
     json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
     json_put_number(j, "context_bytes", y->context_bytes);
     json_put_text(j, "context_source", y->context_source);

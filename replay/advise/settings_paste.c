@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "replay/advise/settings_paste.h"
+
+#include "policies/pytorch/pytorch_conf.h"
+#include "report/text.h"
+
+#include <assert.h>
+
+unsigned settings_fraction_call(const struct settings *s, const struct pytorch_rules *rules)
+{
+    assert(s->fraction_percent <= 100);
+    return rules->has_fraction_option ? 0 : s->fraction_percent;
+}
+
+void settings_put_paste(FILE *out, const struct settings *s, const struct pytorch_rules *rules, const char *indent)
+{
+    char text[SETTINGS_TEXT];
+    const char *variable = pytorch_conf_variable(rules);
+    const unsigned fraction = settings_fraction_call(s, rules);
+    fputs(indent, out);
+    if (settings_text(s, rules, false, text)[0] == '\0')
+        fprintf(out, "unset %s", variable);
+    else
+        text_put_export(out, variable, text);
+    if (fraction > 0)
+        fprintf(out, "\n%storch.%s.set_per_process_memory_fraction(0.%02u)  # at the program's start", indent,
+                rules->is_npu ? "npu" : "cuda", fraction);
+}
+
+void settings_put_json(struct json_writer *w, const struct settings *s, const struct pytorch_rules *rules)
+{
+    char text[SETTINGS_TEXT];
+    const unsigned fraction = settings_fraction_call(s, rules);
+    json_put_text(w, "conf", settings_text(s, rules, false, text));
+    if (fraction > 0)
+        json_put_ratio(w, "set_per_process_memory_fraction", fraction / 100.0);
+    else
+        json_put_null(w, "set_per_process_memory_fraction");
+}

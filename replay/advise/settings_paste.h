@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A setting as people paste it, and as machines read it: the environment variable, and the call that goes with it where a
+ * release has no option for the limit of memory.
+ */
+#ifndef REPLAY_REPLAY_ADVISE_SETTINGS_PASTE_H
+#define REPLAY_REPLAY_ADVISE_SETTINGS_PASTE_H
+
+#include "replay/advise/candidate_settings.h"
+#include "report/json_writer.h"
+
+#include <stdio.h>
+
+/* The percentage for set_per_process_memory_fraction(). 0: not needed, because nothing limits the memory or because an
+ * option of the release sets the limit. */
+unsigned settings_fraction_call(const struct settings *s, const struct pytorch_rules *rules);
+
+/* Lines that a person pastes, each after `indent`, the last without its end. The first is for the shell: `export`, or
+ * `unset` for the defaults. The second, if there is one, is for the program. */
+void settings_put_paste(FILE *out, const struct settings *s, const struct pytorch_rules *rules, const char *indent);
+
+/* The members conf and set_per_process_memory_fraction (null: not needed) of the object that is open. */
+void settings_put_json(struct json_writer *w, const struct settings *s, const struct pytorch_rules *rules);
+
+#endif
