@@ -581,7 +581,8 @@ static uint16_t *reader_text_weights(const struct trace_reader *r)
  * for thousands of frames; who reads each stack to its end reads this many. */
 static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *bytes, struct err_detail *why)
 {
-    uint64_t *of_node = calloc(r->rows[SECTION_NODES] + 1, sizeof *of_node);     /* with its callers; counted from 1 */
+    /* With its callers; counted from 1. */
+    uint64_t *of_node = calloc(array_bytes(r->rows[SECTION_NODES] + 1, sizeof *of_node), 1);
     uint16_t *of_text = reader_text_weights(r);
     const bool has_memory = of_node != NULL && of_text != NULL;
     *bytes = 0;
