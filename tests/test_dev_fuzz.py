@@ -23,9 +23,14 @@ def end(executions, status):
     print("stat::number_of_executed_units:", executions, flush=True)
     os._exit(status)
 signal.signal(signal.SIGINT, lambda *_: end(10, 72))
+folder, *more = [word for word in sys.argv[1:] if os.path.isdir(word)]
+if "-merge=1" in sys.argv:
+    for name in os.listdir(more[0]):
+        os.link(f"{more[0]}/{name}", f"{folder}/{name}")
+    os._exit(0)
 seconds = [int(word.partition("=")[2]) for word in sys.argv if word.startswith("-max_total_time=")][0]
-folder = [word for word in sys.argv[1:] if os.path.isdir(word)][0]
 already = len(os.listdir(folder))
+print("INFO: Loaded 1 modules   (", EDGES, " inline 8-bit counters): ", EDGES, sep="")
 print("#5 INITED cov:", 20 + already, "ft: 1", flush=True)
 print("#6 NEW    cov:", 21 + already, "ft: 1", flush=True)
 open(f"{folder}/{already}", "w").close()
@@ -46,10 +51,10 @@ class Fuzz(unittest.TestCase):
             pass
         shutil.copy(os.path.join(sys.argv[3], "dev"), self.root)
 
-    def target(self, name, status=0):
+    def target(self, name, status=0, edges=100):
         path = os.path.join(self.targets, name)
         with open(path, "w", encoding="utf-8") as f:
-            f.write(TARGET.replace("STATUS", str(status)))
+            f.write(TARGET.replace("STATUS", str(status)).replace("EDGES", str(edges)))
         os.chmod(path, 0o755)
 
     def turns(self, name, *lines):
@@ -83,6 +88,26 @@ class Fuzz(unittest.TestCase):
         self.target("fuzz_a")
         self.turns("fuzz_a", "700 1200 500 900 100", "300 2400 880 890 2300", "1 60 900 901 30", "1 240 901 901 240")
         self.assertEqual(self.said("fuzz_table")[-1], "| `fuzz_a` | 1002 | 3900 | 500 | 901 | 270 |")
+
+    def test_another_build_begins_with_the_edges_that_the_inputs_reach_there(self):
+        self.target("fuzz_a")
+        self.turns("fuzz_a", "700 1200 500 900 100 5000", "300 2400 880 890 2300 4000", "1 60 890 890 60 4000")
+        self.assertEqual(self.said("fuzz_table")[-1], "| `fuzz_a` | 1001 | 3660 | 500 | 890 | 2360 |")
+
+    def test_the_next_goes_on_with_what_was_kept(self):
+        self.target("fuzz_a")
+        corpus = os.path.join(self.root, "tests/fuzz/corpus/fuzz_a")
+        os.makedirs(corpus)
+        with open(os.path.join(corpus, "by-hand"), "w", encoding="utf-8"):
+            pass
+        self.said("fuzz_targets", "1", "fuzz_a")
+        self.assertEqual(self.said("fuzz_keep"), ["ok      fuzz_a: what it found is kept"])
+        shutil.rmtree(self.found)
+        os.mkdir(self.found)
+        self.assertEqual(self.said("fuzz_targets", "1", "fuzz_a"),
+                         ["ok      fuzz_a: 100 executions in T, edges 21 to 22, none new for the last T"])
+        self.assertEqual(sorted(os.listdir(os.path.join(self.found, "fuzz_a"))), ["0", "1"])
+        self.assertRegex(self.said("fuzz_table")[-1], r"^\| `fuzz_a` \| 200 \| \d+ \| 20 \| 22 \| \d+ \|$")
 
     def test_a_crash_fails_with_its_log_and_the_others_go_on(self):
         self.target("fuzz_a")
