@@ -85,19 +85,16 @@ enum err diff_fields_print(FILE *out, const struct field *a, const struct field 
                                                  { "B - A", NULL, false, 1 }, { "change", NULL, false, 2 } };
     enum { N = sizeof titles / sizeof titles[0] };
     struct terminal_table table = { .columns = titles, .n_columns = N, .bold_row = SIZE_MAX };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         char x[VALUE_TEXT], y[VALUE_TEXT], d[VALUE_TEXT], percent[VALUE_TEXT];
         if (field_equals(&a[i], &b[i]))
             continue;
         show_value(&a[i], x);
         show_value(&b[i], y);
         show_difference(&a[i], &b[i], d, percent);
-        e = terminal_table_add(&table, (const char *const[N]){ a[i].name, x, y, d, percent });
+        terminal_table_add(&table, (const char *const[N]){ a[i].name, x, y, d, percent });
     }
-    if (e == ERR_OK)
-        terminal_table_print(out, &table, columns);
-    terminal_table_close(&table);
+    const enum err e = terminal_table_print(out, &table, columns);
     return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
 }
 

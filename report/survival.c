@@ -103,19 +103,15 @@ enum err survival_print(FILE *out, const struct survival *s, size_t columns)
         { "worst", room, false, 2 },       { "calls/1000", room, false, 1 }, { "time", room, false, 1 },
     };
     struct terminal_table t = { .columns = titles, .n_columns = COLUMNS, .bold_row = s->n };
-    enum err e = ERR_OK;
-    for (size_t k = 0; k < s->n && e == ERR_OK; k++) {
+    for (size_t k = 0; k < s->n; k++) {
         char cells[COLUMNS][TABLE_CELL];
         const char *texts[COLUMNS];
         cells_of(&s->rows[k], cells);
         for (unsigned i = 0; i < COLUMNS; i++)
             texts[i] = cells[i];
-        e = terminal_table_add(&t, texts);
+        terminal_table_add(&t, texts);
     }
-    if (e == ERR_OK)
-        terminal_table_print(out, &t, columns);
-    terminal_table_close(&t);
-    return e;
+    return terminal_table_print(out, &t, columns);
 }
 
 static void put_row(struct json_writer *w, const struct survival_row *r)

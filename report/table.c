@@ -132,8 +132,8 @@ static void columns_choose(struct run_columns *t, const struct table_unit *unit)
     }
 }
 
-static enum err add_run(struct terminal_table *rows, const struct run_columns *t, const struct report_run *run,
-                        const struct table_unit *unit)
+static void add_run(struct terminal_table *rows, const struct run_columns *t, const struct report_run *run,
+                    const struct table_unit *unit)
 {
     struct field fields[FIELDS_MAX];
     char text[TABLE_COLUMNS_MAX][TABLE_CELL];
@@ -149,7 +149,7 @@ static enum err add_run(struct terminal_table *rows, const struct run_columns *t
     }
     for (size_t c = 0; c < t->n; c++)
         cells[c] = text[c];
-    return terminal_table_add(rows, cells);
+    terminal_table_add(rows, cells);
 }
 
 static enum err print_table(FILE *out, const struct report *r, size_t columns)
@@ -158,13 +158,9 @@ static enum err print_table(FILE *out, const struct report *r, size_t columns)
     struct run_columns t;
     columns_choose(&t, &unit);
     struct terminal_table rows = { .columns = t.columns, .n_columns = t.n, .bold_row = report_best(r) };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < r->n_runs && e == ERR_OK; i++)
-        e = add_run(&rows, &t, &r->runs[i], &unit);
-    if (e == ERR_OK)
-        terminal_table_print(out, &rows, columns);
-    terminal_table_close(&rows);
-    return e;
+    for (size_t i = 0; i < r->n_runs; i++)
+        add_run(&rows, &t, &r->runs[i], &unit);
+    return terminal_table_print(out, &rows, columns);
 }
 
 static void print_trace(FILE *out, const struct report_trace *t)

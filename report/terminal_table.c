@@ -17,23 +17,16 @@ struct layout {
     bool   has_left[TABLE_COLUMNS_MAX];
 };
 
-enum err terminal_table_add(struct terminal_table *t, const char *const cells[])
+void terminal_table_add(struct terminal_table *t, const char *const cells[])
 {
-    char (*grown)[TABLE_CELL] = realloc(t->cells, (t->n_rows + 1) * t->n_columns * sizeof *grown);
-    if (grown == NULL)
-        return ERR_HOST_NOMEM;
+    char (*grown)[TABLE_CELL] = t->is_short ? NULL : realloc(t->cells, (t->n_rows + 1) * t->n_columns * sizeof *grown);
+    t->is_short = grown == NULL;
+    if (t->is_short)
+        return;
     t->cells = grown;
     for (size_t c = 0; c < t->n_columns; c++)
         snprintf(grown[t->n_rows * t->n_columns + c], TABLE_CELL, "%s", cells[c]);
     t->n_rows++;
-    return ERR_OK;
-}
-
-void terminal_table_close(struct terminal_table *t)
-{
-    free(t->cells);
-    t->cells = NULL;
-    t->n_rows = 0;
 }
 
 static const char *cell(const struct terminal_table *t, size_t row, size_t column)
@@ -202,22 +195,35 @@ static void print_left_out(FILE *out, const struct terminal_table *t, const stru
     words_print(out, &w, 0, 2);
 }
 
-void terminal_table_print(FILE *out, const struct terminal_table *t, size_t columns)
+static void print_rows(FILE *out, const struct terminal_table *t, const struct layout *l)
 {
-    struct layout l;
     const bool has_bold = terminal_has_bold(out);
-    layout_fit(t, columns, &l);
-    print_groups(out, t, &l);
-    print_row(out, t, &l, TITLES);
-    fputc('\n', out);
     for (size_t row = 0; row < t->n_rows; row++) {
         const bool is_bold = has_bold && row == t->bold_row;
         if (is_bold)
             terminal_bold(out, true);
-        print_row(out, t, &l, (long)row);
+        print_row(out, t, l, (long)row);
         if (is_bold)
             terminal_bold(out, false);
         fputc('\n', out);
     }
-    print_left_out(out, t, &l);
+}
+
+enum err terminal_table_print(FILE *out, struct terminal_table *t, size_t columns)
+{
+    struct layout l;
+    const enum err e = t->is_short ? ERR_HOST_NOMEM : ERR_OK;
+    if (e == ERR_OK) {
+        layout_fit(t, columns, &l);
+        print_groups(out, t, &l);
+        print_row(out, t, &l, TITLES);
+        fputc('\n', out);
+        print_rows(out, t, &l);
+        print_left_out(out, t, &l);
+    }
+    free(t->cells);
+    t->cells = NULL;
+    t->n_rows = 0;
+    t->is_short = false;
+    return e;
 }

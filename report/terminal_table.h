@@ -27,14 +27,14 @@ struct terminal_table {
     char (*cells)[TABLE_CELL];               /* row by row */
     size_t n_rows;
     size_t bold_row;                         /* if the terminal can; n_rows or more: none */
+    bool   is_short;                         /* there was no memory for a row */
 };
 
-/* Adds a row; a cell longer than TABLE_CELL is cut. ERR_HOST_NOMEM. */
-MUST_USE enum err terminal_table_add(struct terminal_table *t, const char *const cells[]);
+/* Adds a row; a cell longer than TABLE_CELL is cut. */
+void terminal_table_add(struct terminal_table *t, const char *const cells[]);
 
-/* Prints titles and rows in lines of at most `columns` letters, as far as leaving columns can do it, and names those that
- * left in a line of their own. */
-void terminal_table_print(FILE *out, const struct terminal_table *t, size_t columns);
-void terminal_table_close(struct terminal_table *t);
+/* Prints titles and rows in lines of at most `columns` letters, as far as leaving columns can do it, names those that left
+ * in a line of their own, and empties the table. ERR_HOST_NOMEM, and nothing is printed, if a row is missing. */
+MUST_USE enum err terminal_table_print(FILE *out, struct terminal_table *t, size_t columns);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A report in sentences: who wins, what the winner's memory is spent on, what is possible, what failed, assumptions. */
+#include "base/text_stream.h"
 #include "base/units.h"
 #include "report/report.h"
 #include "report/text.h"
@@ -134,17 +135,10 @@ static void print_explanation(FILE *out, const struct report *r, const struct re
 /* What is printed of a run, as a text of its own; NULL without memory for it. Freed by the caller. */
 static char *printed(const struct report *r, const struct report_run *run, const char *who, run_print print)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (f == NULL)
-        return NULL;
-    print(f, r, run, who);
-    const bool is_whole = ferror(f) == 0;
-    if (fclose(f) == 0 && is_whole)
-        return text;
-    free(text);
-    return NULL;
+    struct text_stream to;
+    if (text_stream_open(&to) != NULL)
+        print(to.file, r, run, who);
+    return text_stream_take(&to);
 }
 
 /* Prints each text for all runs that share it. */

@@ -2,6 +2,7 @@
 /* Writes `replay diff` for people: sentences first, then tables of what differs most. */
 #include "replay/diff/diff.h"
 
+#include "base/text_stream.h"
 #include "replay/results/result.h"
 #include "report/diff_fields.h"
 #include "report/text.h"
@@ -232,12 +233,12 @@ static const struct text_column share_columns[SHARE_COLUMNS] = {
     { "B - A", "requested over the step", false, 4 }, { "times", "requested over the step", false, 1 },
 };
 
-static enum err add_row(struct terminal_table *t, const char *name, const struct profile_row *r)
+static void add_row(struct terminal_table *t, const char *name, const struct profile_row *r)
 {
     const struct profile_share *a = &r->side[PROFILE_A], *b = &r->side[PROFILE_B];
     char n[6][DELTA_TEXT], times[TEXT_NUMBER];
     snprintf(times, sizeof times, "%+" PRId64, (int64_t)(b->step_requests - a->step_requests));
-    return terminal_table_add(t, (const char *const[SHARE_COLUMNS]){
+    terminal_table_add(t, (const char *const[SHARE_COLUMNS]){
         name, text_mib(a->peak_bytes, n[0]), text_mib(b->peak_bytes, n[1]), show_delta(a->peak_bytes, b->peak_bytes, n[2]),
         text_mib(a->step_bytes, n[3]), text_mib(b->step_bytes, n[4]), show_delta(a->step_bytes, b->step_bytes, n[5]),
         times });
@@ -255,18 +256,17 @@ static enum err print_table(FILE *out, const struct diff *d, size_t columns, con
     enum err e = sorted == NULL ? ERR_HOST_NOMEM : ERR_OK;
     memcpy(titled, share_columns, sizeof titled);
     titled[0].title = title;
-    for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN && e == ERR_OK; i++) {
+    for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN; i++) {
         char text[DIFF_LINE];
         name(d, sorted[i], text);
-        e = add_row(&table, text, &rows[sorted[i]]);
+        add_row(&table, text, &rows[sorted[i]]);
     }
-    if (e == ERR_OK && n_sorted > 0) {
+    if (n_sorted > 0) {
         fputc('\n', out);
-        terminal_table_print(out, &table, columns);
+        e = terminal_table_print(out, &table, columns);
     }
     if (n_sorted > ROWS_SHOWN)
         fprintf(out, "%zu more differ less; --json lists all\n", n_sorted - ROWS_SHOWN);
-    terminal_table_close(&table);
     free(sorted);
     return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
 }
@@ -504,15 +504,11 @@ enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *why)
 enum err diff_text(const struct diff *d, enum err (*put)(FILE *out, const struct diff *d, struct err_detail *why),
                    char **out, struct err_detail *why)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *to = open_memstream(&text, &n);
-    if (to == NULL)
+    struct text_stream to;
+    const enum err e = text_stream_open(&to) != NULL ? put(to.file, d, why) : ERR_OK;
+    char *text = text_stream_take(&to);
+    if (e == ERR_OK && text == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
-    enum err e = put(to, d, why);
-    const bool has_failed = ferror(to) != 0;
-    if ((fclose(to) != 0 || has_failed || text == NULL) && e == ERR_OK)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
     if (e == ERR_OK)
         *out = text;
     else

@@ -149,37 +149,34 @@ static const struct text_column fit_columns[] = {
 };
 enum { FIT_COLUMNS = sizeof fit_columns / sizeof fit_columns[0] };
 
-static enum err add_row(struct terminal_table *rows, const struct fit_session *s, size_t i)
+static void add_row(struct terminal_table *rows, const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
     const bool is_lower_bound = coverage_is_lower_bound(&s->coverage);
     const char *card = is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none";
     char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER], calls[TEXT_NUMBER];
-    if (f->smallest_bytes == 0)
-        return terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "",
-                                                                      card });
+    if (f->smallest_bytes == 0) {
+        terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "", card });
+        return;
+    }
     snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
     if (s->device.has_total && total != DEVICE_UNLIMITED) {
         const bool is_over = f->smallest_bytes > total;
         snprintf(margin, sizeof margin, "%s%s", is_over ? "-" : "+",
                  text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, bytes));
     }
-    return terminal_table_add(rows, (const char *const[FIT_COLUMNS]){
-                                    s->specs[i].typed, size, text_mib(f->trial.peak_reserved_bytes, reserved),
-                                    text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin, card });
+    terminal_table_add(rows, (const char *const[FIT_COLUMNS]){
+                                 s->specs[i].typed, size, text_mib(f->trial.peak_reserved_bytes, reserved),
+                                 text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin, card });
 }
 
 static enum err print_table(const struct fit_session *s)
 {
     struct terminal_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = session_best(s) };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < s->n && e == ERR_OK; i++)
-        e = add_row(&rows, s, i);
-    if (e == ERR_OK)
-        terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
-    terminal_table_close(&rows);
-    return e;
+    for (size_t i = 0; i < s->n; i++)
+        add_row(&rows, s, i);
+    return terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
 }
 
 static void print_remarks(const struct fit_session *s)

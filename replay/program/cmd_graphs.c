@@ -239,16 +239,16 @@ static const struct text_column graphs_columns[COLUMNS] = {
     { .title = "in a pool each", .group = "with those above" },
 };
 
-static enum err add_row(struct terminal_table *rows, const struct graphs *g, size_t i)
+static void add_row(struct terminal_table *rows, const struct graphs *g, size_t i)
 {
     char number[TEXT_NUMBER], requests[TEXT_NUMBER], peak[TEXT_NUMBER], alone[TEXT_NUMBER], shared[TEXT_NUMBER],
         own[TEXT_NUMBER];
     const struct graph_capture *c = &g->captures.at[g->list[i]];
     snprintf(number, sizeof number, "%" PRIu32, g->list[i] + 1);
-    return terminal_table_add(rows, (const char *const[COLUMNS]){
-                                        number, text_count(c->n_requests, requests), text_mib(c->peak_bytes, peak),
-                                        text_mib(g->alone[i].bytes, alone), text_mib(g->shared[i], shared),
-                                        is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "-" });
+    terminal_table_add(rows, (const char *const[COLUMNS]){
+                                 number, text_count(c->n_requests, requests), text_mib(c->peak_bytes, peak),
+                                 text_mib(g->alone[i].bytes, alone), text_mib(g->shared[i], shared),
+                                 is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "-" });
 }
 
 /* The first rows and the last, which has the sum of all. */
@@ -256,13 +256,10 @@ static enum err print_rows(const struct graphs *g, const struct options *o)
 {
     struct terminal_table rows = { .columns = graphs_columns, .n_columns = COLUMNS, .bold_row = SIZE_MAX };
     const size_t shown = o->is_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < g->n && e == ERR_OK; i++)
+    for (size_t i = 0; i < g->n; i++)
         if (i + 1 < shown || i + 1 == g->n)
-            e = add_row(&rows, g, i);
-    if (e == ERR_OK)
-        terminal_table_print(stdout, &rows, terminal_columns(stdout));
-    terminal_table_close(&rows);
+            add_row(&rows, g, i);
+    const enum err e = terminal_table_print(stdout, &rows, terminal_columns(stdout));
     if (g->n > shown)
         printf("%zu more between the last two rows; --all shows them\n", g->n - shown);
     printf("\n");

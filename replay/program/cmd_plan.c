@@ -106,17 +106,12 @@ static enum err print_figures(const struct session *s)
           s->plan.proof == PROOF_LIVE ? "live at once, with alignment" : "a search of some requests had no plan" },
         { "plan", s->plan.plan_bytes, is_optimal(s) ? "found; none is lower" : "found" },
     };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && e == ERR_OK; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char bytes[TEXT_NUMBER], mib[TEXT_NUMBER];
-        const char *const cells[] = { rows[i].name, text_count(rows[i].bytes, bytes), text_mib(rows[i].bytes, mib),
-                                      rows[i].why };
-        e = terminal_table_add(&t, cells);
+        terminal_table_add(&t, (const char *const[]){ rows[i].name, text_count(rows[i].bytes, bytes),
+                                                      text_mib(rows[i].bytes, mib), rows[i].why });
     }
-    if (e == ERR_OK)
-        terminal_table_print(stdout, &t, HELP_WIDTH);
-    terminal_table_close(&t);
-    return e;
+    return terminal_table_print(stdout, &t, HELP_WIDTH);
 }
 
 static void print_paragraph(const struct words *w)

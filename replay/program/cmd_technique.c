@@ -210,31 +210,28 @@ static const struct text_column technique_columns[COLUMNS] = {
     { .title = "difference", .leaves = 1 },
 };
 
-static enum err add_row(struct terminal_table *rows, const char *name, uint64_t before, uint64_t after)
+static void add_row(struct terminal_table *rows, const char *name, uint64_t before, uint64_t after)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], by[TEXT_NUMBER], more[TEXT_NUMBER + 1] = "";
     text_mib(after > before ? after - before : before - after, by);
     if (after != before)
         snprintf(more, sizeof more, "%c%s", after > before ? '+' : '-', by);
-    return terminal_table_add(rows, (const char *const[COLUMNS]){ name, text_mib(before, a), text_mib(after, b), more });
+    terminal_table_add(rows, (const char *const[COLUMNS]){ name, text_mib(before, a), text_mib(after, b), more });
 }
 
 static enum err print_table(const struct session *s)
 {
     struct terminal_table rows = { .columns = technique_columns, .n_columns = COLUMNS, .bold_row = 0 };
     const struct technique_peak *before = &s->recorded.result.peak, *after = &s->changed.result.peak;
-    enum err e = add_row(&rows, "reserved at the peak", s->recorded.reserved_bytes, s->changed.reserved_bytes);
-    if (e == ERR_OK)
-        e = add_row(&rows, "live at the peak", before->bytes, after->bytes);
-    for (int c = 0; c < CATEGORY_KINDS && e == ERR_OK; c++) {
+    add_row(&rows, "reserved at the peak", s->recorded.reserved_bytes, s->changed.reserved_bytes);
+    add_row(&rows, "live at the peak", before->bytes, after->bytes);
+    for (int c = 0; c < CATEGORY_KINDS; c++) {
         char name[TEXT_NUMBER];
         snprintf(name, sizeof name, "  %s", category_word((enum category)c));
         if (before->by_category[c] > 0 || after->by_category[c] > 0)
-            e = add_row(&rows, name, before->by_category[c], after->by_category[c]);
+            add_row(&rows, name, before->by_category[c], after->by_category[c]);
     }
-    if (e == ERR_OK)
-        terminal_table_print(stdout, &rows, terminal_columns(stdout));
-    terminal_table_close(&rows);
+    const enum err e = terminal_table_print(stdout, &rows, terminal_columns(stdout));
     printf("\n");
     return e;
 }

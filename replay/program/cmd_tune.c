@@ -84,8 +84,8 @@ static const struct text_column trial_columns[] = {
 enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
 
 /* `f`: what is known of its smallest card; NULL: nothing. */
-static enum err add_trial(struct terminal_table *rows, const struct tune_session *s, const char *what, const struct trial *t,
-                          const struct tune_finalist *f)
+static void add_trial(struct terminal_table *rows, const struct tune_session *s, const char *what, const struct trial *t,
+                      const struct tune_finalist *f)
 {
     char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], card[TEXT_NUMBER] = "-";
     char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes";
@@ -93,23 +93,22 @@ static enum err add_trial(struct terminal_table *rows, const struct tune_session
         text_mib(f->smallest_bytes, card);
     if (!t->fits)
         snprintf(runs, sizeof runs, "no: stops at %s", event_text(s, t->stopped_at, where));
-    return terminal_table_add(rows, (const char *const[TRIAL_COLUMNS]){
-                                    what, text_mib(t->peak_reserved_bytes, reserved), text_count(t->retries, retries),
-                                    text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card, runs });
+    terminal_table_add(rows, (const char *const[TRIAL_COLUMNS]){
+                                 what, text_mib(t->peak_reserved_bytes, reserved), text_count(t->retries, retries),
+                                 text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card, runs });
 }
 
 static enum err print_trials(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     struct terminal_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS, .bold_row = tune_recommends(t) ? 1 : 0 };
-    enum err e = add_trial(&rows, s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
-                           t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
-    if (e == ERR_OK && t->advice != TUNE_NOTHING)
-        e = add_trial(&rows, s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial,
-                      tune_finalist_of(t, t->winner));
-    if (e == ERR_OK)
+    add_trial(&rows, s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
+              t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
+    if (t->advice != TUNE_NOTHING)
+        add_trial(&rows, s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial,
+                  tune_finalist_of(t, t->winner));
+    const enum err e =
         terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
-    terminal_table_close(&rows);
     printf("\n");
     return e;
 }

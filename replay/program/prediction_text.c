@@ -223,21 +223,22 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
 /* On a narrow terminal what the card has leaves first; what fits stays. */
 enum { ROW_COLUMNS = 7 };
 
-static enum err add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
+static void add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
 {
     char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
     const char *policy = row->policy != NULL ? row->policy : "";
     if (p->has_range)
         snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
-    if (!row->is_known)
-        return terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "",
-                                                                          "not known" });
-    return terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
-                                    row->card, policy, largest,
-                                    units_format_bytes(row->answer.peak_reserved_bytes, reserved),
-                                    units_format_bytes(row->answer.card_peak_bytes, peak),
-                                    units_format_bytes(row->answer.device.config.total_bytes, has),
-                                    row->fits ? "yes" : "no" });
+    if (!row->is_known) {
+        terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "", "not known" });
+        return;
+    }
+    terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
+                                 row->card, policy, largest,
+                                 units_format_bytes(row->answer.peak_reserved_bytes, reserved),
+                                 units_format_bytes(row->answer.card_peak_bytes, peak),
+                                 units_format_bytes(row->answer.device.config.total_bytes, has),
+                                 row->fits ? "yes" : "no" });
 }
 
 /* Columns that no row has a word for are left out. */
@@ -248,12 +249,9 @@ static enum err print_rows(FILE *out, const struct prediction *p)
         { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 }, { .title = "fits" },
     };
     struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
-        e = add_row(&rows, p, &p->rows[i]);
-    if (e == ERR_OK)
-        terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
-    terminal_table_close(&rows);
+    for (size_t i = 0; i < p->n_rows; i++)
+        add_row(&rows, p, &p->rows[i]);
+    const enum err e = terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
     fprintf(out, "\n");
     return e;
 }

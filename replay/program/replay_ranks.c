@@ -235,47 +235,37 @@ static void print_answer(const struct ranks_report *r)
     printf("\n");
 }
 
-/* Prints and closes a table, unless there was no memory for all of its rows: `e` says so, and is returned. */
-static enum err print_table(struct terminal_table *rows, enum err e)
-{
-    if (e == ERR_OK)
-        terminal_table_print(stdout, rows, terminal_columns(stdout));
-    terminal_table_close(rows);
-    return e;
-}
-
 enum { RANK_COLUMNS = 4, LINE_COLUMNS = 4 };
 static const struct text_column rank_columns[RANK_COLUMNS] = {
     { .title = "", .is_left = true }, { .title = "live at most" }, { .title = "reserved" },
     { .title = "", .is_left = true },
 };
 
-static enum err add_rank(struct terminal_table *rows, const struct ranks_report *r, size_t i)
+static void add_rank(struct terminal_table *rows, const struct ranks_report *r, size_t i)
 {
     char label[LABEL_TEXT], live[TEXT_NUMBER], reserved[TEXT_NUMBER], remark[TEXT_NUMBER];
     const bool is_worst = i == r->spread.worst && r->n > 1, is_refused = r->figures[i].outcome != ERR_OK;
     snprintf(remark, sizeof remark, "%s%s%s", is_worst ? "the worst" : "", is_worst && is_refused ? ", " : "",
              is_refused ? "refused memory" : "");
-    return terminal_table_add(rows, (const char *const[RANK_COLUMNS]){
-                                        label_of(r, i, label), text_mib(r->figures[i].live_bytes, live),
-                                        text_mib(r->figures[i].reserved_bytes, reserved), remark });
+    terminal_table_add(rows, (const char *const[RANK_COLUMNS]){
+                                 label_of(r, i, label), text_mib(r->figures[i].live_bytes, live),
+                                 text_mib(r->figures[i].reserved_bytes, reserved), remark });
 }
 
 static enum err print_ranks(const struct ranks_report *r)
 {
     struct terminal_table rows = { .columns = rank_columns, .n_columns = RANK_COLUMNS, .bold_row = SIZE_MAX };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < r->n && e == ERR_OK; i++)
+    for (size_t i = 0; i < r->n; i++)
         if (r->n <= RANKS_SHOWN || i == r->spread.worst || i == r->spread.least)
-            e = add_rank(&rows, r, i);
-    e = print_table(&rows, e);
+            add_rank(&rows, r, i);
+    const enum err e = terminal_table_print(stdout, &rows, terminal_columns(stdout));
     if (r->n > RANKS_SHOWN)
         printf("and %zu between them\n", r->n - 2);
     printf("\n");
     return e;
 }
 
-static enum err add_line(struct terminal_table *rows, const struct rank_spread *s, const struct rank_line *l)
+static void add_line(struct terminal_table *rows, const struct rank_spread *s, const struct rank_line *l)
 {
     char worst[TEXT_NUMBER], least[TEXT_NUMBER], by[TEXT_NUMBER], more[TEXT_NUMBER + 1], line[LINE_TEXT];
     const bool is_more = l->worst_bytes > l->least_bytes;
@@ -286,8 +276,8 @@ static enum err add_line(struct terminal_table *rows, const struct rank_spread *
     snprintf(more, sizeof more, "%c%s", is_more ? '+' : '-', by);
     if (n > LINE_LETTERS)
         memcpy(shown, "...", 3);
-    return terminal_table_add(rows, (const char *const[LINE_COLUMNS]){ text_mib(l->worst_bytes, worst),
-                                                                       text_mib(l->least_bytes, least), more, shown });
+    terminal_table_add(rows, (const char *const[LINE_COLUMNS]){ text_mib(l->worst_bytes, worst),
+                                                                text_mib(l->least_bytes, least), more, shown });
 }
 
 static enum err print_lines(const struct ranks_report *r)
@@ -306,10 +296,10 @@ static enum err print_lines(const struct ranks_report *r)
     else
         words_add(&w, "Lines that make the difference, at the peak of each:");
     words_print_screen(stdout, &w);
-    for (size_t i = 0; i < s->n_lines && i < LINES_SHOWN && e == ERR_OK; i++)
-        e = add_line(&rows, s, &s->lines[i]);
+    for (size_t i = 0; i < s->n_lines && i < LINES_SHOWN; i++)
+        add_line(&rows, s, &s->lines[i]);
     if (s->n_lines > 0)
-        e = print_table(&rows, e);
+        e = terminal_table_print(stdout, &rows, terminal_columns(stdout));
     if (s->n_lines > LINES_SHOWN)
         printf("and %zu more lines\n", s->n_lines - LINES_SHOWN);
     return e;

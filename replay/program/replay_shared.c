@@ -208,20 +208,18 @@ static enum err print_processes(const struct shared_report *r, size_t columns, s
         {.title = "of the card", .leaves = 1}, {.title = "refused"},
     };
     struct terminal_table t = {.columns = titles, .n_columns = sizeof titles / sizeof titles[0], .bold_row = SIZE_MAX};
-    bool is_ok = true;
-    for (size_t i = 0; i < r->n && is_ok; i++) {
+    for (size_t i = 0; i < r->n; i++) {
         const struct card_process *p = &r->processes[i];
         char begins[TEXT_NUMBER], ends[TEXT_NUMBER], reserved[TEXT_NUMBER], card[TEXT_NUMBER], refused[TEXT_NUMBER];
         text_time(p->begins_ns, begins);
         text_time(p->ends_ns, ends);
-        is_ok = terminal_table_add(&t, (const char *const[]){
+        terminal_table_add(&t, (const char *const[]){
             r->paths[i], begins, ends, text_mib(p->lane.device->usage.reserved_peak_bytes, reserved),
-            text_mib(p->peak_bytes, card), text_count(p->lane.meter.ooms, refused)}) == ERR_OK;
+            text_mib(p->peak_bytes, card), text_count(p->lane.meter.ooms, refused)});
     }
     printf("\n");
-    terminal_table_print(stdout, &t, columns);
-    terminal_table_close(&t);
-    return is_ok ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    const enum err e = terminal_table_print(stdout, &t, columns);
+    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "%s", err_text(e));
 }
 
 static enum err print_coverage(const struct shared_report *r, struct err_detail *why)

@@ -2,6 +2,7 @@
 /* Asks `why` for the verdict and the cure, and `fit` for the smallest card under the recorded settings. */
 #include "replay/program/report_answer.h"
 
+#include "base/text_stream.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/results/foreign_run.h"
 #include "replay/why/why.h"
@@ -15,17 +16,10 @@ enum { ANSWERED_EVENTS_MAX = 1000000 };
 /* Writes with one function of why.h into a text of its own; NULL without memory. */
 static char *text_of(const struct why *y, const char *event_word, void (*put)(FILE *, const struct why *, const char *))
 {
-    char *text = NULL;
-    size_t n;
-    FILE *to = open_memstream(&text, &n);
-    if (to == NULL)
-        return NULL;
-    put(to, y, event_word);
-    const bool has_failed = ferror(to) != 0;
-    if (fclose(to) == 0 && !has_failed)
-        return text;
-    free(text);
-    return NULL;
+    struct text_stream to;
+    if (text_stream_open(&to) != NULL)
+        put(to.file, y, event_word);
+    return text_stream_take(&to);
 }
 
 static void put_verdict(FILE *to, const struct why *y, const char *event_word)

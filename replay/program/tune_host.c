@@ -18,20 +18,18 @@ static enum err print_table(const struct host_settings *s, size_t columns, struc
     };
     struct terminal_table t = {.columns = titles, .n_columns = sizeof titles / sizeof titles[0], .bold_row = s->best == 0 ? 0 : 1};
     const size_t rows[] = {0, s->best, 1};
-    bool is_ok = true;
-    for (size_t i = 0; i < 3 && is_ok; i++) {
+    for (size_t i = 0; i < 3; i++) {
         const struct host_setting *h = &s->at[rows[i]];
         char taken[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER];
         if (i == 1 && s->best == 0)
             continue;
-        is_ok = terminal_table_add(&t, (const char *const[]){
+        terminal_table_add(&t, (const char *const[]){
             i == 0 ? "none" : i == 1 ? h->conf : "(exact, no cache)", text_mib(h->peak_bytes, taken),
-            text_count(h->calls, calls), text_time(h->time_ns, time)}) == ERR_OK;
+            text_count(h->calls, calls), text_time(h->time_ns, time)});
     }
     printf("\n");
-    terminal_table_print(stdout, &t, columns);
-    terminal_table_close(&t);
-    return is_ok ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    const enum err e = terminal_table_print(stdout, &t, columns);
+    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "%s", err_text(e));
 }
 
 static enum err print_text(const struct host_settings *s, const struct options *o, struct err_detail *why)

@@ -3,6 +3,7 @@
 #include "replay/results/detailed_runs.h"
 
 #include "base/sha256.h"
+#include "base/text_stream.h"
 #include "import/import.h"
 #include "replay/coverage/coverage.h"
 #include "replay/engine/explain_run.h"
@@ -317,17 +318,10 @@ static char *explain_text(const struct detailed_batch *b, const struct detailed_
 {
     const struct explain_names names = { .stack = stack_frames, .own = stack_frame_index_of_program, .arg = b->trace,
         .event_word = trace_event_word(b->trace) };
-    char *text = NULL;
-    size_t n;
-    FILE *to = open_memstream(&text, &n);
-    if (to == NULL)
-        return NULL;
-    explain_words(to, &d->explain.at_oom, d->spec.typed, &names);
-    const bool has_failed = ferror(to) != 0;
-    if (fclose(to) == 0 && !has_failed)
-        return text;
-    free(text);
-    return NULL;
+    struct text_stream to;
+    if (text_stream_open(&to) != NULL)
+        explain_words(to.file, &d->explain.at_oom, d->spec.typed, &names);
+    return text_stream_take(&to);
 }
 
 /* Keeps what the first pass found of a run, if its figures are those of the results. */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* A stream that writes into a text of its own, for what is printed elsewhere, later or only if all of it could be written. */
+#ifndef REPLAY_BASE_TEXT_STREAM_H
+#define REPLAY_BASE_TEXT_STREAM_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct text_stream {
+    FILE  *file;
+    char  *text;
+    size_t n;                        /* bytes, once it is taken */
+};
+
+/* The stream, or NULL without memory. End it with text_stream_take. */
+FILE *text_stream_open(struct text_stream *s);
+
+/* Closes the stream. The text, which the caller frees; NULL if there was no memory for all of it. */
+char *text_stream_take(struct text_stream *s);
+
+#endif
