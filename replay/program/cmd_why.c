@@ -183,7 +183,7 @@ const struct subcommand cmd_why = {
     .text = "FILE is a recording, or a text that holds PyTorch's OutOfMemoryError, such as a log; '-' is standard "
             "input. Errors of cuBLAS, cuDNN, NCCL and the driver that mean the same are known, too. The "
             "first line is the verdict, the first of these that holds: a setting is not in force; somebody else has the "
-            "memory; a leak; fragmented, and the line to paste; really full, and by how much it is short; nothing was "
+            "memory; a leak; fragmented, and the lines to paste; really full, and by how much it is short; nothing was "
             "refused; or the recording does not tell. A recording that ends with a refused request gives lower bounds: what "
             "the program would have needed next is not in it.\n"
             "\n"
