@@ -87,12 +87,24 @@ def leak(replay, snapshot):
     check("on %d MiB it comes through that step" % filled, answer(replay, "info", snapshot)["trace"]["whole_steps"] > survived)
 
 
+def smaller_card(replay, snapshot):
+    """Recorded where it fits, asked about a card where it does not: the recording goes on after what would be refused."""
+    check("too_large.py runs on 16 GiB", run(replay, "too_large.py", 16384, snapshot))
+    why = answer(replay, "why", snapshot, "--device", "sim:5GiB,context=0")
+    check("why: full on 5 GiB, by what is live later", why["verdict"] == "full" and not why["is_lower_bound"] and
+          (why["later_live_bytes"] or 0) - 5 * 1024 * MIB == why["shortfall_bytes"])
+    enough = 5 * 1024 + -(-why["shortfall_bytes"] // MIB)
+    expandable = "expandable_segments:True"
+    check("it dies on 64 MiB less than that", not run(replay, "too_large.py", enough - 64, snapshot, expandable))
+    check("it runs on 256 MiB more", run(replay, "too_large.py", enough + 256, snapshot, expandable))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     replay = str(parser.parse_args().build.resolve() / "replay")
     with tempfile.TemporaryDirectory() as folder:
-        for case in (too_large, halves_batch, long_run, fragmented, leak):
+        for case in (too_large, halves_batch, long_run, fragmented, leak, smaller_card):
             case(replay, pathlib.Path(folder) / (case.__name__ + ".pickle"))
     print("%d failed" % failures)
     return 1 if failures else 0
