@@ -82,7 +82,7 @@ class _Card:
 
     def read(self, tensor):
         """A copy on the host; None: not known."""
-        copy = torch.empty(tensor.shape, dtype=tensor.dtype)
+        copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
         is_known = tensor.is_contiguous() and self.known(tensor.data_ptr(), copy.data_ptr(), copy.nbytes)
         return copy if is_known else None
 
@@ -104,7 +104,7 @@ class _Value:
     def __init__(self, storage, version):
         self.weak, self.version, self.typed = storage._weak_ref(), version, {}
         with torch.inference_mode(False):
-            self.bytes = torch.zeros(storage.nbytes(), dtype=torch.uint8)
+            self.bytes = torch.zeros(storage.nbytes(), dtype=torch.uint8, device="cpu")
 
     def view(self, tensor):
         typed = self.typed.get(tensor.dtype)
@@ -383,8 +383,8 @@ class _Beside(TorchFunctionMode):
     def compute(self, function, args, kwargs, known, seed):
         """The call on the host."""
         kwargs = {k: self.on_host(v, known) for k, v in kwargs.items() if k not in ("generator", "pin_memory")}
-        if not known and "out" not in kwargs and function in _device_constructors():
-            kwargs["device"] = "cpu"
+        if "out" not in kwargs and function in _device_constructors():
+            kwargs["device"] = "cpu"                 # the program's default device may be the card
         if function.__name__.partition(".")[0] in RANDOM:
             kwargs["generator"] = self.generator.manual_seed(self.seed(kwargs, True) if seed is None else seed)
         with torch.no_grad():
@@ -439,21 +439,21 @@ class _Beside(TorchFunctionMode):
             return None
         known = {}
         if name in FINITE:
-            return torch.full(out.shape, FINITE[name], dtype=out.dtype)
+            return torch.full(out.shape, FINITE[name], dtype=out.dtype, device="cpu")
         if name in ("__eq__", "__ne__") and args[0] is args[1]:
-            return torch.full(out.shape, name == "__eq__", dtype=out.dtype)
+            return torch.full(out.shape, name == "__eq__", dtype=out.dtype, device="cpu")
         if name in LIKE:
-            like = torch.empty(out.shape if name.endswith("_like") else 0, dtype=args[0].dtype)
+            like = torch.empty(out.shape if name.endswith("_like") else 0, dtype=args[0].dtype, device="cpu")
             return self.compute(function, (like, *args[1:]), kwargs, {}, seed) if self.gather(args[1:], known) else None
         if name in OVERWRITE and out.nbytes == out.untyped_storage().nbytes() and self.gather(args[1:], known):
             if name == "__setitem__" and not (args[1] is Ellipsis or args[1] == slice(None)):
                 return None
-            result = torch.empty(out.shape, dtype=out.dtype)
+            result = torch.empty(out.shape, dtype=out.dtype, device="cpu")
             self.compute(function, (result, *args[1:]), kwargs, known, seed)
             return result
         if name in AND or name in OR:
             if any(self.decides(x, name in OR) for x in args):
-                return torch.full(out.shape, name in OR, dtype=out.dtype)
+                return torch.full(out.shape, name in OR, dtype=out.dtype, device="cpu")
         return None
 
     def decides(self, x, is_or):

@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/against-torch/values_program.py"
 NAMES = ("counters", "branches", "masks", "samplers", "scaler", "written_unseen", "inference", "unknown", "decides",
          "graph", "compiled", "encoder", "masked_training", "generate")
+BY_DEFAULT = ("counters", "branches", "masks", "inference", "masked_training")       # also with the card as the default
 failures = 0
 
 
@@ -40,21 +41,22 @@ def run(o, folder, options, *program):
     return done.returncode, done.stdout, [(r["action"], r["addr"], r["size"], r["stream"]) for r in history]
 
 
-def check_program(o, name):
+def check_program(o, name, *before):
     with tempfile.TemporaryDirectory() as folder:
-        status, said, _ = run(o, folder, [], PROGRAM, name)
-        check(name, status == 0 and "true: " + name in said, said[-2000:])
+        status, said, _ = run(o, folder, [], PROGRAM, *before, name)
+        check(" ".join((*before, name)), status == 0 and "true: " + name in said, said[-2000:])
         lines = [line for line in said.splitlines() if line.startswith("replay cudasim: ") and PROGRAM.name in line]
         n_told = {"unknown": 2, "decides": 2, "graph": 2}.get(name, 0)
         check("%s: %d lines are told" % (name, n_told), len(lines) == n_told, lines)
 
 
-def check_unseen(o):
+def check_unseen(o, *before):
     """No request more, and none at another address."""
     with tempfile.TemporaryDirectory() as on, tempfile.TemporaryDirectory() as off:
-        _, said, with_values = run(o, on, [], PROGRAM, "training")
-        _, _, without = run(o, off, ["--values", "0"], PROGRAM, "training")
-        check("a training's history is the same with values and without, %d records" % len(with_values),
+        _, said, with_values = run(o, on, [], PROGRAM, *before, "training")
+        _, _, without = run(o, off, ["--values", "0"], PROGRAM, *before, "training")
+        check("%s: the history is the same with values and without, %d records" %
+              (" ".join((*before, "training")), len(with_values)),
               len(without) > 1000 and with_values == without, said[-2000:])
 
 
@@ -69,6 +71,8 @@ def main():
         else:
             check_program(o, name)
     if not o.names:
+        for name in BY_DEFAULT:
+            check_program(o, name, "card_by_default")
         check_unseen(o)
     sys.exit(failures > 0)
 

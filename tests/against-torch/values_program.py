@@ -16,6 +16,11 @@ def true(is_true):
     return is_true or fail()
 
 
+def card_by_default():
+    """The programs after this one make their tensors on the card without a word."""
+    torch.set_default_device(CARD)
+
+
 def counters():
     n = torch.zeros((), dtype=torch.long, device=CARD)
     for _ in range(5):
