@@ -10,6 +10,7 @@
  */
 #include "base/intern.h"
 #include "base/sorted_runs.h"
+#include "base/units.h"
 #include "import/csv_lines.h"
 #include "import/import.h"
 
@@ -177,6 +178,20 @@ static enum err read_number(const struct csv_import *c, const struct csv_line *l
     return ERR_OK;
 }
 
+/* A number in the unit chosen. A whole one is taken exactly: a double has not the digits of a time since 1970. */
+static bool read_count(const char *text, uint64_t unit_ns, uint64_t *ns)
+{
+    uint64_t whole;
+    if (units_parse_number(text, strlen(text), &whole))
+        return !__builtin_mul_overflow(whole, unit_ns, ns);
+    char *end;
+    const double value = strtod(text, &end) * (double)unit_ns;
+    if (*end != '\0' || !(value >= 0 && value < 0x1p63))
+        return false;
+    *ns = (uint64_t)value;
+    return true;
+}
+
 /* A time of day, or a number in the unit chosen. */
 static enum err read_time(struct csv_import *c, const struct csv_line *line, uint64_t *ns, struct err_detail *why)
 {
@@ -192,13 +207,10 @@ static enum err read_time(struct csv_import *c, const struct csv_line *line, uin
         c->last_ns = *ns;
         return ERR_OK;
     }
-    char *end;
-    const double value = strtod(text, &end) * (double)c->time_unit_ns;
-    if (*end != '\0' || !(value >= 0 && value < 0x1p63))
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": time '%.40s' is none", input_name(c->in),
-                       line->number, text);
-    *ns = (uint64_t)value;
-    return ERR_OK;
+    if (read_count(text, c->time_unit_ns, ns))
+        return ERR_OK;
+    return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": time '%.40s' is none", input_name(c->in),
+                   line->number, text);
 }
 
 static enum err read_kind(const struct csv_import *c, const struct csv_line *line, enum event_kind *out,

@@ -58,6 +58,25 @@ Test(import_csv, a_time_of_day_goes_on_over_midnight)
     trace_close(r);
 }
 
+static uint64_t duration_ns(const char *first, const char *second)
+{
+    struct trace_reader *r;
+    struct err_detail why;
+    char text[200];
+    snprintf(text, sizeof text, "op,ptr,size,time\nalloc,1,8,%s\nfree,1,8,%s\n", first, second);
+    cr_assert_eq(opened_text(text, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
+    const uint64_t ns = trace_info(r)->duration_ns;
+    trace_close(r);
+    return ns;
+}
+
+Test(import_csv, a_time_in_whole_numbers_is_exact)
+{
+    cr_expect_eq(duration_ns("1760000000000000001", "1760000000000000004"), 3);
+    cr_expect_eq(duration_ns("0", "18446744073709551615"), UINT64_MAX);
+    cr_expect_eq(duration_ns("1.5", "7.25"), 6, "else nanoseconds are cut off");
+}
+
 Test(import_csv, an_end_without_a_beginning_is_counted_and_left_out)
 {
     struct trace_reader *r;
