@@ -324,6 +324,11 @@ def csv_sizes(n, step=512):
     return b"op,ptr,size\n" + b"".join(b"alloc,%d,%d\n" % (i + 1, 512 + step * i) for i in range(n // 20))
 
 
+def one_size(n):
+    """Requests of one size that all stay: any number of them repeats, and none is a step. A log of malloc lab."""
+    return b"1\n" + b"".join(fill(n, lambda i: b"a %d 9\n" % i))
+
+
 def csv_lives(n):
     """Lives inside one another, in descending order of their beginnings."""
     return b"id,lower,upper,size\n" + b"".join(fill(n, lambda i: b"%d,%d,%d,512\n" % (i, n - i, n + i + 1)))
@@ -428,7 +433,7 @@ def endless_column(path, _):
 KINDS = {f.__name__: f for f in (
     facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices, shared_segments,
     shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges, waits,
-    warnings, result_runs, nested, csv_ends, csv_sizes,
+    warnings, result_runs, nested, csv_ends, csv_sizes, one_size,
     csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, pprof_lines, pprof_no_lines,
     pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}
 

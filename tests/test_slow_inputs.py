@@ -20,6 +20,7 @@ PICKLES = ("collide", "numbers", "deep_stack", "long_names", "devices", "too_man
            "shared_records", "pools", "long_run", "short_runs", "collected", "descending", "ranges", "waits")
 RESULTS = ("warnings", "result_runs", "nested")
 GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
+REPETITIONS = ("one_size",)            # where steps are looked for
 LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects",
         "pprof_lines", "pprof_no_lines", "pprof_devices")
 STACKS = ("shared_stack", "nested_stacks")             # every command that reads call stacks
@@ -47,6 +48,8 @@ def commands(kind, size, path, folder):
         return [["info", path], [path, "--start", "faithful"], ["verify", path]]
     if kind in FACTS:
         return [["info", path], ["stats", path]]
+    if kind in REPETITIONS:
+        return [["info", path]]
     if kind in STREAMS:
         return [[path, "--policy", policy] for policy in POLICIES]
     if kind in GROWTHS:
@@ -80,7 +83,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS + GROWTHS + LOGS + STACKS + STARTS + STREAMS + FACTS + TEXTS:
+        for kind in PICKLES + RESULTS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + FACTS + TEXTS:
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)

@@ -122,17 +122,25 @@ static void z_backwards(const struct request *r, size_t n, uint32_t *z)
     }
 }
 
-/* Whether the last `period` requests are a step, as far as what they have live tells. */
-static bool is_like_a_step(const struct request *r, size_t n, size_t period, uint64_t peak_bytes)
+/* The least and the most that were live before the requests of a stretch. */
+struct extent {
+    uint64_t least, most;
+};
+
+static void extent_add(struct extent *x, uint64_t live_bytes)
+{
+    x->least = live_bytes < x->least ? live_bytes : x->least;
+    x->most = live_bytes > x->most ? live_bytes : x->most;
+}
+
+/* Whether the last `period` requests are a step, as far as what they have live tells. `live`: of them and the one
+ * before. */
+static bool is_like_a_step(const struct request *r, size_t n, size_t period, const struct extent *live,
+                           uint64_t peak_bytes)
 {
     const uint64_t before = r[n - 1 - period].live_bytes, after = r[n - 1].live_bytes;
-    uint64_t least = UINT64_MAX, most = 0;
-    for (size_t i = n - 1 - period; i < n; i++) {
-        least = r[i].live_bytes < least ? r[i].live_bytes : least;
-        most = r[i].live_bytes > most ? r[i].live_bytes : most;
-    }
     const uint64_t growth = after > before ? after - before : before - after;
-    return growth <= (most - least) / GROWTH_SHARE && most >= peak_bytes / PEAK_SHARE;
+    return growth <= (live->most - live->least) / GROWTH_SHARE && live->most >= peak_bytes / PEAK_SHARE;
 }
 
 /* Whether the last `period` requests, of n, see the end of much that is older than the period before them. */
@@ -151,16 +159,20 @@ static bool frees_old(const struct request *r, size_t n, size_t period)
 static size_t best_period(const struct request *r, size_t n, const uint32_t *z, size_t *covered)
 {
     size_t period = 0, candidates = 0;
-    uint64_t peak_bytes = 0;
+    struct extent all = { .least = UINT64_MAX }, live = all;       /* `live` grows with the period, from the end on */
     for (size_t i = 0; i < n; i++)
-        peak_bytes = r[i].live_bytes > peak_bytes ? r[i].live_bytes : peak_bytes;
+        extent_add(&all, r[i].live_bytes);
     *covered = n / COVERED_SHARE;
-    for (size_t p = 1; 2 * p <= n && candidates < CANDIDATES_MAX; p++)
-        if (z[p] >= p && p + z[p] > *covered && is_like_a_step(r, n, p, peak_bytes) &&
+    if (n > 0)
+        extent_add(&live, r[n - 1].live_bytes);
+    for (size_t p = 1; 2 * p <= n && candidates < CANDIDATES_MAX; p++) {
+        extent_add(&live, r[n - 1 - p].live_bytes);
+        if (z[p] >= p && p + z[p] > *covered && is_like_a_step(r, n, p, &live, all.most) &&
             (candidates++, !frees_old(r, n, p))) {
             period = p;
             *covered = p + z[p];
         }
+    }
     return period;
 }
 
