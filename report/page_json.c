@@ -93,16 +93,18 @@ static void put_cases(struct json_writer *w, const struct verdict *v)
 /* [case, setting, outcome, capacity, then the page's columns] */
 static void put_rows(struct json_writer *w, const struct verdict *v)
 {
+    const struct run_table *t = v->table;
     const struct column *c;
+    size_t at[FIELDS_MAX + 2] = { run_table_column(t, "outcome", 0), run_table_column(t, "capacity_bytes", 0) }, n = 2;
+    while ((c = page_column(n - 2)) != NULL)
+        at[n++] = run_table_column(t, c->name, 0);
     json_put_array(w, "rows");
-    for (size_t row = 0; row < v->table->n_rows; row++) {
+    for (size_t row = 0; row < t->n_rows; row++) {
         json_put_array(w, NULL);
         json_put_number(w, NULL, v->case_of[row]);
         json_put_number(w, NULL, v->setting_of[row]);
-        field_json(w, NULL, run_table_cell(v->table, row, "outcome"));
-        field_json(w, NULL, run_table_cell(v->table, row, "capacity_bytes"));
-        for (size_t i = 0; (c = page_column(i)) != NULL; i++)
-            field_json(w, NULL, run_table_cell(v->table, row, c->name));
+        for (size_t i = 0; i < n; i++)
+            field_json(w, NULL, &t->rows[row * t->n_columns + at[i]]);
         json_end_array(w);
     }
     json_end_array(w);

@@ -93,27 +93,26 @@ static void take_price(struct run_table *t, uint64_t price_bytes_per_ms)
 
 /* ---- from a report ---- */
 
-/* Puts a field into the column of its name. */
-static bool take_field(struct run_table *t, struct field *row, const struct field *f)
+/* Puts a field into the column of its name; *column: where to begin to look, then the one after it. */
+static bool take_field(struct run_table *t, struct field *row, const struct field *f, size_t *column)
 {
-    for (size_t i = 0; i < t->n_columns; i++) {
-        if (strcmp(t->columns[i].name, f->name) != 0)
-            continue;
-        row[i] = (struct field){ .name = t->columns[i].name, .kind = f->kind, .number = f->number, .ratio = f->ratio };
-        return f->kind != FIELD_TEXT || take_text(&row[i], f->text);
-    }
-    return true;
+    const size_t i = run_table_column(t, f->name, *column);
+    if (i == t->n_columns)
+        return true;
+    *column = i + 1;
+    row[i] = (struct field){ .name = t->columns[i].name, .kind = f->kind, .number = f->number, .ratio = f->ratio };
+    return f->kind != FIELD_TEXT || take_text(&row[i], f->text);
 }
 
 enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why)
 {
     for (size_t run = 0; run < r->n_runs; run++) {
         struct field fields[2 * FIELDS_MAX];
-        size_t n = fields_of_trace(&r->trace, fields);
+        size_t n = fields_of_trace(&r->trace, fields), column = 0;
         n += fields_of_run(&r->runs[run], fields + n);
         struct field *row = add_row(t);
         for (size_t i = 0; i < n; i++)
-            if (row == NULL || !take_field(t, row, &fields[i]))
+            if (row == NULL || !take_field(t, row, &fields[i], &column))
                 return no_memory(why);
     }
     return ERR_OK;
@@ -124,8 +123,9 @@ enum err run_table_add_report(struct run_table *t, const struct report *r, struc
 enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *why)
 {
     struct field *to = add_row(t);
+    size_t column = 0;
     for (size_t i = 0; i < t->n_columns; i++)
-        if (to == NULL || !take_field(t, to, &from->rows[row * from->n_columns + i]))
+        if (to == NULL || !take_field(t, to, &from->rows[row * from->n_columns + i], &column))
             return no_memory(why);
     return ERR_OK;
 }
@@ -226,24 +226,45 @@ static enum err take_value(struct field *cell, const json_t *value)
     return ERR_OK;
 }
 
-/* A column of a run. In a replay's JSON the trace and the setup are objects of their own (`trace`, `setup`); in a
- * sweep's JSON one object holds all columns. */
-static const json_t *find_column(const json_t *trace, const json_t *setup, const json_t *run, const char *name)
+/* What all runs of a JSON share. In a replay's the trace and the setup are objects of their own (`trace`, `setup`); in a
+ * sweep's one object holds all columns of a run. Found once: either may have many members, and there may be many runs. */
+struct shared_values {
+    const json_t *of_trace[RESULTS_COLUMNS], *of_setup[RESULTS_COLUMNS];     /* by column; NULL: none */
+    bool          has_trace;
+};
+
+static bool is_of_trace(const char *column)
 {
-    static const char of_trace[] = "trace_";
-    const size_t n = sizeof of_trace - 1;
-    if (trace != NULL && strncmp(name, of_trace, n) == 0)
-        return find_value(trace, name + n);
-    const json_t *found = find_value(run, name);
-    return found != NULL ? found : json_object_get(setup, name);
+    return strncmp(column, "trace_", strlen("trace_")) == 0;
 }
 
-static enum err take_json_run(struct run_table *t, const json_t *trace, const json_t *setup, const json_t *run)
+/* `trace`, `setup`: NULL in a sweep's JSON. */
+static void find_shared(const struct run_table *t, const json_t *trace, const json_t *setup, struct shared_values *out)
+{
+    *out = (struct shared_values){ .has_trace = trace != NULL };
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const char *name = t->columns[i].name;
+        if (trace != NULL && is_of_trace(name))
+            out->of_trace[i] = find_value(trace, name + strlen("trace_"));
+        out->of_setup[i] = json_object_get(setup, name);
+    }
+}
+
+static const json_t *find_column(const struct run_table *t, size_t i, const struct shared_values *shared,
+                                 const json_t *run)
+{
+    if (shared->has_trace && is_of_trace(t->columns[i].name))
+        return shared->of_trace[i];
+    const json_t *found = find_value(run, t->columns[i].name);
+    return found != NULL ? found : shared->of_setup[i];
+}
+
+static enum err take_json_run(struct run_table *t, const struct shared_values *shared, const json_t *run)
 {
     struct field *row = add_row(t);
     enum err e = row != NULL ? ERR_OK : ERR_HOST_NOMEM;
     for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++)
-        e = take_value(&row[i], find_column(trace, setup, run, t->columns[i].name));
+        e = take_value(&row[i], find_column(t, i, shared, run));
     return e;
 }
 
@@ -264,7 +285,9 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     const char *schema = json_string_value(json_object_get(root, "schema"));
     const bool is_replay = schema != NULL && strcmp(schema, "replay/1") == 0;
     const json_t *trace = json_object_get(root, "trace"), *runs = json_object_get(root, "runs");
-    const json_t *price = json_object_get(is_replay ? json_object_get(root, "setup") : root, "price_bytes_per_ms");
+    const json_t *setup = is_replay ? json_object_get(root, "setup") : NULL;
+    const json_t *price = json_object_get(is_replay ? setup : root, "price_bytes_per_ms");
+    struct shared_values shared;
     enum err e = ERR_OK;
     if (!is_replay && (schema == NULL || strcmp(schema, "replay-sweep/1") != 0))
         return err_set(why, ERR_FORMAT, 0, "%.100s: a JSON of schema '%.40s'; the results of a replay (replay/1) or a "
@@ -273,11 +296,12 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
         return err_set(why, ERR_FORMAT, 0, "%.100s: its '%s' is missing", name, json_is_array(runs) ? "trace" : "runs");
     if (json_is_integer(price) && json_integer_value(price) >= 0)
         take_price(t, (uint64_t)json_integer_value(price));
+    find_shared(t, is_replay ? trace : NULL, setup, &shared);
     for (size_t i = 0; i < json_array_size(runs) && e == ERR_OK; i++) {
         const json_t *run = json_array_get(runs, i);
         if (!json_is_object(run))
             return err_set(why, ERR_FORMAT, i, "%.100s: run %zu is no object", name, i);
-        e = take_json_run(t, is_replay ? trace : NULL, is_replay ? json_object_get(root, "setup") : NULL, run);
+        e = take_json_run(t, &shared, run);
         if (e == ERR_OK)
             e = take_json_remarks(t, run, "assumptions", false);
         if (e == ERR_OK)
@@ -300,28 +324,34 @@ enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, ui
 
 /* ---- reading ---- */
 
+size_t run_table_column(const struct run_table *t, const char *name, size_t from)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const size_t at = from + i < t->n_columns ? from + i : from + i - t->n_columns;
+        if (strcmp(t->columns[at].name, name) == 0)
+            return at;
+    }
+    return t->n_columns;
+}
+
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name)
 {
     static const struct field nothing;
+    const size_t i = run_table_column(t, name, 0);
     assert(row < t->n_rows);
-    for (size_t i = 0; i < t->n_columns; i++)
-        if (strcmp(t->columns[i].name, name) == 0)
-            return &t->rows[row * t->n_columns + i];
-    return &nothing;
+    return i < t->n_columns ? &t->rows[row * t->n_columns + i] : &nothing;
 }
 
 bool run_table_set_text(struct run_table *t, size_t row, const char *name, const char *text)
 {
-    for (size_t i = 0; i < t->n_columns; i++) {
-        struct field *cell = &t->rows[row * t->n_columns + i];
-        const char *was = cell->kind == FIELD_TEXT ? cell->text : NULL;
-        if (strcmp(t->columns[i].name, name) != 0)
-            continue;
-        const bool is_done = take_text(cell, text);
-        free((char *)was);
-        return is_done;
-    }
-    return false;
+    const size_t i = run_table_column(t, name, 0);
+    if (i == t->n_columns)
+        return false;
+    struct field *cell = &t->rows[row * t->n_columns + i];
+    const char *was = cell->kind == FIELD_TEXT ? cell->text : NULL;
+    const bool is_done = take_text(cell, text);
+    free((char *)was);
+    return is_done;
 }
 
 int64_t run_table_number(const struct run_table *t, size_t row, const char *name)

@@ -51,6 +51,10 @@ MUST_USE enum err run_table_add_row(struct run_table *t, const struct run_table 
 /* Moves the rows in which the column is not null to the end of another table. Returns false without memory. */
 bool run_table_move_rows(struct run_table *from, const char *column, struct run_table *to);
 
+/* The number of a column, looked for from number `from` <= n_columns on, and then from the first; n_columns: an unknown
+ * name. */
+size_t run_table_column(const struct run_table *t, const char *name, size_t from);
+
 /* A cell by its column's name; null for an unknown name. */
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
 

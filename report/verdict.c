@@ -3,10 +3,10 @@
 #include "report/verdict.h"
 
 #include "base/array.h"
-#include "base/intern.h"
 #include "base/shown.h"
 #include "base/units.h"
 #include "report/partial_recording.h"
+#include "report/row_keys.h"
 #include "report/winner.h"
 
 #include <inttypes.h>
@@ -58,55 +58,27 @@ static bool is_same_device(const struct run_table *t, size_t a, size_t b)
 
 /* What was found for cells that were seen before, so that a table of many runs is not compared row by row. */
 struct seen {
-    struct text_table keys;
+    struct row_keys keys;
     uint32_t *found;                 /* by number of the key */
     size_t    room;
-    FILE     *key;                   /* writes key_text */
-    char     *key_text;
-    size_t    key_bytes;
 };
-
-static bool seen_open(struct seen *s)
-{
-    s->key = open_memstream(&s->key_text, &s->key_bytes);
-    return s->key != NULL;
-}
 
 static void seen_close(struct seen *s)
 {
-    if (s->key != NULL)
-        fclose(s->key);
-    free(s->key_text);
+    row_keys_close(&s->keys);
     free(s->found);
-    text_table_free(&s->keys);
 }
 
-/* The cells of a row as one text: kind, length and value of each. */
-static void put_key(FILE *out, const struct run_table *t, size_t row, const char *const columns[], size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct field *f = run_table_cell(t, row, columns[i]);
-        if (f->kind == FIELD_TEXT)
-            fprintf(out, "%zu:%s", strlen(f->text), f->text);
-        else
-            fprintf(out, "%c%" PRId64 " ", f->kind == FIELD_NULL ? 'n' : 'i', f->number);
-    }
-}
-
-/* The number of the key that was written to s->key; *is_new says whether it is seen for the first time, and then the
- * caller sets s->found of it. UINT32_MAX without memory. */
+/* The number of the key that was written; *is_new says whether it is seen for the first time, and then the caller sets
+ * s->found of it. UINT32_MAX without memory. */
 static uint32_t seen_key(struct seen *s, bool *is_new)
 {
-    fputc('\0', s->key);
-    if (fflush(s->key) != 0)
-        return UINT32_MAX;
-    const uint32_t n_before = s->keys.n, number = text_table_put(&s->keys, s->key_text, strlen(s->key_text));
+    const uint32_t n_before = s->keys.texts.n, number = row_keys_number(&s->keys);
     uint32_t *found = number == UINT32_MAX ? NULL : array_grow(s->found, n_before, &s->room, sizeof *found);
     if (found == NULL)
         return UINT32_MAX;
     s->found = found;
-    rewind(s->key);
-    *is_new = s->keys.n > n_before;
+    *is_new = s->keys.texts.n > n_before;
     return number;
 }
 
@@ -124,14 +96,55 @@ static bool has_mixed_nulls(const struct run_table *t, const char *const columns
 }
 
 /* More settings or cases than this are told apart by their keys alone. */
-enum { COMPARED_MAX = 4096 };
+enum { COMPARED_MAX = 2048 };
+
+/* Settings or cases that are compared one by one, because a column is null in some rows only. */
+struct compared {
+    bool      is_needed;
+    uint32_t *cells;                 /* of each, n_cells: equal values have equal numbers; 0: null */
+    size_t    n_cells;
+};
+
+/* `n_more`: cells of each beside those of the columns. False without memory. */
+static bool compared_open(struct compared *c, const struct run_table *t, const char *const columns[], size_t n,
+                          size_t n_more)
+{
+    const size_t n_most = t->n_rows <= COMPARED_MAX ? t->n_rows : COMPARED_MAX + 1;
+    *c = (struct compared){ .is_needed = has_mixed_nulls(t, columns, n), .n_cells = n + n_more };
+    if (c->is_needed)
+        c->cells = calloc(n_most * c->n_cells, sizeof *c->cells);
+    return !c->is_needed || c->cells != NULL;
+}
+
+static bool are_alike(const uint32_t *a, const uint32_t *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i] && a[i] != 0 && b[i] != 0)
+            return false;
+    return true;
+}
 
 /* What finding a row's setting and case needs. */
 struct finder {
     struct verdict *v;
     struct seen settings, cases, traces, devices;
-    bool are_settings_mixed, are_traces_mixed;       /* has_mixed_nulls */
+    struct compared compared_settings, compared_cases;       /* a case's last cell is its device */
+    struct row_keys values;                                  /* numbers the cells of both */
 };
+
+/* The numbers of a row's cells, as in struct compared. False without memory. */
+static bool number_cells(struct finder *f, size_t row, const char *const columns[], size_t n, uint32_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool is_null = run_table_cell(f->v->table, row, columns[i])->kind == FIELD_NULL;
+        row_keys_put(&f->values, f->v->table, row, &columns[i], 1);
+        const uint32_t number = row_keys_number(&f->values);
+        if (number == UINT32_MAX)
+            return false;
+        out[i] = is_null ? 0 : number + 1;
+    }
+    return true;
+}
 
 static bool is_pytorch(const struct run_table *t, size_t row)
 {
@@ -143,29 +156,44 @@ static bool is_pytorch(const struct run_table *t, size_t row)
 /* The setting of a row whose key is new; UINT32_MAX without memory. */
 static uint32_t find_setting(struct finder *f, size_t row)
 {
+    enum { N = N_SETTING_COLUMNS };
     struct verdict *v = f->v;
-    for (size_t i = 0; f->are_settings_mixed && v->n_settings <= COMPARED_MAX && i < v->n_settings; i++)
-        if (is_same(v->table, v->settings[i].first_row, row, setting_columns, N_SETTING_COLUMNS))
+    uint32_t cells[N], *all = f->compared_settings.cells;
+    const bool is_compared = f->compared_settings.is_needed && v->n_settings <= COMPARED_MAX;
+    if (is_compared && !number_cells(f, row, setting_columns, N, cells))
+        return UINT32_MAX;
+    for (size_t i = 0; is_compared && i < v->n_settings; i++)
+        if (are_alike(&all[i * N], cells, N))
             return (uint32_t)i;
     const unsigned n_changed = policy_text_changes(run_table_text(v->table, row, "policy"));
     if (n_changed == UINT_MAX)
         return UINT32_MAX;
+    if (is_compared)
+        memcpy(&all[v->n_settings * N], cells, sizeof cells);
     v->settings[v->n_settings] = (struct verdict_setting){
         .first_row = row, .is_default = n_changed == 0 && is_pytorch(v->table, row), .n_changed = n_changed,
     };
     return (uint32_t)v->n_settings++;
 }
 
-/* The case of a row whose key is new; so may be those of its trace and its device alone. */
-static uint32_t find_case(struct finder *f, size_t row, bool is_new_trace, bool is_new_device)
+/* The case of a row whose key is new; so may be those of its trace and its device alone. UINT32_MAX without memory. */
+static uint32_t find_case(struct finder *f, size_t row, bool is_new_trace, bool is_new_device, uint32_t device)
 {
+    enum { N = N_TRACE_COLUMNS + 1 };
     struct verdict *v = f->v;
-    for (size_t i = v->n_cases; f->are_traces_mixed && v->n_cases <= COMPARED_MAX && i-- > 0;) {
-        const bool is_trace = verdict_is_same_trace(v->table, v->cases[i].first_row, row);
-        if (is_trace && is_same_device(v->table, v->cases[i].first_row, row))
+    uint32_t cells[N], *all = f->compared_cases.cells;
+    const bool is_compared = f->compared_cases.is_needed && v->n_cases <= COMPARED_MAX;
+    if (is_compared && !number_cells(f, row, trace_columns, N_TRACE_COLUMNS, cells))
+        return UINT32_MAX;
+    cells[N_TRACE_COLUMNS] = device;
+    for (size_t i = v->n_cases; is_compared && i-- > 0;) {
+        const bool is_trace = are_alike(&all[i * N], cells, N_TRACE_COLUMNS);
+        if (is_trace && all[i * N + N_TRACE_COLUMNS] == device)
             return (uint32_t)i;
         is_new_trace = is_new_trace && !is_trace;
     }
+    if (is_compared)
+        memcpy(&all[v->n_cases * N], cells, sizeof cells);
     v->n_traces += is_new_trace;
     v->n_devices += is_new_device;
     v->cases[v->n_cases] = (struct verdict_case){ .first_row = row, .best_row = VERDICT_NONE };
@@ -176,7 +204,7 @@ static uint32_t find_case(struct finder *f, size_t row, bool is_new_trace, bool 
 static bool place_setting(struct finder *f, size_t row)
 {
     bool is_new = false;
-    put_key(f->settings.key, f->v->table, row, setting_columns, N_SETTING_COLUMNS);
+    row_keys_put(&f->settings.keys, f->v->table, row, setting_columns, N_SETTING_COLUMNS);
     const uint32_t key = seen_key(&f->settings, &is_new);
     if (key == UINT32_MAX)
         return false;
@@ -190,25 +218,28 @@ static bool place_case(struct finder *f, size_t row)
 {
     const struct run_table *t = f->v->table;
     bool is_new = false, is_new_trace = false, is_new_device = false;
-    put_key(f->traces.key, t, row, trace_columns, N_TRACE_COLUMNS);
-    put_key(f->cases.key, t, row, trace_columns, N_TRACE_COLUMNS);
-    fputs(device_of(t, row), f->cases.key);
-    fputs(device_of(t, row), f->devices.key);
-    const uint32_t key = seen_key(&f->cases, &is_new);
-    if (key == UINT32_MAX || seen_key(&f->traces, &is_new_trace) == UINT32_MAX ||
-        seen_key(&f->devices, &is_new_device) == UINT32_MAX)
+    row_keys_put(&f->traces.keys, t, row, trace_columns, N_TRACE_COLUMNS);
+    row_keys_put(&f->cases.keys, t, row, trace_columns, N_TRACE_COLUMNS);
+    fputs(device_of(t, row), f->cases.keys.key);
+    fputs(device_of(t, row), f->devices.keys.key);
+    const uint32_t key = seen_key(&f->cases, &is_new), trace = seen_key(&f->traces, &is_new_trace),
+                   device = seen_key(&f->devices, &is_new_device);
+    if (key == UINT32_MAX || trace == UINT32_MAX || device == UINT32_MAX)
         return false;
     if (is_new)
-        f->cases.found[key] = find_case(f, row, is_new_trace, is_new_device);
+        f->cases.found[key] = find_case(f, row, is_new_trace, is_new_device, device);
     f->v->case_of[row] = f->cases.found[key];
-    return true;
+    return f->cases.found[key] != UINT32_MAX;
 }
 
 static bool finder_open(struct finder *f, struct verdict *v)
 {
-    *f = (struct finder){ .v = v, .are_settings_mixed = has_mixed_nulls(v->table, setting_columns, N_SETTING_COLUMNS),
-                          .are_traces_mixed = has_mixed_nulls(v->table, trace_columns, N_TRACE_COLUMNS) };
-    return seen_open(&f->settings) && seen_open(&f->cases) && seen_open(&f->traces) && seen_open(&f->devices);
+    const struct run_table *t = v->table;
+    *f = (struct finder){ .v = v };
+    return row_keys_open(&f->settings.keys) && row_keys_open(&f->cases.keys) && row_keys_open(&f->traces.keys) &&
+           row_keys_open(&f->devices.keys) && row_keys_open(&f->values) &&
+           compared_open(&f->compared_settings, t, setting_columns, N_SETTING_COLUMNS, 0) &&
+           compared_open(&f->compared_cases, t, trace_columns, N_TRACE_COLUMNS, 1);
 }
 
 static void finder_close(struct finder *f)
@@ -217,6 +248,9 @@ static void finder_close(struct finder *f)
     seen_close(&f->cases);
     seen_close(&f->traces);
     seen_close(&f->devices);
+    row_keys_close(&f->values);
+    free(f->compared_settings.cells);
+    free(f->compared_cases.cells);
 }
 
 /* Whether settings differ in a column. If they do, their labels name it. */
@@ -591,17 +625,18 @@ static void add_ooms_of_device(const struct verdict *v, size_t first_row, struct
 
 static void add_ooms_by_device(const struct verdict *v, struct words *w)
 {
-    size_t n = 0;
+    size_t first_row[DEVICES_NAMED], n = 0;                  /* of each device */
     if (v->n_devices == 1 || v->n_devices > DEVICES_NAMED)
         return;
-    for (size_t i = 0; i < v->n_cases; i++) {
+    for (size_t i = 0; i < v->n_cases && n < v->n_devices; i++) {
         bool is_first = true;
-        for (size_t k = 0; k < i; k++)
-            is_first = is_first && !is_same_device(v->table, v->cases[k].first_row, v->cases[i].first_row);
+        for (size_t k = 0; k < n; k++)
+            is_first = is_first && !is_same_device(v->table, first_row[k], v->cases[i].first_row);
         if (!is_first)
             continue;
-        words_add(w, "%s", n++ == 0 ? ":" : ",");
-        add_ooms_of_device(v, v->cases[i].first_row, w);
+        words_add(w, "%s", n == 0 ? ":" : ",");
+        first_row[n++] = v->cases[i].first_row;
+        add_ooms_of_device(v, first_row[n - 1], w);
     }
 }
 

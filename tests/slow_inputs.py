@@ -289,6 +289,37 @@ def nested(n):
     return json.dumps({"schema": "replay-sweep/1", "runs": [run]}).encode()
 
 
+def sweep(runs):
+    return json.dumps({"schema": "replay-sweep/1", "runs": runs}).encode()
+
+
+def shared_members(n):
+    """A replay of many runs, whose trace has as many members."""
+    return json.dumps({"schema": "replay/1", "trace": {f"x{i}": 0 for i in range(n // 26)},
+                       "runs": [{"policy": "p"}] * (n // 36)}).encode()
+
+
+def policies(n, is_reversed=False):
+    """Runs with nothing but a policy of their own."""
+    runs = [{"policy": f"p{i}"} for i in range(n // 36)]
+    return sweep(runs[::-1] if is_reversed else runs)
+
+
+def null_settings(n):
+    """Settings that a value which only some of the runs have does not tell apart."""
+    return sweep([{"policy": f"p{i}", **({"start": "fresh"} if i % 50 == 0 else {})} for i in range(n // 22)])
+
+
+def null_cases(n):
+    """The same of cases. None has a refusal."""
+    return sweep([{"trace_path": f"p{i}", **({"format": "csv"} if i % 50 == 0 else {})} for i in range(n // 26)])
+
+
+def refused_cases(n):
+    """Cases on two devices, each with a refusal."""
+    return sweep([{"trace_path": f"p{i}", "outcome": "oom", "device": f"d{i % 2}"} for i in range(n // 62)])
+
+
 # ---- logs and profiles ----
 
 def csv_ends(n):
@@ -433,7 +464,8 @@ def endless_column(path, _):
 KINDS = {f.__name__: f for f in (
     facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices, shared_segments,
     shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges, waits,
-    warnings, result_runs, nested, csv_ends, csv_sizes, one_size,
+    warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
+    csv_ends, csv_sizes, one_size,
     csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, pprof_lines, pprof_no_lines,
     pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}
 

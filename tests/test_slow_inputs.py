@@ -18,7 +18,8 @@ LONG_SIZES = (3_000_000,)
 
 PICKLES = ("collide", "numbers", "deep_stack", "long_names", "devices", "too_many_devices", "shared_segments",
            "shared_records", "pools", "long_run", "short_runs", "collected", "descending", "ranges", "waits")
-RESULTS = ("warnings", "result_runs", "nested")
+RESULTS = ("warnings", "result_runs", "nested", "shared_members", "null_settings", "null_cases", "refused_cases")
+PAIRS = ("policies",)                  # results that are compared with the same in another order
 GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
 REPETITIONS = ("one_size",)            # where steps are looked for
 LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects",
@@ -59,7 +60,11 @@ def commands(kind, size, path, folder):
         return [["extrapolate", folder + "/one:batch=1", folder + "/two:batch=2", path + ":batch=4", "--to", "batch=8"]]
     if kind in TEXTS:
         return [["why", path]]
-    return [["report", path, "--md", folder + "/out.md"], ["diff", path, path]]
+    if kind in PAIRS:
+        with open(folder + "/other", "wb") as f:
+            f.write(slow_inputs.policies(size, True))
+        return [["diff", path, folder + "/other"]]
+    return [["report", path, "--md", folder + "/out.md", "--html", folder + "/out.html"], ["diff", path, path]]
 
 
 def operations(program, arguments, folder):
@@ -83,7 +88,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + FACTS + TEXTS:
+        for kind in PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + FACTS + TEXTS:
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)

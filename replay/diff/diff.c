@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "replay/results/result.h"
 #include "report/diff_fields.h"
+#include "report/row_keys.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>
@@ -133,11 +134,13 @@ size_t *diff_sort_rows(const struct profile_row *rows, size_t n, size_t *n_sorte
 
 size_t diff_run_fields(const struct run_table *t, size_t row, struct field out[DIFF_RUN_FIELDS])
 {
-    size_t n = fields_of_trace(NULL, out);
+    size_t n = fields_of_trace(NULL, out), column = 0;
     n += fields_of_run(NULL, out + n);
     for (size_t i = 0; i < n; i++) {
         const char *name = out[i].name;
-        out[i] = *run_table_cell(t, row, name);
+        column = run_table_column(t, name, column);          /* mostly the next one */
+        assert(column < t->n_columns);
+        out[i] = t->rows[row * t->n_columns + column++];
         out[i].name = name;
     }
     return n;
@@ -148,22 +151,74 @@ static bool same_field(const struct diff *d, size_t a, size_t b, const char *nam
     return field_equals(run_table_cell(&d->tables[0], a, name), run_table_cell(&d->tables[1], b, name));
 }
 
-/* Pairs runs that have no partner yet and are equal in these fields. */
-static void match_by(struct diff *d, const char *const *names, size_t n_names, bool *is_taken)
+/* Rows of B without a partner, by their key: the first of each key, and the next of the same; + 1, 0: there is none. */
+struct vacant_rows {
+    size_t *first, *next;
+    size_t  n_keys;
+};
+
+static bool vacant_open(struct vacant_rows *v, size_t n)
+{
+    *v = (struct vacant_rows){ .first = calloc(n + 1, sizeof *v->first), .next = calloc(n + 1, sizeof *v->next) };
+    return v->first != NULL && v->next != NULL;
+}
+
+static void vacant_close(struct vacant_rows *v)
+{
+    free(v->first);
+    free(v->next);
+}
+
+/* From the last row to the first, so that the first of a key is the one that is found. False without memory. */
+static bool vacant_list(struct vacant_rows *v, struct row_keys *keys, const struct run_table *t,
+                        const char *const *names, size_t n_names, const bool *is_taken)
+{
+    for (size_t k = t->n_rows; k-- > 0;) {
+        if (is_taken[k])
+            continue;
+        row_keys_put(keys, t, k, names, n_names);
+        const uint32_t key = row_keys_number(keys);
+        if (key == UINT32_MAX)
+            return false;
+        v->next[k] = v->first[key];
+        v->first[key] = k + 1;
+    }
+    v->n_keys = keys->texts.n;
+    return true;
+}
+
+/* Gives each run without a partner the first row of B that has its key and none either. False without memory. */
+static bool vacant_give(struct vacant_rows *v, struct row_keys *keys, struct diff *d, const char *const *names,
+                        size_t n_names, bool *is_taken)
 {
     for (size_t i = 0; i < d->n_matches; i++) {
         struct diff_match *m = &d->matches[i];
-        for (size_t k = 0; k < d->tables[1].n_rows && m->b == SIZE_MAX; k++) {
-            bool is_same = !is_taken[k];
-            for (size_t f = 0; f < n_names && is_same; f++)
-                is_same = same_field(d, m->a, k, names[f]);
-            if (is_same) {
-                assert(m->a < d->tables[0].n_rows);
-                m->b = k;
-                is_taken[k] = true;
-            }
-        }
+        if (m->b != SIZE_MAX)
+            continue;
+        row_keys_put(keys, &d->tables[0], m->a, names, n_names);
+        const uint32_t key = row_keys_number(keys);
+        if (key == UINT32_MAX)
+            return false;
+        if (key >= v->n_keys || v->first[key] == 0)
+            continue;
+        m->b = v->first[key] - 1;
+        v->first[key] = v->next[m->b];
+        is_taken[m->b] = true;
     }
+    return true;
+}
+
+/* Pairs runs that have no partner yet and are equal in these fields. False without memory. */
+static bool match_by(struct diff *d, const char *const *names, size_t n_names, bool *is_taken)
+{
+    struct row_keys keys;
+    struct vacant_rows v = { .first = NULL };
+    const bool is_done = row_keys_open(&keys) && vacant_open(&v, d->tables[1].n_rows) &&
+                         vacant_list(&v, &keys, &d->tables[1], names, n_names, is_taken) &&
+                         vacant_give(&v, &keys, d, names, n_names, is_taken);
+    vacant_close(&v);
+    row_keys_close(&keys);
+    return is_done;
 }
 
 /* The partner of the only run without one; NULL if there is no such run, or several. */
@@ -178,6 +233,11 @@ static size_t *only_vacant(struct diff *d)
     return n == 1 ? found : NULL;
 }
 
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare runs");
+}
+
 enum err diff_match_runs(struct diff *d, struct err_detail *why)
 {
     static const char *const names[] = {"copy_seed", "policy", "device", "trace_path"};
@@ -186,12 +246,14 @@ enum err diff_match_runs(struct diff *d, struct err_detail *why)
     d->matches = calloc(n_a + n_b + 1, sizeof *d->matches);
     if (is_taken == NULL || d->matches == NULL) {
         free(is_taken);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare runs");
+        return no_memory(why);
     }
     for (size_t i = 0; i < n_a; i++)
         d->matches[d->n_matches++] = (struct diff_match){.a = i, .b = SIZE_MAX};
-    match_by(d, names, 4, is_taken);
-    match_by(d, names, 3, is_taken);
+    if (!match_by(d, names, 4, is_taken) || !match_by(d, names, 3, is_taken)) {
+        free(is_taken);
+        return no_memory(why);
+    }
     size_t left = 0, last = 0, *vacant = only_vacant(d);
     for (size_t k = 0; k < n_b; k++)
         if (!is_taken[k]) {

@@ -100,7 +100,7 @@ struct interest {
     size_t index;                    /* of the case */
     bool   differs;                  /* a setting gets through and another does not */
     double spread;                   /* most over least memory of the card */
-    uint64_t n_failed;
+    uint64_t n_failed, n_oom;        /* n_oom: of n_failed */
 };
 
 static int by_interest(const void *a, const void *b)
@@ -143,17 +143,19 @@ static struct interest *rank_cases(const struct verdict *v)
         cases[i] = (struct interest){ .index = i, .n_failed = v->cases[i].n_runs - v->cases[i].n_ok,
             .differs = v->cases[i].n_ok > 0 && v->cases[i].n_ok < v->cases[i].n_runs,
             .spread = extremes[i] > 0 ? (double)most[i] / (double)extremes[i] : 1 };
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        cases[v->case_of[row]].n_oom += is_oom(v, row);
     qsort(cases, v->n_cases, sizeof *cases, by_interest);
     free(extremes);
     return cases;
 }
 
-/* Chooses refusals to be explained, of the most interesting cases first. */
+/* Chooses refusals to be explained, of the most interesting cases first. Each case that is gone through has one. */
 static void choose_explained(const struct verdict *v, const struct interest *cases, uint8_t *choice)
 {
     size_t n = 0;
     for (size_t i = 0; i < v->n_cases && n < EXPLAINED_MAX; i++)
-        for (size_t row = 0; row < v->table->n_rows && n < EXPLAINED_MAX; row++) {
+        for (size_t row = 0; row < v->table->n_rows && n < EXPLAINED_MAX && cases[i].n_oom > 0; row++) {
             if (v->case_of[row] != cases[i].index || !is_oom(v, row))
                 continue;
             n++;
@@ -169,7 +171,7 @@ static uint8_t *choose(const struct verdict *v, size_t *n_detailed)
     struct interest *cases = rank_cases(v);
     size_t room = DETAILED_MAX;
     const size_t per_case = v->n_cases == 1 ? DETAILED_PER_CASE : v->n_cases <= DETAILED_MAX / 4 ? 3 : 2;
-    for (size_t i = 0; i < v->n_cases && choice != NULL && cases != NULL; i++)
+    for (size_t i = 0; i < v->n_cases && room > 0 && choice != NULL && cases != NULL; i++)
         choose_of_case(v, cases[i].index, per_case, choice, &room);
     if (choice != NULL && cases != NULL)
         choose_explained(v, cases, choice);
