@@ -15,7 +15,7 @@
 
 void run_table_open(struct run_table *out)
 {
-    *out = (struct run_table){ .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
+    *out = (struct run_table){ .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .allowed_bytes = UINT64_MAX };
     out->n_columns = results_db_columns(out->columns);
 }
 
@@ -32,14 +32,35 @@ void run_table_close(struct run_table *t)
     *t = (struct run_table){ .rows = NULL };
 }
 
-static enum err no_memory(struct err_detail *why)
+void run_table_allow(struct run_table *t, const char *source, uint64_t bytes)
 {
+    t->allowed_source = source;
+    t->allowed_bytes = bytes;
+}
+
+/* Why a row or its text could not be added. */
+static enum err no_memory(const struct run_table *t, struct err_detail *why)
+{
+    if (t->is_beyond)
+        return err_set(why, ERR_FORMAT, 0, "%.100s: its runs take more memory than those of a file of this size can need; "
+                       "--memory-limit SIZE allows that", t->allowed_source);
     return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the runs of a report");
 }
 
-/* A row of nulls; NULL without memory. */
+/* Takes what a row or text needs from what is allowed; false if that is not enough. */
+static bool take_allowed(struct run_table *t, size_t bytes)
+{
+    t->is_beyond = t->is_beyond || bytes > t->allowed_bytes;
+    if (!t->is_beyond && t->allowed_bytes != UINT64_MAX)
+        t->allowed_bytes -= bytes;
+    return !t->is_beyond;
+}
+
+/* A row of nulls; NULL without memory, or beyond what is allowed. */
 static struct field *add_row(struct run_table *t)
 {
+    if (!take_allowed(t, t->n_columns * sizeof *t->rows))
+        return NULL;
     if (t->n_rows == t->cap) {
         const size_t cap = t->cap == 0 ? 16 : 2 * t->cap;
         struct field *grown = realloc(t->rows, cap * t->n_columns * sizeof *grown);
@@ -53,9 +74,9 @@ static struct field *add_row(struct run_table *t)
     return row;
 }
 
-static bool take_text(struct field *cell, const char *text)
+static bool take_text(struct run_table *t, struct field *cell, const char *text)
 {
-    cell->text = strdup(text);
+    cell->text = take_allowed(t, strlen(text) + 1) ? strdup(text) : NULL;
     cell->kind = cell->text != NULL ? FIELD_TEXT : FIELD_NULL;
     return cell->text != NULL;
 }
@@ -101,7 +122,7 @@ static bool take_field(struct run_table *t, struct field *row, const struct fiel
         return true;
     *column = i + 1;
     row[i] = (struct field){ .name = t->columns[i].name, .kind = f->kind, .number = f->number, .ratio = f->ratio };
-    return f->kind != FIELD_TEXT || take_text(&row[i], f->text);
+    return f->kind != FIELD_TEXT || take_text(t, &row[i], f->text);
 }
 
 enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why)
@@ -113,7 +134,7 @@ enum err run_table_add_report(struct run_table *t, const struct report *r, struc
         struct field *row = add_row(t);
         for (size_t i = 0; i < n; i++)
             if (row == NULL || !take_field(t, row, &fields[i], &column))
-                return no_memory(why);
+                return no_memory(t, why);
     }
     return ERR_OK;
 }
@@ -126,7 +147,7 @@ enum err run_table_add_row(struct run_table *t, const struct run_table *from, si
     size_t column = 0;
     for (size_t i = 0; i < t->n_columns; i++)
         if (to == NULL || !take_field(t, to, &from->rows[row * from->n_columns + i], &column))
-            return no_memory(why);
+            return no_memory(t, why);
     return ERR_OK;
 }
 
@@ -165,7 +186,7 @@ static void take_db_row(void *arg, const struct field *fields, size_t n)
         row[i].number = fields[i].number;
         row[i].ratio = fields[i].ratio;
         row[i].kind = fields[i].kind;
-        if (fields[i].kind == FIELD_TEXT && !take_text(&row[i], fields[i].text))
+        if (fields[i].kind == FIELD_TEXT && !take_text(t, &row[i], fields[i].text))
             target->e = ERR_HOST_NOMEM;
     }
 }
@@ -189,7 +210,7 @@ enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err
         e = results_db_price(db, &price, &has_price, why);
     if (has_price)
         take_price(t, price);
-    return e == ERR_OK && target.e != ERR_OK ? no_memory(why) : e;
+    return e == ERR_OK && target.e != ERR_OK ? no_memory(t, why) : e;
 }
 
 /* ---- from a JSON ---- */
@@ -212,10 +233,10 @@ static const json_t *find_value(const json_t *object, const char *name)
     return NULL;
 }
 
-static enum err take_value(struct field *cell, const json_t *value)
+static enum err take_value(struct run_table *t, struct field *cell, const json_t *value)
 {
     if (json_is_string(value))
-        return take_text(cell, json_string_value(value)) ? ERR_OK : ERR_HOST_NOMEM;
+        return take_text(t, cell, json_string_value(value)) ? ERR_OK : ERR_HOST_NOMEM;
     if (json_is_integer(value)) {
         cell->kind = FIELD_NUMBER;
         cell->number = json_integer_value(value);
@@ -264,7 +285,7 @@ static enum err take_json_run(struct run_table *t, const struct shared_values *s
     struct field *row = add_row(t);
     enum err e = row != NULL ? ERR_OK : ERR_HOST_NOMEM;
     for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++)
-        e = take_value(&row[i], find_column(t, i, shared, run));
+        e = take_value(t, &row[i], find_column(t, i, shared, run));
     return e;
 }
 
@@ -307,7 +328,7 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
         if (e == ERR_OK)
             e = take_json_remarks(t, run, "warnings", true);
     }
-    return e == ERR_OK ? e : no_memory(why);
+    return e == ERR_OK ? e : no_memory(t, why);
 }
 
 enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory, const char *name,
@@ -349,7 +370,7 @@ bool run_table_set_text(struct run_table *t, size_t row, const char *name, const
         return false;
     struct field *cell = &t->rows[row * t->n_columns + i];
     const char *was = cell->kind == FIELD_TEXT ? cell->text : NULL;
-    const bool is_done = take_text(cell, text);
+    const bool is_done = take_text(t, cell, text);
     free((char *)was);
     return is_done;
 }

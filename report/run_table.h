@@ -29,15 +29,22 @@ struct run_table {
     struct pair_map remark_of;       /* (number of a text, is_warning) -> index into remarks */
     uint64_t      price_bytes_per_ms;        /* of driver time (winner.h): the price of the first source that has one */
     bool          has_price;         /* a source had one, or the caller set it */
+    uint64_t      allowed_bytes;     /* what further rows may take, with their texts (run_table_allow) */
+    const char   *allowed_source;
+    bool          is_beyond;         /* a row needed more */
 };
 
 /* An empty table, with the default price. */
 void run_table_open(struct run_table *out);
 void run_table_close(struct run_table *t);
 
+/* Rows of a source may take so many bytes, with their texts: a run that is a few bytes of a file takes thousands here.
+ * UINT64_MAX: any number, as in the beginning. `source`: borrowed until the next call, for a message. */
+void run_table_allow(struct run_table *t, const char *source, uint64_t bytes);
+
 /* Append the runs of a database, or of a JSON of a replay or a sweep. `most_memory`: bytes that the JSON may take once
- * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong; results_db's errors; ERR_HOST_NOMEM. Rows
- * appended before an error stay. */
+ * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong, and for more rows than are allowed; results_db's
+ * errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
 MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory,
                                      const char *name, struct err_detail *why);

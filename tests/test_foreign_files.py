@@ -63,6 +63,14 @@ def bombs(replay):
             f.write(b"{}," * 30000)
         f.write(b"{}]}")
     expect(replay, 2, "more memory than a JSON of this size", "report", "json.gz", "--md", "o.md")
+    with open("runs.json", "wb") as f:
+        f.write(slow_inputs.sweep([{}] * 100_000))
+    for arguments in (["report", "runs.json", "--md", "o.md"], ["diff", "runs.json", "runs.json"]):
+        expect(replay, 2, "its runs take more memory", *arguments)
+    with open("text.json", "w", encoding="ascii") as f:
+        json.dump({"schema": "replay/1", "trace": {"path": "x" * 100_000}, "runs": [{}] * 3000}, f)
+    expect(replay, 2, "its runs take more memory", "report", "text.json", "--md", "o.md")
+    expect(replay, 0, "", "report", "text.json", "--md", "o.md", "--memory-limit", "1GiB")
     record = slow_inputs.shared_records(40_000_000)
     with gzip.open("pickle.gz", "wb", 9) as f:
         f.write(record)
@@ -81,6 +89,14 @@ def bombs(replay):
 
 def changed(name, *statements):
     shutil.copy("a.db", name)
+    db = sqlite3.connect(name)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+def database(name, *statements):
     db = sqlite3.connect(name)
     for statement in statements:
         db.execute(statement)
@@ -122,6 +138,13 @@ def databases(replay):
             f.write(damaged)
         got, said = replay("report", "damaged.db", "--md", "o.md")
         check(got in (0, 2), f"a damaged page at {at}: {got} {said[-200:]}")
+
+    # Runs of a few bytes each.
+    database("runs.db", "PRAGMA application_id = 0x52504c59", "PRAGMA user_version = 6",
+             "CREATE TABLE runs(key, trace_path, policy, details)",
+             "INSERT INTO runs WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 60000) "
+             "SELECT NULL, NULL, NULL, NULL FROM r")
+    expect(replay, 2, "its runs take more memory", "report", "runs.db", "--md", "o.md")
 
     # Names are taken literally, and none goes to nowhere.
     for name in (":memory:", "file:x?mode=memory"):
@@ -168,19 +191,11 @@ NSYS = ("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INT, deviceId INT, addr
         "memoryOperationType INT)", "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (1, 0, 4096, 512, 2, 0)")
 
 
-def profile_of_nsys(name, *statements):
-    db = sqlite3.connect(name)
-    for statement in statements:
-        db.execute(statement)
-    db.commit()
-    db.close()
-
-
 def profiles(replay):
-    profile_of_nsys("good.sqlite", *NSYS)
+    database("good.sqlite", *NSYS)
     expect(replay, 0, "nsys", "info", "good.sqlite")
     # One long text that all marks share.
-    profile_of_nsys("marks.sqlite", *NSYS, "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)",
+    database("marks.sqlite", *NSYS, "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)",
                     "INSERT INTO StringIds VALUES (1, replace(hex(zeroblob(250000)), '0', 'ab'))",
                     "CREATE TABLE NVTX_EVENTS(start INT, eventType INT, text TEXT, textId INT)",
                     "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 90000) "
@@ -188,12 +203,12 @@ def profiles(replay):
     expect(replay, 2, "far more work", "import", "marks.sqlite", "-o", "o.zst")
     # Columns that are computed: each takes more work than SQLite's steps tell.
     costly = " + ".join(["length(hex(zeroblob(500000)))"] * 100)
-    profile_of_nsys("computed.sqlite", NSYS[0].replace("bytes INT", f"bytes GENERATED ALWAYS AS ({costly})"),
+    database("computed.sqlite", NSYS[0].replace("bytes INT", f"bytes GENERATED ALWAYS AS ({costly})"),
                     "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 9000) INSERT INTO "
                     "CUDA_GPU_MEMORY_USAGE_EVENTS(start, deviceId, address, memKind, memoryOperationType) "
                     "SELECT x, 0, 512 * x, 2, 0 FROM r")
     expect(replay, 2, "without the table", "import", "computed.sqlite", "-o", "o.zst")
-    profile_of_nsys("view.sqlite", NSYS[0].replace("EVENTS", "KEPT"),
+    database("view.sqlite", NSYS[0].replace("EVENTS", "KEPT"),
                     "CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS SELECT * FROM CUDA_GPU_MEMORY_USAGE_KEPT")
     expect(replay, 2, "without the table", "import", "view.sqlite", "-o", "o.zst")
 

@@ -14,6 +14,16 @@ enum { JSON_BYTES_MAX = 1 << 30 };
  * text, which packs to a twentieth. */
 enum { JSON_MEMORY_FREE = 64 << 20, JSON_MEMORY_RATIO = 256 };
 
+/* The same for the runs of a file, of which each takes 4 KB and its texts. Honest results hold a KB for each, which
+ * packs to a twentieth. */
+enum { RUNS_MEMORY_FREE = 16 << 20, RUNS_MEMORY_RATIO = 256 };
+
+/* Limits what the runs of a file take; `n_bytes`: of the file. */
+static void allow_runs(struct run_table *t, const struct input *in, uint64_t memory_limit, uint64_t n_bytes)
+{
+    run_table_allow(t, input_name(in), memory_limit != 0 ? memory_limit : RUNS_MEMORY_FREE + RUNS_MEMORY_RATIO * n_bytes);
+}
+
 /* Reads a whole JSON into memory; *out is released with free(). */
 static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
 {
@@ -53,6 +63,7 @@ static enum err add_json(struct run_table *t, struct input *in, uint64_t memory_
     char *bytes = NULL;
     size_t n;
     enum err e = read_all(in, &bytes, &n, why);
+    allow_runs(t, in, memory_limit, input_raw_offset(in));
     if (e == ERR_OK)
         e = run_table_add_json(t, bytes, n, memory_limit != 0 ? memory_limit
                                : JSON_MEMORY_FREE + JSON_MEMORY_RATIO * input_raw_offset(in), input_name(in), why);
@@ -60,9 +71,11 @@ static enum err add_json(struct run_table *t, struct input *in, uint64_t memory_
     return e;
 }
 
-static enum err add_db(struct run_table *t, const char *path, struct err_detail *why)
+static enum err add_db(struct run_table *t, const struct input *in, const char *path, uint64_t memory_limit,
+                       struct err_detail *why)
 {
     struct results_db *db = NULL;
+    allow_runs(t, in, memory_limit, input_raw_size(in));
     enum err e = results_db_open_read(path, &db, why);
     if (e == ERR_OK)
         e = run_table_add_db(t, db, why);
@@ -94,7 +107,8 @@ enum err results_file_add(struct run_table *t, const char *path, uint64_t memory
     const bool is_db = n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0;
     *is_results = is_db || (at < n && head[at] == '{');
     if (*is_results)
-        e = is_db ? add_db(t, path, why) : add_json(t, in, memory_limit, why);
+        e = is_db ? add_db(t, in, path, memory_limit, why) : add_json(t, in, memory_limit, why);
+    run_table_allow(t, NULL, UINT64_MAX);
     input_close(in);
     return e;
 }
