@@ -139,12 +139,15 @@ def databases(replay):
         got, said = replay("report", "damaged.db", "--md", "o.md")
         check(got in (0, 2), f"a damaged page at {at}: {got} {said[-200:]}")
 
-    # Runs of a few bytes each.
+    # Runs of a few bytes each, and results of nothing but changed copies.
     database("runs.db", "PRAGMA application_id = 0x52504c59", "PRAGMA user_version = 6",
              "CREATE TABLE runs(key, trace_path, policy, details)",
              "INSERT INTO runs WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 60000) "
              "SELECT NULL, NULL, NULL, NULL FROM r")
     expect(replay, 2, "its runs take more memory", "report", "runs.db", "--md", "o.md")
+    with open("copies.json", "wb") as f:
+        f.write(slow_inputs.sweep([{"policy": "none", "outcome": "ok", "copy_seed": 1}]))
+    expect(replay, 2, "all runs are of changed copies", "report", "copies.json", "--md", "o.md", "--html", "o.html")
 
     # Names are taken literally, and none goes to nowhere.
     for name in (":memory:", "file:x?mode=memory"):

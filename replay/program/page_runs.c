@@ -71,14 +71,21 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
 
 enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail *why)
 {
-    if (copy_summary_take(&r->table, &r->copies) != ERR_OK || verdict_open(&r->table, &r->verdict) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", r->table.n_rows);
+    const size_t n_runs = r->table.n_rows;
+    enum err e = copy_summary_take(&r->table, &r->copies);
+    if (e == ERR_OK && r->table.n_rows == 0)
+        return err_set(why, ERR_FORMAT, 0, "all runs are of changed copies, and none is of a trace itself: there is nothing to "
+                       "report about");
+    if (e == ERR_OK)
+        e = verdict_open(&r->table, &r->verdict);
+    if (e != ERR_OK)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", n_runs);
     r->page.verdict = &r->verdict;
     r->page.copies = &r->copies;
     if (!is_detailed)
         return ERR_OK;
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
-    const enum err e = detailed_runs_replay(&r->page, r->options->threads, progress_report, &progress, why);
+    e = detailed_runs_replay(&r->page, r->options->threads, progress_report, &progress, why);
     progress_clear(&progress);
     return e;
 }
