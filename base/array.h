@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of n elements, as malloc wants them. SIZE_MAX, which no host has, if that is too many for a size_t: on 32-bit
- * hosts, such as WebAssembly, a size_t holds less than 4 GiB. */
+/* The bytes of n elements, as malloc wants them. SIZE_MAX, which no host has, if that is too many for a size_t: on
+ * 32-bit hosts, such as WebAssembly, a size_t holds less than 4 GiB. */
 static inline size_t array_bytes(uint64_t n, size_t size)
 {
     return n > SIZE_MAX / size ? SIZE_MAX : (size_t)n * size;

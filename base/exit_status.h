@@ -18,8 +18,8 @@
 enum exit_status { EXIT_STATUS_LIST(EXIT_STATUS_ENUM) };
 #undef EXIT_STATUS_ENUM
 
-/* The status of a command that ends with this error. ERR_INPUT is the person's to mend and gives STATUS_USAGE; ERR_IO, an
- * output or a temporary file that failed, gives STATUS_OURS. */
+/* The status of a command that ends with this error. ERR_INPUT is the person's to mend and gives STATUS_USAGE; ERR_IO,
+ * an output or a temporary file that failed, gives STATUS_OURS. */
 enum exit_status exit_status_of(enum err e);
 
 /* The status of a command whose run had this outcome. Out of memory and a failed audit are results here, so both give

@@ -19,8 +19,8 @@
 struct input;
 
 /* Opens a file ("-": standard input), or bytes that are borrowed until input_close. Compression, also twice nested, is
- * recognised by the first bytes. ERR_INPUT (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also ERR_FORMAT
- * (damaged compression). */
+ * recognised by the first bytes. ERR_INPUT (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also
+ * ERR_FORMAT (damaged compression). */
 MUST_USE enum err input_open(const char *path, struct input **out, struct err_detail *why);
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);
 void input_close(struct input *in);
@@ -47,12 +47,13 @@ MUST_USE enum err input_peek_raw(struct input *in, size_t want, const unsigned c
                                  struct err_detail *why);
 void input_keep_raw(struct input *in);
 
-/* The whole of an input of which nothing was taken yet, unpacked, as a file that can be read at any place: the file itself,
- * or a copy without a name if it is compressed or no regular file. The caller closes *fd. ERR_HOST_NOMEM, ERR_IO;
- * input_peek's errors. */
+/* The whole of an input of which nothing was taken yet, unpacked, as a file that can be read at any place: the file
+ * itself, or a copy without a name if it is compressed or no regular file. The caller closes *fd. ERR_HOST_NOMEM,
+ * ERR_IO; input_peek's errors. */
 MUST_USE enum err input_whole_file(struct input *in, int *fd, struct err_detail *why);
 
-/* Opens a file of input_whole_file from its first byte on. `fd` is borrowed until input_close; `name` is for messages. */
+/* Opens a file of input_whole_file from its first byte on. `fd` is borrowed until input_close;
+ * `name` is for messages. */
 MUST_USE enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why);
 
 /* Decodes the base64 text that starts here: from now on the input is what the text stands for, and ends where the text

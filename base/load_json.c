@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * jansson says of some calls without memory that the text is no JSON, leaves members out after others, and has no limit:
- * an empty object of three bytes takes a hundred. So its calls for memory are watched meanwhile.
+ * jansson says of some calls without memory that the text is no JSON, leaves members out after others, and has no
+ * limit: an empty object of three bytes takes a hundred. So its calls for memory are watched meanwhile.
  */
 #include "base/load_json.h"
 
@@ -45,6 +45,6 @@ enum err load_json(const char *bytes, size_t n, size_t flags, uint64_t most_memo
                        "--memory-limit SIZE allows that", name);
     if (json_memory.has_failed)
         return err_set(why, ERR_HOST_NOMEM, 0, "%.100s: no memory to read it", name);
-    return err_set(why, ERR_FORMAT, (uint64_t)error.position, "%.100s: no JSON, at byte %d: %.80s", name, error.position,
-                   error.text);
+    return err_set(why, ERR_FORMAT, (uint64_t)error.position, "%.100s: no JSON, at byte %d: %.80s", name,
+                   error.position, error.text);
 }

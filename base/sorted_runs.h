@@ -5,8 +5,8 @@
  *     put -> [ records in memory ] --full--> sorted, a run in a temporary file --\
  *                                                         run, run, run ----------> merged, one record at a time
  *
- * External merge sort with one pass of merging (Knuth, "The Art of Computer Programming", volume 3, section 5.4). Memory
- * is bounded whatever the number of records; the file has no name, so that a kill leaves nothing behind.
+ * External merge sort with one pass of merging (Knuth, "The Art of Computer Programming", volume 3, section 5.4).
+ * Memory is bounded whatever the number of records; the file has no name, so that a kill leaves nothing behind.
  */
 #ifndef REPLAY_BASE_SORTED_RUNS_H
 #define REPLAY_BASE_SORTED_RUNS_H

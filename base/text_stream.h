@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* A stream that writes into a text of its own, for what is printed elsewhere, later or only if all of it could be written. */
+/* A stream that writes into a text of its own, for what is printed elsewhere,
+ * later or only if all of it could be written. */
 #ifndef REPLAY_BASE_TEXT_STREAM_H
 #define REPLAY_BASE_TEXT_STREAM_H
 

@@ -47,8 +47,8 @@ bool torch_release_find(const char *text, enum torch_release *out);
 /* Whether the snapshots of the release have that part. */
 bool torch_release_has(enum torch_release r, enum torch_layout part);
 
-/* The newest release whose snapshots have the parts in the mask (bit k: part k of enum torch_layout). Only the part that
- * came last decides, because a file may lack an older one: a recording without records has no times. */
+/* The newest release whose snapshots have the parts in the mask (bit k: part k of enum torch_layout). Only the part
+ * that came last decides, because a file may lack an older one: a recording without records has no times. */
 enum torch_release torch_release_of_layout(unsigned parts);
 
 /* The first release whose snapshots have the same parts as those of this one. */

@@ -58,8 +58,8 @@ static inline unsigned log2_floor(uint64_t n)
     return 63u - (unsigned)__builtin_clzll(n);
 }
 
-/* Parses text[0, n) as a whole number in decimal digits. False, with *out untouched, if there is anything else, nothing, or
- * more than fits. */
+/* Parses text[0, n) as a whole number in decimal digits. False, with *out untouched, if there is anything else,
+ * nothing, or more than fits. */
 bool units_parse_number(const char *text, size_t n, uint64_t *out);
 
 /* Parses text[0, n) as a size: a decimal number, fraction allowed, and an optional unit (B, K/KB/KiB, M..., G..., T...,

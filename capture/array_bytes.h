@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The size of a CUDA array, counted by its elements. What a card adds to lay an array out for textures is not documented.
+ * The size of a CUDA array, counted by its elements.
+ * What a card adds to lay an array out for textures is not documented.
  */
 #ifndef REPLAY_CAPTURE_ARRAY_BYTES_H
 #define REPLAY_CAPTURE_ARRAY_BYTES_H

@@ -26,10 +26,11 @@
 enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5, PROFILE_STRING = 6,
        VALUES_MAX = 16, DEVICES = 64, FRAMES_MAX = 256, FRAME_TEXT = 1024 };
 
-/* Of ids and texts: numbers in `texts`. A location's frames are frames[first, first + n), innermost first. */
+/* Of ids and texts: numbers in `texts`. A location's frames are frames[first, first + n), innermost first.
+ * `written`: as what frame, + 1; 0: not yet. */
 struct pprof_function { uint32_t name, file; };
 struct pprof_location { size_t first; uint32_t n; };
-struct pprof_frame { uint64_t function; int64_t line; uint32_t written; };     /* written: as what frame, + 1; 0: not yet */
+struct pprof_frame { uint64_t function; int64_t line; uint32_t written; };
 
 struct pprof {
     const char *name;                        /* the file's */

@@ -79,8 +79,8 @@ static enum err live_start(struct err_detail *why)
     const enum err e = policy_spec_parse(text, &live.spec, why);
     if (e == ERR_OK && (live.spec.ops->needs & POLICY_NEEDS_FUTURE) != 0) {
         policy_spec_close(&live.spec);
-        return err_set(why, ERR_UNSUPPORTED, 0, "policy %s must know all requests in advance, and a live program cannot tell "
-                       "them", text);
+        return err_set(why, ERR_UNSUPPORTED, 0, "policy %s must know all requests in advance, and a live program "
+                       "cannot tell them", text);
     }
     live.is_started = e == ERR_OK;
     return e;

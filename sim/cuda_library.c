@@ -116,7 +116,8 @@ enum err cuda_library_open(struct cuda_api *out, struct err_detail *why)
                               api.cuMemsetD8_v2 != NULL && api.cuCtxSynchronize != NULL;
     if (api.runtime[0] == '\0' && !can_allocate)
         return err_set(why, ERR_UNSUPPORTED, 0,
-                       "no CUDA runtime (libcudart.so.13, .12, .11.0, ...), and the driver's library has no cuMemAlloc");
+                       "no CUDA runtime (libcudart.so.13, .12, .11.0, ...), and the driver's library has no "
+                       "cuMemAlloc");
     library_take(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), nvml_symbols, COUNT(nvml_symbols), &api);
     *out = api;
     return ERR_OK;

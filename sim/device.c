@@ -344,7 +344,8 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
     device_note_mapping(dev, DEVICE_CALL_UNMAP, range, offset, bytes, 0);
 }
 
-enum err device_map_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes, uint32_t phys)
+enum err device_map_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes,
+                          uint32_t phys)
 {
     const enum err e = dev->ops->map(dev, range->addr + offset, bytes, phys);
     if (e != ERR_OK)

@@ -220,8 +220,8 @@ MUST_USE enum err device_map(struct device *dev, const struct segment *range, ui
                              uint32_t phys);
 void device_unmap(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
 
-/* The same for memory that is mapped elsewhere and stays so: it then has two addresses. It is counted once, where it was
- * mapped first; the call is charged as each first one is, with making the memory. Unmap all but that one by
+/* The same for memory that is mapped elsewhere and stays so: it then has two addresses. It is counted once, where it
+ * was mapped first; the call is charged as each first one is, with making the memory. Unmap all but that one by
  * device_unmap_again, before the memory is destroyed. */
 MUST_USE enum err device_map_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes,
                                    uint32_t phys);
@@ -233,9 +233,10 @@ void device_count_in(struct device *dev, const struct segment *from, const struc
 
 bool device_has_ranges(const struct device *dev);
 
-/* Page-locked memory of the host, as by cudaHostAlloc: a second kind of memory, which a kernel reads over the bus. It is
- * a segment like others, and a request may be placed in it; but it takes nothing of the card, and what is reserved does
- * not count it. Charged as a segment of the card, without an end. ERR_UNSUPPORTED on a real card; ERR_HOST_NOMEM. */
+/* Page-locked memory of the host, as by cudaHostAlloc: a second kind of memory, which a kernel reads over the bus. It
+ * is a segment like others, and a request may be placed in it; but it takes nothing of the card, and what is reserved
+ * does not count it. Charged as a segment of the card, without an end.
+ * ERR_UNSUPPORTED on a real card; ERR_HOST_NOMEM. */
 MUST_USE enum err device_host_alloc(struct device *dev, uint64_t bytes, struct segment *out);
 void device_host_free(struct device *dev, const struct segment *seg);
 

@@ -257,8 +257,8 @@ struct column_dict {
     uint64_t indices[];
 };
 
-/* NULL if there are too many distinct numbers for a dictionary, or no memory for one: then `out` has failed, because the
- * same trace gives the same bytes or none. */
+/* NULL if there are too many distinct numbers for a dictionary, or no memory for one: then `out` has failed, because
+ * the same trace gives the same bytes or none. */
 static struct column_dict *column_dict_make(struct bytes *out, const uint64_t *values, size_t n)
 {
     const size_t limit = n / 4 < COLUMN_DICT_MAX ? n / 4 : COLUMN_DICT_MAX;

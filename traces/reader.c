@@ -49,7 +49,7 @@ enum { READER_CHUNKS = 2 };                      /* the lent one, and the one be
  * event. */
 #define READER_KEPT_FREE  (64 * MIB)
 enum { READER_KEPT_RATIO = 256, READER_LIVE_BYTES = 80, READER_EVENT_BYTES = 8,
-       READER_FRAME_BYTES = 8, READER_FRAME_TEXT = 16 };     /* of a frame, and one more for so many bytes of its text */
+       READER_FRAME_BYTES = 8, READER_FRAME_TEXT = 16 };    /* of a frame, and one more for so many bytes of its text */
 
 struct trace_reader {
     struct native_file   file;
@@ -577,8 +577,8 @@ static uint16_t *reader_text_weights(const struct trace_reader *r)
     return weight;
 }
 
-/* The frames of all stacks, one after the other, and a share of their texts. Stacks share nodes, so a few bytes may stand
- * for thousands of frames; who reads each stack to its end reads this many. */
+/* The frames of all stacks, one after the other, and a share of their texts. Stacks share nodes, so a few bytes may
+ * stand for thousands of frames; who reads each stack to its end reads this many. */
 static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *bytes, struct err_detail *why)
 {
     /* With its callers; counted from 1. */

@@ -80,10 +80,10 @@ static bool is_notebook(const struct stack_frame *f)
  * that was started by such a name is still told apart by its <module>. */
 static bool is_torch_without_folder(const struct stack_frame *f)
 {
-    static const char *const files[] = { "module.py", "functional.py", "_tensor.py", "_ops.py", "graph.py", "container.py",
-        "linear.py", "sparse.py", "conv.py", "batchnorm.py", "normalization.py", "dropout.py", "activation.py", "loss.py",
-        "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lr_scheduler.py", "clip_grad.py", "_contextlib.py",
-        "grad_mode.py", "checkpoint.py", "einops.py", "_backends.py", "eval_frame.py",
+    static const char *const files[] = { "module.py", "functional.py", "_tensor.py", "_ops.py", "graph.py",
+        "container.py", "linear.py", "sparse.py", "conv.py", "batchnorm.py", "normalization.py", "dropout.py",
+        "activation.py", "loss.py", "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lr_scheduler.py", "clip_grad.py",
+        "_contextlib.py", "grad_mode.py", "checkpoint.py", "einops.py", "_backends.py", "eval_frame.py",
         "external_utils.py", "grad_scaler.py", "autocast_mode.py", NULL };
     return memchr(f->file, '/', f->n_file) == NULL && !stack_frame_is_named(f, "<module>") &&
            is_one_of(f->file, f->n_file, files);
@@ -117,13 +117,13 @@ bool stack_frame_is_program(const struct stack_frame *f)
     return is_notebook(f) || (stack_frame_is_python(f) && !is_library(f));
 }
 
-/* Frames that every stack begins or ends with, and that say nothing of the request: PyTorch's own, the interpreter's and
- * those that start a process or a thread. */
+/* Frames that every stack begins or ends with, and that say nothing of the request: PyTorch's own, the interpreter's
+ * and those that start a process or a thread. */
 static bool is_plumbing(const struct stack_frame *f)
 {
     static const char *const starts[] = { "torch::", "c10::", "at::", "void c10::", "at::Tensor c10::", "std::", "_Py",
-        "PyEval_", "PyObject_", "PyCFunction_", "Py_", "THP", "pybind11::", "__clone", "clone3", "start_thread", "pthread_",
-        "execute_native_thread_routine", "_start", "__libc_", "??", NULL };
+        "PyEval_", "PyObject_", "PyCFunction_", "Py_", "THP", "pybind11::", "__clone", "clone3", "start_thread",
+        "pthread_", "execute_native_thread_routine", "_start", "__libc_", "??", NULL };
     for (size_t i = 0; starts[i] != NULL; i++)
         if (strncmp(f->name, starts[i], strlen(starts[i])) == 0)
             return true;

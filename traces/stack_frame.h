@@ -27,8 +27,9 @@ bool stack_frame_is_named(const struct stack_frame *f, const char *name);
 /* True if the file's path is `path` or ends in it after a slash: "functional.py". */
 bool stack_frame_file_ends(const struct stack_frame *f, const char *path);
 
-/* True for a frame of the recorded program itself: a Python file or a notebook's cell, and neither PyTorch's nor that of
- * an installed library (site-packages, dist-packages, lib/python3.X) nor code without a file (<string>, <frozen ...>). */
+/* True for a frame of the recorded program itself: a Python file or a notebook's cell, and neither PyTorch's nor that
+ * of an installed library (site-packages, dist-packages, lib/python3.X) nor code without a file
+ * (<string>, <frozen ...>). */
 bool stack_frame_is_program(const struct stack_frame *f);
 
 /* The frame that tells a person where a request comes from: the innermost frame of the program itself, at any depth. If
@@ -41,9 +42,9 @@ const char *stack_frame_of_program(const char *const *frames, size_t n);
 /* Its index; n if none of them is it. */
 size_t stack_frame_index_of_program(const char *const *frames, size_t n);
 
-/* Labels of a recording (cudasim/python/replay_labels.py) are the outermost frames of a stack: "GPT.head nn.Module:0" and
- * "activations category:0". stack_frame_label finds one; false: there is none. stack_frames_of_code is how many of the n
- * frames are left without them. */
+/* Labels of a recording (cudasim/python/replay_labels.py) are the outermost frames of a stack: "GPT.head nn.Module:0"
+ * and "activations category:0". stack_frame_label finds one; false: there is none. stack_frames_of_code is how many of
+ * the n frames are left without them. */
 enum stack_label { STACK_LABEL_MODULE, STACK_LABEL_CATEGORY };
 bool stack_frame_label(const char *const *frames, size_t n, enum stack_label kind, struct stack_frame *out);
 size_t stack_frames_of_code(const char *const *frames, size_t n);

@@ -112,7 +112,8 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *   "conf"                         settings text of the recorded allocator
  *   "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions"
  *                                  its settings one by one
- *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing; TRACE_EXIT: it ends with the program
+ *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
+ *                                  TRACE_EXIT: it ends with the program
  *   "notes"                        what the source does not tell, a line each */
 #define TRACE_META_RELEASE "profile"  /* holds the PyTorch release whose layout the recording has; older traces exist,
                                        * so the name on disk stays */

@@ -89,7 +89,8 @@ static enum err put_facts(struct whole_copy *c, struct err_detail *why)
     const char *name, *value;
     enum err e = ERR_OK;
     if (!c->is_anonymous)
-        return trace_copy_facts(c->in, c->out, trace_meta(c->in, "notes") == NULL ? "" : trace_meta(c->in, "notes"), why);
+        return trace_copy_facts(c->in, c->out, trace_meta(c->in, "notes") == NULL ? "" : trace_meta(c->in, "notes"),
+                                why);
     for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(c->in, i, &value)) != NULL; i++)
         if (strcmp(name, "units") != 0 && is_kept_fact(name) && is_plain(value))
             e = trace_put_meta(c->out, name, value, why);
@@ -102,8 +103,8 @@ static int by_handle(const void *a, const void *b)
     return (x->handle > y->handle) - (x->handle < y->handle);
 }
 
-/* The handles of streams are addresses in the program: anonymous ones are numbers in the same order. The default stream, the
- * first of all, stays 0. */
+/* The handles of streams are addresses in the program: anonymous ones are numbers in the same order. The default
+ * stream, the first of all, stays 0. */
 static enum err put_streams(struct whole_copy *c, struct err_detail *why)
 {
     const struct stream_name *streams = trace_streams(c->in);
@@ -237,7 +238,8 @@ static enum err copy_whole(struct trace_reader *in, bool is_anonymous, struct tr
     struct whole_copy c = { .in = in, .out = out, .is_anonymous = is_anonymous, .next_ptr = UINT64_MAX };
     c.handles = calloc(info->n_streams, sizeof *c.handles);
     c.ptrs = calloc((size_t)info->peak_live + 1, sizeof *c.ptrs);
-    enum err e = c.handles == NULL || c.ptrs == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for what is live") : ERR_OK;
+    enum err e = c.handles == NULL || c.ptrs == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for what is live")
+                                                     : ERR_OK;
     copy_info(&c);
     if (e == ERR_OK)
         e = put_facts(&c, why);
@@ -260,8 +262,8 @@ enum err trace_shift(struct trace_reader *in, int64_t by_ns, struct trace_writer
     const uint64_t epoch_us = trace_info(in)->epoch_us;
     const int64_t by_us = by_ns / 1000;
     if (epoch_us == 0 || (by_us < 0 && 0 - (uint64_t)by_us >= epoch_us))
-        return err_set(why, ERR_UNSUPPORTED, 0, "the recording does not tell the time of day; merge takes an offset instead: "
-                       "b.zst@2s");
+        return err_set(why, ERR_UNSUPPORTED, 0, "the recording does not tell the time of day; merge takes an offset "
+                       "instead: b.zst@2s");
     const enum err e = copy_whole(in, false, out, why);
     trace_writer_info(out)->epoch_us = epoch_us + (uint64_t)by_us;
     return e;

@@ -8,8 +8,8 @@
 /* Puts the numbers of a trace's streams into another. Errors as of trace_put_stream_number. */
 MUST_USE enum err trace_copy_streams(const struct trace_reader *in, struct trace_writer *out, struct err_detail *why);
 
-/* Fills in a record that repeats an event of `in`: all but ptr, bytes and stack. What ptr names is left to the caller: the
- * request in the event's slot, or for a control in record.control.slot. The label of a mark is put into `out`. */
+/* Fills in a record that repeats an event of `in`: all but ptr, bytes and stack. What ptr names is left to the caller:
+ * the request in the event's slot, or for a control in record.control.slot. The label of a mark is put into `out`. */
 MUST_USE enum err trace_copy_event(const struct trace_reader *in, const struct event *ev, struct trace_writer *out,
                                    struct trace_record *record, struct err_detail *why);
 

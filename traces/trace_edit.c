@@ -71,10 +71,10 @@ enum err trace_cut(struct trace_reader *in, uint64_t first, uint64_t end, struct
     char note[NOTE_BYTES];
     const uint64_t events = trace_info(in)->events;
     if (first >= end || end > events)
-        return err_set(why, ERR_USAGE, 0, "events %" PRIu64 "..%" PRIu64 " are no part of a trace of %" PRIu64, first, end,
-                       events);
-    snprintf(note, sizeof note, "cut: events %" PRIu64 "..%" PRIu64 " of %" PRIu64 "; what was live is requested before the "
-             "mark \"" TRACE_CUT_MARK "\"", first, end, events);
+        return err_set(why, ERR_USAGE, 0, "events %" PRIu64 "..%" PRIu64 " are no part of a trace of %" PRIu64, first,
+                       end, events);
+    snprintf(note, sizeof note, "cut: events %" PRIu64 "..%" PRIu64 " of %" PRIu64 "; what was live is requested "
+             "before the mark \"" TRACE_CUT_MARK "\"", first, end, events);
     enum err e = put_facts(in, out, note, end == events, why);
     if (e == ERR_OK)
         e = trace_feed_open(&f, in, out, &next_ptr, why);

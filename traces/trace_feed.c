@@ -66,9 +66,11 @@ static uint64_t scaled(const struct trace_feed *f, uint64_t bytes)
 static enum err put_request(struct trace_feed *f, const struct feed_live *l, uint64_t time_ns, struct err_detail *why)
 {
     struct trace_record r = { .kind = EVENT_ALLOC, .time_ns = time_ns + f->shift_ns, .ptr = l->ptr,
-                              .bytes = scaled(f, l->bytes), .stream = handle_of(f, l->stream), .record = TRACE_NO_RECORD };
+                              .bytes = scaled(f, l->bytes), .stream = handle_of(f, l->stream),
+                              .record = TRACE_NO_RECORD };
     pool_of(f, l->pool, r.pool);
-    enum err e = l->born == UINT64_MAX ? ERR_OK : trace_copy_stack_of(&f->stacks, f->in, l->born, f->out, &r.stack, why);
+    enum err e = l->born == UINT64_MAX ? ERR_OK
+                                       : trace_copy_stack_of(&f->stacks, f->in, l->born, f->out, &r.stack, why);
     if (e == ERR_OK)
         e = trace_put(f->out, &r, why);
     r.kind = EVENT_FREE_REQUESTED;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Puts the events of one trace into another, changed: with other times, sizes and names of streams. What was live before the
- * first event becomes requests at the beginning. Beside what is live nothing is held, whatever the number of events.
+ * Puts the events of one trace into another, changed: with other times, sizes and names of streams. What was live
+ * before the first event becomes requests at the beginning. Beside what is live nothing is held, whatever the
+ * number of events.
  *
  * Recorded addresses, segments and the numbers of the source are left out: a changed trace is no recording any more.
  */
@@ -38,14 +39,15 @@ MUST_USE enum err trace_feed_open(struct trace_feed *f, struct trace_reader *in,
                                   uint64_t *next_ptr, struct err_detail *why);
 void trace_feed_close(struct trace_feed *f);
 
-/* Puts what is live, oldest first, each as a request at the time of `time_ns` + shift_ns. Without trace_feed_skip that is
- * what the recording begins with. */
+/* Puts what is live, oldest first, each as a request at the time of `time_ns` + shift_ns. Without trace_feed_skip that
+ * is what the recording begins with. */
 MUST_USE enum err trace_feed_put_live(struct trace_feed *f, uint64_t time_ns, struct err_detail *why);
 
 /* Puts the next event of the trace, which is `ev`. */
 MUST_USE enum err trace_feed_put(struct trace_feed *f, const struct event *ev, struct err_detail *why);
 
-/* Passes over the next event: of requests and frees only what is live is kept. Settings and the making of pools are put. */
+/* Passes over the next event: of requests and frees only what is live is kept.
+ * Settings and the making of pools are put. */
 MUST_USE enum err trace_feed_skip(struct trace_feed *f, const struct event *ev, struct err_detail *why);
 
 /* Puts a mark. */
