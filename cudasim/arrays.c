@@ -261,7 +261,8 @@ enum cudasim_code cudasim_copy_3d(const struct cudasim_side *to, const struct cu
         return cudasim_stream_work(stream, 0, NODE_COPY);
     const bool is_linear = to->array == 0 && from->array == 0;
     for (uint64_t z = 0; code == CODE_SUCCESS && z < depth; z++)
-        code = is_linear ? cudasim_copy_2d(row_at(to, z), to->pitch, row_at(from, z), from->pitch, width, height, d, stream)
+        code = is_linear ? cudasim_copy_2d(row_at(to, z), to->pitch, row_at(from, z), from->pitch, width, height,
+                                           d, stream)
              : width > (to->array != 0 ? from : to)->pitch && height > 1 ? CODE_INVALID_PITCH
              : copy_layer(to, from, z, width, height, stream);
     return code;

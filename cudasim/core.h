@@ -112,9 +112,9 @@ CUDASIM_API enum cudasim_code cudasim_symbol(const void *symbol, uint64_t *addr,
 
 /* ---- modules: cudasim/modules.c ---- */
 
-/* `image` is a fat binary, a cubin or PTX of at most `most` bytes. A program gives the driver a pointer without a length
- * (SIZE_MAX): then its own headers are trusted to say how long it is. It is copied. NO_BINARY: no code in it is for this
- * card; INVALID_IMAGE: it is damaged. */
+/* `image` is a fat binary, a cubin or PTX of at most `most` bytes. A program gives the driver a pointer without a
+ * length (SIZE_MAX): then its own headers are trusted to say how long it is. It is copied. NO_BINARY: no code in it is
+ * for this card; INVALID_IMAGE: it is damaged. */
 CUDASIM_API enum cudasim_code cudasim_module_load(const void *image, size_t most, uint64_t *module);
 CUDASIM_API enum cudasim_code cudasim_module_unload(uint64_t module);
 
@@ -228,8 +228,8 @@ struct cudasim_ipc_handle {
     unsigned char bytes[64];
 };
 
-/* For processes of one run of `replay run-sim`; elsewhere NOT_SUPPORTED. Of memory any address will do; the handle is of
- * the whole allocation, and the same each time. INVALID_VALUE for memory that cudaMalloc did not give. */
+/* For processes of one run of `replay run-sim`; elsewhere NOT_SUPPORTED. Of memory any address will do; the handle is
+ * of the whole allocation, and the same each time. INVALID_VALUE for memory that cudaMalloc did not give. */
 CUDASIM_API enum cudasim_code cudasim_ipc_export(uint64_t addr, struct cudasim_ipc_handle *out);
 
 /* Opened again on the same device, the same address comes back, to be closed once more. INVALID_CONTEXT for a handle of
@@ -381,16 +381,16 @@ enum cudasim_graph_update {
     UPDATE_SUCCESS, UPDATE_ERROR, UPDATE_TOPOLOGY_CHANGED, UPDATE_TYPE_CHANGED, UPDATE_NOT_SUPPORTED = 6
 };
 
-/* Makes an instantiated graph like another one with as many nodes of the same types; otherwise GRAPH_UPDATE, and *result
- * and *node say why. */
+/* Makes an instantiated graph like another one with as many nodes of the same types; otherwise GRAPH_UPDATE, and
+ * *result and *node say why. */
 struct cudasim_update_info {
     int      result;
     uint64_t node, from_node;
 };
 CUDASIM_API enum cudasim_code cudasim_graph_update(uint64_t exec, uint64_t graph, int *result, uint64_t *node);
 
-/* The pool of a device's graphs. The numbers are those of cudaGraphMemAttributeType: used, its high-water mark, reserved,
- * its high-water mark, in bytes. */
+/* The pool of a device's graphs. The numbers are those of cudaGraphMemAttributeType: used, its high-water mark,
+ * reserved, its high-water mark, in bytes. */
 CUDASIM_API enum cudasim_code cudasim_graph_pool_get(int device, int attribute, uint64_t *value);
 CUDASIM_API enum cudasim_code cudasim_graph_pool_set(int device, int attribute, const uint64_t *value);
 CUDASIM_API enum cudasim_code cudasim_graph_pool_trim(int device);

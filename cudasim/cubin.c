@@ -150,7 +150,8 @@ static bool add_variable(const struct cubin_file *f, struct cubin *c, size_t *ro
     const bool is_stored = section.sh_type != SHT_NOBITS && s->st_value <= section.sh_size &&
                            s->st_size <= section.sh_size - s->st_value;
     variables[c->n_variables++] = (struct cubin_variable){
-        .name = name, .bytes = s->st_size, .is_constant = is_constant, .is_managed = (s->st_other & SYMBOL_MANAGED) != 0,
+        .name = name, .bytes = s->st_size, .is_constant = is_constant,
+        .is_managed = (s->st_other & SYMBOL_MANAGED) != 0,
         .initial = is_stored ? f->bytes + section.sh_offset + s->st_value : NULL,
     };
     return true;
@@ -192,7 +193,8 @@ static void take_attribute(const struct cubin *c, struct cubin_kernel *of, unsig
         of->parameter_bytes = words[0];
 }
 
-static void read_info(const struct cubin_file *f, const struct cubin *c, const Elf64_Shdr *info, struct cubin_kernel *of)
+static void read_info(const struct cubin_file *f, const struct cubin *c, const Elf64_Shdr *info,
+                      struct cubin_kernel *of)
 {
     const uint64_t end = info->sh_offset + info->sh_size;
     for (uint64_t at = info->sh_offset; end - at >= 4;) {

@@ -2,9 +2,9 @@
 /*
  * Machine code for a card, a "cubin": what the driver tells of it. It is an ELF file. Its code is not looked at.
  *
- * A kernel is a function symbol marked as entry (st_other 0x10). Its shared memory is the size of .nv.shared.KERNEL, the
- * module's constants are .nv.constant3. .nv.info has a record for each number that a kernel needs, and .nv.info.KERNEL
- * those of one kernel:
+ * A kernel is a function symbol marked as entry (st_other 0x10). Its shared memory is the size of .nv.shared.KERNEL,
+ * the module's constants are .nv.constant3. .nv.info has a record for each number that a kernel needs, and
+ * .nv.info.KERNEL those of one kernel:
  *
  *     form u8 (3: the value is in the record, 4: bytes follow), attribute u8, value or number of bytes u16
  *

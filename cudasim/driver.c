@@ -1321,8 +1321,8 @@ ENTRY(int, cuFuncGetModule, uint64_t *module, uint64_t function)
     return module == NULL ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, module);
 }
 
-/* CUfunction_attribute, from 0: most threads, shared, constant and local bytes, registers, PTX and binary version, cache
- * mode, most dynamic shared bytes. */
+/* CUfunction_attribute, from 0: most threads, shared, constant and local bytes, registers, PTX and binary version,
+ * cache mode, most dynamic shared bytes. */
 ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
 {
     struct cudasim_kernel_facts k;
@@ -1444,8 +1444,8 @@ static void say_who_asks(const void *caller)
                         "environment.\n");
 }
 
-/* Tables of functions by a number of 16 bytes, which NVIDIA does not document. NVIDIA's runtime asks for them where it is
- * linked in. It goes on only if the driver proves to be NVIDIA's (cudasim/README.md), so none is given. */
+/* Tables of functions by a number of 16 bytes, which NVIDIA does not document. NVIDIA's runtime asks for them where it
+ * is linked in. It goes on only if the driver proves to be NVIDIA's (cudasim/README.md), so none is given. */
 ENTRY(int, cuGetExportTable, const void **table, const void *id)
 {
     static struct cudasim_site site = { .name = "cuGetExportTable" };
@@ -1480,8 +1480,8 @@ static const struct { const char *name; void (*function)(void); } driver_entries
 
 enum { N_DRIVER_ENTRIES = sizeof driver_entries / sizeof driver_entries[0] };
 
-/* The release of CUDA from which on a plain name means this form, as NVIDIA's cudaTypedefs.h of 13.0 has it. A _v2 that is
- * not here is of 3.2. */
+/* The release of CUDA from which on a plain name means this form, as NVIDIA's cudaTypedefs.h of 13.0 has it. A _v2 that
+ * is not here is of 3.2. */
 static const struct { const char *name; int since; } late_forms[] = {
     { "cuCtxCreate_v3", 11040 }, { "cuCtxCreate_v4", 12050 }, { "cuCtxDestroy_v2", 4000 },
     { "cuCtxGetDevice_v2", 13000 }, { "cuCtxPopCurrent_v2", 4000 }, { "cuCtxPushCurrent_v2", 4000 },

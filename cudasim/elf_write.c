@@ -220,11 +220,11 @@ static void code_return(unsigned char code[static SLOT])
 static void code_jump(unsigned char code[static SLOT], size_t distance)
 {
 #if defined(__aarch64__)
-    const uint32_t words[] = { 0x58000010 | (uint32_t)(distance / 4) << 5, 0xd61f0200 };    /* ldr x16, distance; br x16 */
+    const uint32_t words[] = { 0x58000010 | (uint32_t)(distance / 4) << 5, 0xd61f0200 }; /* ldr x16, distance; br x16 */
     memcpy(code, words, sizeof words);
 #else
-    const uint32_t behind = (uint32_t)distance - 6;                          /* counted from the end of the instruction */
-    const unsigned char bytes[] = { 0xff, 0x25 };                            /* jmp [rip + behind] */
+    const uint32_t behind = (uint32_t)distance - 6;                        /* counted from the end of the instruction */
+    const unsigned char bytes[] = { 0xff, 0x25 };                          /* jmp [rip + behind] */
     memcpy(code, bytes, sizeof bytes);
     memcpy(code + sizeof bytes, &behind, sizeof behind);
 #endif

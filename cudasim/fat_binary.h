@@ -25,13 +25,13 @@ struct fat_choice {
     uint64_t flags;
 };
 
-/* Whether the image is a wrapper, and the fat binary to which that points. A wrapper lies in a running program, because it
- * holds an address. */
+/* Whether the image is a wrapper, and the fat binary to which that points. A wrapper lies in a running program, because
+ * it holds an address. */
 bool fat_binary_is_wrapper(const unsigned char *image, size_t most);
 const unsigned char *fat_binary_unwrap(const void *wrapper);
 
-/* The bytes of the fat binary that begins at `image`, by its header; 0: there is none. `most`: what may be read. A caller
- * that has a pointer without a length, as the driver has, gives SIZE_MAX and trusts the header. */
+/* The bytes of the fat binary that begins at `image`, by its header; 0: there is none. `most`: what may be read. A
+ * caller that has a pointer without a length, as the driver has, gives SIZE_MAX and trusts the header. */
 size_t fat_binary_extent(const unsigned char *image, size_t most);
 
 /* Chooses the machine code of the card's major capability with the highest minor not above the card's, and the highest

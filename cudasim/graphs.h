@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Graphs of the simulated CUDA (cudasim/core.h), and the memory that their nodes take and give back. The lock is held in
- * all functions here.
+ * Graphs of the simulated CUDA (cudasim/core.h), and the memory that their nodes take and give back. The lock is held
+ * in all functions here.
  */
 #ifndef REPLAY_CUDASIM_GRAPHS_H
 #define REPLAY_CUDASIM_GRAPHS_H
@@ -53,8 +53,8 @@ enum cudasim_code graph_memory_add_alloc(struct graph_memory *m, int device, uin
 /* INVALID_VALUE for what no node took, for what another free node gives back already. */
 enum cudasim_code graph_memory_add_free(struct graph_memory *m, uint64_t addr);
 
-/* Goes through the first n steps. INVALID_VALUE if memory of an earlier launch is still live and `frees_first` is false;
- * OUT_OF_MEMORY, and nothing of this launch is live. */
+/* Goes through the first n steps. INVALID_VALUE if memory of an earlier launch is still live and `frees_first` is
+ * false; OUT_OF_MEMORY, and nothing of this launch is live. */
 enum cudasim_code graph_memory_launch(struct graph_memory *m, size_t n, bool frees_first, uint64_t stream);
 
 /* Takes what a launch would take of the card, and leaves it idle in the pool of graphs. */

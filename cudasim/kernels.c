@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Kernels and variables that nvcc put into a program, which it registers when it is loaded. The runtime names a kernel by
- * a host function, and a variable by a host variable. Libraries such as cub choose their kernels, and with them the size
- * of their temporary storage, by what is told here of the code.
+ * Kernels and variables that nvcc put into a program, which it registers when it is loaded. The runtime names a kernel
+ * by a host function, and a variable by a host variable. Libraries such as cub choose their kernels, and with them the
+ * size of their temporary storage, by what is told here of the code.
  */
 #include "cudasim/machine_code.h"
 #include "cudasim/state.h"

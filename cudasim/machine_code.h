@@ -8,8 +8,8 @@
 #include "cudasim/core.h"
 #include "cudasim/cubin.h"
 
-/* PTX is not compiled, so what is in it is unknown: then `image` is NULL, `cubin` is empty, and every name may be there.
- * The same holds for code that is packed in a way that is not known here. */
+/* PTX is not compiled, so what is in it is unknown: then `image` is NULL, `cubin` is empty, and every name may be
+ * there. The same holds for code that is packed in a way that is not known here. */
 struct machine_code {
     unsigned char *image;            /* the cubin's bytes, its own */
     struct cubin cubin;
@@ -17,8 +17,8 @@ struct machine_code {
 };
 
 /* `image` has at most `most` bytes, at least one; SIZE_MAX: as many as its own headers say, because a program gives the
- * driver a pointer without a length. NO_BINARY: there is code in it, but none that this card takes. INVALID_IMAGE: it is
- * damaged. machine_code_close frees. */
+ * driver a pointer without a length. NO_BINARY: there is code in it, but none that this card takes. INVALID_IMAGE: it
+ * is damaged. machine_code_close frees. */
 enum cudasim_code machine_code_load(const void *image, size_t most, unsigned card, struct machine_code *out);
 void machine_code_close(struct machine_code *m);
 

@@ -34,8 +34,8 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     }
     enum err e = device_segment_alloc(d->device, bytes, &a->segment);
     if (e == ERR_OK && align_up(bytes, DEVICE_PAGE_BYTES) > d->end_addr - a->segment.addr) {
-        fprintf(stderr, "replay cudasim: device %d has no addresses left; with addresses=first-fit it reuses freed ones\n",
-                device);
+        fprintf(stderr, "replay cudasim: device %d has no addresses left; "
+                        "with addresses=first-fit it reuses freed ones\n", device);
         device_segment_free(d->device, &a->segment);
         e = ERR_DEVICE_OOM;
     }

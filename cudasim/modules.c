@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Modules and libraries that a program loads itself (cuModuleLoadData, cuLibraryLoadData): kernels and variables by name.
+ * Modules and libraries that a program loads itself (cuModuleLoadData, cuLibraryLoadData):
+ * kernels and variables by name.
  */
 #include "cudasim/machine_code.h"
 #include "cudasim/state.h"

@@ -506,8 +506,8 @@ ENTRY(int, cudaMemset3DAsync, struct pitched to, int value, struct extent extent
 {
     int code = CODE_SUCCESS;
     for (size_t z = 0; code == CODE_SUCCESS && z < extent.depth; z++)
-        code = cudaMemset2DAsync((char *)to.ptr + z * to.pitch * to.height, to.pitch, value, extent.width, extent.height,
-                                 stream);
+        code = cudaMemset2DAsync((char *)to.ptr + z * to.pitch * to.height, to.pitch, value, extent.width,
+                                 extent.height, stream);
     return code;
 }
 

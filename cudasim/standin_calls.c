@@ -117,8 +117,8 @@ ENTRY(int, cudasim_standin_third_text, uint64_t program, const char *expression,
     return 0;
 }
 
-/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. A call that has fewer arguments than
- * these leaves the rest as it is, and nothing looks at them. */
+/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. A call that has fewer arguments
+ * than these leaves the rest as it is, and nothing looks at them. */
 #define ARGUMENTS                                                                                               \
     uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8,     \
     uint64_t a9, uint64_t a10, uint64_t a11, uint64_t a12, uint64_t a13, uint64_t a14, uint64_t a15,            \

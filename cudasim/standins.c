@@ -47,8 +47,8 @@ enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 /* Calls that must hand something back (cudasim/standin_calls.c), by a part of the name. The first match counts. */
 static const struct { const char *part, *target; } targets[] = {
     { "cudnnBackendCreateDescriptor", "cudasim_standin_second_create" },
-    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" }, { "cudnnBackendExecute", "cudasim_standin_work" },
-    { "cudnnBackend", NULL },
+    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" },
+    { "cudnnBackendExecute", "cudasim_standin_work" }, { "cudnnBackend", NULL },
     /* The argument that the workspace's size goes to: cudnn_adv.h, cudnn_cnn.h, cudnn_ops.h. */
     { "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", "cudasim_standin_size_t_9" },
     { "cudnnGetBatchNormalizationBackwardExWorkspaceSize", "cudasim_standin_size_t_11" },
@@ -286,8 +286,8 @@ static int compare_wants(const void *a, const void *b)
     return order;
 }
 
-/* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A function of a library that no object names is
- * dropped. */
+/* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A function of a library that no object names
+ * is dropped. */
 static enum err wants_resolve(struct wants *w, struct err_detail *why)
 {
     size_t kept = 0;

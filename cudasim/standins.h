@@ -23,10 +23,11 @@ struct standins {
 
 /* Where to look; a file that is no program and no shared object is passed over. */
 struct standin_places {
-    const char *const *folders;      /* without their subfolders: programs and shared objects there name the libraries */
+    const char *const *folders;      /* without their subfolders: programs and shared objects there name the
+                                      * libraries */
     size_t n_folders;
-    const char *const *packages;     /* folders of packages, two folders deep, up to 65,536 names in all: *.so* there may
-                                      * ask the same libraries for more. One that cannot be read holds none. */
+    const char *const *packages;     /* folders of packages, two folders deep, up to 65,536 names in all: *.so* there
+                                      * may ask the same libraries for more. One that cannot be read holds none. */
     size_t n_packages;
     struct real_libraries real;      /* these get no stand-in; those that the folders name are marked as wanted */
 };

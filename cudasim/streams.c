@@ -207,7 +207,8 @@ struct cudasim_graph *cudasim_captured_graph(uint64_t stream)
 
 enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event)
 {
-    const bool is_shared = (flags & CUDASIM_EVENT_OF_PROCESSES) != 0, has_timing = (flags & CUDASIM_EVENT_NO_TIMING) == 0;
+    const bool is_shared = (flags & CUDASIM_EVENT_OF_PROCESSES) != 0,
+               has_timing = (flags & CUDASIM_EVENT_NO_TIMING) == 0;
     if (event == NULL || flags > 7 || (is_shared && has_timing))
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_begin();

@@ -14,8 +14,8 @@ no longer known. Sizes that PyTorch reads off the card within one call (nonzero,
 card (cudasim_values_answer). Random numbers are drawn from the seed and offset of the card's generator, but are not
 those of a real card.
 
-What is not known reads as zeros. A line that branches on such a value is told once (replay_decisions.py). Values that are not computed are
-taken to be finite, and an assert on one to hold.
+What is not known reads as zeros. A line that branches on such a value is told once (replay_decisions.py). Values that
+are not computed are taken to be finite, and an assert on one to hold.
 """
 import ctypes
 import functools
@@ -38,14 +38,15 @@ LIST_SEEN = 64                                       # numbers in a list are not
 
 # Functions by name. What is in none of these is computed if all that it reads is known.
 LOOK = """__get__ __set__ __delete__ size dim stride numel element_size is_contiguous view view_as unsqueeze
-    squeeze transpose permute t detach expand expand_as narrow select chunk split unbind as_strided requires_grad_ storage
-    register_hook untyped_storage storage_offset is_floating_point is_complex __hash__ __iter__ __len__ get_device ndimension
-    retain_grad is_pinned pin_memory record_stream nelement __reduce_ex__ __deepcopy__ __setstate__ __repr__
+    squeeze transpose permute t detach expand expand_as narrow select chunk split unbind as_strided requires_grad_
+    storage register_hook untyped_storage storage_offset is_floating_point is_complex __hash__ __iter__ __len__
+    get_device ndimension retain_grad is_pinned pin_memory record_stream nelement __reduce_ex__ __deepcopy__
+    __setstate__ __repr__
     has_names is_inference is_shared share_memory_ grad unflatten swapaxes movedim diagonal empty empty_like new_empty
     empty_strided is_tensor is_storage is_same_size result_type promote_types register_post_accumulate_grad_hook
     linear layer_norm conv2d scaled_dot_product_attention""".split()
-READ = """item tolist __bool__ __int__ __float__ __index__ __complex__ is_nonzero __contains__ equal allclose cpu to copy_
-    __format__ __setitem__""".split()
+READ = """item tolist __bool__ __int__ __float__ __index__ __complex__ is_nonzero __contains__ equal allclose cpu to
+    copy_ __format__ __setitem__""".split()
 ESCAPES = ("data_ptr", "__dlpack__")                 # a kernel of another library may write there
 SILENT = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm", "batch_norm_gather_stats",
           "batch_norm_gather_stats_with_counts", "fused_moving_avg_obs_fake_quant")    # write without a new version
@@ -56,8 +57,8 @@ INDEXING = ("__getitem__", "__setitem__", "index", "index_put", "index_put_")
 LIKE = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "new_tensor", "rand_like",
         "randn_like", "randint_like")
 OVERWRITE = ("zero_", "fill_", "copy_", "random_", "uniform_", "normal_", "bernoulli_", "exponential_", "__setitem__")
-RANDOM = ("rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal", "random_", "uniform_", "normal_",
-          "bernoulli_", "exponential_")
+RANDOM = ("rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal", "random_", "uniform_",
+          "normal_", "bernoulli_", "exponential_")
 AND = ("__and__", "__rand__", "__iand__", "bitwise_and", "bitwise_and_", "logical_and", "logical_and_")
 OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or", "logical_or_")
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}

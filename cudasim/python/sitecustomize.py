@@ -2,14 +2,14 @@
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
 When the program imports torch on the simulated card, small tensors are computed beside it (replay_values.py), and
-collectives carry their values once there are ranks (replay_ranks.py). RNNs and attention do without cuDNN (its stand-in does not know
-how cuDNN lays weights out, so PyTorch's own kernels run), and DistributedDataParallel does not compare the shapes of
-parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole history, whatever the
-program does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
-memory, and on SIGUSR1; beside it the process's rank in a distributed job. With REPLAY_TORCH_FOLLOW it is also written
-again and again. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the end, because
-PyTorch's own history does not tell. With REPLAY_TORCH_LABELS requests are labelled (replay_labels.py). Nothing else of
-the program changes.
+collectives carry their values once there are ranks (replay_ranks.py). RNNs and attention do without cuDNN (its stand-in
+does not know how cuDNN lays weights out, so PyTorch's own kernels run), and DistributedDataParallel does not compare
+the shapes of parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole
+history, whatever the program does to it. A snapshot is written into the folder when the program ends in any way but a
+kill, at the first out of memory, and on SIGUSR1; beside it the process's rank in a distributed job. With
+REPLAY_TORCH_FOLLOW it is also written again and again. Where a CUDA graph was captured, the history gets a record of
+ours at the begin and at the end, because PyTorch's own history does not tell. With REPLAY_TORCH_LABELS requests are
+labelled (replay_labels.py). Nothing else of the program changes.
 """
 import _thread
 import importlib.abc
@@ -19,7 +19,8 @@ import sys
 
 
 class _Captures:
-    """Where graph captures begin and end in PyTorch's history: after so many requests and frees, which PyTorch counts."""
+    """Where graph captures begin and end in PyTorch's history:
+    after so many requests and frees, which PyTorch counts."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -138,7 +139,8 @@ class _Recorder:
             threading.Thread(target=self.follow, name="replay", daemon=True).start()
 
     def dump(self, name, is_standing=True):
-        """Writes a snapshot. is_standing: the program does nothing meanwhile, so captures and labels find their places."""
+        """Writes a snapshot. is_standing: the program does nothing meanwhile,
+        so captures and labels find their places."""
         import pickle
 
         if self.pid != os.getpid():
