@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Views of blocks, gathered from several sources and shown in order of address: for a walk() over more than one of them.
+ * Views of blocks, gathered from several sources and shown in order of address:
+ * for a walk() over more than one of them.
  */
 #ifndef REPLAY_POLICIES_BLOCK_VIEWS_H
 #define REPLAY_POLICIES_BLOCK_VIEWS_H

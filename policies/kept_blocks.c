@@ -268,7 +268,8 @@ enum err kept_blocks_wrap(struct policy **p)
     k->ops = ops_of((*p)->ops);
     k->base = **p;
     k->base.ops = &k->ops;
-    k->watch = (struct policy_observer){.record = kept_record, .completed = kept_completed, .moved = kept_moved, .arg = k};
+    k->watch = (struct policy_observer){.record = kept_record, .completed = kept_completed, .moved = kept_moved,
+                                        .arg = k};
     (*p)->observer = &k->watch;
     *p = &k->base;
     return ERR_OK;

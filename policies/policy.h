@@ -230,7 +230,8 @@ struct policy_ops {
               * control. CONTROL_THREAD says which thread makes the requests that follow; before the first it is
               * thread 0. */
     enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners: all events first */
-    enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address; ERR_HOST_NOMEM */
+    enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address;
+                                                                                * ERR_HOST_NOMEM */
     uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */
     void     (*stats)(const struct policy *p, stat_visit visit, void *arg);   /* keys in byte order; an upstream's are
                                                                                 * among them */
@@ -280,8 +281,8 @@ const struct policy_ops *policy_find(const char *name);
 MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why);
 void policy_unload(const struct policy_ops *ops, void *handle);
 
-/* What policy_load does with a table: checks it, reading nothing beyond its `size`, and copies it; free() the copy. `path`
- * is for messages. ERR_ABI; ERR_FORMAT; ERR_HOST_NOMEM. */
+/* What policy_load does with a table: checks it, reading nothing beyond its `size`, and copies it; free() the copy.
+ * `path` is for messages. ERR_ABI; ERR_FORMAT; ERR_HOST_NOMEM. */
 MUST_USE enum err policy_take_table(const struct policy_ops *ops, const char *path, struct policy_ops **out,
                                     struct err_detail *why);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * gmlake: GMLake's virtual memory stitching, as described by its authors (Guo et al., "GMLake: Efficient and Transparent
- * GPU Memory Defragmentation for Large-scale DNN Training with Virtual Memory Stitching", ASPLOS 2024, arXiv 2401.08156;
- * the README and the tutorial of its source, github.com/intelligent-machine-learning/glake, GMLake/).
+ * gmlake: GMLake's virtual memory stitching, as described by its authors (Guo et al., "GMLake: Efficient and
+ * Transparent GPU Memory Defragmentation for Large-scale DNN Training with Virtual Memory Stitching", ASPLOS 2024,
+ * arXiv 2401.08156; the README and the tutorial of its source, github.com/intelligent-machine-learning/glake, GMLake/).
  *
- * Requests of at most 1 MiB go to PyTorch's allocator, which GMLake is built into. All others are rounded up to pages of
- * 2 MiB and keep to the memory of their stream. The first of these that serves:
+ * Requests of at most 1 MiB go to PyTorch's allocator, which GMLake is built into. All others are rounded up to pages
+ * of 2 MiB and keep to the memory of their stream. The first of these that serves:
  *
  *   1. a free block of exactly that size; a free stitched range of exactly that size
  *   2. the smallest larger free block, cut to fit
- *   3. the smallest larger free stitched range of at most `reuse-limit` times the size, of which the first pages are used
+ *   3. the smallest larger free stitched range of at most `reuse-limit` times the size,
+ *      of which the first pages are used
  *   4. from `frag-limit` on: the largest free blocks, until they add up, stitched; the last one is cut to fit. If all
  *      together are too small and `fill` is on, new memory fills up what is missing
  *   5. new memory: a range of 20 MiB for less than 10 MiB, as in PyTorch, otherwise of the request's size
@@ -68,7 +69,8 @@ static const struct policy_option gmlake_options[] = {
     [GMLAKE_LEVEL] = {"defrag-level", OPTION_NUMBER, 0, 1, "0", "level",
                       "0: stitch whenever it serves; 1: only after the device refused (defragLevel)"},
     [GMLAKE_FILL] = {"fill", OPTION_SWITCH, 0, 0, "on", NULL,
-                     "stitch new memory to what is free but not enough (the paper's state S4; the released source does not)"},
+                     "stitch new memory to what is free but not enough (the paper's state S4; "
+                     "the released source does not)"},
     {.name = NULL},
 };
 
@@ -121,7 +123,8 @@ static void gmlake_answer_block(struct gmlake *g, uint32_t b, uint64_t requested
 {
     struct block_entry *e = &g->pages.blocks.at[b];
     e->requested = requested;
-    *out = (struct block){.addr = e->addr, .bytes = e->size, .segment = g->pages.ranges[e->segment].seg.id, .cookie = b};
+    *out = (struct block){.addr = e->addr, .bytes = e->size, .segment = g->pages.ranges[e->segment].seg.id,
+                          .cookie = b};
 }
 
 static void gmlake_answer_range(struct gmlake *g, uint32_t number, uint64_t requested, struct block *out)
@@ -367,8 +370,8 @@ static void gmlake_remarks(const struct policy *p, remark_visit visit, void *arg
 {
     (void)p;
     visit(arg, REMARK_ASSUMPTION,
-          "gmlake: as its paper and its tutorial describe it, not compared with a real one; mapping a page once more is "
-          "priced as making and mapping it");
+          "gmlake: as its paper and its tutorial describe it, not compared with a real one; mapping a page once more "
+          "is priced as making and mapping it");
 }
 
 /* Not of PyTorch's part: its check takes all that the device gave for its own. */

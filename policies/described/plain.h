@@ -2,8 +2,9 @@
 /*
  * What the textbook allocators have in common, so that they differ only in how they find a free block.
  *
- * A request is rounded up to 512 bytes or a size class. It takes the low end of the free block that the policy finds, and all that it
- * does not need is a free block again. A freed block coalesces with its free neighbours at once. Streams play no part.
+ * A request is rounded up to 512 bytes or a size class. It takes the low end of the free block that the policy finds,
+ * and all that it does not need is a free block again. A freed block coalesces with its free neighbours at once.
+ * Streams play no part.
  *
  * If nothing fits, the device is asked for the larger of the request and `chunk`, in multiples of `unit`. If it
  * refuses, everything wholly free is given back and it is asked once more, and then for the request alone.

@@ -66,8 +66,8 @@ static enum err plan_load(struct planned *p, const char *path, struct err_detail
 {
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: %s", path,
-                       strerror(errno));
+        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: %s",
+                       path, strerror(errno));
     const enum err e = read_rows(file, path, p, why);
     fclose(file);
     return e;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Allocators whose requests are rounded up to size classes, and then take the lowest free block that is large enough. The
- * rest of their rules is in plain.h.
+ * Allocators whose requests are rounded up to size classes, and then take the lowest free block that is large enough.
+ * The rest of their rules is in plain.h.
  *
- * jemalloc-like: four classes to each doubling, so that at most a fifth of a block is lost (jemalloc's manual page, "SIZE
- * CLASSES"; from 4 * 512 bytes on, below multiples of 512). Of jemalloc's structure only this is taken: no slabs, no
- * arenas by thread, no decay.
+ * jemalloc-like: four classes to each doubling, so that at most a fifth of a block is lost (jemalloc's manual page,
+ * "SIZE CLASSES"; from 4 * 512 bytes on, below multiples of 512). Of jemalloc's structure only this is taken: no slabs,
+ * no arenas by thread, no decay.
  *
- * neuron: the caching segment allocator of torch-neuronx on Trn2 and Trn3. Documented ("Guidelines for memory management",
- * AWS Neuron documentation, October 2026): requests below 1 MB have a pool of their own; below 16 MB they are rounded up
- * to a size class of at least 256 bytes, above they are not rounded; freed blocks stay in their segments. Not documented
- * and assumed here: four classes to each doubling, multiples of 512 bytes, segments of 2 MiB and 20 MiB, the lowest
- * block, exact splits.
+ * neuron: the caching segment allocator of torch-neuronx on Trn2 and Trn3. Documented ("Guidelines for memory
+ * management", AWS Neuron documentation, October 2026): requests below 1 MB have a pool of their own; below 16 MB they
+ * are rounded up to a size class of at least 256 bytes, above they are not rounded; freed blocks stay in their
+ * segments. Not documented and assumed here: four classes to each doubling, multiples of 512 bytes, segments of 2 MiB
+ * and 20 MiB, the lowest block, exact splits.
  */
 #include "policies/described/address_order.h"
 
@@ -107,8 +107,8 @@ static enum err neuron_alloc(struct policy *p, const struct event *req, struct b
 static void neuron_remarks(const struct policy *p, remark_visit visit, void *arg)
 {
     (void)p;
-    visit(arg, REMARK_ASSUMPTION, "neuron: segment sizes, size classes and the search are not documented; those here are "
-                                  "assumed, and nothing was compared with a real one");
+    visit(arg, REMARK_ASSUMPTION, "neuron: segment sizes, size classes and the search are not documented; those here "
+                                  "are assumed, and nothing was compared with a real one");
 }
 
 const struct policy_ops policy_jemalloc_like = {

@@ -8,12 +8,12 @@
  *   2. Planned are the requests of one iteration that end before the same request of the next one begins; of these the
  *      PLANNED_MAX largest. The others live on, and are served online, by first fit in segments of their own.
  *   3. Largest first, each gets the lowest offset at which it overlaps no other in time, this iteration's and the next.
- *   4. At run time the i-th request of an iteration gets the i-th offset. One of another size, or whose place is in use,
- *      is a mismatch, counted and served online.
+ *   4. At run time the i-th request of an iteration gets the i-th offset. One of another size, or whose place is in
+ *      use, is a mismatch, counted and served online.
  *
- * Taken otherwise than in the paper: requests up to 512 bytes have no slots of their own, the plan is greedy by size and
- * not by layers of one size, and dynamic requests do not use what lies idle in the plan. The policy looks at the whole
- * trace to find the iteration, as its profiler does, so its figures are those of an oracle.
+ * Taken otherwise than in the paper: requests up to 512 bytes have no slots of their own, the plan is greedy by size
+ * and not by layers of one size, and dynamic requests do not use what lies idle in the plan. The policy looks at the
+ * whole trace to find the iteration, as its profiler does, so its figures are those of an oracle.
  */
 #include "policies/described/planned.h"
 

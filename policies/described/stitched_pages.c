@@ -183,8 +183,9 @@ static uint32_t range_block(struct stitched_pages *s, uint32_t number, uint16_t 
 {
     struct primitive_range *r = &s->ranges[number];
     const uint32_t b = block_table_new(&s->blocks);
-    *entry(s, b) = (struct block_entry){.addr = r->seg.addr, .size = r->seg.bytes, .tie = r->seg.addr, .segment = number,
-                                        .stream = stream, .flags = BLOCK_IS_USED | BLOCK_IS_ALLOCATED};
+    *entry(s, b) = (struct block_entry){.addr = r->seg.addr, .size = r->seg.bytes, .tie = r->seg.addr,
+                                        .segment = number, .stream = stream,
+                                        .flags = BLOCK_IS_USED | BLOCK_IS_ALLOCATED};
     r->first = b;
     own_pages(s, b);
     return b;
@@ -390,7 +391,8 @@ void stitched_pages_give_back(struct stitched_pages *s)
             stitched_pages_drop_range(s, i);
     for (size_t i = 0; i < s->n_ranges; i++) {
         struct primitive_range *r = &s->ranges[i];
-        if (r->seg.bytes == 0 || !block_is_idle(&s->blocks, r->first) || block_is_split(entry(s, r->first)) || is_held(r))
+        if (r->seg.bytes == 0 || !block_is_idle(&s->blocks, r->first) || block_is_split(entry(s, r->first)) ||
+            is_held(r))
             continue;
         free_set_remove(&s->free, r->first);
         block_table_drop(&s->blocks, r->first);
@@ -447,8 +449,8 @@ static bool chain_is_right(const struct stitched_pages *s, uint32_t number, uint
     return end == r->seg.addr + r->seg.bytes;
 }
 
-/* Counts again how many pages of a stitched range are in use. False if it was counted wrong, or if a page that it handed
- * out is not. */
+/* Counts again how many pages of a stitched range are in use. False if it was counted wrong, or if a page that it
+ * handed out is not. */
 static bool uses_are_right(const struct stitched_pages *s, const struct stitched_range *r)
 {
     uint32_t n_used = 0;
@@ -476,7 +478,7 @@ enum err stitched_pages_check(const struct stitched_pages *s, struct err_detail 
             return err_set(why, ERR_CORRUPT, 0, "stitched range %zu miscounts its pages in use", i);
     }
     if (n_pages != s->n_pages || n_handed != n_in_chains)
-        return err_set(why, ERR_CORRUPT, 0, "%" PRIu64 " pages are held and %" PRIu64 " counted; %" PRIu64 " are handed "
-                       "out stitched and %" PRIu64 " used so", n_pages, s->n_pages, n_handed, n_in_chains);
+        return err_set(why, ERR_CORRUPT, 0, "%" PRIu64 " pages are held and %" PRIu64 " counted; %" PRIu64 " are "
+                       "handed out stitched and %" PRIu64 " used so", n_pages, s->n_pages, n_handed, n_in_chains);
     return ERR_OK;
 }

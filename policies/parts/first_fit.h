@@ -61,8 +61,8 @@ MUST_USE enum err first_fit_grow(struct first_fit *f, uint32_t cap);
 /* Two neighbours below one node are joined when one of them loses a cell and both have no more than FIRST_FIT_FEW. */
 enum { FIRST_FIT_FEW = 11 };
 
-/* The most nodes that sets of `n_blocks` blocks in all have. Two neighbours have at least eight cells together, because a
- * split leaves seven in each half: on every level at least three cells for each node. */
+/* The most nodes that sets of `n_blocks` blocks in all have. Two neighbours have at least eight cells together, because
+ * a split leaves seven in each half: on every level at least three cells for each node. */
 static inline uint32_t first_fit_most_nodes(const struct first_fit *f, uint32_t n_blocks)
 {
     return n_blocks / 2 + f->n_sets + 8;

@@ -25,8 +25,8 @@ struct tie_kind {
     uint64_t *next_number;
 };
 
-/* A new block of `size` bytes, `offset` bytes after the start of `like` and like it in segment, stream and pool. It stands
- * between two neighbours. */
+/* A new block of `size` bytes, `offset` bytes after the start of `like` and like it in segment, stream and pool. It
+ * stands between two neighbours. */
 static inline uint32_t block_insert_between(struct block_table *t, uint32_t like, uint64_t offset, uint64_t size,
                                             uint32_t prev, uint32_t next, struct tie_kind ties)
 {
@@ -48,7 +48,8 @@ static inline uint32_t block_insert_between(struct block_table *t, uint32_t like
     return b;
 }
 
-/* Splits the first `size` bytes off as a new block, which is returned. Room for it was reserved; 0 < size < b's size. */
+/* Splits the first `size` bytes off as a new block, which is returned. Room for it was reserved;
+ * 0 < size < b's size. */
 static inline uint32_t block_split_front(struct block_table *t, uint32_t b, uint64_t size, struct tie_kind ties)
 {
     struct block_entry *block = &t->at[b];

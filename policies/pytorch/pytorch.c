@@ -177,7 +177,8 @@ static enum err pytorch_read_settings(struct pytorch *p, const struct option_val
     e = pytorch_conf_start(&p->rules, text, given.setting, given.n, &p->settings, &source, why);
     if (e == ERR_USAGE && why != NULL) {
         const int option = source == 0 ? OPT_CONF : given.option[source - 1];
-        const bool is_text = pytorch_options[option].kind == OPTION_PAIRS || pytorch_options[option].kind == OPTION_TEXT;
+        const bool is_text = pytorch_options[option].kind == OPTION_PAIRS ||
+                             pytorch_options[option].kind == OPTION_TEXT;
         why->offset = POLICY_PLACE(option, is_text ? why->offset : 0);
     }
     return e;
@@ -186,7 +187,8 @@ static enum err pytorch_read_settings(struct pytorch *p, const struct option_val
 static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *why)
 {
     if (!pytorch_rules_find(v[OPT_VERSION].text, &p->rules))
-        return err_set(why, ERR_USAGE, POLICY_PLACE(OPT_VERSION, 0), "version is a PyTorch release from 2.0 on, or npu");
+        return err_set(why, ERR_USAGE, POLICY_PLACE(OPT_VERSION, 0),
+                       "version is a PyTorch release from 2.0 on, or npu");
     const enum err e = pytorch_read_settings(p, v, why);
     if (e != ERR_OK)
         return e;

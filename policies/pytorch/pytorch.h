@@ -86,8 +86,8 @@ struct pytorch_segment {
 struct pytorch_range {
     struct segment seg;              /* bytes 0: this entry is vacant */
     uint64_t page_bytes;
-    uint32_t **phys;                 /* by page, in chunks: the handle of its memory; 0: none. A chunk is NULL until one of
-                                      * its pages has memory: a range is as large as the card */
+    uint32_t **phys;                 /* by page, in chunks: the handle of its memory; 0: none. A chunk is NULL until one
+                                      * of its pages has memory: a range is as large as the card */
     uint32_t next_vacant;
 };
 

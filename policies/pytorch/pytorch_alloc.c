@@ -17,7 +17,7 @@
 /* log2 of the step to which sizes in [2^k, 2^(k + 1)) are rounded, for k > 8. 2^k itself is a multiple of the step. */
 static unsigned round_shift(const struct pytorch *p, unsigned k)
 {
-    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1, interval = k < 20 ? 0 : k - 20;      /* log2 of the MiB, or 0 */
+    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1, interval = k < 20 ? 0 : k - 20;     /* log2 of the MiB, or 0 */
     const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
     if (p->rounds_to_power_of_two)
         return k;
@@ -208,7 +208,8 @@ enum err pytorch_segment_enter(struct pytorch *p, const struct segment *seg, uin
 {
     if (seg->id >= p->cap_segments) {
         const uint64_t cap = (uint64_t)seg->id * 2 + 16;
-        struct pytorch_segment *segments = cap > UINT32_MAX ? NULL : realloc(p->segments, array_bytes(cap, sizeof *segments));
+        struct pytorch_segment *segments = cap > UINT32_MAX ? NULL
+                                                            : realloc(p->segments, array_bytes(cap, sizeof *segments));
         if (segments == NULL)
             return ERR_HOST_NOMEM;
         p->segments = segments;

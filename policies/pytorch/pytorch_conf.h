@@ -25,20 +25,20 @@ typedef uint64_t pytorch_divisions[PYTORCH_ROUNDUP_INTERVALS];
  * X(type, name, ALIKE or BOUND). Sizes are in bytes. Two settings are alike if all members marked ALIKE are equal.
  * Those marked BOUND only bound what the allocator does: pytorch_repeats.c has a rule for each.
  */
-#define PYTORCH_SETTINGS(X)                                                                                             \
-    X(uint64_t, max_split_size, BOUND)                 /* PYTORCH_UNLIMITED: not set */                                 \
-    X(uint64_t, max_non_split_rounding, BOUND)                                                                          \
-    X(uint64_t, large_segment_size, ALIKE)                                                                              \
-    X(double, garbage_collection_threshold, BOUND)     /* 0: off */                                                     \
-    X(pytorch_divisions, roundup_divisions, ALIKE)     /* by size, [1 MiB ... 64 GiB); 0: plain rounding */             \
-    X(bool, expandable_segments, ALIKE)                                                                                 \
-    X(double, fraction, BOUND)                         /* option per_process_memory_fraction */                         \
-    X(bool, throw_on_cudamalloc_oom, BOUND)                                                                             \
-    X(bool, release_lock_on_cudamalloc, ALIKE)                                                                          \
-    X(bool, graph_capture_record_stream_reuse, ALIKE)                                                                   \
-    X(bool, is_async, ALIKE)                           /* backend:cudaMallocAsync was asked for */                      \
-    X(enum pytorch_reserve_kind, reserve_kind, ALIKE)                                                                   \
-    X(uint64_t, reserve_bytes, ALIKE)                  /* RESERVE_BYTES */                                              \
+#define PYTORCH_SETTINGS(X)                                                                                            \
+    X(uint64_t, max_split_size, BOUND)                 /* PYTORCH_UNLIMITED: not set */                                \
+    X(uint64_t, max_non_split_rounding, BOUND)                                                                         \
+    X(uint64_t, large_segment_size, ALIKE)                                                                             \
+    X(double, garbage_collection_threshold, BOUND)     /* 0: off */                                                    \
+    X(pytorch_divisions, roundup_divisions, ALIKE)     /* by size, [1 MiB ... 64 GiB); 0: plain rounding */            \
+    X(bool, expandable_segments, ALIKE)                                                                                \
+    X(double, fraction, BOUND)                         /* option per_process_memory_fraction */                        \
+    X(bool, throw_on_cudamalloc_oom, BOUND)                                                                            \
+    X(bool, release_lock_on_cudamalloc, ALIKE)                                                                         \
+    X(bool, graph_capture_record_stream_reuse, ALIKE)                                                                  \
+    X(bool, is_async, ALIKE)                           /* backend:cudaMallocAsync was asked for */                     \
+    X(enum pytorch_reserve_kind, reserve_kind, ALIKE)                                                                  \
+    X(uint64_t, reserve_bytes, ALIKE)                  /* RESERVE_BYTES */                                             \
     X(double, reserve_share, ALIKE)                    /* RESERVE_SHARE: of the device's total */
 
 struct pytorch_settings {
@@ -59,8 +59,8 @@ struct pytorch_settings pytorch_settings_default(void);
 MUST_USE enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
                                      struct pytorch_settings *s, struct err_detail *why);
 
-/* A setting that was given by itself and not in a settings text. Its value is a number where it is one: it is not written
- * out and read again. */
+/* A setting that was given by itself and not in a settings text. Its value is a number where it is one: it is not
+ * written out and read again. */
 enum conf_value_kind { CONF_WORDS, CONF_INTEGER, CONF_REAL };
 struct conf_setting {
     const char *key;                      /* "max_split_size_mb" */
@@ -82,11 +82,12 @@ struct conf_option {
     const char *key;                 /* "max_split_size_mb"; valid during the visit */
     size_t      from, to;
     bool        is_known;            /* the release has it */
-    const char *inert;               /* why the release accepts it without any effect on placement; NULL: it may have one */
+    const char *inert;               /* why the release accepts it without any effect on placement; NULL: it may have
+                                      * one */
 };
 
-/* Calls `visit` for each option of `text` in order, up to the place where the text ends too early. ERR_HOST_NOMEM: none was
- * visited. */
+/* Calls `visit` for each option of `text` in order, up to the place where the text ends too early. ERR_HOST_NOMEM: none
+ * was visited. */
 MUST_USE enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
                                     void (*visit)(void *arg, const struct conf_option *option), void *arg);
 

@@ -30,17 +30,17 @@ static bool is_alike(const struct pytorch *a, const struct pytorch *b)
            settings_are_alike(&a->settings, &b->settings);
 }
 
-/* Whether the bound of `fresh` is that of `done`, or a lower one that `done` stayed within. `most`: the most that `done`
- * had of what is bounded. */
+/* Whether the bound of `fresh` is that of `done`, or a lower one that `done` stayed within. `most`: the most that
+ * `done` had of what is bounded. */
 static bool is_within(uint64_t most, uint64_t of_done, uint64_t of_fresh)
 {
     return of_fresh == of_done || (of_fresh < of_done && most <= of_fresh);
 }
 
-/* The allocator compares max_split_size with the sizes of free blocks, of new segments, and of requests that a block was
- * found for; max_non_split_rounding matters only to requests of at least max_split_size. No block is larger than its
- * segment, which is at most the largest segment ever made or, if segments expand, all that was ever held. While that is
- * below max_split_size, no block is oversize and every block may be split. */
+/* The allocator compares max_split_size with the sizes of free blocks, of new segments, and of requests that a block
+ * was found for; max_non_split_rounding matters only to requests of at least max_split_size. No block is larger than
+ * its segment, which is at most the largest segment ever made or, if segments expand, all that was ever held. While
+ * that is below max_split_size, no block is oversize and every block may be split. */
 static bool splits_alike(const struct pytorch *done, const struct pytorch *fresh)
 {
     const struct pytorch_settings *a = &done->settings, *b = &fresh->settings;
@@ -51,8 +51,9 @@ static bool splits_alike(const struct pytorch *done, const struct pytorch *fresh
     return b->max_split_size <= a->max_split_size && largest < b->max_split_size;
 }
 
-/* The card's capacity sets the reserve of expandable segments, and so their addresses. Apart from that it only bounds how
- * much can be held. A failed attempt to grow depends on all the bounds together, so a run with one proves nothing. */
+/* The card's capacity sets the reserve of expandable segments, and so their addresses. Apart from that it only bounds
+ * how much can be held. A failed attempt to grow depends on all the bounds together, so a run with
+ * one proves nothing. */
 static bool grows_alike(const struct pytorch *done, const struct pytorch *fresh)
 {
     const struct device *a = done->base.device, *b = fresh->base.device;

@@ -39,6 +39,7 @@ const char *pytorch_rules_name(const struct pytorch_rules *rules)
 const char *pytorch_rules_title(const struct pytorch_rules *rules, char text[PYTORCH_RULES_TITLE])
 {
     const char *release = torch_release_name(rules->release);
-    snprintf(text, PYTORCH_RULES_TITLE, rules->is_npu ? "torch_npu (Ascend's port of PyTorch %s)" : "PyTorch %s", release);
+    snprintf(text, PYTORCH_RULES_TITLE, rules->is_npu ? "torch_npu (Ascend's port of PyTorch %s)" : "PyTorch %s",
+             release);
     return text;
 }

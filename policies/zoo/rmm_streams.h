@@ -15,8 +15,8 @@ struct rmm_streams {
     uint16_t *seen;                  /* in order of first sight */
     uint16_t *place;                 /* by dense stream: its place in `seen` */
     bool     *is_seen;               /* by dense stream */
-    struct max_tree listed;          /* by place: 1 if the stream has a list of free blocks, perhaps empty; whoever takes
-                                      * a list over deletes it */
+    struct max_tree listed;          /* by place: 1 if the stream has a list of free blocks, perhaps empty; whoever
+                                      * takes a list over deletes it */
     uint32_t  n_seen;
     bool      is_last_first;         /* handles fall */
 };
