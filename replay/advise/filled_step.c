@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Request i of the cut step stands for request i - period of the step before. So whatever happened to that one happens to
- * this one, a period later.
+ * Request i of the cut step stands for request i - period of the step before. So whatever happened to that one happens
+ * to this one, a period later.
  */
 #include "replay/advise/filled_step.h"
 
@@ -111,7 +111,8 @@ static bool note_deed(struct filler *f, const struct event *ev, uint64_t request
 }
 
 /* Names count from 1. */
-static enum err put(struct filler *f, const struct event *ev, uint64_t request, uint64_t time_ns, struct err_detail *why)
+static enum err put(struct filler *f, const struct event *ev, uint64_t request, uint64_t time_ns,
+                    struct err_detail *why)
 {
     struct trace_record record;
     const enum err e = trace_copy_event(f->trace, ev, f->out, &record, why);

@@ -6,9 +6,9 @@
  *                         | D E F |
  *     | step | step | A B C D E F | A B C D E F A B C ...       filled in
  *
- * What is put in was not recorded. It is what the program would do if the step went on as the one before, and then began
- * the next: one whole period from the refused request on. So an answer from it stands beside the lower bound, labelled,
- * and never in place of it.
+ * What is put in was not recorded. It is what the program would do if the step went on as the one before, and then
+ * began the next: one whole period from the refused request on. So an answer from it stands beside the lower bound,
+ * labelled, and never in place of it.
  */
 #ifndef REPLAY_REPLAY_ADVISE_FILLED_STEP_H
 #define REPLAY_REPLAY_ADVISE_FILLED_STEP_H

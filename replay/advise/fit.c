@@ -175,7 +175,8 @@ static enum err search_card(struct fit_search *s, const struct device_model **ca
 /* Whether the largest context that was seen on the card leaves too little for what the policy needs. */
 static bool is_tight(const struct device_choice *device, const struct device_model *m, uint64_t smallest_bytes)
 {
-    const struct card_context *c = device->takes_contexts && !device->is_context_recorded ? card_context_of(m->name) : NULL;
+    const struct card_context *c = device->takes_contexts && !device->is_context_recorded ? card_context_of(m->name)
+                                                                                          : NULL;
     const uint64_t usable = smallest_bytes - taken_bytes(device);
     return c != NULL && add_capped(usable, add_capped(c->most_bytes, device->config.others_bytes)) > m->total_bytes;
 }

@@ -30,7 +30,8 @@ static void settings_list(struct host_settings *s)
     setting_put(s, "", "torch-host", 0);
     setting_put(s, "", "none", 0);
     for (size_t i = 0; i < 2; i++)
-        for (uint64_t mib = 1; mib <= s->requested_bytes / MIB && s->n < 2 + (i + 1) * (HOST_SETTINGS_MAX - 2) / 2; mib *= 2)
+        for (uint64_t mib = 1;
+             mib <= s->requested_bytes / MIB && s->n < 2 + (i + 1) * (HOST_SETTINGS_MAX - 2) / 2; mib *= 2)
             setting_put(s, threshold_options[i][0], threshold_options[i][1], mib);
 }
 
@@ -66,7 +67,8 @@ static void settings_choose(struct host_settings *s, uint64_t price)
     s->best = now - score_of(&s->at[best], price) >= now / TUNE_GAIN_SHARE ? best : 0;
 }
 
-enum err host_settings_find(struct trace_reader *trace, uint64_t price, struct host_settings *out, struct err_detail *why)
+enum err host_settings_find(struct trace_reader *trace, uint64_t price, struct host_settings *out,
+                            struct err_detail *why)
 {
     *out = (struct host_settings){.requested_bytes = trace_info(trace)->peak_requested_bytes};
     settings_list(out);

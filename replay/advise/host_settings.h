@@ -2,9 +2,9 @@
 /*
  * Which thresholds of PyTorch's page-locked host memory serve a trace of its requests best.
  *
- * PyTorch rounds each request up to a power of two and keeps it: up to twice what was asked. From 2.15 on two settings end
- * that for large requests. pinned_max_round_threshold_mb: larger ones are not rounded; pinned_max_cached_size_mb: larger
- * ones are not kept either.
+ * PyTorch rounds each request up to a power of two and keeps it: up to twice what was asked. From 2.15 on two settings
+ * end that for large requests. pinned_max_round_threshold_mb: larger ones are not rounded; pinned_max_cached_size_mb:
+ * larger ones are not kept either.
  */
 #ifndef REPLAY_REPLAY_ADVISE_HOST_SETTINGS_H
 #define REPLAY_REPLAY_ADVISE_HOST_SETTINGS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A setting as people paste it, and as machines read it: the environment variable, and the call that goes with it where a
- * release has no option for the limit of memory.
+ * A setting as people paste it, and as machines read it: the environment variable, and the call that goes with it where
+ * a release has no option for the limit of memory.
  */
 #ifndef REPLAY_REPLAY_ADVISE_SETTINGS_PASTE_H
 #define REPLAY_REPLAY_ADVISE_SETTINGS_PASTE_H

@@ -103,8 +103,9 @@ struct tune_request {
     const char *release;             /* as pytorch_rules_find takes it; NULL: the recorded one, else the newest */
     uint64_t    seed;                /* of the changed copies */
     uint64_t    price_bytes_per_ms;
-    bool        only_cure;           /* search only where a setting can cure something: the baseline is refused a request
-                                      * that would fit. Else there are no entries, and the advice is TUNE_NOTHING. */
+    bool        only_cure;           /* search only where a setting can cure something: the baseline is refused a
+                                      * request that would fit. Else there are no entries, and the advice is
+                                      * TUNE_NOTHING. */
     void      (*stage)(void *arg, enum tune_stage stage);    /* told as one begins; NULL: nobody is */
     void       *stage_arg;
 };

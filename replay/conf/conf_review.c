@@ -103,8 +103,9 @@ enum err conf_review_read(const struct pytorch_rules *rules, const char *text, s
     out->is_taken = e == ERR_OK;
     if (e != ERR_HOST_NOMEM)
         e = pytorch_conf_each(rules, text, take_option, &v);
-    return e == ERR_HOST_NOMEM || v.result == ERR_HOST_NOMEM ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text")
-                                                            : ERR_OK;
+    return e == ERR_HOST_NOMEM || v.result == ERR_HOST_NOMEM
+               ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text")
+               : ERR_OK;
 }
 
 void conf_review_close(struct conf_review *r)
@@ -115,6 +116,7 @@ void conf_review_close(struct conf_review *r)
 
 const char *conf_fate_word(enum conf_fate fate)
 {
-    static const char *const words[CONF_FATES] = { "honoured", "default", "inert", "conditional", "unknown", "refused" };
+    static const char *const words[CONF_FATES] = { "honoured", "default", "inert", "conditional", "unknown",
+                                                   "refused" };
     return words[fate];
 }

@@ -68,11 +68,12 @@ static void read_in_force(const struct trace_reader *trace, struct settings_fact
 /* The first setting that a snapshot tells and in which the two differ. */
 static const char *first_difference(const struct pytorch_settings *a, const struct pytorch_settings *b)
 {
-    return a->expandable_segments != b->expandable_segments                                        ? "expandable_segments"
-           : a->max_split_size != b->max_split_size                                                ? "max_split_size_mb"
-           : a->garbage_collection_threshold != b->garbage_collection_threshold                    ? facts[2]
-           : memcmp(a->roundup_divisions, b->roundup_divisions, sizeof a->roundup_divisions) != 0 ? facts[4]
-                                                                                                   : NULL;
+    return a->expandable_segments != b->expandable_segments                     ? "expandable_segments"
+           : a->max_split_size != b->max_split_size                             ? "max_split_size_mb"
+           : a->garbage_collection_threshold != b->garbage_collection_threshold ? facts[2]
+           : memcmp(a->roundup_divisions, b->roundup_divisions, sizeof a->roundup_divisions) != 0
+               ? facts[4]
+               : NULL;
 }
 
 static void find_lost(const struct pytorch_rules *rules, struct settings_facts *s)
@@ -89,8 +90,9 @@ static void find_lost(const struct pytorch_rules *rules, struct settings_facts *
     else if (s->has_in_force &&
              pytorch_conf_apply(rules, CONF_AT_START, s->in_force, &in_force, &ignored) == ERR_OK &&
              (key = first_difference(&asked, &in_force)) != NULL)
-        snprintf(s->lost, sizeof s->lost, "'%.100s' was asked for; %s is not as asked: in force is %s%.100s%s", s->asked, key,
-                 s->in_force[0] == '\0' ? "the default" : "'", s->in_force, s->in_force[0] == '\0' ? "" : "'");
+        snprintf(s->lost, sizeof s->lost, "'%.100s' was asked for; %s is not as asked: in force is %s%.100s%s",
+                 s->asked, key, s->in_force[0] == '\0' ? "the default" : "'", s->in_force,
+                 s->in_force[0] == '\0' ? "" : "'");
 }
 
 void settings_facts_read(const struct trace_reader *trace, const struct pytorch_rules *rules,

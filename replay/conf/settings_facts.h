@@ -14,7 +14,8 @@ struct settings_facts {
     const char *asked;                               /* the variable's text; NULL: not recorded; the reader's own */
     bool        has_in_force;
     char        in_force[SETTINGS_FACTS_TEXT];    /* as a settings text, "" for the defaults */
-    char        lost[SETTINGS_FACTS_SENTENCE];    /* what was asked for and is not in force, a sentence; "" for nothing */
+    char        lost[SETTINGS_FACTS_SENTENCE];    /* what was asked for and is not in force, a sentence; "" for
+                                                   * nothing */
 };
 
 /* The names of facts (trace_meta_at) that settings_facts_read reads. */

@@ -126,7 +126,8 @@ static enum err check_policy(const char *policy, struct err_detail *why)
 {
     struct policy_spec spec;
     if (strchr(policy, ':') != NULL)
-        return err_set(why, ERR_USAGE, 0, "'%.80s': name the policy without options; it gets those of each case", policy);
+        return err_set(why, ERR_USAGE, 0, "'%.80s': name the policy without options; it gets those of each case",
+                       policy);
     const enum err e = policy_spec_parse(policy, &spec, why);
     if (e == ERR_OK)
         policy_spec_close(&spec);

@@ -28,8 +28,8 @@ struct conform {
 };
 
 /* Runs the cases below `folder` that our policy `allocator` reproduces ("rmm-pool") through `policy`, as typed after
- * --policy without options: it gets those of each case. ERR_USAGE if there is no case of that allocator, or if the policy
- * cannot be loaded; ERR_IO, ERR_FORMAT, ERR_HOST_NOMEM. */
+ * --policy without options: it gets those of each case. ERR_USAGE if there is no case of that allocator, or if the
+ * policy cannot be loaded; ERR_IO, ERR_FORMAT, ERR_HOST_NOMEM. */
 MUST_USE enum err conform_run(const char *folder, const char *allocator, const char *policy, struct conform *out,
                               struct err_detail *why);
 void conform_close(struct conform *c);

@@ -110,17 +110,18 @@ void coverage_say(struct words *w, const struct coverage *c)
     char bytes[UNITS_TEXT];
     units_format_bytes(c->refused_bytes, bytes);
     if (c->ends == ENDS_REFUSED)
-        words_add(w, "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after it was "
-                     "not recorded: figures are lower bounds.", bytes, c->event_word, c->last_refusal);
+        words_add(w, "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after "
+                     "it was not recorded: figures are lower bounds.", bytes, c->event_word, c->last_refusal);
     else if (c->survived > 0)
-        words_add(w, "The program went on after %" PRIu64 " refused request%s, the last of %s at %s %" PRId64 ". What it "
-                     "would have done if %s had been served was not recorded: figures are lower bounds.", c->survived,
-                  c->survived == 1 ? "" : "s", bytes, c->event_word, c->last_refusal, c->survived == 1 ? "it" : "they");
+        words_add(w, "The program went on after %" PRIu64 " refused request%s, the last of %s at %s %" PRId64 ". What "
+                     "it would have done if %s had been served was not recorded: figures are lower bounds.",
+                  c->survived, c->survived == 1 ? "" : "s", bytes, c->event_word, c->last_refusal,
+                  c->survived == 1 ? "it" : "they");
     else if (c->ends == ENDS_CUT)
         words_add(w, "The end of the recording is missing: figures are lower bounds.");
     else if (c->begins == BEGINS_CUT)
-        words_add(w, "The beginning of the recording is missing: older records were dropped, because the history's limit "
-                     "(max_entries) was met or it was switched on anew. Figures are lower bounds.");
+        words_add(w, "The beginning of the recording is missing: older records were dropped, because the history's "
+                     "limit (max_entries) was met or it was switched on anew. Figures are lower bounds.");
 }
 
 void coverage_print(FILE *out, const struct coverage *c)

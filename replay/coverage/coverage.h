@@ -41,8 +41,8 @@ struct coverage {
 /* Reads all events twice at most. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why);
 
-/* Whether the program may have needed more than the recording shows: a request was refused, or a part is missing. What a
- * study finds is then a lower bound. */
+/* Whether the program may have needed more than the recording shows: a request was refused, or a part is missing. What
+ * a study finds is then a lower bound. */
 bool coverage_is_lower_bound(const struct coverage *c);
 
 /* Whether the recording shows at least one whole step, or the program to its end, so that a setting can be judged. */

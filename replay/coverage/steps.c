@@ -10,7 +10,8 @@ enum { REQUESTS_MAX = 1 << 22 };
 
 /*
  * A run of requests that repeats is a step only if it
- * - leaves behind at most a quarter of what it had live beyond its least: a layer of a forward pass keeps its activations,
+ * - leaves behind at most a quarter of what it had live beyond its least:
+ *   a layer of a forward pass keeps its activations,
  * - frees, but for a tenth of the bytes, only what it or the step before it requested: a layer of a backward pass frees
  *   what was requested long ago,
  * - reaches half of the most that was ever live, and
@@ -55,7 +56,8 @@ static void pass_event(void *arg, const struct event *ev, uint64_t number)
         if (p->skip > 0)
             p->skip--;
         else
-            p->requests[p->n++] = (struct request){ ev->bytes ^ place << 40, number, p->live_bytes, ev->bytes, SIZE_MAX };
+            p->requests[p->n++] = (struct request){ ev->bytes ^ place << 40, number, p->live_bytes, ev->bytes,
+                                                    SIZE_MAX };
         p->live_bytes += ev->bytes;
     } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
         if (p->request_of[ev->slot] != SIZE_MAX)

@@ -59,20 +59,21 @@ bool diff_is_same(const struct diff *d);
 
 void diff_close(struct diff *d);
 
-/* The writers; the reader's errors, ERR_HOST_NOMEM. diff_print: tables have lines of at most `columns` letters, as far as
- * leaving columns can do it. diff_sentences: a paragraph a line, the answer first. */
+/* The writers; the reader's errors, ERR_HOST_NOMEM. diff_print: tables have lines of at most `columns` letters, as far
+ * as leaving columns can do it. diff_sentences: a paragraph a line, the answer first. */
 MUST_USE enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_detail *why);
 MUST_USE enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *why);
 MUST_USE enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why);
 
-/* The same JSON without blanks, to be embedded in a page. Of several runs only those that differ, DIFF_PAGE_RUNS at most;
- * `n_same` and `n_left_out` count the others. */
+/* The same JSON without blanks, to be embedded in a page. Of several runs only those that differ, DIFF_PAGE_RUNS at
+ * most; `n_same` and `n_left_out` count the others. */
 enum { DIFF_PAGE_RUNS = 1000 };
 MUST_USE enum err diff_json_of_page(FILE *out, const struct diff *d, struct err_detail *why);
 
 /* What one of the writers above writes, as a text; free() it. */
-MUST_USE enum err diff_text(const struct diff *d, enum err (*put)(FILE *out, const struct diff *d, struct err_detail *why),
-                            char **out, struct err_detail *why);
+MUST_USE enum err diff_text(const struct diff *d,
+                            enum err (*put)(FILE *out, const struct diff *d, struct err_detail *why), char **out,
+                            struct err_detail *why);
 
 /* For the writers: the trace's own number of an event, and the line of the program that made it, "" if unknown. */
 enum { DIFF_LINE = 160 };

@@ -239,9 +239,9 @@ static void add_row(struct terminal_table *t, const char *name, const struct pro
     char n[6][DELTA_TEXT], times[TEXT_NUMBER];
     snprintf(times, sizeof times, "%+" PRId64, (int64_t)(b->step_requests - a->step_requests));
     terminal_table_add(t, (const char *const[SHARE_COLUMNS]){
-        name, text_mib(a->peak_bytes, n[0]), text_mib(b->peak_bytes, n[1]), show_delta(a->peak_bytes, b->peak_bytes, n[2]),
-        text_mib(a->step_bytes, n[3]), text_mib(b->step_bytes, n[4]), show_delta(a->step_bytes, b->step_bytes, n[5]),
-        times });
+        name, text_mib(a->peak_bytes, n[0]), text_mib(b->peak_bytes, n[1]),
+        show_delta(a->peak_bytes, b->peak_bytes, n[2]), text_mib(a->step_bytes, n[3]), text_mib(b->step_bytes, n[4]),
+        show_delta(a->step_bytes, b->step_bytes, n[5]), times });
 }
 
 /* Prints the rows that differ, most first. `name` writes the name of a row. */
@@ -294,7 +294,8 @@ static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *w
 static enum err print_traces(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
 {
     const struct profile_table *lines = &d->profiles.lines;
-    enum err e = print_table(out, d, columns, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
+    enum err e = print_table(out, d, columns, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class,
+                             why);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
         e = print_table(out, d, columns, "line of the program", lines->rows, lines->names.n, name_line, why);
     if (e == ERR_OK && diff_fields_count(d->fields[0], d->fields[1], d->n_fields) > 0) {
@@ -374,7 +375,9 @@ static uint64_t taken_of(const struct run_table *t, size_t row)
 static const char *outcome_of(const struct run_table *t, size_t row)
 {
     const char *outcome = run_table_text(t, row, "outcome");
-    return strcmp(outcome, "ok") == 0 ? "runs to the end" : strcmp(outcome, "oom") == 0 ? "runs out of memory" : "fails";
+    return strcmp(outcome, "ok") == 0    ? "runs to the end"
+           : strcmp(outcome, "oom") == 0 ? "runs out of memory"
+                                         : "fails";
 }
 
 /* Two runs: how they end, what they take of the card, and the calls to the driver. */
@@ -415,7 +418,8 @@ static void say_many_runs(FILE *out, const struct diff *d)
         n_more += b > a;
         n_less += b < a;
     }
-    words_add(&w, "Of %s runs in both, %s end in another way. ", text_count(n_pairs, count[0]), text_count(n_other, count[1]));
+    words_add(&w, "Of %s runs in both, %s end in another way. ", text_count(n_pairs, count[0]),
+              text_count(n_other, count[1]));
     words_add(&w, "B takes more of the card in %s and less in %s.", text_count(n_more, count[2]),
               text_count(n_less, count[3]));
     if (d->n_matches > n_pairs)

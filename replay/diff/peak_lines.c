@@ -83,7 +83,8 @@ void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_w
     uint64_t left_bytes = peak->peak_bytes, left_requests = peak->peak_requests;
     struct words w = { .n = 0 };
     words_add(&w, "Requested memory peaks at %s: %s in %s live requests, by line of the program:",
-              text_event(event_word, p->event, where), text_mib(peak->peak_bytes, b), text_count(peak->peak_requests, n));
+              text_event(event_word, p->event, where), text_mib(peak->peak_bytes, b),
+              text_count(peak->peak_requests, n));
     fputc('\n', out);
     text_put_line(out, w.text, 2);
     for (size_t i = 0; i < p->n && i < LINES_SHOWN; i++) {

@@ -168,8 +168,8 @@ static void lane_retire(struct lane *l, const struct event *ev, const struct blo
     meter_settle(&l->meter, l->policy, done, ev->time_ns);
 }
 
-/* Whether a free was begun in this slot. A plugin may say so of any, also of a block that it has only just handed out and
- * whose segment the meter does not know yet. */
+/* Whether a free was begun in this slot. A plugin may say so of any, also of a block that it has only just handed out
+ * and whose segment the meter does not know yet. */
 static bool lane_is_pending(const struct lane *l, uint32_t slot)
 {
     const struct meter *m = &l->meter;
@@ -186,8 +186,8 @@ static void lane_completed_early(void *arg, uint32_t slot)
     if (b->bytes == 0)
         return;
     if (!lane_is_pending(l, slot)) {
-        l->policy->failure = err_set(&l->why, ERR_CORRUPT, 0, "the policy ended a free that had not begun, in slot %" PRIu32,
-                                     slot);
+        l->policy->failure = err_set(&l->why, ERR_CORRUPT, 0,
+                                     "the policy ended a free that had not begun, in slot %" PRIu32, slot);
         return;
     }
     if (l->audit != NULL)
@@ -207,7 +207,8 @@ static void lane_moved(void *arg, uint32_t slot, const struct block *to)
     enum err e = ERR_OK;
     const bool is_live = b->bytes > 0 && b->segment < m->n_segments && m->segments[b->segment].n_active > 0;
     if (!is_live || to->bytes != b->bytes)
-        e = err_set(&l->why, ERR_CORRUPT, 0, "the policy moved slot %" PRIu32 ", which is not live or has another size", slot);
+        e = err_set(&l->why, ERR_CORRUPT, 0, "the policy moved slot %" PRIu32 ", which is not live or has another size",
+                    slot);
     if (e == ERR_OK && to->segment >= m->n_segments)
         e = meter_grow(m, l->device, to->segment, &l->why);
     if (e == ERR_OK && l->audit != NULL) {
@@ -596,7 +597,8 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     l->policy->observer = &l->observer;
     l->next_sample_ns = next_multiple(0, cfg->sample_every_ns);
     l->next_sample_event = next_multiple(0, cfg->sample_every_events);
-    const bool stops_at_0 = (l->explain != NULL && l->explain->event == 0) || (cfg->n_borders > 0 && cfg->borders[0] == 0);
+    const bool stops_at_0 = (l->explain != NULL && l->explain->event == 0) ||
+                            (cfg->n_borders > 0 && cfg->borders[0] == 0);
     l->next_stop_event = stops_at_0 ? 0 : lane_next_stop(l, 0);
     if (cfg->audit) {
         const enum err created = audit_create(l->n_slots + 1, l->device, &l->audit);
@@ -934,8 +936,8 @@ static enum err run_chunks(struct trace_reader *in, const struct held_events *he
 }
 
 /* Brings a trace to its start and lanes into their beginning. *held is to be freed, whatever is returned. */
-static enum err lanes_begin(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
-                            struct held_events *held, struct err_detail *why)
+static enum err lanes_begin(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
+                            const struct replay_config *cfg, struct held_events *held, struct err_detail *why)
 {
     struct start_state start;
     enum err e = trace_seek(in, 0, why);

@@ -50,7 +50,8 @@ struct replay_config {
                                             * with more than one, the reader decodes ahead in a thread of its own */
     enum start_mode start;
     struct what_if  what_if;
-    uint64_t        borders[METER_PARTS];  /* before these events, ascending, the parts of the run end (report/meter.h), */
+    uint64_t        borders[METER_PARTS];  /* before these events, ascending, the parts of the run end
+                                            * (report/meter.h), */
     unsigned        n_borders;             /* the first n_borders of them */
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* called after each chunk;
@@ -130,9 +131,9 @@ MUST_USE enum err lane_open_idle(const struct policy_spec *spec, const struct de
 /* Accepts a lane of zeros. */
 void lane_close(struct lane *lane);
 
-/* replay_run in steps, for a caller that decides when which lane goes on: lane_start places the start state, lane_feed runs
- * over events of the trace, the first of which has number `first`, and lane_finish takes the last sample. Events come in
- * order, and each once. */
+/* replay_run in steps, for a caller that decides when which lane goes on: lane_start places the start state, lane_feed
+ * runs over events of the trace, the first of which has number `first`, and lane_finish takes the last sample. Events
+ * come in order, and each once. */
 MUST_USE enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg,
                              struct err_detail *why);
 void lane_feed(struct lane *lane, const struct event *events, size_t n, uint64_t first, const struct control *controls);
@@ -146,8 +147,8 @@ MUST_USE enum err lane_failure(const struct lane *lane, struct err_detail *why);
 MUST_USE enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *why);
 
 /* Runs all lanes over the trace, from its start state. A refused request or a failing policy stops its own lane only,
- * and the lane says so (lane_failure). ERR_HOST_NOMEM and the reader's errors stop all lanes. The result does not depend on the number
- * of threads. */
+ * and the lane says so (lane_failure). ERR_HOST_NOMEM and the reader's errors stop all lanes. The result does not
+ * depend on the number of threads. */
 MUST_USE enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
                              const struct replay_config *cfg, struct err_detail *why);
 

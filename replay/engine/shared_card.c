@@ -118,7 +118,8 @@ static enum err process_step(struct shared_card *c, struct card_process *p, stru
     card_observe(c, p, besides, now);
     if (p->lane.is_stopped) {
         if (p->lane.outcome != ERR_DEVICE_OOM)
-            return err_set(why, p->lane.outcome, 0, "process %zu: %.160s", (size_t)(p - c->processes) + 1, p->lane.why.text);
+            return err_set(why, p->lane.outcome, 0, "process %zu: %.160s", (size_t)(p - c->processes) + 1,
+                           p->lane.why.text);
         process_end(p, ev->time_ns);
         return ERR_OK;
     }

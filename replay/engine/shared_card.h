@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Several processes on one card. Each has its own trace, policy and context; what one takes of the card, the others do not
- * have. Events happen in the order of time; of equal times the earlier process in the list goes first.
+ * Several processes on one card. Each has its own trace, policy and context; what one takes of the card, the others do
+ * not have. Events happen in the order of time; of equal times the earlier process in the list goes first.
  *
  *     time ->   0          2 s                5 s
  *     process 0 |-----------------------------|
@@ -48,8 +48,8 @@ struct shared_card {
     uint64_t first_refused_ns;               /* out */
 };
 
-/* Runs all processes to their ends. lane_open's and the readers' errors; a process that fails for another reason than lack
- * of memory. cfg->threads and cfg->chunk are not used. */
+/* Runs all processes to their ends. lane_open's and the readers' errors; a process that fails for another reason than
+ * lack of memory. cfg->threads and cfg->chunk are not used. */
 MUST_USE enum err shared_card_run(struct shared_card *c, const struct replay_config *cfg, struct err_detail *why);
 void shared_card_close(struct shared_card *c);
 

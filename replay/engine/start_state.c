@@ -22,8 +22,8 @@ static void start_state_list_events(const struct trace_block *blocks, size_t n_b
                 .kind = EVENT_FREE_REQUESTED, .pool = blocks[i].pool};
 }
 
-/* Lists the addresses of segments. Of the mapped pieces of a range only the first counts: PyTorch reserves one range for
- * each stream, pool and size class, so its address is given out once. False without memory. */
+/* Lists the addresses of segments. Of the mapped pieces of a range only the first counts: PyTorch reserves one range
+ * for each stream, pool and size class, so its address is given out once. False without memory. */
 static bool start_state_list_addresses(const struct trace_segment *segments, size_t n, struct start_state *s)
 {
     struct pair_map ranges = {.entries = NULL};

@@ -321,8 +321,9 @@ static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struc
         return e;
     for (int is_end = 0; is_end < 2; is_end++) {
         const uint64_t at_ns = is_end ? end_ns : r->born_ns;
-        fprintf(out, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u,\"cat\":\"request\",\"id2\":{\"local\":"
-                "\"r%zu\"},\"name\":", is_end ? 'e' : 'b', p->pid, at_ns / 1000, (unsigned)(at_ns % 1000), i);
+        fprintf(out, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u,\"cat\":\"request\",\"id2\":"
+                "{\"local\":\"r%zu\"},\"name\":", is_end ? 'e' : 'b', p->pid, at_ns / 1000, (unsigned)(at_ns % 1000),
+                i);
         json_quote(&w, line);
         fputs(is_end ? "}" : "", out);
         if (is_end)
@@ -439,8 +440,8 @@ static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, s
     return ferror(p->spool) ? err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be read back") : ERR_OK;
 }
 
-enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct trace_reader *trace, const char *source,
-                        struct err_detail *why)
+enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct trace_reader *trace,
+                        const char *source, struct err_detail *why)
 {
     struct shown_stacks stacks = { .number = { .seed = hash_seed() }, .texts = { .seed = hash_seed() } };
     enum err e = ERR_OK;

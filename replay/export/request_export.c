@@ -26,7 +26,7 @@ struct request_format {
     void (*begin)(FILE *out, const struct trace_info *info);
     void (*put)(FILE *out, const struct request *r, const struct trace_info *info);
     void (*mark)(FILE *out, uint64_t time_ns, const char *label);      /* NULL: the format has none */
-    void (*put_open)(FILE *out, const struct request *r, const struct trace_info *info);   /* live at the end; or NULL */
+    void (*put_open)(FILE *out, const struct request *r, const struct trace_info *info);  /* live at the end; or NULL */
     void (*end)(FILE *out);                  /* NULL: nothing */
 };
 
@@ -60,8 +60,8 @@ static void rmm_put(FILE *out, const struct request *r, const struct trace_info 
 {
     const uint64_t us = (info->epoch_us + r->time_ns / 1000) % DAY_US, s = us / 1000000;
     const char *action = r->kind == EVENT_ALLOC ? "allocate" : r->kind == EVENT_OOM ? "allocate failure" : "free";
-    fprintf(out, "0,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,", s / 3600, s / 60 % 60, s % 60, us % 1000000,
-            action);
+    fprintf(out, "0,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,", s / 3600, s / 60 % 60, s % 60,
+            us % 1000000, action);
     if (r->kind == EVENT_OOM)
         fputs("(nil)", out);
     else
@@ -100,16 +100,17 @@ static void minimalloc_put_open(FILE *out, const struct request *r, const struct
 static void chrome_begin(FILE *out, const struct trace_info *info)
 {
     (void)info;
-    fputs("{\"schemaVersion\": 1, \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 0, \"args\": "
-          "{\"name\": \"replay\"}}", out);
+    fputs("{\"schemaVersion\": 1, \"traceEvents\": [\n"
+          "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 0, \"args\": {\"name\": \"replay\"}}", out);
 }
 
 static void chrome_put(FILE *out, const struct request *r, const struct trace_info *info)
 {
-    fprintf(out, ",\n{\"ph\": \"i\", \"s\": \"t\", \"name\": \"[memory]\", \"pid\": 0, \"tid\": 0, \"ts\": %" PRIu64 ".%03" PRIu64
+    fprintf(out, ",\n{\"ph\": \"i\", \"s\": \"t\", \"name\": \"[memory]\", \"pid\": 0, \"tid\": 0, "
+            "\"ts\": %" PRIu64 ".%03" PRIu64
             ", \"args\": {\"Device Type\": 1, \"Device Id\": %" PRIu32 ", \"Addr\": %" PRIu64 ", \"Bytes\": %s%" PRIu64
-            ", \"Total Allocated\": %" PRIu64 ", \"Total Reserved\": 0}}", r->time_ns / 1000, r->time_ns % 1000, info->device,
-            r->ptr, r->kind == EVENT_FREE ? "-" : "", r->bytes, r->live_bytes);
+            ", \"Total Allocated\": %" PRIu64 ", \"Total Reserved\": 0}}", r->time_ns / 1000, r->time_ns % 1000,
+            info->device, r->ptr, r->kind == EVENT_FREE ? "-" : "", r->bytes, r->live_bytes);
 }
 
 /* A step of the profiler's is read back as a mark; viewers show every mark. */
@@ -118,7 +119,8 @@ static void chrome_mark(FILE *out, uint64_t time_ns, const char *label)
     const struct json_writer w = json_writer(out);
     fputs(",\n{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": ", out);
     json_quote(&w, strcmp(label, "ProfilerStep") == 0 ? "ProfilerStep#0" : label);
-    fprintf(out, ", \"pid\": 0, \"tid\": 0, \"ts\": %" PRIu64 ".%03" PRIu64 ", \"dur\": 0}", time_ns / 1000, time_ns % 1000);
+    fprintf(out, ", \"pid\": 0, \"tid\": 0, \"ts\": %" PRIu64 ".%03" PRIu64 ", \"dur\": 0}", time_ns / 1000,
+            time_ns % 1000);
 }
 
 static void chrome_end(FILE *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The requests of a trace in the formats of other tools, which our importers read back. Reads the trace once from the front
- * and holds what is live.
+ * The requests of a trace in the formats of other tools, which our importers read back. Reads the trace once from the
+ * front and holds what is live.
  */
 #ifndef REPLAY_REPLAY_EXPORT_REQUEST_EXPORT_H
 #define REPLAY_REPLAY_EXPORT_REQUEST_EXPORT_H
@@ -40,8 +40,8 @@ enum request_loss {
 };
 const char *request_loss_text(enum request_loss loss);
 
-/* Writes the trace; lost[k] counts what the format does not hold. Errors of writing are left to the stream. ERR_HOST_NOMEM;
- * the reader's errors. */
+/* Writes the trace; lost[k] counts what the format does not hold. Errors of writing are left to the stream.
+ * ERR_HOST_NOMEM; the reader's errors. */
 MUST_USE enum err request_export(struct trace_reader *in, const struct request_format *format, FILE *out,
                                  uint64_t lost[static REQUEST_LOSS_KINDS], struct err_detail *why);
 

@@ -15,8 +15,8 @@
 
 /* ---- one recording in memory ---- */
 
-/* `request` names a request across recordings: its number among ALLOC and OOM events, or, counted down from the top, its
- * number among the requests of the start state. UINT64_MAX: the event has none. */
+/* `request` names a request across recordings: its number among ALLOC and OOM events, or, counted down from the top,
+ * its number among the requests of the start state. UINT64_MAX: the event has none. */
 struct step_event {
     struct event ev;
     uint64_t     request;
@@ -118,9 +118,11 @@ static void recording_order_frees(struct recording *r)
 
 /* ---- aligning ---- */
 
-static bool is_alike(const struct extrapolation *x, const struct step_event *a, const struct step_event *b, size_t other)
+static bool is_alike(const struct extrapolation *x, const struct step_event *a, const struct step_event *b,
+                     size_t other)
 {
-    if (a->ev.kind != b->ev.kind || a->request != b->request || a->ev.pool != b->ev.pool || a->ev.stream != b->ev.stream)
+    if (a->ev.kind != b->ev.kind || a->request != b->request || a->ev.pool != b->ev.pool ||
+        a->ev.stream != b->ev.stream)
         return false;
     if (a->ev.kind == EVENT_CONTROL) {
         const struct control *c = &trace_controls(x->traces[0])[a->ev.slot];
@@ -141,17 +143,19 @@ static const char *kind_word(const struct recording *r, size_t i)
 }
 
 /* Says where the recordings differ, in the numbering of the first one. */
-static enum err differ(struct extrapolation *x, const struct recording *r, size_t other, size_t i, struct err_detail *why)
+static enum err differ(struct extrapolation *x, const struct recording *r, size_t other, size_t i,
+                       struct err_detail *why)
 {
     int64_t number = (int64_t)i;
     const size_t at = i < r[0].n ? i : i - (i > 0);
     if (r[0].n > 0 && trace_event_number(x->traces[0], (int64_t)at, &number, why) != ERR_OK)
         number = (int64_t)at;
     return err_set(why, ERR_FORMAT, (uint64_t)number,
-                   "the recordings differ in more than sizes: at %s %" PRId64 " of the one at %s=%" PRIu64 " stands %s, "
-                   "in the one at %s=%" PRIu64 " %s. The program took another way, so nothing can be said of other sizes",
-                   trace_event_word(x->traces[0]), number, x->parameter, x->values[0], kind_word(&r[0], i), x->parameter,
-                   x->values[other], kind_word(&r[other], i));
+                   "the recordings differ in more than sizes: at %s %" PRId64 " of the one at %s=%" PRIu64
+                   " stands %s, in the one at %s=%" PRIu64 " %s. The program took another way, so nothing can be said "
+                   "of other sizes",
+                   trace_event_word(x->traces[0]), number, x->parameter, x->values[0], kind_word(&r[0], i),
+                   x->parameter, x->values[other], kind_word(&r[other], i));
 }
 
 static enum err align_start(struct extrapolation *x, const struct recording *r, struct err_detail *why)
@@ -311,9 +315,10 @@ static enum err find_sizes(struct extrapolator *t, struct err_detail *why)
         char text[FORMULA_TEXT];
         if (g->fit == FORMULA_AMBIGUOUS)
             return err_set(why, ERR_UNSUPPORTED, 0,
-                           "more than one formula fits the sizes %" PRIu64 " (%s=%" PRIu64 ") and %" PRIu64 " (%s=%" PRIu64
-                           "), %" PRIu64 " requests: a recording at a third %s decides", g->bytes[0], t->x->parameter,
-                           t->x->values[0], g->bytes[1], t->x->parameter, t->x->values[1], g->n, t->x->parameter);
+                           "more than one formula fits the sizes %" PRIu64 " (%s=%" PRIu64 ") and %" PRIu64
+                           " (%s=%" PRIu64 "), %" PRIu64 " requests: a recording at a third %s decides", g->bytes[0],
+                           t->x->parameter, t->x->values[0], g->bytes[1], t->x->parameter, t->x->values[1], g->n,
+                           t->x->parameter);
         if (g->fit == FORMULA_NONE)
             t->sizes[i] = recorded_size(t, g);
         else if (!formula_at(&g->formula, t->value, &t->sizes[i]))

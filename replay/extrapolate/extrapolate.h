@@ -2,8 +2,8 @@
 /*
  * One program, recorded at two or three values of a parameter such as the batch; and its trace at any other value.
  *
- * The recordings must agree in everything but sizes: kinds, order, streams, pools, and which request each free ends. Only
- * the order of frees that follow one another may differ, because autocast leaves that to chance.
+ * The recordings must agree in everything but sizes: kinds, order, streams, pools, and which request each free ends.
+ * Only the order of frees that follow one another may differ, because autocast leaves that to chance.
  */
 #ifndef REPLAY_REPLAY_EXTRAPOLATE_EXTRAPOLATE_H
 #define REPLAY_REPLAY_EXTRAPOLATE_EXTRAPOLATE_H
@@ -31,14 +31,14 @@ struct extrapolation {
     size_t   n_requests;
 };
 
-/* Aligns the recordings. `traces` and `parameter` outlive the result; `values` differ and are at least 1. ERR_FORMAT for
- * the first event in which the recordings differ; ERR_HOST_NOMEM; the readers' errors. */
+/* Aligns the recordings. `traces` and `parameter` outlive the result; `values` differ and are at least 1. ERR_FORMAT
+ * for the first event in which the recordings differ; ERR_HOST_NOMEM; the readers' errors. */
 MUST_USE enum err extrapolate_open(struct trace_reader *const *traces, const uint64_t *values, size_t n,
                                    const char *parameter, struct extrapolation *out, struct err_detail *why);
 void extrapolate_close(struct extrapolation *x);
 
-/* The number of requests of a kind: FORMULA_AMBIGUOUS: several formulas fit their sizes, and another recording would tell
- * which; FORMULA_NONE: no formula fits, as with the workspace of a kernel that depends on how it is scheduled. */
+/* The number of requests of a kind: FORMULA_AMBIGUOUS: several formulas fit their sizes, and another recording would
+ * tell which; FORMULA_NONE: no formula fits, as with the workspace of a kernel that depends on how it is scheduled. */
 uint64_t extrapolate_count(const struct extrapolation *x, enum formula_fit fit);
 
 /* What a request gets that no formula gives a size for. */

@@ -378,7 +378,8 @@ enum err arrangement_measure(const struct arrangement *a, const struct single_ru
     assert(a->pools != GRAPH_POOLS_OWN || a->n <= GRAPH_POOLS_OWN_MAX);
     enum err e = arrangement_trace(a, &out->doubt, &trace, why);
     if (e == ERR_OK)
-        e = single_run_measure(like, trace, "the arrangement", after != NULL ? take_mark : NULL, &marks, &out->bytes, why);
+        e = single_run_measure(like, trace, "the arrangement", after != NULL ? take_mark : NULL, &marks, &out->bytes,
+                               why);
     trace_close(trace);
     return e;
 }

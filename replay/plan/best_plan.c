@@ -241,8 +241,8 @@ static enum err try_height(struct planner *p, struct plan_search *s, uint64_t he
     return e;
 }
 
-/* Searches plans of the n largest requests: at the target first, then by bisection between what was not found and the best
- * plan. A search that gives up counts as one that finds nothing, for this time. */
+/* Searches plans of the n largest requests: at the target first, then by bisection between what was not found and the
+ * best plan. A search that gives up counts as one that finds nothing, for this time. */
 static enum err search_largest(struct planner *p, const uint32_t *order, uint32_t n)
 {
     const uint64_t align = p->limits->align_bytes, enough = p->limits->enough_bytes;
@@ -293,8 +293,8 @@ static void move_back(uint32_t *order, size_t from, size_t to)
     order[to] = moved;
 }
 
-/* Places the requests again and again; the one on top each time comes earlier the next time, at a random place. A change
- * that makes the plan higher is taken back. */
+/* Places the requests again and again; the one on top each time comes earlier the next time, at a random place. A
+ * change that makes the plan higher is taken back. */
 static void improve_order(struct planner *p, uint32_t *order, size_t n, uint64_t work)
 {
     uint64_t state = 1, height = UINT64_MAX;

@@ -18,7 +18,8 @@
 /* Sources of a lower bound. */
 enum plan_proof {
     PROOF_LIVE,                      /* the requests of the proof are all live at one step */
-    PROOF_SEARCH,                    /* the requests of the proof alone have no lower plan: a search ended without one */
+    PROOF_SEARCH,                    /* the requests of the proof alone have no lower plan: a search ended without
+                                      * one */
 };
 
 struct plan_limits {

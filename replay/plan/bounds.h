@@ -41,9 +41,9 @@ MUST_USE enum err bounds_find(struct trace_reader *trace, struct bounds *out, st
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
                                 const struct replay_config *cfg, struct bounds *out, struct err_detail *why);
 
-/* The lifetimes of all requests, sizes rounded up to multiples of `round_bytes` (a power of two), and of the bounds what
- * was live. A request that was refused when recorded lives for a moment. Released with lifetimes_close. ERR_HOST_NOMEM,
- * ERR_UNSUPPORTED for more than LIFETIMES_MAX requests, and the reader's errors. */
+/* The lifetimes of all requests, sizes rounded up to multiples of `round_bytes` (a power of two), and of the bounds
+ * what was live. A request that was refused when recorded lives for a moment. Released with lifetimes_close.
+ * ERR_HOST_NOMEM, ERR_UNSUPPORTED for more than LIFETIMES_MAX requests, and the reader's errors. */
 MUST_USE enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,
                                     struct bounds *bounds, struct err_detail *why);
 

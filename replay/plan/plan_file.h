@@ -4,8 +4,8 @@
  *
  *     id,lower,upper,size,offset
  *
- * A request lives from `lower` up to before `upper`: steps (allocs and frees, counted from 0), and `id` is its number in
- * order of the allocs. If the source is an instance of minimalloc, these are the source's times, and `id` is the row
+ * A request lives from `lower` up to before `upper`: steps (allocs and frees, counted from 0), and `id` is its number
+ * in order of the allocs. If the source is an instance of minimalloc, these are the source's times, and `id` is the row
  * there, from 0.
  */
 #ifndef REPLAY_REPLAY_PLAN_PLAN_FILE_H

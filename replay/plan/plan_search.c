@@ -42,7 +42,8 @@ struct plan_search {
     const char *order;               /* letters of item_is_before, most important first */
     uint64_t *offsets;               /* the plan, as it is found */
     uint64_t *at, *low;              /* by item; at: NO_OFFSET without place */
-    uint64_t *weight;                /* by item, while a part is put in order: most bytes of a section that it touches */
+    uint64_t *weight;                /* by item, while a part is put in order: most bytes of a section that it
+                                      * touches */
     uint64_t *floor, *rest;          /* by section */
     uint32_t *cuts, *stamps, stamp;  /* by section; stamps: touched by the present node */
     uint32_t *touched;               /* the sections touched */
@@ -144,10 +145,10 @@ enum err plan_search_open(const struct plan_item *items, uint32_t n, struct plan
     s->touched = calloc(sections, sizeof *s->touched);
     s->overlap_at = calloc(all, sizeof *s->overlap_at);
     s->member_at = calloc(sections, sizeof *s->member_at);
-    s->stack = malloc(all * (all + 2) * sizeof *s->stack);       /* at most two lists a depth, each shorter than before */
-    if (s->at == NULL || s->low == NULL || s->weight == NULL || s->floor == NULL || s->rest == NULL || s->cuts == NULL ||
-        s->stamps == NULL || s->touched == NULL || s->overlap_at == NULL || s->member_at == NULL || s->stack == NULL ||
-        !list_overlaps(s) || !list_members(s)) {
+    s->stack = malloc(all * (all + 2) * sizeof *s->stack);     /* at most two lists a depth, each shorter than before */
+    if (s->at == NULL || s->low == NULL || s->weight == NULL || s->floor == NULL || s->rest == NULL ||
+        s->cuts == NULL || s->stamps == NULL || s->touched == NULL || s->overlap_at == NULL || s->member_at == NULL ||
+        s->stack == NULL || !list_overlaps(s) || !list_members(s)) {
         plan_search_close(s);
         return ERR_HOST_NOMEM;
     }

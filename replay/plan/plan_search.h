@@ -35,15 +35,15 @@ enum plan_verdict {
 
 struct plan_search;
 
-/* Prepares a search over `n` items, which are borrowed until plan_search_close. ERR_HOST_NOMEM. The memory grows with the
- * square of n. */
+/* Prepares a search over `n` items, which are borrowed until plan_search_close. ERR_HOST_NOMEM. The memory grows with
+ * the square of n. */
 MUST_USE enum err plan_search_open(const struct plan_item *items, uint32_t n, struct plan_search **out);
 
 /* NULL is accepted. */
 void plan_search_close(struct plan_search *s);
 
-/* Searches a plan of at most `height` bytes. Takes the work that it does from *work (some nanoseconds each). If it finds
- * one, offsets[i] is the place of item i. ERR_HOST_NOMEM. */
+/* Searches a plan of at most `height` bytes. Takes the work that it does from *work (some nanoseconds each). If it
+ * finds one, offsets[i] is the place of item i. ERR_HOST_NOMEM. */
 MUST_USE enum err plan_search_run(struct plan_search *s, uint64_t height, uint64_t *work, uint64_t *offsets,
                                   enum plan_verdict *verdict);
 

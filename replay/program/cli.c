@@ -46,7 +46,8 @@ enum exit_status cli_finish_stdout(enum exit_status status)
 struct progress progress_start(const char *what, enum progress_unit unit)
 {
     const int64_t now = monotonic_ms();
-    return (struct progress){ .what = what, .unit = unit, .n_rounds = 1, .begun_ms = now, .started_ms = now, .shown_ms = now };
+    return (struct progress){ .what = what, .unit = unit, .n_rounds = 1, .begun_ms = now, .started_ms = now,
+                              .shown_ms = now };
 }
 
 void progress_next(struct progress *p, const char *what)
@@ -78,7 +79,8 @@ static void progress_show_rate(const struct progress *p, double elapsed_s)
         fprintf(stderr, ", %.1f million events/s", rate / 1e6);
 }
 
-/* "replaying: 42 %, 8.1 million events/s, about 12 s left"; without a total "reading: 310 MiB, 150 MiB/s"; in a later round, as nobody knows how many there will be, "replaying: run 7, 42 %, 8.1 million events/s". */
+/* "replaying: 42 %, 8.1 million events/s, about 12 s left"; without a total "reading: 310 MiB, 150 MiB/s"; in a later
+ * round, as nobody knows how many there will be, "replaying: run 7, 42 %, 8.1 million events/s". */
 void progress_report(void *progress, uint64_t done, uint64_t total)
 {
     enum { REFRESH_MS = 100, RATE_AFTER_MS = 300 };
@@ -156,8 +158,8 @@ enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **
 static void say_unfinished(const struct options *o, size_t n, const struct trace_info *info)
 {
     if (info->is_unfinished)
-        fprintf(stderr, "replay: %s: is unfinished: it is still being written, or its writer was killed; the last %" PRIu64
-                " bytes are not read%s\n", o->inputs[n], info->cut_off_bytes,
+        fprintf(stderr, "replay: %s: is unfinished: it is still being written, or its writer was killed; the last "
+                "%" PRIu64 " bytes are not read%s\n", o->inputs[n], info->cut_off_bytes,
                 info->events == 0 ? ", and no event is complete" : "");
 }
 
@@ -198,7 +200,7 @@ enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace
     const enum err e = open_events_or_state(o, n, out, is_state, why);
     if (e != ERR_USAGE || o->import.gpu != -1 || strcmp(o->inputs[n], "-") == 0)
         return e;
-    most.import.gpu = IMPORT_GPU_MOST;               /* several devices: an answer for one of them is better than none */
+    most.import.gpu = IMPORT_GPU_MOST;              /* several devices: an answer for one of them is better than none */
     if (open_events_or_state(&most, n, out, is_state, &of_most) != ERR_OK)
         return e;
     fprintf(stderr, "replay: %s; this is device %" PRIu32 ", which has most\n", why->text, trace_info(*out)->device);

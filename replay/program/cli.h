@@ -65,9 +65,9 @@ void version_print(void);
 /* `replay --completion SHELL`: a script for bash, zsh or fish. false: no other shell is known. */
 bool completion_print(FILE *out, const char *shell);
 
-/* Lines of help, at most HELP_WIDTH wide. The first prints a text broken between words: `column` letters stand in the line
- * already, and every further line begins with `indent` spaces; a word that is wider than the line stands alone. The
- * second prints a name, and its text from `column` on; the text starts on the next line if the name is too long. */
+/* Lines of help, at most HELP_WIDTH wide. The first prints a text broken between words: `column` letters stand in the
+ * line already, and every further line begins with `indent` spaces; a word that is wider than the line stands alone.
+ * The second prints a name, and its text from `column` on; the text starts on the next line if the name is too long. */
 void help_print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
 void help_print_row(FILE *out, const char *name, size_t column, const char *text);
 
@@ -90,8 +90,8 @@ enum exit_status cli_finish_stdout(enum exit_status status);
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files before they end the program. */
 void cli_catch_signals(void);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a command
- * can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
+/* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a
+ * command can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
 
 /* A line on stderr that is rewritten as work goes on. Silent if stderr is no terminal, and for PROGRESS_PATIENCE_MS. */
@@ -119,9 +119,9 @@ MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_
 /* The same for a command that rests on the events: a trace that is unfinished is reported on stderr. */
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
-/* The same for a command that can also look at a final state alone, such as a snapshot without history: then *is_state is
- * set, and the trace begins with that state and has no events. Of several devices it takes the one with most, and says so
- * on stderr, unless --gpu names one. */
+/* The same for a command that can also look at a final state alone, such as a snapshot without history: then *is_state
+ * is set, and the trace begins with that state and has no events. Of several devices it takes the one with most, and
+ * says so on stderr, unless --gpu names one. */
 MUST_USE enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
                                           struct err_detail *why);
 
@@ -137,8 +137,8 @@ MUST_USE enum err cli_replay(const struct options *o, struct single_run *run, st
 /* ERR_USAGE if an output's path names the same file as one of the inputs. */
 MUST_USE enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why);
 
-/* Opens an output if a path is given; *out is NULL if it is not. ERR_USAGE if the output would overwrite an input, or if
- * a second output is "-" (`is_stdout_taken` remembers the first). */
+/* Opens an output if a path is given; *out is NULL if it is not. ERR_USAGE if the output would overwrite an input, or
+ * if a second output is "-" (`is_stdout_taken` remembers the first). */
 MUST_USE enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken,
                                   struct output **out, struct err_detail *why);
 

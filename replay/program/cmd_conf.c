@@ -44,7 +44,8 @@ static enum err session_open(struct conf_session *s, const struct options *o, st
     s->text = without_variable(o->inputs[0]);
     if (o->torch != NULL) {
         if (!pytorch_rules_find(o->torch, &rules))
-            return err_set(why, ERR_USAGE, 0, "--version '%.40s': no PyTorch release from 2.0 to 2.15, nor npu", o->torch);
+            return err_set(why, ERR_USAGE, 0, "--version '%.40s': no PyTorch release from 2.0 to 2.15, nor npu",
+                           o->torch);
         s->n = 1;
         return conf_review_read(&rules, s->text, &s->reviews[0], why);
     }
@@ -190,8 +191,8 @@ static void print_variable(const struct conf_session *s)
         words_add(&w, "PyTorch %s reads PYTORCH_ALLOC_CONF, too; %s wins where both are set.",
                   pytorch_rules_name(&s->reviews[0].rules), variable);
     else
-        words_add(&w, "Every release reads this variable. From 2.10 on PYTORCH_ALLOC_CONF is read, too; before, it does "
-                      "nothing. %s wins where both are set.", variable);
+        words_add(&w, "Every release reads this variable. From 2.10 on PYTORCH_ALLOC_CONF is read, too; before, it "
+                      "does nothing. %s wins where both are set.", variable);
     if (count_releases(s, warns) > 0)
         words_add(&w, " PyTorch 2.9 warns that %s is deprecated, yet reads no other.", variable);
     words_print_within(stdout, &w, CONF_COLUMNS, 0, 0);
@@ -284,9 +285,9 @@ const struct subcommand cmd_conf = {
     .name = "conf",
     .synopsis = "conf TEXT",
     .summary = "say what each PyTorch release makes of a settings text",
-    .text = "TEXT is what stands in PYTORCH_CUDA_ALLOC_CONF. Of each option conf says whether a release honours it, takes "
-            "it without effect, does not know it, or refuses it, and with which words PyTorch then stops. It also says "
-            "which variable the release reads.\n"
+    .text = "TEXT is what stands in PYTORCH_CUDA_ALLOC_CONF. Of each option conf says whether a release honours it, "
+            "takes it without effect, does not know it, or refuses it, and with which words PyTorch then stops. It "
+            "also says which variable the release reads.\n"
             "\n"
             "Examples:\n"
             "  replay conf expandable_segments:True,garbage_collection_threshold:0.8\n"

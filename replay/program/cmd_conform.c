@@ -37,9 +37,9 @@ static void print_text(const struct session *s)
 {
     const struct conform *c = &s->result;
     struct words answer = { .n = 0 };
-    words_add(&answer, "%s does what %s %s did in %zu of %zu recorded cases (%.1f %%): the same placements, refusals, device "
-              "calls, block sizes and counters.", s->options->inputs[0], s->options->as, c->version, c->n_equal, c->n,
-              100.0 * (double)c->n_equal / (double)c->n);
+    words_add(&answer, "%s does what %s %s did in %zu of %zu recorded cases (%.1f %%): the same placements, refusals, "
+              "device calls, block sizes and counters.", s->options->inputs[0], s->options->as, c->version, c->n_equal,
+              c->n, 100.0 * (double)c->n_equal / (double)c->n);
     words_print_within(stdout, &answer, HELP_WIDTH, 0, 0);
     if (c->n_refused_options > 0) {
         struct words note = { .n = 0 };
@@ -110,8 +110,8 @@ const struct subcommand cmd_conform = {
     .synopsis = "conform POLICY --as ALLOCATOR",
     .summary = "in how many recorded cases a policy does what the real allocator did",
     .text = "The cases were recorded from released libraries on a simulated device, of these allocators: "
-            CONFORM_ALLOCATORS ". The policy may be a plugin. It gets the options of each case under the names that our "
-            "policy for that allocator has (replay --help rmm-pool), so it has to declare them.\n"
+            CONFORM_ALLOCATORS ". The policy may be a plugin. It gets the options of each case under the names that "
+            "our policy for that allocator has (replay --help rmm-pool), so it has to declare them.\n"
             "\n"
             "Examples:\n"
             "  replay conform ./mine.so --as rmm-pool\n"

@@ -209,7 +209,8 @@ static bool is_in_both(const struct diff *d, const struct diff_match *m)
     static const char *const names[] = {"trace_path", "policy", "device"};
     bool is_same = m->a != SIZE_MAX && m->b != SIZE_MAX;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && is_same; i++)
-        is_same = strcmp(run_table_text(&d->tables[0], m->a, names[i]), run_table_text(&d->tables[1], m->b, names[i])) == 0;
+        is_same = strcmp(run_table_text(&d->tables[0], m->a, names[i]),
+                         run_table_text(&d->tables[1], m->b, names[i])) == 0;
     return is_same;
 }
 
@@ -281,7 +282,8 @@ static enum err session_open_outputs(struct diff_session *s, struct err_detail *
     const struct options *o = s->options;
     for (size_t i = 0; o->html != NULL && i < o->n_inputs; i++)
         if (strcmp(o->inputs[i], "-") == 0)
-            return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: standard input can be read only once");
+            return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: "
+                                              "standard input can be read only once");
     const enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     return e == ERR_OK ? cli_open_output(o, o->html, &s->is_stdout_taken, &s->html, why) : e;
 }
@@ -330,26 +332,27 @@ static enum exit_status diff_main(const struct options *o)
 
 static const struct flag_use diff_flags[] = {
     TAKES_AS(POLICY, "one of two policies on one trace; given twice"), TAKES(DEVICE),
-    TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"), TAKES(HTML),
-    TAKES(WIDE), TAKES_RUN, TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"),
+    TAKES(HTML), TAKES(WIDE), TAKES_RUN, TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_diff = {
     .name = "diff",
     .synopsis = "diff A B",
     .summary = "show what differs between two traces, two policies on one trace, or two sets of results",
-    .text = "Two traces: what each requests at its peak and over one step, by size and by line of the program, and the first "
-            "event that differs. A step lies between the last two marks of the same name, or is what repeats at the end.\n"
+    .text = "Two traces: what each requests at its peak and over one step, by size and by line of the program, and the "
+            "first event that differs. A step lies between the last two marks of the same name, "
+            "or is what repeats at the end.\n"
             "\n"
-            "A trace and two policies: every figure that differs, the first request that is placed differently, and the "
-            "first call to the device that only one of them makes.\n"
+            "A trace and two policies: every figure that differs, the first request that is placed differently, and "
+            "the first call to the device that only one of them makes.\n"
             "\n"
-            "Two results (--json of a replay, or the database of a sweep): every figure that differs, run by run. If each "
-            "holds one run, both are of one trace, and the trace is still there, they are replayed to show where they "
-            "part. A results file never makes replay load a plugin or use a real card.\n"
+            "Two results (--json of a replay, or the database of a sweep): every figure that differs, run by run. If "
+            "each holds one run, both are of one trace, and the trace is still there, they are replayed to show where "
+            "they part. A results file never makes replay load a plugin or use a real card.\n"
             "\n"
-            "The page of --html shows the same, and both sides in detail: as `replay report` does, two recordings under "
-            "best-fit.\n"
+            "The page of --html shows the same, and both sides in detail: as `replay report` does, two recordings "
+            "under best-fit.\n"
             "\n"
             "  replay diff plain.pickle checkpointed.pickle\n"
             "  replay diff a.pickle --policy best-fit --policy pytorch:expandable\n"

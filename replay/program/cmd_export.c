@@ -82,8 +82,8 @@ const struct subcommand cmd_export = {
     .synopsis = "export FILE --to FORMAT -o OUT",
     .summary = "write the requests of a recording as csv, minimalloc, rmm or chrome",
     .text = "csv has a request or its end in each line, minimalloc a life, rmm is RMM's event log, and chrome is what "
-            "torch.profiler writes, for ui.perfetto.dev too. replay reads each of them back. What the format does not hold is "
-            "counted on standard error.\n"
+            "torch.profiler writes, for ui.perfetto.dev too. replay reads each of them back. What the format does not "
+            "hold is counted on standard error.\n"
             "\n"
             "  replay export run.pickle --to csv -o run.csv\n"
             "  replay export run.zst --to minimalloc -o run.mm.csv\n",

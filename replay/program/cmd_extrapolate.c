@@ -146,8 +146,8 @@ static enum err fits_at(struct session *s, uint64_t value, bool *fits, struct er
     return e == ERR_UNSUPPORTED && extrapolate_count(&s->x, FORMULA_AMBIGUOUS) == 0 ? ERR_OK : e;
 }
 
-/* Doubles from the largest recorded value until it does not fit, then bisects: `low` fits (0: nothing known to fit), `high`
- * does not. */
+/* Doubles from the largest recorded value until it does not fit, then bisects: `low` fits (0: nothing known to fit),
+ * `high` does not. */
 static enum err find_largest(struct session *s, struct err_detail *why)
 {
     uint64_t low = 0, high = s->values[0];
@@ -205,8 +205,8 @@ static void print_peak(const struct session *s)
         printf("At %s=%" PRIu64 " the program reserves %s at its peak, for %s of live data.\n", s->parameter, s->to,
                text_mib(s->most.reserved_bytes, a), text_mib(s->most.requested_bytes, b));
     else
-        printf("At %s=%" PRIu64 " the program reserves %s to %s at its peak, for up to %s of live data.\n", s->parameter,
-               s->to, text_mib(s->least.reserved_bytes, a), text_mib(s->most.reserved_bytes, c),
+        printf("At %s=%" PRIu64 " the program reserves %s to %s at its peak, for up to %s of live data.\n",
+               s->parameter, s->to, text_mib(s->least.reserved_bytes, a), text_mib(s->most.reserved_bytes, c),
                text_mib(s->most.requested_bytes, b));
 }
 
@@ -227,8 +227,9 @@ static void print_caution(const struct session *s)
     struct words w = { .n = 0 };
     if (!is_beyond(s, s->to) && !is_beyond(s, s->largest))
         return;
-    words_add(&w, "This holds if the program takes the same way there. PyTorch chooses other kernels at some sizes, and beyond "
-                  "the recorded values nothing shows it. To make sure: replay run-sim -- python YOUR_PROGRAM");
+    words_add(&w, "This holds if the program takes the same way there. PyTorch chooses other kernels at some sizes, "
+                  "and beyond the recorded values nothing shows it. To make sure: "
+                  "replay run-sim -- python YOUR_PROGRAM");
     words_print_screen(stdout, &w);
 }
 
@@ -324,10 +325,10 @@ const struct subcommand cmd_extrapolate = {
     .name = "extrapolate",
     .synopsis = "extrapolate FILE:NAME=N FILE:NAME=N [FILE:NAME=N] --to NAME=N",
     .summary = "foretell a program's memory at a batch or length that was not recorded",
-    .text = "The files are recordings of one program at two or three values of a parameter, such as the batch. They are "
-            "aligned request by request, and a formula is found for each size. If the program took another way at one of "
-            "the values, the place is named and nothing is foretold. Where two recordings leave two formulas open, a third "
-            "one is asked for. The recorded settings are then replayed at the new value.\n"
+    .text = "The files are recordings of one program at two or three values of a parameter, such as the batch. They "
+            "are aligned request by request, and a formula is found for each size. If the program took another way at "
+            "one of the values, the place is named and nothing is foretold. Where two recordings leave two formulas "
+            "open, a third one is asked for. The recorded settings are then replayed at the new value.\n"
             "\n"
             "Examples:\n"
             "  replay extrapolate a.pickle:batch=8 b.pickle:batch=16 --to batch=64\n"

@@ -30,7 +30,8 @@ struct fit_session {
     struct coverage       coverage;
     struct policy_spec   *specs;
     struct fit           *fits;
-    uint64_t             *filled_bytes;          /* by policy: the smallest card if the cut step goes on; 0: none found */
+    uint64_t             *filled_bytes;          /* by policy: the smallest card if the cut step goes on; 0: none
+                                                  * found */
     bool                  has_filled;
     size_t                n;
     struct output        *json;
@@ -77,7 +78,8 @@ static enum err session_fill(struct fit_session *s, const struct replay_config *
     s->has_filled = filled != NULL;
     for (size_t i = 0; i < s->n && e == ERR_OK && s->has_filled; i++) {
         struct fit fit;
-        e = fit_find_smallest(filled, &s->specs[i], &s->device, trace_info(filled)->peak_requested_bytes, cfg, &fit, why);
+        e = fit_find_smallest(filled, &s->specs[i], &s->device, trace_info(filled)->peak_requested_bytes, cfg, &fit,
+                              why);
         s->filled_bytes[i] = e == ERR_OK ? fit.smallest_bytes : 0;
     }
     trace_close(filled);
@@ -155,9 +157,11 @@ static void add_row(struct terminal_table *rows, const struct fit_session *s, si
     const uint64_t total = s->device.config.total_bytes;
     const bool is_lower_bound = coverage_is_lower_bound(&s->coverage);
     const char *card = is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none";
-    char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER], calls[TEXT_NUMBER];
+    char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER],
+         calls[TEXT_NUMBER];
     if (f->smallest_bytes == 0) {
-        terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "", card });
+        terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "",
+                                                                   card });
         return;
     }
     snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
@@ -168,7 +172,8 @@ static void add_row(struct terminal_table *rows, const struct fit_session *s, si
     }
     terminal_table_add(rows, (const char *const[FIT_COLUMNS]){
                                  s->specs[i].typed, size, text_mib(f->trial.peak_reserved_bytes, reserved),
-                                 text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin, card });
+                                 text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin,
+                                 card });
 }
 
 static enum err print_table(const struct fit_session *s)
@@ -190,8 +195,8 @@ static void print_remarks(const struct fit_session *s)
         const struct fit *f = &s->fits[i];
         struct words note = { .n = 0 };
         if (f->smallest_bytes == 0)
-            words_add(&note, "%s runs out of memory on all %zu cards tried, even on one many times the size of its data.",
-                      s->specs[i].typed, f->n_tried);
+            words_add(&note, "%s runs out of memory on all %zu cards tried, "
+                             "even on one many times the size of its data.", s->specs[i].typed, f->n_tried);
         else if (!f->is_monotone)
             words_add(&note, "%s runs on a card of %s, but runs out of memory on a larger one of %s.",
                       s->specs[i].typed, text_mib(f->smallest_bytes, size),
@@ -265,7 +270,8 @@ static void print_filled(const struct fit_session *s)
     struct words w = { .n = 0 };
     words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded): ");
     for (size_t i = 0; i < s->n; i++)
-        words_add(&w, "%s%s%s%s", i > 0 ? "; " : "", s->specs[i].typed, s->filled_bytes[i] > 0 ? " needs a card of " : ": none found",
+        words_add(&w, "%s%s%s%s", i > 0 ? "; " : "", s->specs[i].typed,
+                  s->filled_bytes[i] > 0 ? " needs a card of " : ": none found",
                   s->filled_bytes[i] > 0 ? text_mib(s->filled_bytes[i], size) : "");
     words_add(&w, ".");
     if (s->has_filled)
@@ -350,8 +356,8 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_end_object(&w);
 }
 
-/* Chooses the card. One that nobody named only stands for "large enough": no context is taken off it, so that the smallest
- * card is the program's alone. The named cards that are tried later hold theirs all the same. */
+/* Chooses the card. One that nobody named only stands for "large enough": no context is taken off it, so that the
+ * smallest card is the program's alone. The named cards that are tried later hold theirs all the same. */
 static enum err session_choose(struct fit_session *s, struct err_detail *why)
 {
     struct device_choice *d = &s->device;
@@ -398,10 +404,10 @@ const struct subcommand cmd_fit = {
     .name = "fit",
     .synopsis = "fit FILE",
     .summary = "find the smallest card on which each policy runs",
-    .text = "The answer is the smallest card, to 2 MiB, on which no request is refused, and the smallest named card of at "
-            "least that size. The size is found by bisection. Larger sizes are tried as well, and if one of them fails, "
-            "the answer says so. The best policy has the smallest sum of its card and its driver time at --price. "
-            "A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+    .text = "The answer is the smallest card, to 2 MiB, on which no request is refused, and the smallest named card of "
+            "at least that size. The size is found by bisection. Larger sizes are tried as well, and if one of them "
+            "fails, the answer says so. The best policy has the smallest sum of its card and its driver time at "
+            "--price. A trace that was recorded in mid-run starts with its live requests placed anew.\n",
     .flags = fit_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

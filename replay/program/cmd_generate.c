@@ -54,7 +54,8 @@ static enum err generate_fitted(const char *file, const struct options *o, struc
     struct likeness found;
     uint64_t stretch;
     char text[4096 + 64];
-    enum err e = trace_open_any(file, NULL, &(struct import_config){.gpu = -1, .without_stacks = true}, &recording, why);
+    enum err e = trace_open_any(file, NULL, &(struct import_config){.gpu = -1, .without_stacks = true}, &recording,
+                                why);
     if (e == ERR_OK)
         e = likeness_fit(recording, file, o->seed, &load, &stretch, &found, why);
     if (e == ERR_OK) {

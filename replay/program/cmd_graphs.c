@@ -178,8 +178,9 @@ static const char *doubt_words(enum arrangement_doubt doubt)
     static const char *const words[] = {
         [ARRANGEMENT_EXACT] = "Exact, if each capture does what it did when recorded.",
         [ARRANGEMENT_DOUBT_ONCE] =
-            ("Not exact where the first capture on a stream is left out or moved: it may have requested something for all, "
-             "such as the workspace of a library, and the others do different work, so the recording does not tell."),
+            ("Not exact where the first capture on a stream is left out or moved: it may have requested something for "
+             "all, such as the workspace of a library, and the others do different work, "
+             "so the recording does not tell."),
         [ARRANGEMENT_DOUBT_STREAMS] =
             "Without graphs not exact: frees that waited for the end of a capture would have waited for a stream.",
         [ARRANGEMENT_DOUBT_FREES] =
@@ -273,14 +274,14 @@ static enum err print_text(const struct graphs *g, const struct options *o)
     print_answer(g);
     const enum err e = print_rows(g, o);
     if (is_known(g, GRAPH_POOLS_NONE)) {
-        words_add(&none, "Without graphs, the same work on the same stream in the ordinary pool, the whole program reserves "
-                         "%s at its peak; as recorded, with all graphs, %s.", text_mib(size_of(g, GRAPH_POOLS_NONE), text),
-                  text_mib(recorded_peak(g), with));
+        words_add(&none, "Without graphs, the same work on the same stream in the ordinary pool, the whole program "
+                         "reserves %s at its peak; as recorded, with all graphs, %s.",
+                  text_mib(size_of(g, GRAPH_POOLS_NONE), text), text_mib(recorded_peak(g), with));
         words_print_screen(stdout, &none);
     }
     if (g->captures.how == CAPTURES_BY_POOL) {
-        words_add(&pools, "Captures are told apart by their pools: those that share one count as one capture. Recordings of "
-                          "replay run-sim and replay record --torch tell them apart.");
+        words_add(&pools, "Captures are told apart by their pools: those that share one count as one capture. "
+                          "Recordings of replay run-sim and replay record --torch tell them apart.");
         words_print_screen(stdout, &pools);
     }
     return e;

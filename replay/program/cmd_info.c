@@ -388,8 +388,9 @@ const struct subcommand cmd_info = {
     .name = "info",
     .synopsis = "info FILE",
     .summary = "show what a file is, what it holds, and what was recorded with it",
-    .text = "If call stacks were recorded, info also shows which lines of the program hold most memory at the peak. Of a "
-            "PyTorch snapshot, with or without a history, it shows where all memory was when the snapshot was taken.\n",
+    .text = "If call stacks were recorded, info also shows which lines of the program hold most memory at the peak. Of "
+            "a PyTorch snapshot, with or without a history, it shows where all memory was when the snapshot was "
+            "taken.\n",
     .flags = info_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

@@ -87,8 +87,8 @@ static void add_answer(const struct session *s, struct words *w)
     if (is_optimal(s))
         words_add(w, "%s hold all %s requests in one stretch of memory, and no less can: proved.", plan, n);
     else
-        words_add(w, "%s hold all %s requests in one stretch of memory. No plan needs less than %s (proved), so at most "
-                  "%.2f %% could be saved.", plan, n, text_mib(s->plan.lower_bytes, lower), 100 * gap(s));
+        words_add(w, "%s hold all %s requests in one stretch of memory. No plan needs less than %s (proved), so at "
+                  "most %.2f %% could be saved.", plan, n, text_mib(s->plan.lower_bytes, lower), 100 * gap(s));
     if (s->options->capacity > 0)
         words_add(w, " That is %s the capacity of %s.",
                   s->plan.plan_bytes <= s->options->capacity ? "within" : "more than",
@@ -99,7 +99,8 @@ static enum err print_figures(const struct session *s)
 {
     static const struct text_column columns[] = { { .title = "", .is_left = true }, { .title = "bytes" },
                                                   { .title = "" }, { .title = "why", .is_left = true, .leaves = 1 } };
-    struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0], .bold_row = SIZE_MAX };
+    struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0],
+                                .bold_row = SIZE_MAX };
     const struct { const char *name; uint64_t bytes; const char *why; } rows[] = {
         { "live peak", s->bounds.live_bytes, "requested and live at once" },
         { "lower bound", s->plan.lower_bytes,
@@ -130,10 +131,12 @@ static enum err print_text(const struct session *s, struct err_detail *why)
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the table");
     printf("\n");
-    words_add(&basis, "Every lifetime is known beforehand, offsets and sizes are multiples of %s (--align), and nothing "
-              "moves. The proof names %s requests (--json).", text_mib(s->align_bytes, align), text_count(s->plan.n_proof, n));
+    words_add(&basis, "Every lifetime is known beforehand, offsets and sizes are multiples of %s (--align), and "
+              "nothing moves. The proof names %s requests (--json).", text_mib(s->align_bytes, align),
+              text_count(s->plan.n_proof, n));
     if (!is_optimal(s) && s->plan.work >= s->options->effort * PLAN_WORK_SECOND)
-        words_add(&basis, " The search spent its effort of %" PRIu64 "; a larger one may find more.", s->options->effort);
+        words_add(&basis, " The search spent its effort of %" PRIu64 "; a larger one may find more.",
+                  s->options->effort);
     if (s->options->out != NULL)
         words_add(&basis, " The offsets are in %s; examples/plan/check_plan.py checks them and the proof.",
                   s->options->out);
@@ -206,10 +209,10 @@ const struct subcommand cmd_plan = {
     .name = "plan",
     .synopsis = "plan FILE",
     .summary = "how little memory could hold the requests: a proved lower bound and a plan",
-    .text = "Three figures: what was live at once, a proved lower bound of one contiguous stretch of memory, and the best "
-            "plan found with every lifetime known. No allocator that keeps one stretch and rounds to --align, as PyTorch does to "
-            "512 bytes, can need less than the bound. One that gives memory back to the card and takes other memory may, "
-            "and one that rounds less: RMM, TensorFlow and Paddle take 256 bytes.\n"
+    .text = "Three figures: what was live at once, a proved lower bound of one contiguous stretch of memory, and the "
+            "best plan found with every lifetime known. No allocator that keeps one stretch and rounds to --align, as "
+            "PyTorch does to 512 bytes, can need less than the bound. One that gives memory back to the card and takes "
+            "other memory may, and one that rounds less: RMM, TensorFlow and Paddle take 256 bytes.\n"
             "\n"
             "Examples:\n"
             "  replay plan trace.zst\n"

@@ -83,7 +83,8 @@ static enum err keep_recording(struct predict *c, struct err_detail *why)
     const struct prediction_run *run = prediction_run_shown(&c->prediction);
     struct dirent **files = NULL;
     const int n = run == NULL ? 0 : scandir(run->made.folder, &files, is_of_run, alphasort);
-    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->made.folder, strerror(errno)) : ERR_OK;
+    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->made.folder, strerror(errno))
+                       : ERR_OK;
     for (int i = 0; i < n; i++) {
         if (e == ERR_OK)
             e = keep_file(c, &run->made, files[i]->d_name, why);

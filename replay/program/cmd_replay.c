@@ -25,8 +25,8 @@ const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "g
 
 enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
 
-/* Everything a run holds. Zero is valid: session_close accepts it. Arrays of n hold one element for each lane, all policies
- * of the first device first: lane = device * n_policies + policy. */
+/* Everything a run holds. Zero is valid: session_close accepts it. Arrays of n hold one element for each lane, all
+ * policies of the first device first: lane = device * n_policies + policy. */
 struct session {
     const struct options *options;
     size_t               n_policies, n_devices, n;       /* n: lanes, n_policies * n_devices */
@@ -134,7 +134,8 @@ static enum err session_make_room(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* If one of the devices is a real card, a signal ends the run, not the program, so that all memory is given back first. */
+/* If one of the devices is a real card, a signal ends the run, not the program,
+ * so that all memory is given back first. */
 static enum err session_choose_devices(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -148,7 +149,8 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
     if (o->touch && !has_real)
         return err_set(why, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
     if (has_real && o->start == START_FAITHFUL)
-        return err_set(why, ERR_USAGE, 0, "--start faithful needs the recorded addresses, which a real card does not give");
+        return err_set(why, ERR_USAGE, 0, "--start faithful needs the recorded addresses, "
+                                          "which a real card does not give");
     s->interrupted = has_real ? cli_defer_signals() : NULL;
     for (size_t d = 0; d < s->n_devices; d++) {
         if (s->n_devices > 1)                /* `sim` without a size depends on the other devices */
@@ -231,7 +233,8 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
 static enum err session_explain(struct session *s, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    s->report.names = (struct explain_names){ .stack = stack_frames, .own = stack_frame_index_of_program, .arg = s->trace };
+    s->report.names = (struct explain_names){ .stack = stack_frames, .own = stack_frame_index_of_program,
+                                              .arg = s->trace };
     for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
         e = explain_run_finish(&s->explain[i], s->trace, why);
         s->runs[i].at_oom = &s->explain[i].at_oom;
@@ -425,17 +428,19 @@ static const struct flag_use replay_flags[] = {
     TAKES_AS(POLICY, "a policy to run (replay --list shows them); may be given several times (default: what was "
                      "recorded, best-fit, pow2, gc=0.8 and none)"),
     TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
-    TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES(EXPLAIN), TAKES(INSERT),
-    TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
+    TAKES(EXPLAIN), TAKES(INSERT), TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP),
+    FLAGS_END,
 };
 
 const struct subcommand cmd_replay = {
     .name = NULL,
     .synopsis = "FILE [options]",
     .summary = "replay a trace through allocator policies, and explain the first request that is refused",
-    .text = "FILE is a native trace, a PyTorch snapshot (a pickle, also in gzip, in zstd or in an HTML page), a journal of "
-            "replay record, or '-'. A folder holds the ranks of one job, as replay run-sim -o FOLDER/run writes them: each is "
-            "replayed as recorded, and the worst, the spread and the lines that make the difference are shown.\n"
+    .text = "FILE is a native trace, a PyTorch snapshot (a pickle, also in gzip, in zstd or in an HTML page), a "
+            "journal of replay record, or '-'. A folder holds the ranks of one job, as replay run-sim -o FOLDER/run "
+            "writes them: each is replayed as recorded, and the worst, the spread and the lines that make the "
+            "difference are shown.\n"
             "\n"
             "With several --device each policy runs on each card, and the calls are compared one by one:\n"
             "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"

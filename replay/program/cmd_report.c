@@ -55,7 +55,8 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
     if (s->n_traces == 0)
         return o->n_policies == 0 && o->device == NULL
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; these results were computed already");
+                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; "
+                                                "these results were computed already");
     if (o->n_policies == 0)
         return page_runs_add_traces(&s->runs, s->traces, s->n_traces, report_policies, N_REPORT_POLICIES, why);
     return page_runs_add_traces(&s->runs, s->traces, s->n_traces, o->policies, o->n_policies, why);
@@ -140,7 +141,8 @@ static bool report_condition(const struct report_session *s, size_t i)
         if (n++ == 0)
             fprintf(stderr, "replay: failed because %s:", s->options->fail_if[i]);
         if (n <= RUNS_NAMED)
-            fprintf(stderr, "%s %s (%s)", n == 1 ? "" : ",", s->runs.verdict.settings[s->runs.verdict.setting_of[row]].label,
+            fprintf(stderr, "%s %s (%s)", n == 1 ? "" : ",",
+                    s->runs.verdict.settings[s->runs.verdict.setting_of[row]].label,
                     s->runs.verdict.cases[s->runs.verdict.case_of[row]].label);
     }
     if (n > RUNS_NAMED)
@@ -197,14 +199,14 @@ const struct subcommand cmd_report = {
     .name = "report",
     .synopsis = "report SOURCE... --html F",
     .summary = "write a page, Markdown or CSV about a sweep, about replays, or about traces",
-    .text = "SOURCE is the database of a sweep, a JSON of --json, or a trace or a folder of traces, which is then run with "
-            "--policy and --device. The page is one file that needs no network. Some runs are shown in detail: they are "
-            "replayed, provided that their trace is still there and unchanged. A results file never makes replay load a "
-            "plugin or use a real card.\n"
+    .text = "SOURCE is the database of a sweep, a JSON of --json, or a trace or a folder of traces, which is then run "
+            "with --policy and --device. The page is one file that needs no network. Some runs are shown in detail: "
+            "they are replayed, provided that their trace is still there and unchanged. A results file never makes "
+            "replay load a plugin or use a real card.\n"
             "\n"
             "A condition is a column of --csv, then one of < <= == != >= >, and a value: 'reserved_peak > 22GiB', "
-            "'outcome != ok', 'device_time > 50ms'. The unit may be left out of the column's name, and its words may stand "
-            "in any order.\n"
+            "'outcome != ok', 'device_time > 50ms'. The unit may be left out of the column's name, and its words may "
+            "stand in any order.\n"
             "\n"
             "  replay report results.db --html out.html\n"
             "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB'\n"

@@ -92,9 +92,9 @@ const struct subcommand cmd_snapshot = {
     .text = "OUT is a pickle as PyTorch's _dump_snapshot() writes it, in the layout of the release whose rules were "
             "replayed: for https://pytorch.org/memory_viz, for torch/cuda/_memory_viz.py, and for replay itself.\n"
             "\n"
-            "The snapshot shows the end of the trace. If a request is refused that was not refused when it was recorded, it "
-            "shows that moment instead; with --on-oom stop, the moment of any refused request. --at names another "
-            "moment.\n"
+            "The snapshot shows the end of the trace. If a request is refused that was not refused when it was "
+            "recorded, it shows that moment instead; with --on-oom stop, the moment of any refused request. --at names "
+            "another moment.\n"
             "\n"
             "  replay snapshot a.pickle --policy pytorch:expandable -o expandable.pickle\n"
             "  replay snapshot a.pickle --device sim:16GiB --on-oom stop -o full.pickle\n",

@@ -166,7 +166,8 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
     s->reading = show_reading;
     s->complain = show_complaint;
     s->arg = &progress;
-    const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, why) : sweep_run(s, o->out, is_resumed, why);
+    const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, why)
+                                    : sweep_run(s, o->out, is_resumed, why);
     clear_progress(&progress);
     if (e != ERR_OK)
         return e;
@@ -289,8 +290,8 @@ static enum exit_status sweep_job_file(const struct options *o, const struct ran
     struct job job = { .options = { .n_inputs = 0 } };
     enum err e = ERR_OK;
     if (o->n_inputs > 1 || has_other_options(o))
-        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume may be typed",
-                    o->inputs[0]);
+        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, "
+                                        "--shard and --resume may be typed", o->inputs[0]);
     if (e == ERR_OK)
         e = job_read(o->inputs[0], job_flags, &job, &why);
     if (e == ERR_OK && job.options.n_inputs == 0)
@@ -371,13 +372,14 @@ const struct subcommand cmd_sweep = {
             "Instead of traces, one job file NAME.ini may be given: its keys are these options, and 'trace'; -o, "
             "--threads, --shard and --resume may be typed beside it.\n"
             "\n"
-            "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it gets "
-            "a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes the "
-            "database.\n"
+            "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it "
+            "gets a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes "
+            "the database.\n"
             "\n"
-            "With --copies each trace also runs on changed copies of it: a copy has the same requests in the same order, "
-            "but equal sizes change alike by up to so many percent, by the copy's seed. Each run of a copy has its row, and "
-            "the summary tells the quartiles of what is reserved at the peak. What wins is found without the copies.\n"
+            "With --copies each trace also runs on changed copies of it: a copy has the same requests in the same "
+            "order, but equal sizes change alike by up to so many percent, by the copy's seed. Each run of a copy has "
+            "its row, and the summary tells the quartiles of what is reserved at the peak. "
+            "What wins is found without the copies.\n"
             "\n"
             "Braces stand for several policies or cards:\n"
             "  none                          a policy or a card as it is\n"
@@ -388,8 +390,8 @@ const struct subcommand cmd_sweep = {
             "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
             "  pytorch{,:gc=0.8}             an item may be empty\n",
     .failed = "a run failed its audit or could not be finished; a run out of memory is a result",
-    .status_note = "If a trace was left out, which is said on standard error, the status is 2. After a signal all finished "
-                   "runs are stored, and the same command goes on.",
+    .status_note = "If a trace was left out, which is said on standard error, the status is 2. After a signal all "
+                   "finished runs are stored, and the same command goes on.",
     .flags = sweep_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* `replay technique FILE`: what a training would take in another way: with another optimizer, checkpointed, and so on. */
+/* `replay technique FILE`: what a training would take in another way:
+ * with another optimizer, checkpointed, and so on. */
 #include "replay/program/cli.h"
 
 #include "replay/coverage/coverage.h"
@@ -92,8 +93,8 @@ static enum err read_accumulate(const char *text, struct technique *out, struct 
     out->accumulate = (unsigned)times;
     out->is_split = strcmp(text + n, ":split") == 0;
     if (times < 2 || times > TECHNIQUE_ACCUMULATE_MAX || (text[n] != '\0' && !out->is_split))
-        return err_set(why, ERR_USAGE, 0, "--accumulate '%.40s': expected a number from 2 to %d, such as 4 or 4:split", text,
-                       TECHNIQUE_ACCUMULATE_MAX);
+        return err_set(why, ERR_USAGE, 0, "--accumulate '%.40s': expected a number from 2 to %d, such as 4 or 4:split",
+                       text, TECHNIQUE_ACCUMULATE_MAX);
     return ERR_OK;
 }
 
@@ -106,7 +107,8 @@ static enum err read_checkpoint(const char *text, struct technique *out, struct 
     out->checkpoint = strcmp(text, "repeated") == 0 ? "" : text;
     return is_line || out->checkpoint != text
                ? ERR_OK
-               : err_set(why, ERR_USAGE, 0, "--checkpoint '%.40s': expected repeated, or a line such as model.py:34", text);
+               : err_set(why, ERR_USAGE, 0, "--checkpoint '%.40s': expected repeated, or a line such as model.py:34",
+                         text);
 }
 
 static enum err read_change(struct session *s, struct err_detail *why)
@@ -132,8 +134,8 @@ static enum err read_change(struct session *s, struct err_detail *why)
 
 /* ---- answers ---- */
 
-static enum err measure_side(const struct session *s, const struct technique *change, const char *path, struct side *side,
-                             struct err_detail *why)
+static enum err measure_side(const struct session *s, const struct technique *change, const char *path,
+                             struct side *side, struct err_detail *why)
 {
     enum err e = technique_apply(&s->course, change, path, &side->trace, &side->result, why);
     if (e == ERR_OK)
@@ -242,8 +244,8 @@ static const char *method_words(const struct session *s)
         return "Recorded requests are left out, end earlier or get other sizes, and the trace is replayed under the "
                "recorded settings.";
     if (s->changed.result.way == TECHNIQUE_INSERTED)
-        return "What the change adds is put in between the recorded requests, and the trace is replayed under the recorded "
-               "settings.";
+        return "What the change adds is put in between the recorded requests, and the trace is replayed under the "
+               "recorded settings.";
     if (s->course.states_each == 0 && s->change.optimizer >= OPTIMIZER_MOMENTUM)
         return "No gradients are on record at the end of a backward pass, so the states of this optimizer are not "
                "counted.";
@@ -257,8 +259,9 @@ static void add_states(struct words *w, const struct session *s)
                                             "The recorded optimizer has 2 tensors of state for each gradient.",
                                             "The recorded optimizer has 3 tensors of state for each gradient." };
     if (s->change.optimizer != OPTIMIZER_RECORDED || s->options->states != NULL)
-        words_add(w, " %s", s->course.states_each == STATES_UNKNOWN ? "The recorded optimizer has states of its own kind."
-                                                                    : recorded[s->course.states_each]);
+        words_add(w, " %s", s->course.states_each == STATES_UNKNOWN
+                                ? "The recorded optimizer has states of its own kind."
+                                : recorded[s->course.states_each]);
 }
 
 /* How far such estimates were off where programs ran both ways. */
@@ -274,8 +277,8 @@ static void print_errors(const struct session *s)
             words_add(&w, "%.1f%% of the reserved and %.1f%% of the live peak on %u recorded pair%s (%s); ",
                       e->of_pairs.reserved, e->of_pairs.live, e->n_pairs, e->n_pairs == 1 ? "" : "s", e->pairs);
         words_add(&w, "at most %.1f%%%s and %.1f%%%s on %u programs that ran both ways.", e->of_programs.reserved,
-                  e->n_pairs > 0 ? "" : " of the reserved", e->of_programs.live, e->n_pairs > 0 ? "" : " of the live peak",
-                  e->n_programs);
+                  e->n_pairs > 0 ? "" : " of the reserved", e->of_programs.live,
+                  e->n_pairs > 0 ? "" : " of the live peak", e->n_programs);
         words_print_screen(stdout, &w);
     }
 }
@@ -289,8 +292,8 @@ static enum err print_text(const struct session *s)
     add_states(&method, s);
     words_print_screen(stdout, &method);
     print_errors(s);
-    words_add(&exact, "If you have the program, `replay run-sim` runs it with the change made and gives the exact figure; "
-                      "`replay predict` says which card that needs.");
+    words_add(&exact, "If you have the program, `replay run-sim` runs it with the change made and gives the exact "
+                      "figure; `replay predict` says which card that needs.");
     words_print_screen(stdout, &exact);
     coverage_print(stdout, &s->coverage);
     return e;
@@ -388,13 +391,13 @@ static const struct flag_use technique_flags[] = {
 const struct subcommand cmd_technique = {
     .name = "technique",
     .synopsis = "technique FILE CHANGE...",
-    .summary = "estimate what a training would take with another optimizer, checkpointed, with gradients accumulated or in "
-               "place, from one recording",
-    .text = "Requests get categories, as `who --by category` shows them. What the change touches is left out, resized, ended "
-            "earlier or put in, and the trace is replayed. The recording needs Python stacks and the program's start. Several "
-            "changes are made together.\n"
-            "Every figure is an estimate, and the errors seen on programs that ran both ways stand below it. The program "
-            "itself, run with the change by `replay run-sim`, gives the exact figure.\n"
+    .summary = "estimate what a training would take with another optimizer, checkpointed, with gradients accumulated "
+               "or in place, from one recording",
+    .text = "Requests get categories, as `who --by category` shows them. What the change touches is left out, resized, "
+            "ended earlier or put in, and the trace is replayed. The recording needs Python stacks and the program's "
+            "start. Several changes are made together.\n"
+            "Every figure is an estimate, and the errors seen on programs that ran both ways stand below it. The "
+            "program itself, run with the change by `replay run-sim`, gives the exact figure.\n"
             "\n"
             "Examples:\n"
             "  replay technique out.pickle --optimizer sgd\n"

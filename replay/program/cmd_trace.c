@@ -62,7 +62,8 @@ static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *
     bool is_read = stop == second - 2 && d->o->part[0] != '-';
     *end = second[0] == '\0' ? trace_info(d->in[0])->events : strtoull(second, &stop, 10);
     is_read &= second[0] == '\0' || (*stop == '\0' && second[0] != '-');
-    return is_read ? ERR_OK : err_set(why, ERR_USAGE, 0, "--events '%.40s': expected two numbers as 100..200", d->o->part);
+    return is_read ? ERR_OK
+                   : err_set(why, ERR_USAGE, 0, "--events '%.40s': expected two numbers as 100..200", d->o->part);
 }
 
 static enum err part_by_time(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
@@ -200,7 +201,8 @@ static enum err open_files(struct edit *d, const struct edit_kind *kind, struct 
     enum err e = ERR_OK;
     bool has_any = false, has_offset;
     if (d->o->n_inputs < 2 || d->o->n_inputs - 1 > kind->most_files)
-        return err_set(why, ERR_USAGE, 0, "trace %s needs %s", kind->name, kind->most_files == 1 ? "one file" : "files to merge");
+        return err_set(why, ERR_USAGE, 0, "trace %s needs %s", kind->name,
+                       kind->most_files == 1 ? "one file" : "files to merge");
     for (size_t i = 1; i < d->o->n_inputs && e == ERR_OK; i++) {
         e = open_one(d, d->o->inputs[i], &has_offset, why);
         has_any |= has_offset;
@@ -305,10 +307,10 @@ const struct subcommand cmd_trace = {
     .name = "trace",
     .synopsis = "trace WORK FILE... -o OUT",
     .summary = "make a trace of traces: cut, merge, resize, repeat, shift or anonymise them",
-    .text = "cut takes a part; what was live at its beginning is requested before it. repeat takes a trace several times, as "
-            "a step that was cut out. merge puts several on one card, in order of time: as they began by the clock, or as "
-            "@TIME says. resize multiplies all sizes. shift moves the time of day. anonymise takes out call stacks, labels, "
-            "paths and commands, reads back what it wrote, and lists every text that is left.\n"
+    .text = "cut takes a part; what was live at its beginning is requested before it. repeat takes a trace several "
+            "times, as a step that was cut out. merge puts several on one card, in order of time: as they began by the "
+            "clock, or as @TIME says. resize multiplies all sizes. shift moves the time of day. anonymise takes out "
+            "call stacks, labels, paths and commands, reads back what it wrote, and lists every text that is left.\n"
             "\n"
             "  replay trace cut run.pickle --step -o step.zst\n"
             "  replay trace repeat step.zst --times 100 -o long.zst\n"

@@ -84,8 +84,8 @@ static const struct text_column trial_columns[] = {
 enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
 
 /* `f`: what is known of its smallest card; NULL: nothing. */
-static void add_trial(struct terminal_table *rows, const struct tune_session *s, const char *what, const struct trial *t,
-                      const struct tune_finalist *f)
+static void add_trial(struct terminal_table *rows, const struct tune_session *s, const char *what,
+                      const struct trial *t, const struct tune_finalist *f)
 {
     char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], card[TEXT_NUMBER] = "-";
     char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes";
@@ -101,7 +101,8 @@ static void add_trial(struct terminal_table *rows, const struct tune_session *s,
 static enum err print_trials(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
-    struct terminal_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS, .bold_row = tune_recommends(t) ? 1 : 0 };
+    struct terminal_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS,
+                                   .bold_row = tune_recommends(t) ? 1 : 0 };
     add_trial(&rows, s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
               t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
     if (t->advice != TUNE_NOTHING)
@@ -246,16 +247,17 @@ static void print_nothing_helps(const struct tune_session *s)
     struct words w = { .n = 0 };
     if (t->bounds.live_bytes > t->usable_bytes) {
         words_add(&w, "Live data alone peaks at %s (%s), %s more than the %s that the card has for it: no allocator "
-                      "setting can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
-                  text_mib(t->bounds.live_bytes - t->usable_bytes, b), text_mib(t->usable_bytes, c));
+                      "setting can fix this.", text_mib(t->bounds.live_bytes, a),
+                  event_text(s, t->bounds.live_event, where), text_mib(t->bounds.live_bytes - t->usable_bytes, b),
+                  text_mib(t->usable_bytes, c));
         words_print(stdout, &w, 0, 2);
         return;
     }
     words_add(&w, "Nothing found: all %zu settings tried run out of memory on this card. The one that gets farthest, ",
               t->n_entries);
     words_add_settings(&w, t, &best->settings);
-    words_add(&w, ", stops at %s: it refuses %s with %s reserved and %s free on the card. Live data alone would fit with "
-                  "%s to spare; the rest is lost to fragmentation. Smallest cards, best first:",
+    words_add(&w, ", stops at %s: it refuses %s with %s reserved and %s free on the card. Live data alone would fit "
+                  "with %s to spare; the rest is lost to fragmentation. Smallest cards, best first:",
               event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
@@ -321,7 +323,8 @@ static void print_nothing(const struct tune *t)
 /* The command that runs the program with the setting, without a GPU. */
 static void print_how_to_find_out(const struct tune *t)
 {
-    printf("To find out:\n\n  replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM\n", t->usable_bytes >> 20);
+    printf("To find out:\n\n  replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM\n",
+           t->usable_bytes >> 20);
 }
 
 /* The answer: what to set for the next run, if anything. It comes before the figures. */
@@ -368,14 +371,16 @@ static void print_filled(const struct tune *t)
     struct words w = { .n = 0 };
     if (!t->filled.is_known)
         return;
-    words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded), its live data peaks at %s. ",
-              text_mib(t->filled.live_bytes, live));
+    words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded), "
+                  "its live data peaks at %s. ", text_mib(t->filled.live_bytes, live));
     if (t->filled.smallest_bytes > 0)
-        words_add(&w, "The %s setting then needs a card of %s", baseline_name(t), text_mib(t->filled.smallest_bytes, size));
+        words_add(&w, "The %s setting then needs a card of %s", baseline_name(t),
+                  text_mib(t->filled.smallest_bytes, size));
     else
         words_add(&w, "No card was found for the %s setting", baseline_name(t));
     if (t->entries[0].trial.fits)
-        words_add(&w, "; %s %s on this card", winner_name(t), t->filled.runs_with_winner ? "runs" : "runs out of memory");
+        words_add(&w, "; %s %s on this card", winner_name(t),
+                  t->filled.runs_with_winner ? "runs" : "runs out of memory");
     words_add(&w, ".");
     words_print(stdout, &w, 0, 2);
 }
@@ -638,25 +643,26 @@ static enum exit_status tune_main(const struct options *o)
 }
 
 static const struct flag_use tune_flags[] = {
-    TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, or "
-                     "the smallest named one that holds the recorded run)"),
-    TAKES(TORCH), TAKES(HOST), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
-    TAKES(HELP), FLAGS_END,
+    TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, "
+                     "or the smallest named one that holds the recorded run)"),
+    TAKES(TORCH), TAKES(HOST), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
+    TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_tune = {
     .name = "tune",
     .synopsis = "tune FILE",
     .summary = "find the setting of PYTORCH_CUDA_ALLOC_CONF that serves the trace best on a card",
-    .text = "tune tries the settings that the release has: first a coarse grid, with thresholds from the sizes in the trace, "
-            "then neighbours of the best. A run without a refused request beats one with. Then the smaller sum wins of "
-            "the smallest card on which the setting runs and its driver time at --price; of equals, the one with fewer "
-            "settings. replay fit ranks by the same rule.\n"
+    .text = "tune tries the settings that the release has: first a coarse grid, with thresholds from the sizes in the "
+            "trace, then neighbours of the best. A run without a refused request beats one with. Then the smaller sum "
+            "wins of the smallest card on which the setting runs and its driver time at --price; of equals, the one "
+            "with fewer settings. replay fit ranks by the same rule.\n"
             "\n"
-            "The best setting, and the best one that changes a single thing, are then tried on changed copies of the trace "
-            "(--seed). tune recommends a setting that runs in most copies and is better than the recorded setting in most. "
-            "If the recorded setting runs out of memory, tune also recommends, with a caution, a setting that only saves "
-            "the recording. A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+            "The best setting, and the best one that changes a single thing, are then tried on changed copies of the "
+            "trace (--seed). tune recommends a setting that runs in most copies and is better than the recorded "
+            "setting in most. If the recorded setting runs out of memory, tune also recommends, with a caution, a "
+            "setting that only saves the recording. A trace that was recorded in mid-run starts with its live requests "
+            "placed anew.\n",
     .status_note = "The status is 0 also if nothing helps.",
     .flags = tune_flags,
     .n_inputs_min = 1,

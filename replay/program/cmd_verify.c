@@ -51,7 +51,8 @@ static void print_pass(const char *name, const struct verify_pass *p)
         words_add(&w, ", reserved equal at %s of %s events", text_count(p->reserved.equal, equal),
                   text_count(p->reserved.compared, events));
     if (p->ooms_recorded + p->ooms_predicted > 0)
-        words_add(&w, ", out of memory %" PRIu64 " recorded, %" PRIu64 " predicted", p->ooms_recorded, p->ooms_predicted);
+        words_add(&w, ", out of memory %" PRIu64 " recorded, %" PRIu64 " predicted", p->ooms_recorded,
+                  p->ooms_predicted);
     print_named(name, w.text);
     if (p->has_difference) {
         w = (struct words){ .n = 0 };
@@ -75,7 +76,8 @@ static void print_report(const struct verify_report *r, const struct trace_reade
     struct pytorch_rules rules;
     struct words w = { .n = 0 };
     print_answer(r);
-    words_add(&w, "%s, %s%s%s", pytorch_rules_find(r->version, &rules) ? pytorch_rules_title(&rules, title) : r->version,
+    words_add(&w, "%s, %s%s%s",
+              pytorch_rules_find(r->version, &rules) ? pytorch_rules_title(&rules, title) : r->version,
               r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
     text_put_line(stdout, w.text, 2);
     print_pass("following the record:", &r->following);
@@ -212,8 +214,8 @@ static enum exit_status verify_run(const struct options *o)
 
 static const struct flag_use verify_flags[] = {
     TAKES_AS(POLICY, "settings that the recording does not hold: pytorch:fraction=0.8, or a settings text"),
-    TAKES_AS(DEVICE, "the size of the card, such as 24GiB, if the recording does not hold it"), TAKES(JSON), TAKES_INPUT,
-    TAKES(HELP), FLAGS_END,
+    TAKES_AS(DEVICE, "the size of the card, such as 24GiB, if the recording does not hold it"), TAKES(JSON),
+    TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_verify = {

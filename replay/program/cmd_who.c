@@ -59,8 +59,9 @@ static enum err read_key(struct who *w, const struct options *o, struct err_deta
                        "pool", word);
     const enum holder_key key = keys[w->key].key;
     if (key == HOLDER_MODULE && !holders_are_labelled(w->trace))
-        return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording has no labels, which name modules; record it "
-                       "with --labels (record --torch, run-sim) or the Python module replay_labels, or try --by line");
+        return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording has no labels, which name modules; record "
+                       "it with --labels (record --torch, run-sim) or the Python module replay_labels, "
+                       "or try --by line");
     if (trace_info(w->trace)->n_stacks == 0 && (key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK)) {
         w->is_forced_to_size = true;
         for (w->key = 0; keys[w->key].key != HOLDER_SIZE; w->key++)
@@ -175,8 +176,8 @@ static void print_sureness(const struct who *w)
     const uint64_t all = w->held.bytes, named = w->facts.named_bytes, labelled = w->facts.labelled_bytes;
     struct words words = { .n = 0 };
     if (labelled > 0)
-        words_add(&words, "Labels tell the category of %.1f%% of the bytes. Call stacks and lives alone would have told "
-                          "%.1f%% of those rightly.", 100 * share(labelled, all),
+        words_add(&words, "Labels tell the category of %.1f%% of the bytes. Call stacks and lives alone would have "
+                          "told %.1f%% of those rightly.", 100 * share(labelled, all),
                   100 * share(w->facts.agreed_bytes, labelled));
     else if (named > 0)
         words_add(&words, "Told from call stacks and from what each request lives through: %.1f%% of the bytes%s.",
@@ -261,7 +262,7 @@ static size_t frames_of(const struct who *w, const struct holding *h, const char
 static enum err stacks_of(const struct who *w, struct holdings *out, struct err_detail *why)
 {
     const uint32_t n_stacks = trace_info(w->trace)->n_stacks;
-    size_t *place_of = calloc((size_t)n_stacks + 2, sizeof *place_of);       /* + 1; the last: from before the recording */
+    size_t *place_of = calloc((size_t)n_stacks + 2, sizeof *place_of);    /* + 1; the last: from before the recording */
     *out = (struct holdings){ .at = calloc(w->held.n + 1, sizeof *out->at) };
     if (place_of == NULL || out->at == NULL) {
         free(place_of);
@@ -281,8 +282,8 @@ static enum err stacks_of(const struct who *w, struct holdings *out, struct err_
     return ERR_OK;
 }
 
-/* Frames as people read them. A trace lends equal frames as one text, so each is read once, by its address, however many
- * stacks it is part of. Zero is valid. */
+/* Frames as people read them. A trace lends equal frames as one text, so each is read once, by its address, however
+ * many stacks it is part of. Zero is valid. */
 struct shown_frames {
     struct pair_map   number;        /* (address of the frame, 0) -> number of its text */
     struct text_table texts;
@@ -441,7 +442,8 @@ static enum exit_status who_main(const struct options *o)
 }
 
 static const struct flag_use who_flags[] = {
-    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS), TAKES_AS(WIDE, "do not cut names to the width of 80 columns"), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
+    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS),
+    TAKES_AS(WIDE, "do not cut names to the width of 80 columns"), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
     TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
@@ -449,8 +451,9 @@ const struct subcommand cmd_who = {
     .name = "who",
     .synopsis = "who FILE",
     .summary = "show who holds the memory at a moment: by line of the program, category and more",
-    .text = "A line is the innermost one of the program itself: frames of PyTorch and of installed libraries are skipped. "
-            "Sizes are as requested. doc/recording.md defines the categories, and says how a recording is labelled.\n",
+    .text = "A line is the innermost one of the program itself: frames of PyTorch and of installed libraries are "
+            "skipped. Sizes are as requested. doc/recording.md defines the categories, and says how a recording is "
+            "labelled.\n",
     .flags = who_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

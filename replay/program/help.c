@@ -119,8 +119,8 @@ void help_print_all(FILE *out)
                  "  Which card is large enough?                  replay fit snapshot.pickle\n"
                  "  Which setting of PyTorch helps?              replay tune snapshot.pickle\n\n");
     print_paragraphs(out, "The snapshot is PyTorch's own, written by torch.cuda.memory._dump_snapshot() after "
-                          "torch.cuda.memory._record_memory_history(); replay record and replay run-sim write one without "
-                          "a change to the program.\n");
+                          "torch.cuda.memory._record_memory_history(); replay record and replay run-sim write one "
+                          "without a change to the program.\n");
     print_commands(out);
     fprintf(out, "\nOptions of replay FILE:\n");
     print_options(out, cmd_replay.flags);

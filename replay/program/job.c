@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Every line becomes an argument, and the arguments are read as those of a command line: there is one table of options. */
+/* Every line becomes an argument, and the arguments are read as those of a command line:
+ * there is one table of options. */
 #include "replay/program/job.h"
 
 #include <assert.h>

@@ -84,8 +84,8 @@ static size_t stem_length(const struct recording *r)
 }
 
 /* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` if that is not NULL. The process is named if
- * there are several, by its rank if it has one; the device if the process used several. device -1: the file is about all
- * devices. */
+ * there are several, by its rank if it has one; the device if the process used several. device -1: the file is about
+ * all devices. */
 static void file_name(const struct recording *r, const struct recorded_journal *j, int device, const char *what,
                       const char *end, char name[PATH_MAX])
 {

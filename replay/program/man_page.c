@@ -156,8 +156,9 @@ static void put_introduction(FILE *out)
           ".B replay \\-\\-help\n[\\fICOMMAND\\fR|\\fIPOLICY\\fR]\n.br\n"
           ".B replay \\-\\-version\n"
           ".SH DESCRIPTION\n", out);
-    put_paragraphs(out, "replay takes the allocations and frees that a program made on a GPU and repeats them under other "
-                        "settings of PyTorch's allocator, under other allocators, and on other cards. No GPU is needed.\n"
+    put_paragraphs(out, "replay takes the allocations and frees that a program made on a GPU and repeats them under "
+                        "other settings of PyTorch's allocator, under other allocators, and on other cards. "
+                        "No GPU is needed.\n"
                         "It answers three questions after an out-of-memory error:\n"
                         "  was the card really full?       replay snapshot.pickle\n"
                         "  which card is large enough?     replay fit snapshot.pickle\n"
@@ -170,8 +171,9 @@ void man_page_print(FILE *out)
     put_commands(out);
     put_statuses(out);
     fputs(".SH PRIVACY\n", out);
-    put_paragraphs(out, "There is no telemetry of any kind. replay sends nothing anywhere and opens no network connection. "
-                        "What record, run-sim and predict run is your own program, and does what it does.\n");
+    put_paragraphs(out, "There is no telemetry of any kind. replay sends nothing anywhere and opens no network "
+                        "connection. What record, run-sim and predict run is your own program, "
+                        "and does what it does.\n");
     fputs(".SH FILES\n", out);
 #define MAN_ITEM(name, meaning) put_item(out, name, meaning);
     MAN_FILES(MAN_ITEM)

@@ -163,8 +163,8 @@ static enum err take_price(const struct flag_row *row, const char *value, struct
 {
     if (units_parse_bytes(value, strlen(value), &o->price) && o->price <= TIB)
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a size up to 1TiB per millisecond, such as 1MiB", row->name,
-                   value);
+    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a size up to 1TiB per millisecond, such as 1MiB",
+                   row->name, value);
 }
 
 /* "20GiB" */

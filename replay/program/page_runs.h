@@ -24,8 +24,8 @@ struct page_runs {
 void page_runs_open(struct page_runs *out, const struct options *options);
 void page_runs_close(struct page_runs *r);       /* zero is accepted */
 
-/* Runs traces and appends the runs to the table, with the device and the other options of the command, and with progress.
- * Errors of sweep_open and sweep_run. */
+/* Runs traces and appends the runs to the table, with the device and the other options of the command, and with
+ * progress. Errors of sweep_open and sweep_run. */
 MUST_USE enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, size_t n,
                                        const char *const *policies, size_t n_policies, struct err_detail *why);
 

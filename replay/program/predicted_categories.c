@@ -28,7 +28,8 @@ static enum err group(struct trace_reader *trace, struct holdings *held, struct 
     return e;
 }
 
-enum err predicted_categories_find(struct trace_reader *trace, struct predicted_categories **out, struct err_detail *why)
+enum err predicted_categories_find(struct trace_reader *trace, struct predicted_categories **out,
+                                   struct err_detail *why)
 {
     struct predicted_categories *c = calloc(1, sizeof *c);
     struct holdings held;
@@ -55,8 +56,8 @@ void predicted_categories_print(FILE *out, const struct predicted_categories *c)
     const struct holders *h = &c->holders;
     words_add(&w, "At its peak the program has requested %s: ", units_format_bytes(c->held_bytes, held));
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
-        words_add(&w, "%s%s %s (%.0f%%)", i == 0 ? "" : ", ", holder_name(h, i), units_format_bytes(h->at[i].bytes, bytes),
-                  100.0 * (double)h->at[i].bytes / (double)c->held_bytes);
+        words_add(&w, "%s%s %s (%.0f%%)", i == 0 ? "" : ", ", holder_name(h, i),
+                  units_format_bytes(h->at[i].bytes, bytes), 100.0 * (double)h->at[i].bytes / (double)c->held_bytes);
     words_add(&w, h->n > CATEGORIES_SHOWN ? ", and other (replay who --by category)." : ".");
     help_print_wrapped(out, w.text, 0, 2);
 }

@@ -150,7 +150,8 @@ static struct device_config card_config(const char *card)
     const struct device_ops *ops;
     struct err_detail why;
     bool has_total;
-    return device_parse(card, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg : (struct device_config){ .total_bytes = 0 };
+    return device_parse(card, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
+                                                                      : (struct device_config){ .total_bytes = 0 };
 }
 
 static uint64_t card_bytes(const char *card)

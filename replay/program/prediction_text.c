@@ -230,7 +230,8 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
     if (p->has_range)
         snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
     if (!row->is_known) {
-        terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "", "not known" });
+        terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "",
+                                                                   "not known" });
         return;
     }
     terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
@@ -245,8 +246,9 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
 static enum err print_rows(FILE *out, const struct prediction *p)
 {
     const struct text_column columns[ROW_COLUMNS] = {
-        { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 }, { .title = p->name },
-        { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 }, { .title = "fits" },
+        { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 },
+        { .title = p->name }, { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 },
+        { .title = "fits" },
     };
     struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
     for (size_t i = 0; i < p->n_rows; i++)
@@ -322,7 +324,8 @@ static void print_setting(FILE *out, const struct prediction *p)
     if (!p->has_tune)
         return;
     if (best == NULL) {
-        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.", 100 / TUNE_GAIN_SHARE);
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.",
+                  100 / TUNE_GAIN_SHARE);
         paragraph(out, &w);
         return;
     }

@@ -229,7 +229,8 @@ static void print_answer(const struct ranks_report *r)
     if (r->n > 1)
         words_add(&w, " The %zu ranks lie %s apart (%.1f%% of the worst), their live data %s.", r->n,
                   text_mib(r->spread.reserved_bytes, spread),
-                  worst->reserved_bytes > 0 ? 100 * (double)r->spread.reserved_bytes / (double)worst->reserved_bytes : 0,
+                  worst->reserved_bytes > 0 ? 100 * (double)r->spread.reserved_bytes / (double)worst->reserved_bytes
+                                            : 0,
                   text_mib(r->spread.live_bytes, live));
     words_print_screen(stdout, &w);
     printf("\n");
@@ -321,8 +322,8 @@ static void print_lower_bounds(const struct ranks_report *r)
         n += r->figures[i].is_lower_bound;
     if (n == 0)
         return;
-    words_add(&w, "In %zu of %zu recordings a request was refused, or a part is missing: there the figures are lower bounds. "
-                  "The program may need more.", n, r->n);
+    words_add(&w, "In %zu of %zu recordings a request was refused, or a part is missing: there the figures are lower "
+                  "bounds. The program may need more.", n, r->n);
     words_print_screen(stdout, &w);
 }
 

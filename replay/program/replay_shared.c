@@ -69,8 +69,8 @@ static enum err process_read_item(char *item, struct card_process *p, struct err
             continue;
         if (units_parse_bytes(at + 1, strlen(at + 1), &p->limit_bytes) && p->limit_bytes > 0)
             continue;
-        return err_set(why, ERR_USAGE, 0, "--share '%.80s': behind the @ is expected a beginning such as +2s, or the most "
-                       "that the process may take, such as 8GiB", at);
+        return err_set(why, ERR_USAGE, 0, "--share '%.80s': behind the @ is expected a beginning such as +2s, or the "
+                       "most that the process may take, such as 8GiB", at);
     }
     return ERR_OK;
 }
@@ -80,7 +80,8 @@ static enum err others_read(struct shared_report *r, const char *path, struct er
 {
     struct csv_line *line = calloc(1, sizeof *line);
     struct input *in = NULL;
-    enum err e = line == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : input_open(path, &in, why);
+    enum err e = line == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM))
+                              : input_open(path, &in, why);
     while (e == ERR_OK && (e = csv_next(in, line, why)) == ERR_OK && line->n > 0) {
         struct others_step step, *more;
         char seconds[64];
@@ -89,8 +90,8 @@ static enum err others_read(struct shared_report *r, const char *path, struct er
             !units_parse_bytes(line->fields[1], strlen(line->fields[1]), &step.bytes)) {
             if (line->number == 1)
                 continue;
-            e = err_set(why, ERR_FORMAT, line->number, "%s: line %llu: expected seconds and a size, such as 2.5,4GiB", path,
-                        (unsigned long long)line->number);
+            e = err_set(why, ERR_FORMAT, line->number, "%s: line %llu: expected seconds and a size, such as 2.5,4GiB",
+                        path, (unsigned long long)line->number);
         } else if (r->n_others > 0 && step.time_ns < r->others[r->n_others - 1].time_ns) {
             e = err_set(why, ERR_FORMAT, line->number, "%s: line %llu: time goes back", path,
                         (unsigned long long)line->number);
@@ -159,7 +160,8 @@ static enum err check_options(const struct options *o, struct err_detail *why)
     if (o->n_inputs > 0)
         return err_set(why, ERR_USAGE, 0, "--share names the traces; %.100s is one too many", o->inputs[0]);
     if (o->n_devices != 1 || o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "--share needs one card, such as --device 24GiB, and takes one policy at most");
+        return err_set(why, ERR_USAGE, 0,
+                       "--share needs one card, such as --device 24GiB, and takes one policy at most");
     return ERR_OK;
 }
 
@@ -193,8 +195,8 @@ static void print_verdict(const struct shared_report *r)
         const struct card_process *p = &r->processes[c->first_refused];
         const struct meter_oom *oom = &p->lane.meter.first_oom;
         text_time(c->first_refused_ns, when);
-        snprintf(line, sizeof line, "%s is refused first: after %s it asks for %s and finds %s free on the card. It has "
-                 "reserved %s then; the others hold %s.", r->paths[c->first_refused], when,
+        snprintf(line, sizeof line, "%s is refused first: after %s it asks for %s and finds %s free on the card. It "
+                 "has reserved %s then; the others hold %s.", r->paths[c->first_refused], when,
                  text_mib(oom->requested_bytes, asked), text_mib(oom->device_free_bytes, left),
                  text_mib(oom->reserved_bytes, mine), text_mib(p->others_at_refusal_bytes, others));
     }

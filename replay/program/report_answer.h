@@ -8,8 +8,9 @@
 #include "replay/engine/engine.h"
 #include "report/page.h"
 
-/* Fills in page->answer, if the page has one trace on one card and the trace is still there. A trace that is long gets a
- * note instead. Whatever cannot be told is left out; the only error is ERR_HOST_NOMEM. `cfg`: threads and progress. */
+/* Fills in page->answer, if the page has one trace on one card and the trace is still there. A trace that is long gets
+ * a note instead. Whatever cannot be told is left out; the only error is ERR_HOST_NOMEM.
+ * `cfg`: threads and progress. */
 MUST_USE enum err report_answer_find(struct page *page, const struct replay_config *cfg, struct err_detail *why);
 void report_answer_close(struct page_answer *answer);
 

@@ -206,7 +206,8 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     child_pid = pid;
     sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(fds[1]);
-    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno)) : ERR_OK;
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno))
+                         : ERR_OK;
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
     close(fds[0]);
     if (e == ERR_OK)
@@ -215,7 +216,8 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     sigprocmask(SIG_SETMASK, &mask, NULL);
     passing_on_end(&passing_on);
     if (e == ERR_OK && has_failed)
-        e = err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%s: cannot be started: %s", argv[0], strerror(reason));
+        e = err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%s: cannot be started: %s", argv[0],
+                    strerror(reason));
     return e;
 }
 

@@ -153,8 +153,8 @@ static size_t cut_paths(char *paths, const char **out, size_t cap)
     return n;
 }
 
-/* Libraries get stand-ins that torch's own folder and its lib/ name, or a folder that was given. What is installed beside
- * torch may ask for more of their functions. */
+/* Libraries get stand-ins that torch's own folder and its lib/ name, or a folder that was given. What is installed
+ * beside torch may ask for more of their functions. */
 static enum err make_standins(struct sim_card *c, struct err_detail *why)
 {
     char cache[PATH_MAX], lib[PATH_MAX];
@@ -460,8 +460,8 @@ static void print_real(const struct sim_card *c)
         return;
     struct text_lines lines = begin_paragraph(
         is_any ? "real libraries, as installed:"
-               : "--libraries real: none that the program wants and that works without NVIDIA's driver was found (NVRTC, "
-                 "nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda)");
+               : "--libraries real: none that the program wants and that works without NVIDIA's driver was found "
+                 "(NVRTC, nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda)");
     for (size_t i = 0; i < c->real.n; i++)
         if (c->real.all[i].is_wanted)
             text_lines_put(&lines, c->real.all[i].path, strlen(c->real.all[i].path));

@@ -14,9 +14,11 @@
 static enum err print_table(const struct host_settings *s, size_t columns, struct err_detail *why)
 {
     static const struct text_column titles[] = {
-        {.title = "setting", .is_left = true}, {.title = "taken at most"}, {.title = "calls"}, {.title = "time", .leaves = 1},
+        {.title = "setting", .is_left = true}, {.title = "taken at most"}, {.title = "calls"},
+        {.title = "time", .leaves = 1},
     };
-    struct terminal_table t = {.columns = titles, .n_columns = sizeof titles / sizeof titles[0], .bold_row = s->best == 0 ? 0 : 1};
+    struct terminal_table t = {.columns = titles, .n_columns = sizeof titles / sizeof titles[0],
+                               .bold_row = s->best == 0 ? 0 : 1};
     const size_t rows[] = {0, s->best, 1};
     for (size_t i = 0; i < 3; i++) {
         const struct host_setting *h = &s->at[rows[i]];
@@ -38,11 +40,12 @@ static enum err print_text(const struct host_settings *s, const struct options *
     text_mib(s->requested_bytes, asked);
     text_mib(s->at[0].peak_bytes, taken);
     if (s->best == 0)
-        snprintf(line, sizeof line, "Leave it as it is: %s of page-locked host memory are asked for at once, %s are taken, and no "
-                 "threshold saves enough.", asked, taken);
+        snprintf(line, sizeof line, "Leave it as it is: %s of page-locked host memory are asked for at once, %s are "
+                 "taken, and no threshold saves enough.", asked, taken);
     else
-        snprintf(line, sizeof line, "A threshold saves page-locked host memory: %s instead of %s, of which %s are asked for at "
-                 "once. PyTorch 2.15 and later read it.", text_mib(s->at[s->best].peak_bytes, then), taken, asked);
+        snprintf(line, sizeof line, "A threshold saves page-locked host memory: %s instead of %s, of which %s are "
+                 "asked for at once. PyTorch 2.15 and later read it.", text_mib(s->at[s->best].peak_bytes, then),
+                 taken, asked);
     text_put_line(stdout, line, 0);
     if (s->best != 0) {
         printf("\n");

@@ -13,8 +13,8 @@ struct unknown_branches {
     unsigned n;                                      /* all of them */
 };
 
-/* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM: the
- * log cannot be read, and nobody knows whether the program branched. */
+/* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM:
+ * the log cannot be read, and nobody knows whether the program branched. */
 MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why);
 
 /* One sentence; nothing if there is none. */

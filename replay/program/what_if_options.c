@@ -30,8 +30,8 @@ static enum err choose_insert(const char *text, const struct trace_reader *trace
     const char *digits = strncmp(text, every, strlen(every)) == 0 ? text + strlen(every) : "";
     uint64_t number;
     if (!units_parse_number(digits, strlen(digits), &number) || number == 0)
-        return err_set(why, ERR_USAGE, 0, "--insert '%.60s': expected flush@mark:NAME or flush@every:N, with N events from 1 on",
-                       text);
+        return err_set(why, ERR_USAGE, 0,
+                       "--insert '%.60s': expected flush@mark:NAME or flush@every:N, with N events from 1 on", text);
     out->flush_every_events = number;
     return ERR_OK;
 }
@@ -43,8 +43,8 @@ static enum err choose_warm(const struct options *o, const struct trace_reader *
         out->warm_bytes > UINT64_C(1) << 62)
         return err_set(why, ERR_USAGE, 0, "--warm '%.40s': expected a size such as 8GiB", o->warm);
     if (o->start == START_FAITHFUL && trace_info(trace)->starts_mid_run)
-        return err_set(why, ERR_USAGE, 0, "--warm does not go with --start faithful: the trace then starts in mid-run, after "
-                                          "its beginning");
+        return err_set(why, ERR_USAGE, 0, "--warm does not go with --start faithful: the trace then starts in mid-run, "
+                                          "after its beginning");
     return ERR_OK;
 }
 

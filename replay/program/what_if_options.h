@@ -9,8 +9,8 @@
 #include "replay/program/options.h"
 #include "report/report.h"
 
-/* Reads --insert and --warm, if they are given. ERR_USAGE for an unknown form, for a mark that the trace does not have, and
- * for --warm if the trace starts from its recorded segments. */
+/* Reads --insert and --warm, if they are given. ERR_USAGE for an unknown form, for a mark that the trace does not have,
+ * and for --warm if the trace starts from its recorded segments. */
 MUST_USE enum err what_if_choose(const struct options *o, const struct trace_reader *trace, struct what_if *out,
                                  struct err_detail *why);
 

@@ -551,9 +551,9 @@ static enum err say_left_out(struct page *page, size_t n_detailed)
     enum err e = ERR_OK;
     if (n_detailed < t->n_rows)
         e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: first of the traces and cards on which the "
-                               "outcome differs, then of those on which memory differs most; of each the best run, a run "
-                               "out of memory, and the default setting, as far as there is room. The tables and the CSV "
-                               "hold all runs.", n_detailed, t->n_rows);
+                               "outcome differs, then of those on which memory differs most; of each the best run, a "
+                               "run out of memory, and the default setting, as far as there is room. The tables and "
+                               "the CSV hold all runs.", n_detailed, t->n_rows);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
         e = detailed_runs_note(page, "%d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
                                "--policy P --device D` explains any other.", EXPLAINED_MAX, n_oom);

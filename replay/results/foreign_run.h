@@ -11,9 +11,9 @@
 
 #include "base/err.h"
 
-/* Checks a run before any part of it is opened. `policy`, `device` and `trace_path` are texts of a file; NULL leaves one
- * unchecked. ERR_UNSUPPORTED: the policy lies in a shared object, or the device is a real card. ERR_INPUT: the trace is
- * not there, or it is not a regular file. Every command that replays what a file names calls this first. */
+/* Checks a run before any part of it is opened. `policy`, `device` and `trace_path` are texts of a file; NULL leaves
+ * one unchecked. ERR_UNSUPPORTED: the policy lies in a shared object, or the device is a real card. ERR_INPUT: the
+ * trace is not there, or it is not a regular file. Every command that replays what a file names calls this first. */
 MUST_USE enum err foreign_run_check(const char *policy, const char *device, const char *trace_path,
                                     struct err_detail *why);
 

@@ -170,7 +170,8 @@ static enum err pack_events(const struct trace_reader *trace, const struct trace
 
 /* ---- a run ---- */
 
-/* The last address of each size, for a program that repeats itself gets the same places again. Zero is a valid beginning. */
+/* The last address of each size, for a program that repeats itself gets the same places again.
+ * Zero is a valid beginning. */
 struct last_addresses {
     struct pair_map index_of;        /* bytes -> index into `at` */
     uint64_t *at;

@@ -7,13 +7,13 @@
  *                pool, category, and unless the numbers of all events are there its place (difference, as results name
  *                events); then the sizes
  *     stacks     frames: n, then kind and text; nodes: n, then caller and frame; stacks: n, then node and line
- *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment and
- *                label
- *     placed     unit; whether it is placed; then of the placed ones the address in units (difference to the last of its
- *                size), and the bytes of the block beyond the request
+ *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment
+ *                and label
+ *     placed     unit; whether it is placed; then of the placed ones the address in units (difference to the last of
+ *                its size), and the bytes of the block beyond the request
  *     memory     n; kind, birth (difference), life, bytes, address (difference to the last of its size)
- *     courses    of all runs of a trace, each column for one run after the other: n; moment and time (differences), then for
- *                each gauge: least (difference), most less least
+ *     courses    of all runs of a trace, each column for one run after the other: n; moment and time (differences),
+ *                then for each gauge: least (difference), most less least
  */
 #ifndef REPLAY_REPLAY_RESULTS_PACKED_PAGE_H
 #define REPLAY_REPLAY_RESULTS_PACKED_PAGE_H

@@ -141,8 +141,8 @@ static enum err choose_with_context(struct device_choice *d, const char *options
             return e;
         d->config = chosen.config;
         snprintf(d->typed, sizeof d->typed, "%s", text);
-        snprintf(d->headline, sizeof d->headline, "%.60s, the smallest card that the recorded run and a CUDA context fit, "
-                 "for all policies; change: --device sim:24GiB", text);
+        snprintf(d->headline, sizeof d->headline, "%.60s, the smallest card that the recorded run and a CUDA context "
+                 "fit, for all policies; change: --device sim:24GiB", text);
         return ERR_OK;
     }
     return ERR_OK;

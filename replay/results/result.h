@@ -17,7 +17,8 @@ struct device_choice {
     const struct device_ops *ops;
     struct device_config config;
     bool has_total;                  /* the person gave a capacity */
-    bool takes_contexts;             /* a named card lends memory to its context and libraries, by sim/card_context.def */
+    bool takes_contexts;             /* a named card lends memory to its context and libraries, by
+                                      * sim/card_context.def */
     uint64_t context_most_bytes;     /* the largest that was seen on the named card; 0: not from the table */
     bool is_context_recorded;        /* the context was read off the recorded refusal, not from that table */
     const char *context_source;      /* where config.context_bytes is from; NULL: it was typed, or there is none */
@@ -26,8 +27,8 @@ struct device_choice {
 };
 
 /* Chooses a device for a trace. `text`: as after --device; NULL: "sim". Without a capacity in the text it is the
- * trace's own, or the smallest named card that the recorded run fits; without addresses= segments come in the order that
- * the recording shows, if it shows that they rise. The errors of device_parse and of trace_segment_events. */
+ * trace's own, or the smallest named card that the recorded run fits; without addresses= segments come in the order
+ * that the recording shows, if it shows that they rise. The errors of device_parse and of trace_segment_events. */
 MUST_USE enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out,
                                 struct err_detail *why);
 
@@ -44,9 +45,9 @@ void device_say_context(const struct device_choice *d, char *text, size_t room);
 MUST_USE enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
                                     struct err_detail *why);
 
-/* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds` and
- * `coverage`: of the trace; NULL if nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's
- * errors. */
+/* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds`
+ * and `coverage`: of the trace; NULL if nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the
+ * reader's errors. */
 MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
                                 const struct coverage *coverage, const struct lane *lanes, size_t n_lanes,
                                 const struct device_choice *device, struct report_run *runs, struct report *out,

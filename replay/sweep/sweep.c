@@ -307,7 +307,8 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
         leave_out_run(s, l->outcome, &l->why);
         return ERR_OK;
     }
-    enum err e = result_gather(t->reader, t->input->path, &t->bounds, &t->coverage, l, 1, &t->runs[i].device, &run, &report, why);
+    enum err e = result_gather(t->reader, t->input->path, &t->bounds, &t->coverage, l, 1, &t->runs[i].device, &run,
+                               &report, why);
     if (e != ERR_OK)
         return e;
     e = results_db_begin_puts(s->db, why);
@@ -381,7 +382,7 @@ static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
     struct equal_runs equal = { .trace = t->reader, .n_at_once = t->n_at_once,
                            .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
     const enum err run = equal_runs_run(&equal, t->lanes, t->n, &reason);
-    const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);      /* what has ended stays */
+    const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);   /* what has ended stays */
     const enum err e = run != ERR_OK ? run : put;
     t->sweep->n_repeated += equal.n_repeated;
     for (size_t i = 0; i < t->n; i++) {

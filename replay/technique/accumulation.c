@@ -79,8 +79,8 @@ static void find_passes(struct repeats *r)
 
 /* ---- sizes ---- */
 
-/* With the batch in parts, what a pass makes is smaller. What has the size of a parameter may be a gradient, or half of it
- * a copy that autocast makes: these stay. */
+/* With the batch in parts, what a pass makes is smaller. What has the size of a parameter may be a gradient, or half of
+ * it a copy that autocast makes: these stay. */
 static void split_sizes(const struct repeats *r, struct changed_trace *t)
 {
     const struct course *c = r->c;

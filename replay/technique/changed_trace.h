@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A trace that is written anew with changes: recorded requests stay, get another size or are left out, and others are put
- * in between.
+ * A trace that is written anew with changes: recorded requests stay, get another size or are left out, and others are
+ * put in between.
  */
 #ifndef REPLAY_REPLAY_TECHNIQUE_CHANGED_TRACE_H
 #define REPLAY_REPLAY_TECHNIQUE_CHANGED_TRACE_H
@@ -26,8 +26,8 @@ struct changed_trace {
     struct technique_peak live, peak;
 };
 
-/* A change: called in front of each recorded event, and once more after the last with ev NULL. It may put requests in, and
- * says in *is_left_out that the event is not to be written (false at first). */
+/* A change: called in front of each recorded event, and once more after the last with ev NULL. It may put requests in,
+ * and says in *is_left_out that the event is not to be written (false at first). */
 typedef enum err (*change_visit)(void *arg, struct changed_trace *t, const struct event *ev, bool *is_left_out,
                                  struct err_detail *why);
 
@@ -52,8 +52,8 @@ MUST_USE enum err changed_trace_free(struct changed_trace *t, size_t like, uint6
 /* One step in the life of a recorded request: it begins, or it ends. */
 struct life { uint64_t event; size_t request; bool is_end; };
 
-/* The lives of requests [first, first + n): where they begin, and where they end before event `until`, in the order of the
- * events. *out: *n_out of them, to be freed. ERR_HOST_NOMEM. */
+/* The lives of requests [first, first + n): where they begin, and where they end before event `until`, in the order of
+ * the events. *out: *n_out of them, to be freed. ERR_HOST_NOMEM. */
 MUST_USE enum err lives_read(const struct course *c, size_t first, size_t n, uint64_t until, struct life **out,
                              size_t *n_out, struct err_detail *why);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The single changes that technique.c makes one after the other. Each writes a whole trace: parameters and errors as for
- * technique_apply. Each fills in those members of *result that it knows.
+ * The single changes that technique.c makes one after the other. Each writes a whole trace: parameters and errors as
+ * for technique_apply. Each fills in those members of *result that it knows.
  */
 #ifndef REPLAY_REPLAY_TECHNIQUE_CHANGES_H
 #define REPLAY_REPLAY_TECHNIQUE_CHANGES_H

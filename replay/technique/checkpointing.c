@@ -8,9 +8,9 @@
  *     checkpointed     | call 1 a a a |  call 2 b b b | ... b b b, backward of 2 | a a a, backward of 1 |
  *                                     a a a end       b b b end
  *
- * As PyTorch's non-reentrant form does it, the second time ends with the last thing that is kept. The backward pass of a
- * call begins after the last free before anything that it kept ends. Copies of parameters that autocast makes stay until
- * the backward pass begins, where autocast ends.
+ * As PyTorch's non-reentrant form does it, the second time ends with the last thing that is kept. The backward pass of
+ * a call begins after the last free before anything that it kept ends. Copies of parameters that autocast makes stay
+ * until the backward pass begins, where autocast ends.
  */
 #include "replay/technique/changes.h"
 
@@ -105,8 +105,8 @@ struct end_pass {
     bool is_backward;
 };
 
-/* The first that a call keeps ends: its backward pass has begun, at the last free before, or where something was requested
- * between the end of the calls after it and the end of its result. */
+/* The first that a call keeps ends: its backward pass has begun, at the last free before, or where something was
+ * requested between the end of the calls after it and the end of its result. */
 static void note_begin(const struct end_pass *p, struct call *call)
 {
     const uint64_t begin = p->after_free > p->backward ? p->after_free : p->backward;
@@ -170,7 +170,8 @@ static enum err end_own(struct changed_trace *t, size_t request, struct err_deta
     const uint64_t name = t->name[request];
     t->name[request] = 0;
     return name == 0 ? ERR_OK
-                     : changed_trace_free(t, request, t->bytes[request], (enum category)t->category[request], name, why);
+                     : changed_trace_free(t, request, t->bytes[request], (enum category)t->category[request], name,
+                                          why);
 }
 
 static enum err end_call(struct checkpoints *k, struct changed_trace *t, const struct call *call, bool is_of_copies,
@@ -208,7 +209,8 @@ static bool is_made_again(const struct checkpoints *k, size_t request)
     return category == CATEGORY_ACTIVATIONS || category == CATEGORY_TEMPORARIES;
 }
 
-static enum err run_again(struct checkpoints *k, struct changed_trace *t, const struct call *call, struct err_detail *why)
+static enum err run_again(struct checkpoints *k, struct changed_trace *t, const struct call *call,
+                          struct err_detail *why)
 {
     const size_t first = call->requests.first;
     const size_t end = call->needs_result && call->result >= call->again_end ? call->result + 1 : call->again_end;
@@ -219,7 +221,8 @@ static enum err run_again(struct checkpoints *k, struct changed_trace *t, const 
         e = end_own(t, call->result, why);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         if (is_made_again(k, lives[i].request))
-            e = lives[i].is_end ? end_again(k, t, lives[i].request, why) : make_again(k, t, call, lives[i].request, why);
+            e = lives[i].is_end ? end_again(k, t, lives[i].request, why)
+                                : make_again(k, t, call, lives[i].request, why);
     for (size_t i = first; i < end && e == ERR_OK; i++)
         e = end_again(k, t, i, why);
     free(lives);

@@ -49,8 +49,8 @@ bool course_is_step_temporary(const struct course *c, size_t request);
 /* Whether a parameter has this size. */
 bool course_has_parameter(const struct course *c, uint64_t bytes);
 
-/* A copy of a parameter in half the precision, as autocast makes one directly before the operation that reads it: a request
- * of the same line follows. */
+/* A copy of a parameter in half the precision, as autocast makes one directly before the operation that reads it: a
+ * request of the same line follows. */
 bool course_is_copy(const struct course *c, size_t request);
 
 /* A counter of steps, as some optimizers keep one for each parameter: a number of 4 or 8 bytes that no gradient has the

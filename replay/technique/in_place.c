@@ -56,7 +56,8 @@ static bool is_forward(const struct course *c, size_t request)
     return c->phase[request] == PHASE_FORWARD || c->phase[request] == PHASE_OWN;
 }
 
-/* The youngest request of a forward pass that is live when `result` begins, as large, and in the same place. NONE: none. */
+/* The youngest request of a forward pass that is live when `result` begins, as large,
+ * and in the same place. NONE: none. */
 static uint32_t input_of(const struct joins *j, size_t result)
 {
     const struct holding *all = j->c->all.at, *r = &all[result];
@@ -134,8 +135,8 @@ static enum err read_functions(struct joins *j, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err in_place_apply(const struct course *c, const struct technique *how, const char *path, struct trace_reader **out,
-                        struct technique_result *result, struct err_detail *why)
+enum err in_place_apply(const struct course *c, const struct technique *how, const char *path,
+                        struct trace_reader **out, struct technique_result *result, struct err_detail *why)
 {
     (void)how;
     struct changed_trace t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* For each stack, the lines that call modules are numbered from the outermost in; requests are then read in their order. */
+/* For each stack, the lines that call modules are numbered from the outermost in;
+ * requests are then read in their order. */
 #include "replay/technique/module_calls.h"
 
 #include "base/array.h"
@@ -18,7 +19,8 @@ enum { DEPTHS = 8 };
 /* Requests that one of two calls may have between those that both have. */
 enum { SKIPPED_MAX = 8 };
 
-/* The lines of a stack that call modules, outermost first. A line is told from others by all frames outside of it, too. */
+/* The lines of a stack that call modules, outermost first.
+ * A line is told from others by all frames outside of it, too. */
 struct sites {
     uint32_t at[DEPTHS];
     uint8_t  n, asked;               /* asked: depth of the line that was asked for, counted from 1; 0: none */
@@ -27,7 +29,8 @@ struct sites {
 struct finder {
     const struct course *c;
     const char *line;                /* NULL: any that repeats */
-    struct pair_map chains;          /* (chain outside, address of the frame) -> chain: a frame with all outside of it */
+    struct pair_map chains;          /* (chain outside, address of the frame) -> chain: a frame with all outside of
+                                      * it */
     struct sites *of_stack;
     struct module_calls calls;       /* at one depth */
 };
@@ -56,7 +59,8 @@ static bool is_asked(const struct finder *f, const char *frame)
     return stack_frame_file_ends(&parsed, at);
 }
 
-/* The number of a frame with what is outside of it, from 1; 0 without memory. A trace lends equal frames as one text. */
+/* The number of a frame with what is outside of it, from 1; 0 without memory.
+ * A trace lends equal frames as one text. */
 static uint32_t put_chain(struct finder *f, uint32_t outside, const char *frame)
 {
     const uint32_t *known = pair_map_find(&f->chains, outside, (uintptr_t)frame), next = (uint32_t)f->chains.n + 1;
@@ -138,8 +142,8 @@ static size_t count_equal(const struct finder *f, const struct module_call *a, c
     return n;
 }
 
-/* Whether two calls did the same: neither has twice the requests of the other, and eight of ten are alike. So a line that
- * calls two unlike modules does not pass for a loop. */
+/* Whether two calls did the same: neither has twice the requests of the other, and eight of ten are alike. So a line
+ * that calls two unlike modules does not pass for a loop. */
 static bool are_alike(const struct finder *f, const struct module_call *a, const struct module_call *b)
 {
     const size_t n = a->end - a->first, m = b->end - b->first, less = n < m ? n : m;
@@ -147,7 +151,8 @@ static bool are_alike(const struct finder *f, const struct module_call *a, const
 }
 
 /* Whether two calls, one after the other, are of one line in one forward pass, and did the same. */
-static bool is_repeated(const struct finder *f, unsigned depth, const struct module_call *a, const struct module_call *b)
+static bool is_repeated(const struct finder *f, unsigned depth, const struct module_call *a,
+                        const struct module_call *b)
 {
     bool is_one_pass = site_of(f, a->first, depth) == site_of(f, b->first, depth) && are_alike(f, a, b);
     for (size_t i = a->end; i < b->first && is_one_pass; i++)

@@ -6,8 +6,8 @@
  *       model.py:20          x = block(x)              calls a block, once a turn      depth 1
  *         model.py:31          y = self.up(x)          calls a layer                   depth 2
  *
- * Requests in a row that one line's call made are one call. It ends where its first stack comes again: then the same line
- * has called the next module.
+ * Requests in a row that one line's call made are one call. It ends where its first stack comes again: then the same
+ * line has called the next module.
  */
 #ifndef REPLAY_REPLAY_TECHNIQUE_MODULE_CALLS_H
 #define REPLAY_REPLAY_TECHNIQUE_MODULE_CALLS_H
@@ -19,9 +19,9 @@ struct module_call { size_t first, end; };
 
 struct module_calls { struct module_call *at; size_t n, room; };
 
-/* Finds the calls that one line makes several times in a row, as a loop over layers or nn.Sequential does: of nested ones
- * the outermost. With `line` ("model.py:20") all calls of that line instead. ERR_USAGE if that line calls no module in a
- * forward pass; ERR_HOST_NOMEM. `out` is released with module_calls_close, also on error. */
+/* Finds the calls that one line makes several times in a row, as a loop over layers or nn.Sequential does: of nested
+ * ones the outermost. With `line` ("model.py:20") all calls of that line instead. ERR_USAGE if that line calls no
+ * module in a forward pass; ERR_HOST_NOMEM. `out` is released with module_calls_close, also on error. */
 MUST_USE enum err module_calls_find(const struct course *c, const char *line, struct module_calls *out,
                                     struct err_detail *why);
 void module_calls_close(struct module_calls *calls);

@@ -126,7 +126,8 @@ static enum err insert_states(struct step_change *k, struct changed_trace *t, si
             continue;
         k->made[class]++;
         for (unsigned s = 0; s < states_wanted(k->how->optimizer) && e == ERR_OK; s++)
-            e = changed_trace_make(t, k->gradients[i], state_bytes(k->how, bytes), CATEGORY_OPTIMIZER, false, &name, why);
+            e = changed_trace_make(t, k->gradients[i], state_bytes(k->how, bytes), CATEGORY_OPTIMIZER, false, &name,
+                                   why);
     }
     free(met);
     return e;

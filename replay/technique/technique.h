@@ -2,8 +2,8 @@
 /*
  * What a recorded training would request in another way of training.
  *
- * The change is made to the trace, request by request, and the trace is replayed like any other. Several changes are made
- * one after the other, in the order of struct technique.
+ * The change is made to the trace, request by request, and the trace is replayed like any other. Several changes are
+ * made one after the other, in the order of struct technique.
  */
 #ifndef REPLAY_REPLAY_TECHNIQUE_TECHNIQUE_H
 #define REPLAY_REPLAY_TECHNIQUE_TECHNIQUE_H
@@ -27,7 +27,8 @@ struct technique {
                                                     * times in a row; NULL: none */
     unsigned    accumulate;                        /* each forward and backward pass runs so often before a step; 0: as
                                                     * recorded */
-    bool        is_split;                          /* those passes share the recorded batch, instead of having one each */
+    bool        is_split;                          /* those passes share the recorded batch, instead of having one
+                                                    * each */
     enum technique_optimizer optimizer;
     unsigned state_bits, recorded_state_bits;      /* of one element; both 0: as recorded */
 };
@@ -57,8 +58,8 @@ struct technique_result {
 };
 
 /* Writes the changed trace and opens it as *out: to the file `path`, or with NULL in memory. Call stacks are kept.
- * ERR_UNSUPPORTED if nothing tells what the change touches from other requests; ERR_USAGE for a line that calls no module;
- * ERR_HOST_NOMEM, the reader's and writer's errors. */
+ * ERR_UNSUPPORTED if nothing tells what the change touches from other requests; ERR_USAGE for a line that calls no
+ * module; ERR_HOST_NOMEM, the reader's and writer's errors. */
 MUST_USE enum err technique_apply(const struct course *c, const struct technique *t, const char *path,
                                   struct trace_reader **out, struct technique_result *result, struct err_detail *why);
 

@@ -245,7 +245,8 @@ static void name_stack(const char *const *frames, size_t n, char out[static NAME
     }
 }
 
-/* Whether the recording shows Python: then what has no stack comes from a backward pass (phases.h). Reads all stacks. */
+/* Whether the recording shows Python: then what has no stack comes from a backward pass (phases.h).
+ * Reads all stacks. */
 static bool has_python(const struct trace_reader *trace)
 {
     const char *const *frames;

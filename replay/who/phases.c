@@ -197,8 +197,8 @@ static bool take_request(struct stretch_pass *s, const struct event *ev, uint64_
     return true;
 }
 
-/* What a forward stretch made goes on living in a backward pass: the stretch left a graph. If no backward pass has come,
- * it may still; but what is never freed is no part of a graph once one has come. */
+/* What a forward stretch made goes on living in a backward pass: the stretch left a graph. If no backward pass has
+ * come, it may still; but what is never freed is no part of a graph once one has come. */
 static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended, uint32_t free_stack)
 {
     struct birth *b = &s->births[slot];

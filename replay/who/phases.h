@@ -35,8 +35,8 @@ struct phases {
     struct phase_starts graphs;      /* starts of those forward stretches that leave something for a backward pass */
     struct phase_starts refusals;    /* event numbers of refused requests */
     uint32_t *line_of;               /* by stack: number of the program's own line */
-    int64_t  *released;              /* by line: of its requests in PHASE_OWN that a backward pass met, how many more the
-                                      * backward pass freed than others did */
+    int64_t  *released;              /* by line: of its requests in PHASE_OWN that a backward pass met, how many more
+                                      * the backward pass freed than others did */
 };
 
 /* Reads all stacks once and all events once. ERR_HOST_NOMEM, the reader's errors. Released with phases_close, also on

@@ -73,8 +73,8 @@ static enum err read_refusal(struct why *w, struct trace_reader *trace, struct h
     if (e != ERR_OK)
         return e;
     take_refusal(w, h);
-    return trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h->moment - (w->coverage.refusals == 0), &w->event,
-                              why);
+    return trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h->moment - (w->coverage.refusals == 0),
+                              &w->event, why);
 }
 
 /* On a smaller card than the recorded one the recording goes on after the refused request. If it then has more live at
@@ -114,7 +114,8 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
 static void find_cure(struct why *w)
 {
     const struct tune *t = &w->tune;
-    const bool is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 && t->entries[t->winner].trial.fits;
+    const bool is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 &&
+                           t->entries[t->winner].trial.fits;
     w->cure = !is_served                                ? CURE_NONE
               : coverage_has_whole_step(&w->coverage) ? CURE_RECOMMENDED
                                                       : CURE_SERVES_REFUSED;
@@ -122,7 +123,8 @@ static void find_cure(struct why *w)
 
 /* ---- the verdict ---- */
 
-/* The recording goes on after the request that this card refuses, so it is known that all of it would fit, unfragmented. */
+/* The recording goes on after the request that this card refuses,
+ * so it is known that all of it would fit, unfragmented. */
 bool why_is_incurable(const struct why *w)
 {
     return w->cure == CURE_NONE && w->shortfall == 0 && !w->tune.baseline.trial.fits && w->tune.n_entries > 0 &&

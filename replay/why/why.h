@@ -27,7 +27,8 @@ enum verdict_kind {
 /* How the setting found may be recommended. */
 enum cure_kind {
     CURE_NONE,
-    CURE_SERVES_REFUSED,             /* it serves the refused request, and what was recorded after it; no step is whole */
+    CURE_SERVES_REFUSED,             /* it serves the refused request, and what was recorded after it; no step is
+                                      * whole */
     CURE_RECOMMENDED,                /* whole steps are on record */
 };
 
@@ -43,8 +44,8 @@ struct why {
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
     uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */
     uint64_t recorded_usable;        /* what the program could have of the recorded card; 0: not recorded */
-    uint64_t outside;                /* on the named card and not PyTorch's when a request was refused; OOM_TEXT_UNKNOWN:
-                                        not known */
+    uint64_t outside;                /* on the named card and not PyTorch's when a request was refused;
+                                        OOM_TEXT_UNKNOWN: not known */
     uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
     const char *device;              /* the card it is looked at on, as typed; borrowed from the choice */
     const char *context_source;      /* where that is from; NULL: typed, or there is none */
@@ -79,8 +80,8 @@ bool why_is_incurable(const struct why *w);
 /* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
 void why_print(FILE *out, const struct why *w, const char *event_word);
 
-/* Its parts: the verdict in a sentence; the lines to paste and what they achieve, both empty without a cure; the reasons, a
- * paragraph each that begins with "- ". */
+/* Its parts: the verdict in a sentence; the lines to paste and what they achieve, both empty without a cure; the
+ * reasons, a paragraph each that begins with "- ". */
 void why_add_verdict(struct words *words, const struct why *w);
 void why_put_paste(FILE *out, const struct why *w, const char *indent);
 void why_add_promise(struct words *words, const struct why *w);

@@ -31,8 +31,9 @@ void why_add_verdict(struct words *w, const struct why *y)
         words_add(w, "The setting is not in force: %s.", y->settings.lost);
         break;
     case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: when the request was refused, %s of the card were not this program's. A "
-                     "CUDA context takes about %s.", text_mib(y->outside, a), text_mib(y->context_bytes, b));
+        words_add(w, "Somebody else has the memory: when the request was refused, %s of the card were not this "
+                     "program's. A CUDA context takes about %s.", text_mib(y->outside, a),
+                  text_mib(y->context_bytes, b));
         break;
     case VERDICT_LEAK:
         words_add(w, "A leak: live memory grows by %s a step, at %s.", text_mib((uint64_t)y->growth, a),
@@ -40,8 +41,9 @@ void why_add_verdict(struct words *w, const struct why *y)
         break;
     case VERDICT_FRAGMENTED:
         if (why_is_incurable(y)) {
-            words_add(w, "Fragmented, and no setting cures it: live data never exceeds the card, but all %zu settings tried "
-                      "run out of memory on it. `replay fit` finds a card that is large enough.", y->tune.n_entries);
+            words_add(w, "Fragmented, and no setting cures it: live data never exceeds the card, but all %zu settings "
+                      "tried run out of memory on it. `replay fit` finds a card that is large enough.",
+                      y->tune.n_entries);
             break;
         }
         words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces.", text_mib(y->asked, a));
@@ -53,7 +55,8 @@ void why_add_verdict(struct words *w, const struct why *y)
         break;
     case VERDICT_CACHE:
         words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, "
-                  "which nvidia-smi shows beside what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b));
+                  "which nvidia-smi shows beside what CUDA takes for itself.", text_mib(y->live, a),
+                  text_mib(y->reserved, b));
         if (y->reserved > y->live)
             words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
         break;
@@ -65,7 +68,8 @@ void why_add_verdict(struct words *w, const struct why *y)
             break;
         }
         if (y->tune.baseline.trial.fits) {
-            words_add(w, "The recording does not tell: a request was refused when it was recorded, but %s has room for it%s.",
+            words_add(w, "The recording does not tell: a request was refused when it was recorded, "
+                         "but %s has room for it%s.",
                       y->device, y->recorded_usable == 0 ? ", and how much the card had was not recorded" : "");
             break;
         }
@@ -152,7 +156,8 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
               y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
     if (y->later_live > 0)
-        words_add(&w, " At %s %" PRId64 " it has %s live at once.", event_word, y->later_event, text_mib(y->later_live, a));
+        words_add(&w, " At %s %" PRId64 " it has %s live at once.", event_word, y->later_event,
+                  text_mib(y->later_live, a));
     words_print_screen(out, &w);
 }
 
@@ -168,8 +173,8 @@ static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uin
     for (size_t i = 0; i < h->n && i < HOLDERS_SHOWN; i++) {
         struct words w = { .n = 0 };
         words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s%s%s", i == 0 ? what : "then",
-                  text_mib(h->at[i].bytes, a), live > 0 ? 100.0 * (double)h->at[i].bytes / (double)live : 0.0, h->at[i].n,
-                  h->at[i].n == 1 ? "" : "s", !is_by_size ? ", " : h->at[i].n == 1 ? " of " : ", each of ",
+                  text_mib(h->at[i].bytes, a), live > 0 ? 100.0 * (double)h->at[i].bytes / (double)live : 0.0,
+                  h->at[i].n, h->at[i].n == 1 ? "" : "s", !is_by_size ? ", " : h->at[i].n == 1 ? " of " : ", each of ",
                   holder_name(h, i));
         words_print_screen(out, &w);
     }
@@ -311,13 +316,15 @@ void why_print_text(FILE *out, const struct oom_text *t)
     if (text_verdict(t) == VERDICT_FRAGMENTED)
         fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     fputc('\n', out);
-    words_add(&held, "- PyTorch had %s reserved, of it %s allocated", text_mib(t->reserved, a), text_mib(t->allocated, b));
+    words_add(&held, "- PyTorch had %s reserved, of it %s allocated", text_mib(t->reserved, a),
+              text_mib(t->allocated, b));
     if (outside != OOM_TEXT_UNKNOWN)
         words_add(&held, "; contexts, libraries and other processes had %s", text_mib(outside, c));
     words_add(&held, ".");
     words_print_screen(out, &held);
-    words_add(&next, "- This is all that the error's text tells. A recording tells which setting cures it, and whose lines "
-                     "hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay why.");
+    words_add(&next, "- This is all that the error's text tells. A recording tells which setting cures it, and whose "
+                     "lines hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, "
+                     "then replay why.");
     words_print_screen(out, &next);
 }
 
