@@ -81,8 +81,9 @@ static void show_difference(const struct field *a, const struct field *b, char o
 enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
                            struct err_detail *why)
 {
-    static const struct text_column titles[] = { { "field", NULL, true, 0 }, { "A", NULL, false, 0 }, { "B", NULL, false, 0 },
-                                                 { "B - A", NULL, false, 1 }, { "change", NULL, false, 2 } };
+    static const struct text_column titles[] = { { "field", NULL, true, 0 }, { "A", NULL, false, 0 },
+                                                 { "B", NULL, false, 0 }, { "B - A", NULL, false, 1 },
+                                                 { "change", NULL, false, 2 } };
     enum { N = sizeof titles / sizeof titles[0] };
     struct terminal_table table = { .columns = titles, .n_columns = N, .bold_row = SIZE_MAX };
     for (size_t i = 0; i < n; i++) {

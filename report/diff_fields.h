@@ -15,8 +15,8 @@ bool field_equals(const struct field *a, const struct field *b);
 /* How many of n fields differ. */
 size_t diff_fields_count(const struct field *a, const struct field *b, size_t n);
 
-/* A table of the fields that differ: name, both values, difference, per cent of the first. In lines of at most `columns`
- * letters, as far as leaving columns can do it. ERR_HOST_NOMEM. */
+/* A table of the fields that differ: name, both values, difference, per cent of the first. In lines of at most
+ * `columns` letters, as far as leaving columns can do it. ERR_HOST_NOMEM. */
 MUST_USE enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
                                     struct err_detail *why);
 

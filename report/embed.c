@@ -4,8 +4,8 @@
  *
  *     embed OUT text NAME FILE packed NAME FILE ...
  *
- * Each part becomes `const unsigned char page_NAME[]`, ended by a zero: the text of the file, or the text deflated and in
- * base 85 (packed_columns.h). What points at a source map is left out, because the page asks for no other file.
+ * Each part becomes `const unsigned char page_NAME[]`, ended by a zero: the text of the file, or the text deflated and
+ * in base 85 (packed_columns.h). What points at a source map is left out, because the page asks for no other file.
  */
 #include "base/array.h"
 #include "report/packed_columns.h"

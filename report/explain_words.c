@@ -17,7 +17,8 @@ static void print_row(FILE *out, const char *sign, uint64_t bytes, const char *w
     struct words w = { .n = 0 };
     words_add(&w, "%s", what);
     const int column = fprintf(out, "  %s%18s  %12s  ", sign, text_count(bytes, n), units_format_bytes(bytes, b));
-    words_print_within(out, &w, terminal_columns(out), column > 0 ? (size_t)column : 0, column > 0 ? (size_t)column : 0);
+    words_print_within(out, &w, terminal_columns(out), column > 0 ? (size_t)column : 0,
+                       column > 0 ? (size_t)column : 0);
 }
 
 static void print_part(FILE *out, uint64_t bytes, const char *what)

@@ -65,8 +65,8 @@ struct meter_oom {
     struct refusal refusal;          /* what the program would have seen */
 };
 
-/* A part of a run, which ends before a given event (replay_config.borders): what precedes the first whole step, that step,
- * and all later whole steps together. */
+/* A part of a run, which ends before a given event (replay_config.borders): what precedes the first whole step, that
+ * step, and all later whole steps together. */
 enum meter_part_name { METER_BEFORE_STEPS, METER_FIRST_STEP, METER_LATER_STEPS, METER_PARTS };
 
 struct meter_part {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Numbers packed for a page: variable-length, in columns of differences, under deflate, as text in base 85. A browser unpacks
- * them with what it has (DecompressionStream). Ten million numbers of a regular program take a few hundred kilobytes.
+ * Numbers packed for a page: variable-length, in columns of differences, under deflate, as text in base 85. A browser
+ * unpacks them with what it has (DecompressionStream). Ten million numbers of a regular program take a few
+ * hundred kilobytes.
  */
 #ifndef REPLAY_REPORT_PACKED_COLUMNS_H
 #define REPLAY_REPORT_PACKED_COLUMNS_H

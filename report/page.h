@@ -16,8 +16,8 @@ struct page_trace {
     char    *requests, *stacks, *events, *courses;
     uint64_t n_events, n_requests;   /* in all */
     uint64_t n_drawn;                /* requests that are packed: the largest */
-    const char *categories;          /* words of the requests' categories, by number, each with a comma after it; static;
-                                      * NULL: not told */
+    const char *categories;          /* words of the requests' categories, by number, each with a comma after it;
+                                      * static; NULL: not told */
     uint64_t live_peak_moment;       /* the first at which most bytes were live */
 };
 
@@ -72,8 +72,8 @@ struct page {
     size_t           n_notes;
 };
 
-/* The i-th column of result_columns.def that a page shows (those with a page title), from 0; NULL after the last. The unit is
- * the end of its name. */
+/* The i-th column of result_columns.def that a page shows (those with a page title), from 0; NULL after the last. The
+ * unit is the end of its name. */
 const struct column *page_column(size_t i);
 
 /* The writers. Errors of writing stay in the stream, for output_commit to find. */

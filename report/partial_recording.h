@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Whether a program may have needed more than its recording shows: a request was refused, or a part is missing. The words
- * are those of the columns trace_begins and trace_ends (report/result_columns.def). */
+/* Whether a program may have needed more than its recording shows: a request was refused, or a part is missing. The
+ * words are those of the columns trace_begins and trace_ends (report/result_columns.def). */
 bool recording_is_partial(bool has_refusal, const char *begins, const char *ends);
 
 /* The same of a row of the database's table `runs`. */

@@ -119,7 +119,8 @@ static const char schema_views[] =
     " count(*) OVER w AS ranks, sum(outcome != 'ok') OVER w AS failed,"
     " max(peak_reserved_bytes) OVER w - min(peak_reserved_bytes) OVER w AS spread_bytes,"
     " row_number() OVER (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version"
-    " ORDER BY outcome != 'ok' DESC, peak_reserved_bytes DESC, rank) AS place FROM runs WHERE job IS NOT NULL AND copy_seed IS NULL"
+    " ORDER BY outcome != 'ok' DESC, peak_reserved_bytes DESC, rank) AS place FROM runs"
+    " WHERE job IS NOT NULL AND copy_seed IS NULL"
     " WINDOW w AS (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version)) WHERE place = 1;";
 static const char schema_copies[] = "CREATE VIEW copies AS " COPIES ";";
 
@@ -1075,7 +1076,8 @@ enum err results_db_write_table(struct results_db *db, FILE *out, struct err_det
     /* Not the view `best`: SQLite distrusts json_extract in the schema of a file (TRUSTED_SCHEMA is off). */
     static const char best[] =
         "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.card_peak_bytes, b.least_card_bytes,"
-        " f.live_peak_bytes, f.offline_plan_bytes, f.is_lower_bound FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
+        " f.live_peak_bytes, f.offline_plan_bytes, f.is_lower_bound"
+        " FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
         " ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device ORDER BY 1, 2";
     static const char ranks[] = "SELECT job, policy, device, ranks, failed, worst_rank, worst_bytes, spread_bytes"
                                 " FROM ranks ORDER BY 1, 2, 3";

@@ -53,7 +53,8 @@ MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, siz
 MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why);
 
 /* Appends a copy of a row of another table. ERR_HOST_NOMEM. */
-MUST_USE enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *why);
+MUST_USE enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row,
+                                    struct err_detail *why);
 
 /* Moves the rows in which the column is not null to the end of another table. Returns false without memory. */
 bool run_table_move_rows(struct run_table *from, const char *column, struct run_table *to);

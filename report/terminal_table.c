@@ -59,7 +59,8 @@ static bool has_text(const struct terminal_table *t, size_t column)
     return is_found;
 }
 
-/* Takes the columns that have not left, in order, each as wide as its widest text. A group's title widens its last one. */
+/* Takes the columns that have not left, in order, each as wide as its widest text.
+ * A group's title widens its last one. */
 static void layout_take(const struct terminal_table *t, struct layout *l)
 {
     l->n = 0;
@@ -110,8 +111,8 @@ static void layout_fit(const struct terminal_table *t, size_t columns, struct la
     }
 }
 
-/* A group's title over `span` letters, with rules on both sides if there is room for them. Returns the blanks that are still
- * missing. */
+/* A group's title over `span` letters, with rules on both sides if there is room for them. Returns the blanks that are
+ * still missing. */
 static int print_group(FILE *out, const char *title, int span)
 {
     static const char rule[] = "--------------------------------------------------------------------------------"

@@ -33,8 +33,8 @@ struct terminal_table {
 /* Adds a row; a cell longer than TABLE_CELL is cut. */
 void terminal_table_add(struct terminal_table *t, const char *const cells[]);
 
-/* Prints titles and rows in lines of at most `columns` letters, as far as leaving columns can do it, names those that left
- * in a line of their own, and empties the table. ERR_HOST_NOMEM, and nothing is printed, if a row is missing. */
+/* Prints titles and rows in lines of at most `columns` letters, as far as leaving columns can do it, names those that
+ * left in a line of their own, and empties the table. ERR_HOST_NOMEM, and nothing is printed, if a row is missing. */
 MUST_USE enum err terminal_table_print(FILE *out, struct terminal_table *t, size_t columns);
 
 #endif

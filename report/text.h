@@ -52,8 +52,8 @@ void words_add_losses(struct words *w, const struct losses *l);
 /* Writes "export VARIABLE=value" as a shell reads it back: in quotes if a letter of the value means something to it. */
 void text_put_export(FILE *out, const char *variable, const char *value);
 
-/* Writes the paragraph in lines of TEXT_LINE letters, or as wide as the terminal (base/terminal.h), broken between words;
- * lines after the first are indented. `column`: letters already in the first line. */
+/* Writes the paragraph in lines of TEXT_LINE letters, or as wide as the terminal (base/terminal.h), broken between
+ * words; lines after the first are indented. `column`: letters already in the first line. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
 
 /* A paragraph as it is written, broken between words in lines of at most `columns` letters; a longer word stands alone.
@@ -71,8 +71,8 @@ void text_lines_put(struct text_lines *l, const char *text, size_t n);
 /* The same in lines of at most `columns` letters; a longer word stands alone. */
 void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent);
 
-/* A paragraph for a screen: in lines of at most TERMINAL_USUAL letters, fewer on a narrower terminal; lines after the first
- * are indented by two. */
+/* A paragraph for a screen: in lines of at most TERMINAL_USUAL letters, fewer on a narrower terminal; lines after the
+ * first are indented by two. */
 void words_print_screen(FILE *out, const struct words *w);
 
 /* Writes one line, whatever its length; on a terminal it is broken like a paragraph. */

@@ -675,8 +675,8 @@ static void say_lower_bounds(const struct verdict *v, struct words *w)
                                                                         "followed it was not recorded"
                                                                       : "is cut");
     else if (n > 0)
-        words_add(w, "In %zu of %zu %s the recording holds a refused request, or is cut: there the figures are lower bounds. "
-                     "The program may need more.", n, v->n_cases, cases_word(v));
+        words_add(w, "In %zu of %zu %s the recording holds a refused request, or is cut: there the figures are lower "
+                     "bounds. The program may need more.", n, v->n_cases, cases_word(v));
 }
 
 bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)

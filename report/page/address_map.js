@@ -86,7 +86,8 @@ function mapFills(context) {
 
 function drawMap(which) {
   const canvas = byId(maps[which].canvas), run = scene.runs.get(view[which]);
-  const width = canvas.clientWidth, height = MAP_LINES * (MAP_LINE + MAP_GAP), dense = Math.min(2, devicePixelRatio || 1);
+  const width = canvas.clientWidth, height = MAP_LINES * (MAP_LINE + MAP_GAP),
+    dense = Math.min(2, devicePixelRatio || 1);
   canvas.parentElement.hidden = !run;
   if (!run || width === 0)
     return;
@@ -209,7 +210,8 @@ function drawPickers() {
   for (const which of ['a', 'b']) {
     const select = byId('pick-' + which);
     select.replaceChildren(...runsHere().map(run => element('option', { value: run.row, textContent:
-      settingOf(data.rows[run.row]) + (isOk(data.rows[run.row]) ? '' : ' (' + data.rows[run.row][ROW.outcome] + ')') })));
+      settingOf(data.rows[run.row]) +
+      (isOk(data.rows[run.row]) ? '' : ' (' + data.rows[run.row][ROW.outcome] + ')') })));
     select.value = view[which];
   }
 }

@@ -34,7 +34,7 @@ window.replayPage = {
       document.body.append(Object.assign(document.createElement('script'), { textContent: text }));
     }
   } catch (reason) {
-    document.getElementById('what').textContent = 'The tables and charts cannot be shown: this browser may be too old ' +
-      '(' + reason.message + ').';
+    document.getElementById('what').textContent =
+      'The tables and charts cannot be shown: this browser may be too old (' + reason.message + ').';
   }
 })();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What differs between A and B, on a page of `replay diff`: of two recordings live and reserved memory over events, and who
- * holds it; of runs every figure. A click leads to the run or the request in the views below.
+ * What differs between A and B, on a page of `replay diff`: of two recordings live and reserved memory over events, and
+ * who holds it; of runs every figure. A click leads to the run or the request in the views below.
  */
 
 const DIFFERENCE = data.difference;  /* what `replay diff --json` writes; undefined on other pages */
@@ -33,7 +33,8 @@ function changeCell(change, most, text) {
 /* The figures that differ, as in `fields` of the JSON. */
 function fieldsTable(host, fields) {
   table(host, [
-    { title: 'figure', value: f => f.name, show: f => f.name.replace(/_(bytes|ns)\b|_bytes(?=_)/, '').replaceAll('_', ' ') },
+    { title: 'figure', value: f => f.name,
+      show: f => f.name.replace(/_(bytes|ns)\b|_bytes(?=_)/, '').replaceAll('_', ' ') },
     { title: 'A', value: f => f.a, show: f => valueText(f.name, f.a) },
     { title: 'B', value: f => f.b, show: f => valueText(f.name, f.b) },
     { title: 'B − A', fold: 1, value: f => f.difference, show: f => f.difference === null ? null
@@ -57,8 +58,8 @@ function tablePart(title, id) {
 /* All figures that differ; folded where charts and other tables say most. */
 function figuresPart(fields, isOpen) {
   const host = tableBox('Figures', 'difference-fields');
-  byId('difference-parts').append(element('details', { open: isOpen }, element('summary', { textContent: 'All figures that differ: ' +
-    grouped(fields.length) }), host));
+  byId('difference-parts').append(element('details', { open: isOpen },
+    element('summary', { textContent: 'All figures that differ: ' + grouped(fields.length) }), host));
   fieldsTable(host, fields);
 }
 
@@ -101,15 +102,17 @@ function goButton(text, act) {
 /* Rows of sizes or lines. `name(row)` is text or an element. */
 function sharesTable(host, title, rows, name) {
   const most = Math.max(...rows.map(r => Math.abs(r.peak_difference_bytes)));
-  const bytes = (heading, fold, named, value) => ({ title: heading, fold, named, value, show: r => bytesText(value(r)) });
+  const bytes = (heading, fold, named, value) =>
+    ({ title: heading, fold, named, value, show: r => bytesText(value(r)) });
   table(host, [
     { title, value: r => rows.indexOf(r), show: name },
-    { title: 'at the peak, B − A', value: r => r.peak_difference_bytes, show: r => changeCell(r.peak_difference_bytes, most,
-      changeText(r.peak_difference_bytes)) },
+    { title: 'at the peak, B − A', value: r => r.peak_difference_bytes,
+      show: r => changeCell(r.peak_difference_bytes, most, changeText(r.peak_difference_bytes)) },
     bytes('A', 2, 'A at the peak', r => r.a.peak_bytes), bytes('B', 1, 'B at the peak', r => r.b.peak_bytes),
     bytes('requested in a step, A', 5, 'requested in a step, A', r => r.a.step_bytes),
     bytes('B', 4, 'in a step, B', r => r.b.step_bytes),
-    { title: 'B − A', fold: 3, named: 'in a step, B − A', value: r => r.step_difference_bytes, show: r => changeText(r.step_difference_bytes) },
+    { title: 'B − A', fold: 3, named: 'in a step, B − A', value: r => r.step_difference_bytes,
+      show: r => changeText(r.step_difference_bytes) },
     { title: 'times', fold: 6, value: r => r.b.step_requests - r.a.step_requests, show: r =>
       signed(grouped(Math.abs(r.b.step_requests - r.a.step_requests)), r.b.step_requests - r.a.step_requests) },
   ], rows.slice(0, DIFFERENCE_ROWS), {});
@@ -169,7 +172,8 @@ function drawTraceDifference() {
   });
   byId('difference-go').replaceChildren(...buttons);
   if (DIFFERENCE.lines.length > 0)
-    sharesTable(tablePart('Who holds it: lines of the program', 'difference-lines'), 'line', DIFFERENCE.lines, lineButton);
+    sharesTable(tablePart('Who holds it: lines of the program', 'difference-lines'), 'line', DIFFERENCE.lines,
+      lineButton);
   if (DIFFERENCE.size_classes.length > 0)
     sharesTable(tablePart('Sizes of the requests', 'difference-sizes'), 'size', DIFFERENCE.size_classes, sizeText);
   if (DIFFERENCE.fields.length > 0)
@@ -219,15 +223,17 @@ function bothText(run, name) {
 
 /* Runs that only one side has, folded. */
 function drawLoneRuns(runs) {
-  const text = run => 'only in ' + (run.a ? 'A' : 'B') + ': ' + [(run.a || run.b).policy, fileName((run.a || run.b).trace_path),
-    (run.a || run.b).device].join(', ');
-  byId('difference-parts').append(element('details', {}, element('summary', { textContent: grouped(runs.length) +
-    ' runs are in one of the two only' }), element('ul', {}, ...runs.map(run => element('li', { textContent: text(run) })))));
+  const text = run => 'only in ' + (run.a ? 'A' : 'B') + ': ' +
+    [(run.a || run.b).policy, fileName((run.a || run.b).trace_path), (run.a || run.b).device].join(', ');
+  byId('difference-parts').append(element('details', {},
+    element('summary', { textContent: grouped(runs.length) + ' runs are in one of the two only' }),
+    element('ul', {}, ...runs.map(run => element('li', { textContent: text(run) })))));
 }
 
 function drawRunDifferences(runs) {
   const most = Math.max(...runs.map(r => Math.abs(fieldOf(r, 'card_peak_bytes')?.percent ?? 0)));
-  const both = (title, name, fold) => ({ title, fold, value: r => fieldOf(r, name)?.difference ?? 0, show: r => bothText(r, name) });
+  const both = (title, name, fold) =>
+    ({ title, fold, value: r => fieldOf(r, name)?.difference ?? 0, show: r => bothText(r, name) });
   table(tablePart('Runs that differ', 'difference-runs'), [
     { title: 'setting', value: r => r.b.policy, show: pairButton },
     { title: 'trace', kind: 'text', value: traceOfPair, show: traceOfPair },

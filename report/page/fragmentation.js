@@ -12,7 +12,8 @@ function drawFragmentation() {
   if (!run || !byId('fragmentation-part').open)
     return;
   const course = run.course, most = Math.max(KIB, ...GAUGES_DRAWN.flatMap(([name]) => [...course[name].most]));
-  const unit = unitOf(most), lines = GAUGES_DRAWN.map(([name, dash, width]) => ({ name, color: color(name), dash, width }));
+  const unit = unitOf(most),
+    lines = GAUGES_DRAWN.map(([name, dash, width]) => ({ name, color: color(name), dash, width }));
   const rows = Array.from(course.moment, (moment, i) => [moment, ...GAUGES_DRAWN.map(([name]) =>
     [course[name].least[i], course[name].most[i]].map(v => v / unit.bytes))]);
   fragmentationGraph = stepChart(host, rows, lines, unit, { valueRange: [0, most * 1.06 / unit.bytes] });

@@ -130,8 +130,8 @@ function placeLabel(taken, x, y, text, width, isNeeded) {
       return svg('text', { x: isLeft ? x - 10 : x + 10, y: y + dy, 'text-anchor': isLeft ? 'end' : 'start' }, text);
     }
   }
-  return !isNeeded ? null : svg('text', { x: isLeft ? x - 12 : x + 12, y: y - 14, 'text-anchor': isLeft ? 'end' : 'start' },
-    text);
+  return !isNeeded ? null
+    : svg('text', { x: isLeft ? x - 12 : x + 12, y: y - 14, 'text-anchor': isLeft ? 'end' : 'start' }, text);
 }
 
 /* Times run over decades: from a few calls to one a request. Ticks are at 1, 10, 100 ... and between them if few. */
@@ -167,8 +167,8 @@ function frontierAxes(box, unit, mostBytesHere) {
 function pointMark(p, box, isOnFront, isFirst) {
   const isBest = isRecommended(p);
   const mark = svg('circle', { class: 'point' + (isOnFront ? ' on-front' : '') + (isBest ? ' best' : ''),
-    cx: box.x(p.time), cy: box.y(p.bytes), r: isBest ? 8 : isOnFront ? 6 : 5, tabindex: isFirst ? 0 : -1, role: 'button',
-    'aria-label': pointText(p) });
+    cx: box.x(p.time), cy: box.y(p.bytes), r: isBest ? 8 : isOnFront ? 6 : 5, tabindex: isFirst ? 0 : -1,
+    role: 'button', 'aria-label': pointText(p) });
   const say = () => { byId('frontier-says').textContent = pointText(p); };
   mark.addEventListener('focus', say);
   mark.addEventListener('mouseenter', say);

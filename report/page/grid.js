@@ -122,8 +122,8 @@ function drawGrid() {
     .filter(one => namesOfCase(one.at).includes(wanted)).sort(byInterest);
   const cards = [...new Set(interests.map(one => data.cases[one.at].device))];
   const parts = data.n_traces === 1 ? gridOf('All cards', interests, columns, at => deviceText(data.cases[at].device))
-    : cards.flatMap(card => gridOf(deviceText(card), interests.filter(one => data.cases[one.at].device === card), columns,
-      at => traceName(data.cases[at].trace_path)));
+    : cards.flatMap(card => gridOf(deviceText(card), interests.filter(one => data.cases[one.at].device === card),
+      columns, at => traceName(data.cases[at].trace_path)));
   byId('matrix').replaceChildren(...parts);
   keepFitting(byId('matrix'), []);
   byId('matrix-says').textContent = grouped(interests.length) + ' of ' + grouped(data.cases.length) + ' cases, ' +

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Who holds the memory: live bytes at a moment by call stack, as an icicle. The outermost line of the program is on top;
- * a box is as wide as what it holds. Also what grew between two moments.
+ * Who holds the memory: live bytes at a moment by call stack, as an icicle. The outermost line of the program is on
+ * top; a box is as wide as what it holds. Also what grew between two moments.
  */
 
 const ICICLE_DEPTH = 9, ICICLE_LEAST = 0.004;    /* rows; the narrowest box, as a share of the whole */
@@ -19,7 +19,8 @@ function heldNow() {
     momentText(trace, since) + ') and live ' + momentText(trace, moment) };
 }
 
-/* The own lines of a request from the outermost in; its one telling line if there are none; its size without a stack. */
+/* The own lines of a request from the outermost in; its one telling line if there are none;
+ * its size without a stack. */
 function pathOf(i) {
   const trace = scene.trace, own = framesOf(trace, trace.stack[i]).filter(f => f.isOwn).map(f => frameText(f.text));
   if (own.length > 0)
@@ -98,7 +99,8 @@ function drawHolderTable(root) {
   table(byId('holders'), [
     { title: 'line', value: l => l.name, show: l => l.name },
     { title: 'live', value: l => l.bytes, show: l => bytesText(l.bytes) },
-    { title: 'share', fold: 1, unit: '%', value: l => l.bytes, show: l => (100 * l.bytes / (root.bytes || 1)).toFixed(1) },
+    { title: 'share', fold: 1, unit: '%', value: l => l.bytes,
+      show: l => (100 * l.bytes / (root.bytes || 1)).toFixed(1) },
     { title: 'requests', fold: 2, value: l => l.n, show: l => grouped(l.n) },
   ], top, {});
 }

@@ -64,7 +64,8 @@ function stepsOf(changes) {
 
 const valueAt = (steps, moment) => steps.sum[Math.max(0, upperBound(steps.at, moment) - 1)];
 
-/* The indices [first, end) of the sums that count at moments [from, to): the last one before, and all changes within. */
+/* The indices [first, end) of the sums that count at moments [from, to):
+ * the last one before, and all changes within. */
 function stepsWithin(steps, from, to) {
   const first = Math.max(0, upperBound(steps.at, from) - 1);
   return [first, Math.max(first + 1, upperBound(steps.at, Math.ceil(to) - 1))];
@@ -177,7 +178,8 @@ function groupNamer(trace, kind) {
   return words ? i => words[trace.category[i]] : i => lineOf(trace, i);
 }
 
-/* Groups requests by line, size or category. The first are those with most bytes times moments; their colours differ. */
+/* Groups requests by line, size or category. The first are those with most bytes times moments;
+ * their colours differ. */
 function groupsOf(trace, kind) {
   const numberOf = new Map(), groups = [], of = new Uint32Array(trace.n), nameOf = groupNamer(trace, kind);
   for (let i = 0; i < trace.n; i++) {
@@ -199,8 +201,8 @@ function groupsOf(trace, kind) {
 /* ---- a run ---- */
 
 /*
- * Gives each segment and range a place that it keeps all its life: the lowest that is free when it begins. So the map of
- * a run is packed, and nothing in it moves.
+ * Gives each segment and range a place that it keeps all its life: the lowest that is free when it begins. So the map
+ * of a run is packed, and nothing in it moves.
  *
  *     addresses   | A |.........| B |......| C |        packed   | A | C |  B  |
  */
@@ -266,12 +268,13 @@ function memoryAt(run, trace, moment) {
   return found;
 }
 
-/* The free parts of the memory held at a moment: { piece, addr, bytes, before, after }; the neighbours are requests, -1:
- * none. */
+/* The free parts of the memory held at a moment: { piece, addr, bytes, before, after }; the neighbours are requests,
+ * -1: none. */
 function holesAt(run, trace, moment) {
   const holes = [];
   for (const { piece, blocks, mapped } of memoryAt(run, trace, moment)) {
-    const parts = piece.kind === MEMORY_RANGE ? joinParts(mapped) : [{ addr: piece.addr, end: piece.addr + piece.bytes }];
+    const parts = piece.kind === MEMORY_RANGE ? joinParts(mapped)
+      : [{ addr: piece.addr, end: piece.addr + piece.bytes }];
     for (const part of parts) {
       const here = blocks.filter(i => run.addr[i] >= part.addr && run.addr[i] < part.end);
       let addr = part.addr, before = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reserved memory of the chosen runs over time, on one scale, as steps; with live data, the card, marks and refusals.
- * dygraphs draws the lines and zooms. The data for it are made anew for each window, so that every step is exact as soon
- * as there is room for it.
+ * dygraphs draws the lines and zooms. The data for it are made anew for each window, so that every step is exact as
+ * soon as there is room for it.
  */
 
 /* Of the runs of a case, by their order: colours differ in lightness, dashes differ too. */
@@ -32,8 +32,8 @@ function courseExtremes(course, gauge, from, to) {
 /* What is drawn: { steps } where every change is known, else { course, gauge }; and until which moment. */
 function linesHere() {
   const trace = scene.trace;
-  const lines = shownRuns().map(run => ({ name: 'r' + run.row, steps: run.reserved, course: run.course, gauge: 'reserved',
-    end: run.n_moments }));
+  const lines = shownRuns().map(run => ({ name: 'r' + run.row, steps: run.reserved, course: run.course,
+    gauge: 'reserved', end: run.n_moments }));
   const longest = runsHere().reduce((a, b) => b.n_moments > a.n_moments ? b : a);
   return [...lines, { name: 'live', steps: trace.n_drawn === trace.n_requests ? scene.liveSteps : null,
     course: longest.course, gauge: 'requested', end: trace.n_events }];
@@ -135,7 +135,8 @@ const wordsOnTop = {
   }),
 };
 
-/* Names of levels that lie close together stand next to each other, as far as there is room. Returns where they stand. */
+/* Names of levels that lie close together stand next to each other, as far as there is room.
+ * Returns where they stand. */
 function nameLevels(context, area, graph) {
   const said = [];
   for (const { bytes, text } of levelsHere()) {
@@ -237,9 +238,9 @@ function stepChart(host, rows, lines, unit, { under, ...options }) {
     strokePattern: line.dash.length > 0 ? line.dash : null }]));
   return new Dygraph(host, linesOfRows(host, rows), {
     labels: ['at', ...lines.map(line => line.name)], series, stepPlot: true,
-    legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0, rightGap: 12,
-    axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), axisLabelFontSize: 12,
-    xLabelHeight: 22, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
+    legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0,
+    rightGap: 12, axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'),
+    axisLabelFontSize: 12, xLabelHeight: 22, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
       y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } }, ...options,
     underlayCallback(context, area, graph) {
       drawBands(context, area, graph, host, lines);
@@ -297,8 +298,8 @@ function fillChart(pixels) {
   chart.graph.updateOptions({ file: linesOfRows(byId('timeline'), rows), dateWindow: [view.from, view.to] });
 }
 
-/* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a frame,
- * so the rest come when the window rests. */
+/* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a
+ * frame, so the rest come when the window rests. */
 function moveChart() {
   clearTimeout(chart.timer);
   fillChart(PIXELS_MOVING);

@@ -36,8 +36,9 @@ function explanationElements(text) {
   for (const line of text.trim().replace(/\n {2,4}(?=[^ =])/g, ' ').split('\n').slice(1)) {
     const figure = FIGURE.exec(line);
     if (figure)
-      into('table', 'figures').append(element('tr', { className: figure[1] && 'sum' }, ...figure.slice(1).map((cell, i) =>
-        element('td', { className: i === 1 ? 'exact' : '', textContent: cell }))));
+      into('table', 'figures').append(element('tr', { className: figure[1] && 'sum' },
+        ...figure.slice(1).map((cell, i) =>
+          element('td', { className: i === 1 ? 'exact' : '', textContent: cell }))));
     else if (line.startsWith('- '))
       into('ul').append(element('li', { textContent: line.slice(2) }));
     else
@@ -60,8 +61,9 @@ function drawRemarks() {
     items.push(element('li', { textContent: grouped(left) + ' more are in the database.' }));
   byId('remarks').replaceChildren(...items.slice(0, REMARKS_OPEN));
   if (items.length > REMARKS_OPEN)
-    byId('remarks').after(element('details', {}, element('summary', { textContent: grouped(items.length - REMARKS_OPEN) +
-      ' more' }), element('ul', {}, ...items.slice(REMARKS_OPEN))));
+    byId('remarks').after(element('details', {},
+      element('summary', { textContent: grouped(items.length - REMARKS_OPEN) + ' more' }),
+      element('ul', {}, ...items.slice(REMARKS_OPEN))));
   byId('notes').replaceChildren(...data.notes.map(text => element('li', { textContent: text })));
   byId('basis').hidden = items.length + data.notes.length === 0;
 }
@@ -84,8 +86,8 @@ function describe() {
 
 /* ---- a case ---- */
 
-/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; the one that takes most
- * memory and the best; else the first two. */
+/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; the one that takes
+ * most memory and the best; else the first two. */
 function firstPair(rows) {
   if (DIFFERENCE && rows.length > 1)
     return { a: rows[0], b: rows[1] };
@@ -108,9 +110,9 @@ function sayWhyNot(rows) {
 /* What of a long recording is not drawn one by one. */
 function sayDrawn() {
   const { n_drawn: drawn, n_requests: all } = scene.trace, cut = runsHere().filter(run => run.memory_left_out > 0);
-  const parts = drawn === all ? [] : ['Of ' + grouped(all) + ' requests the ' + grouped(drawn) + ' that take most, by ' +
-    'bytes times the events they live for, are drawn one by one. The others are the grey band at the bottom; their sum ' +
-    'is exact at ' + grouped(scene.trace.live.length) + ' moments.'];
+  const parts = drawn === all ? [] : ['Of ' + grouped(all) + ' requests the ' + grouped(drawn) + ' that take most, ' +
+    'by bytes times the events they live for, are drawn one by one. The others are the grey band at the bottom; ' +
+    'their sum is exact at ' + grouped(scene.trace.live.length) + ' moments.'];
   if (cut.length > 0)
     parts.push('Of the memory of ' + cut.map(run => settingOf(data.rows[run.row])).join(', ') +
       ' only the largest pieces are in the map; reserved memory is exact.');
@@ -138,8 +140,8 @@ async function loadCase() {
 const largestAt = moment => heldAt(scene.trace, moment).reduce((most, i) =>
   most < 0 || scene.trace.bytes[i] > scene.trace.bytes[most] ? i : most, -1);
 
-/* Where a case is first looked at: all of it, at the refusal of run A, else at the peak of what is live. The largest request
- * there is chosen. */
+/* Where a case is first looked at: all of it, at the refusal of run A, else at the peak of what is live. The largest
+ * request there is chosen. */
 function firstLook() {
   const pair = firstPair([...scene.runs.keys()]), run = scene.runs.get(pair.a);
   const at = run?.refusals[0]?.[0] ?? scene.peak;

@@ -9,13 +9,14 @@ function refusalBar(className, bytes, most, text) {
   const fill = element('div', { className: 'fill ' + className });
   fill.style.width = Math.max(0.3, 100 * bytes / most) + '%';
   return [element('div', { className: 'name', textContent: text }),
-    element('div', { className: 'value', textContent: bytesText(bytes) }), element('div', { className: 'track' }, fill)];
+    element('div', { className: 'value', textContent: bytesText(bytes) }),
+    element('div', { className: 'track' }, fill)];
 }
 
 function pinButton(i, where) {
   if (i < 0)
-    return element('span', { className: 'quiet', textContent: where + ': the ' + (where === 'before it' ? 'start' : 'end') +
-      ' of the segment' });
+    return element('span', { className: 'quiet',
+      textContent: where + ': the ' + (where === 'before it' ? 'start' : 'end') + ' of the segment' });
   const button = element('button', { type: 'button', className: 'link', textContent: where + ': ' +
     bytesText(scene.trace.bytes[i]) + ' ' + lineOf(scene.trace, i) });
   button.addEventListener('click', () => chooseRequest(i));

@@ -203,8 +203,8 @@ function listenToRequests() {
   pointAt(-1);
 }
 
-const HOW_TO_MOVE = 'In the upper chart drag to zoom, shift and drag to move, double-click to see all. In the lower one each ' +
-  'shape is a request: drag to move the cursor, click to choose one.';
+const HOW_TO_MOVE = 'In the upper chart drag to zoom, shift and drag to move, double-click to see all. ' +
+  'In the lower one each shape is a request: drag to move the cursor, click to choose one.';
 
 /* Says what the pointer is at, without choosing it; if that is nothing, what a pointer can do. */
 function pointAt(i) {
@@ -275,7 +275,8 @@ function drawSelection() {
   }
   const frames = framesOf(t, t.stack[i]);
   const facts = [requestText(i), 'Exactly ' + grouped(t.bytes[i]) + ' bytes, stream ' + t.stream[i] + ', pool ' +
-    t.pool[i] + '. It lives for ' + grouped(t.freed[i] - t.born[i]) + (t.freed[i] - t.born[i] === 1 ? ' event.' : ' events.'),
+    t.pool[i] + '. It lives for ' + grouped(t.freed[i] - t.born[i]) +
+    (t.freed[i] - t.born[i] === 1 ? ' event.' : ' events.'),
   ...runsAB().map(placeText)];
   host.replaceChildren(...facts.map(textContent => element('p', { textContent })),
     frames.length > 0 ? stackElement(frames) : element('p', { textContent: 'No stack was recorded.' }));

@@ -2,8 +2,8 @@
 /* Tables: the runs of a case, and all settings over all cases. */
 
 /* columns: { title, unit, meaning, value(item), show(item), fold, named }; show gives text or an element, value what to
- * sort by. Where the table is too narrow the columns with the highest `fold` leave first; those without one stay. `named`:
- * what the column is called below the table, if its title does not tell. */
+ * sort by. Where the table is too narrow the columns with the highest `fold` leave first; those without one stay.
+ * `named`: what the column is called below the table, if its title does not tell. */
 function table(host, columns, items, options) {
   const body = element('tbody');
   const head = element('tr');
@@ -203,8 +203,8 @@ function drawSettings() {
   const columns = [
     { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
     { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
-    { title: 'possible', fold: 5, meaning: 'runs in cases that some setting gets through: a case that nothing fits counts ' +
-      'against nobody', value: s => s.possible, show: s => grouped(s.possible) },
+    { title: 'possible', fold: 5, meaning: 'runs in cases that some setting gets through: a case that nothing fits ' +
+      'counts against nobody', value: s => s.possible, show: s => grouped(s.possible) },
     { title: 'mean of card / requested', value: s => s.mean_share, show: share('mean_share') },
     { title: 'worst', fold: 2, value: s => s.worst_share, show: share('worst_share') },
     { title: 'out of memory', fold: 3, value: s => s.oom, show: s => grouped(s.oom) },
@@ -220,7 +220,8 @@ function bestFirst() {
   return data.settings_best_first.map(i => data.settings[i]);
 }
 
-/* What a run takes of the card at its peak, by which runs are ranked; results of older versions say what is reserved. */
+/* What a run takes of the card at its peak, by which runs are ranked;
+ * results of older versions say what is reserved. */
 function takenOf(row) {
   const card = cellOf(row, 'card_peak_bytes');
   return (card === null ? cellOf(row, 'peak_reserved_bytes') : card) || 0;

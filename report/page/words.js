@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The data of the page, numbers as text, and elements. Text from a trace is set as text (textContent, attributes), never
- * as markup. The data hold exact numbers; only the page formats them.
+ * The data of the page, numbers as text, and elements. Text from a trace is set as text (textContent, attributes),
+ * never as markup. The data hold exact numbers; only the page formats them.
  */
 
 'use strict';
