@@ -178,8 +178,8 @@ def write_page(ours, theirs):
         "# Files of other tools, measured", "",
         f"Written by `bench/formats.py build/replay --write` on {today}. Each file was made for this,",
         "at two sizes, so that memory which grows with the file shows. Speeds are by CPU time; on a busy machine they",
-        "are lower bounds. `replay import` also checks the file, puts it in order of time and writes a native trace.", "",
-        *head, *ours, "",
+        "are lower bounds. `replay import` also checks the file, puts it in order of time and writes a native trace.",
+        "", *head, *ours, "",
         "What a person would load the smaller file with, in Python. Most hold the whole file, so that their memory",
         "grows with it.", "",
         *head, *theirs, ""]))

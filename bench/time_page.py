@@ -4,10 +4,10 @@
 
 time_page.py CASE ROUNDS PAGE
 
-Prints `page,CASE,metric,value`, a line for each round. A drag moves the cursor, or the window of time, by a little before
-every frame; a frame counts when the next one is asked for, so the figure includes script, layout and painting. Of a frame
-also the processor time of the thread that does all this, which other work on the machine does not change. Prints nothing
-without Chromium.
+Prints `page,CASE,metric,value`, a line for each round. A drag moves the cursor, or the window of time, by a little
+before every frame; a frame counts when the next one is asked for, so the figure includes script, layout and painting.
+Of a frame also the processor time of the thread that does all this, which other work on the machine does not change.
+Prints nothing without Chromium.
 """
 import os
 import sys

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Times PyTorch under run-sim, by CPU time of the process: time_run_sim.py ROUNDS REPLAY, with torch in PYTHONPATH.
 
-Prints lines as bench_engine does: the start-up (importing torch, one tensor on the card) less that of the program on the
-host alone; a step of a transformer with 100 million parameters on the card, on it without values, and on torch's meta
-device; and the host's memory before and after weights of 70 billion parameters are initialised on the card.
+Prints lines as bench_engine does: the start-up (importing torch, one tensor on the card) less that of the program on
+the host alone; a step of a transformer with 100 million parameters on the card, on it without values, and on torch's
+meta device; and the host's memory before and after weights of 70 billion parameters are initialised on the card.
 """
 import os
 import resource
@@ -44,8 +44,8 @@ print("KiB", before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def run(*command):
     """CPU seconds, and what was printed last."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = subprocess.run([sys.executable, "-W", "ignore", *command] if command[0] == "-c" else list(command), check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.split()
+    said = subprocess.run([sys.executable, "-W", "ignore", *command] if command[0] == "-c" else list(command),
+                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.split()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, said
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT [--only zoo]
 
-With --only zoo, VALUES has the policies' figures alone: all else in the page and the table in OUT stays as it is. KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
+With --only zoo, VALUES has the policies' figures alone: all else in the page and the table in OUT stays as it is. KEPT
+is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
 `measure,case,metric,value`, repetitions in the order in which they ran; MACHINE has `name=value`. A ratio is taken
 within a repetition, whose parts ran directly after each other; the median is taken of these ratios.
 """
@@ -248,7 +249,8 @@ def torch_table(s):
 def command_table(s):
     return table(
         ["trace", "events", "seconds", "million events/s"],
-        [[name_of(case), f"{s.median('command', case, 'events'):,.0f}", s.cell("command", case, "clock_ms", ".2f", 1e-3),
+        [[name_of(case), f"{s.median('command', case, 'events'):,.0f}",
+          s.cell("command", case, "clock_ms", ".2f", 1e-3),
           s.cell("command", case, "clock_events_per_s", ".1f", 1e-6)] for case in s.cases("command")])
 
 
@@ -291,8 +293,8 @@ def size_table(s):
 
 def page_table(s):
     return table(
-        ["page of", "events", "requests drawn", "policies", "MB", "first paint, ms", "all drawn, ms", "frames a second, cursor",
-         "frames a second, window", "CPU ms a frame, cursor", "window"],
+        ["page of", "events", "requests drawn", "policies", "MB", "first paint, ms", "all drawn, ms",
+         "frames a second, cursor", "frames a second, window", "CPU ms a frame, cursor", "window"],
         [[name_of(case), f"{s.median('page', case, 'events'):,.0f}", f"{s.median('page', case, 'requests'):,.0f}",
           f"{s.median('page', case, 'policies'):.0f}",
           f"{s.median('page', case, 'file_mb'):.2f}", s.cell("page", case, "first_paint_ms", ".0f"),
@@ -362,8 +364,9 @@ default reserves:
 ## Decoding
 
 Million events per second on one core, from the bytes of a trace to checked events of 24 bytes each in memory. Next to
-it zstd alone: on the same bytes, which gives columns and not yet events; and on the events as an array of 24 bytes each,
-packed at zstd's default level and unchecked. The latter is a trace without a format of its own, as libCacheSim keeps it.
+it zstd alone: on the same bytes, which gives columns and not yet events; and on the events as an array of 24 bytes
+each, packed at zstd's default level and unchecked. The latter is a trace without a format of its own, as
+libCacheSim keeps it.
 
 {decode}
 
@@ -429,8 +432,8 @@ the tables above.
 ## Import
 
 A PyTorch snapshot (pickle, protocol 4, made by `tests/make_big_pickle.py`) into a native trace on disk, against
-Python's `pickle.load` of the same file, which only builds the objects. If every stack has stack frames of its own, these
-are nine tenths of the file; if stacks share them, it is mostly records.
+Python's `pickle.load` of the same file, which only builds the objects. If every stack has stack frames of its own,
+these are nine tenths of the file; if stacks share them, it is mostly records.
 
 {imports}
 
@@ -460,18 +463,18 @@ stay below 1 GiB.
 
 ## Memory over length
 
-The peak memory of a process that wrote a trace `mix:2000` of that length, or replayed it with `pytorch`. A replay on one
-core holds one chunk of 2^16 events (1.5 MiB; 2^20 events for several policies or many live blocks) and the tables of
-live blocks, so it must not grow with the length. A second thread that decodes holds one chunk more.
+The peak memory of a process that wrote a trace `mix:2000` of that length, or replayed it with `pytorch`. A replay on
+one core holds one chunk of 2^16 events (1.5 MiB; 2^20 events for several policies or many live blocks) and the tables
+of live blocks, so it must not grow with the length. A second thread that decodes holds one chunk more.
 
 {memory}
 
 ## A page in a browser
 
-The page of `replay report` in headless Chromium, drawn by the processor alone, 1440 pixels wide. A drag moves the cursor,
-or the window of time, before every frame; the browser shows at most 60 a second. The processor time of a frame is that of
-the thread that runs scripts, lays out and paints; 33 ms are 30 frames a second. Aims: a first paint in less than a
-second, 30 frames a second with 200,000 requests, and at most 3 MB whatever the length of the recording.
+The page of `replay report` in headless Chromium, drawn by the processor alone, 1440 pixels wide. A drag moves the
+cursor, or the window of time, before every frame; the browser shows at most 60 a second. The processor time of a frame
+is that of the thread that runs scripts, lays out and paints; 33 ms are 30 frames a second. Aims: a first paint in less
+than a second, 30 frames a second with 200,000 requests, and at most 3 MB whatever the length of the recording.
 
 {page}
 
@@ -507,8 +510,9 @@ the time for an event beside that of `best-fit` in the same round. Aim: at most 
 
 {origin}{table}"""
 ZOO_ORIGIN = """\
-(Of another run than the rest, on {cpu}, {cores} cores; load average {load} before the start. Our processes had {share:.0%} of
-the time that passed in the median, {least_share:.0%} at least. zstd unpacked its trace at {yardstick} million events per second.)
+(Of another run than the rest, on {cpu}, {cores} cores; load average {load} before the start. Our processes had
+{share:.0%} of the time that passed in the median, {least_share:.0%} at least. zstd unpacked its trace at {yardstick}
+million events per second.)
 
 """
 
@@ -523,8 +527,9 @@ def write_page(samples, machine, path):
             settings=settings_table(samples), zoo=ZOO_PART.format(origin="", table=zoo_table(samples)),
             lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
-            imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
-            memory=memory_table(samples), record=record_table(samples), page=page_table(samples)))
+            imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples),
+            scale=scale_table(samples), memory=memory_table(samples), record=record_table(samples),
+            page=page_table(samples)))
 
 
 def put_zoo(samples, machine, kept, out):

@@ -157,8 +157,8 @@ def meanings_of(known, command, key):
 
 
 def meaning_of(known, command, path):
-    """What a member means; None if the tables do not say. "As in ..." is looked up there. A size or a number of requests
-    that has no row of its own means what the only row of its name says."""
+    """What a member means; None if the tables do not say. "As in ..." is looked up there. A size or a number of
+    requests that has no row of its own means what the only row of its name says."""
     text = (known.get((command, path)) or known.get((command, last_key(path))) or (None, None))[1]
     reference = ELSEWHERE.search(text) if text else None
     if text and not reference:

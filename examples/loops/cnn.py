@@ -19,8 +19,8 @@ class Residual(nn.Module):
         return F.relu(self.norm2(self.conv2(y)) + self.short(x))
 
 
-model = nn.Sequential(Residual(3, 32, 1), Residual(32, 64, 2), Residual(64, 128, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                      nn.Linear(128, 10)).cuda()
+model = nn.Sequential(Residual(3, 32, 1), Residual(32, 64, 2), Residual(64, 128, 2), nn.AdaptiveAvgPool2d(1),
+                      nn.Flatten(), nn.Linear(128, 10)).cuda()
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
 scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)

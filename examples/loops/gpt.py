@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """A small language model, trained as many people train theirs.
 
-    python gpt.py [--batch 16] [--bf16] [--checkpoint] [--accumulate 2] [--clip] [--evaluate] [--grow] [--loop-adamw] [--keep-gradients]
+    python gpt.py [--batch 16] [--bf16] [--checkpoint] [--accumulate 2] [--clip] [--evaluate] [--grow] [--loop-adamw]
+                  [--keep-gradients]
 """
 import argparse
 

@@ -5,8 +5,8 @@
     python gpt2.py [--checkpoint] [--steps 5] [--late snapshot.pickle]
 
 The model has the sizes and operations of the published one: tied embeddings, dropout, the "new" GELU written as one
-tanh formula, a mask in each attention, and logits of all places. With --late the memory history begins when the model is on
-the card already, as in the published recording, and is written at the end.
+tanh formula, a mask in each attention, and logits of all places. With --late the memory history begins when the model
+is on the card already, as in the published recording, and is written at the end.
 """
 import argparse
 import math
@@ -52,7 +52,8 @@ class Block(nn.Module):
 class GPT2(nn.Module):
     def __init__(self, checkpointed):
         super().__init__()
-        self.tokens, self.places, self.drop = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(LENGTH, WIDTH), nn.Dropout(0.1)
+        self.tokens, self.places, self.drop = (nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(LENGTH, WIDTH),
+                                               nn.Dropout(0.1))
         self.blocks, self.norm = nn.ModuleList(Block() for _ in range(LAYERS)), nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
         self.head.weight = self.tokens.weight

@@ -19,7 +19,8 @@ def step(model, optimizer, batch):
 
 
 def train(batch, steps):
-    model = nn.Sequential(*[nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(4)]).cuda()
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512))
+                            for _ in range(4)]).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     done = 0
     while done < steps:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Checks a plan of `replay plan FILE -o PLAN.csv --json PROOF.json` without any code of replay: no two requests overlap,
-the plan is as high as it says, and nothing fits below the lower bound.   check_plan.py PLAN.csv PROOF.json"""
+"""Checks a plan of `replay plan FILE -o PLAN.csv --json PROOF.json` without any code of replay: no two requests
+overlap, the plan is as high as it says, and nothing fits below the lower bound.   check_plan.py PLAN.csv PROOF.json"""
 import csv
 import json
 import sys
@@ -42,7 +42,8 @@ for r in sorted(plan.values()):                          # in order of time: who
         assert r.offset >= o.offset + o.size or o.offset >= r.offset + r.size, f"{r} overlaps {o}"
     live.append(r)
     assert r.offset % figures["align_bytes"] == 0 and r.size % figures["align_bytes"] == 0, f"{r} is not aligned"
-assert max((r.offset + r.size for r in plan.values()), default=0) == figures["plan_bytes"], "the plan has another height"
+assert max((r.offset + r.size for r in plan.values()), default=0) == figures["plan_bytes"], \
+    "the plan has another height"
 
 proof, bound = [plan[i] for i in figures["proof"]["requests"]], figures["lower_bound_bytes"]
 if figures["proof"]["kind"] == "live":

@@ -20,7 +20,8 @@ def program(tmp_path):
     """program(MIB): the words of a program that asks a simulated card for so much."""
     path = tmp_path / "program.py"
     path.write_text("import ctypes, sys\nruntime = ctypes.CDLL('libcudart.so.12')\n"
-                    "sys.exit(runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(int(sys.argv[1]) << 20)))\n")
+                    "sys.exit(runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), "
+                    "ctypes.c_size_t(int(sys.argv[1]) << 20)))\n")
     return lambda mib: [sys.executable, str(path), str(mib)]
 
 

@@ -124,7 +124,8 @@ class SlowProgram:
         path = folder / "slow"
         path.write_text(f"""#!/bin/bash
 trap 'touch {self.ended}; exit 143' TERM
-[ -t 2 ] && printf '\\rreading: run 2, 25 %%, 8.1 million events/s, about 3 s left\\r\\033[Kreading:  50 %%\\rreading: 12 MiB, 7 MiB/s\\r\\033[K' >&2
+[ -t 2 ] && printf '\\rreading: run 2, 25 %%, 8.1 million events/s, about 3 s left\\r\\033[Kreading:  50 %%\
+\\rreading: 12 MiB, 7 MiB/s\\r\\033[K' >&2
 for _ in $(seq 600); do sleep 0.1; done
 """)
         path.chmod(0o755)

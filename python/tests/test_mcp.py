@@ -135,7 +135,8 @@ def test_broken_messages_are_answered_and_the_server_goes_on(folder):
 
 @pytest.mark.parametrize("hostile", [
     "[" * 200_000, '{"id":1,"method":"tools/call","params":[1]}', '{"id":1,"method":"tools/call","params":"x"}',
-    '{"id":1,"method":"tools/call","params":{"name":[]}}', '{"id":1,"method":"initialize","params":{"protocolVersion":{}}}',
+    '{"id":1,"method":"tools/call","params":{"name":[]}}',
+    '{"id":1,"method":"initialize","params":{"protocolVersion":{}}}',
     *('{"id":1,"method":"tools/call","params":{"name":"info",%s}}' % rest for rest in (
         '"arguments":[1]', '"arguments":{"recording":"a\\u0000b"}', '"arguments":{"recording":"\\ud800"}',
         '"_meta":[1],"arguments":{"recording":"cnn.zst"}', '"arguments":{"recording":"%s"}' % ("a/" * 5000),

@@ -26,13 +26,14 @@ def capture(folder, *options):
     program = folder / "program.py"
     program.write_text(PROGRAM)
     path = folder / "capture.bin"
-    subprocess.run([sys.executable, "-m", "memray", "run", "-q", *options, "--output", str(path), str(program)], check=True)
+    subprocess.run([sys.executable, "-m", "memray", "run", "-q", *options, "--output", str(path), str(program)],
+                   check=True)
     return path
 
 
 def convert(path, out):
-    return subprocess.run([sys.executable, "-m", "vramreplay.memray", str(path), str(out)], capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([sys.executable, "-m", "vramreplay.memray", str(path), str(out)], capture_output=True,
+                          text=True, check=False)
 
 
 def test_the_peak_is_the_one_that_memray_saw(tmp_path):

@@ -35,5 +35,6 @@ def test_the_pages_name_every_tool_and_function(root):
 def test_no_source_opens_a_connection(root):
     """No telemetry: nothing in the package imports what it would take."""
     for path in (root / "python/vramreplay").glob("*.py"):
-        found = re.search(r"^\s*(?:import|from) (socket|ssl|http|urllib|requests|ftplib|smtplib)\b", path.read_text(), re.M)
+        found = re.search(r"^\s*(?:import|from) (socket|ssl|http|urllib|requests|ftplib|smtplib)\b", path.read_text(),
+                          re.M)
         assert not found, f"{path}: {found}"

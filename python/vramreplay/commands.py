@@ -118,8 +118,8 @@ def predict(program: Sequence[Path], *, device: Names = None, policy: Names = No
     seconds that a run may take. What the program writes is thrown away, unless `no_overlay`; the recording stays, at
     `out` or as the answer's member `recording` says. What the program prints goes to the file `log`.
     """
-    options = dict(device=device, policy=policy, range=range, steps=steps, within=within, no_overlay=no_overlay, out=out,
-                   torch_libs=torch_libs, values=values, threads=threads, price=price)
+    options = dict(device=device, policy=policy, range=range, steps=steps, within=within, no_overlay=no_overlay,
+                   out=out, torch_libs=torch_libs, values=values, threads=threads, price=price)
     return results.Predict.from_json(running.predict_json(program, options, progress, timeout))
 
 
@@ -159,4 +159,5 @@ def requests(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str]
     written = running.run(["export", *names, "--to", "csv", "-o", "-", *options], names, progress, timeout)
     types = {"time": pyarrow.uint64(), "op": pyarrow.string(), "ptr": pyarrow.string(), "size": pyarrow.uint64(),
              "stream": pyarrow.string()}
-    return pyarrow.csv.read_csv(pyarrow.py_buffer(written), convert_options=pyarrow.csv.ConvertOptions(column_types=types))
+    return pyarrow.csv.read_csv(pyarrow.py_buffer(written),
+                                convert_options=pyarrow.csv.ConvertOptions(column_types=types))

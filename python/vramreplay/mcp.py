@@ -60,8 +60,10 @@ class Tool:
 
     def input_schema(self) -> Dict[str, Any]:
         inputs = {name: RECORDING for name in self.inputs + self.optional_inputs}
-        properties = {"program": PROGRAM, **self.options} if self.runs_program else {**inputs, **self.options, "gpu": GPU}
-        return {"type": "object", "properties": properties, "required": list(self.inputs), "additionalProperties": False}
+        properties = ({"program": PROGRAM, **self.options} if self.runs_program
+                      else {**inputs, **self.options, "gpu": GPU})
+        return {"type": "object", "properties": properties, "required": list(self.inputs),
+                "additionalProperties": False}
 
     def output_schema(self) -> Any:
         return json.loads(Path(__file__).with_name("schemas").joinpath(f"replay-{self.name}-1.json").read_text())
@@ -94,10 +96,10 @@ TOOLS = {tool.name: tool for tool in (
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",)),
     Tool("verify", "Is the replay exact?", "Whether the replayed allocator makes every decision that was recorded.",
          {"device": DEVICE}),
-    Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it reserves, "
-         "whether it fits, the smallest card, the largest batch.",
-         {"device": DEVICE, "range": {"type": "string", "description": "NAME=A..B: the largest value that fits is found; "
-                                      "{NAME} among the program's words stands for it"},
+    Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it "
+         "reserves, whether it fits, the smallest card, the largest batch.",
+         {"device": DEVICE, "range": {"type": "string", "description": "NAME=A..B: the largest value that fits is "
+                                      "found; {NAME} among the program's words stands for it"},
           "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
           "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
          inputs=("program",), runs_program=True),
@@ -254,7 +256,8 @@ def main() -> None:
                                      "that answers questions on recordings of GPU memory.")
     parser.add_argument("--folder", type=Path, required=True, help="only recordings in this folder and below are read")
     parser.add_argument("--timeout", type=float, default=600, help="seconds that an answer may take (default: 600)")
-    parser.add_argument("--run-programs", action="store_true", help="offer predict, which runs any command in the folder")
+    parser.add_argument("--run-programs", action="store_true",
+                        help="offer predict, which runs any command in the folder")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         parser.error(f"{arguments.folder}: is no folder")
