@@ -110,8 +110,8 @@ class Browser:
     def click(self, x, y):
         """A click of the left button at a place of what is shown."""
         for kind in 'mouseMoved', 'mousePressed', 'mouseReleased':
-            self.call('Input.dispatchMouseEvent', type=kind, x=x, y=y, button='none' if kind == 'mouseMoved' else 'left',
-                      clickCount=0 if kind == 'mouseMoved' else 1)
+            self.call('Input.dispatchMouseEvent', type=kind, x=x, y=y,
+                      button='none' if kind == 'mouseMoved' else 'left', clickCount=0 if kind == 'mouseMoved' else 1)
 
     def screenshot(self, path):
         height = self.eval('document.documentElement.scrollHeight')

@@ -2,8 +2,8 @@
 /*
  * Our declarations of CUDA's calls, held against the CUDA Toolkit's headers. Compiled where these are; nothing runs.
  *
- * Every call of sim/cuda_calls.h is read a second time with NVIDIA's types and assigned from NVIDIA's prototype: a wrong
- * parameter does not compile. What sim/cuda_api.h puts in place of these types has their size and layout.
+ * Every call of sim/cuda_calls.h is read a second time with NVIDIA's types and assigned from NVIDIA's prototype: a
+ * wrong parameter does not compile. What sim/cuda_api.h puts in place of these types has their size and layout.
  */
 #include "sim/cuda_api.h"
 

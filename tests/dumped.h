@@ -25,8 +25,8 @@ static inline struct dumped_path dumped_path(void)
     return path;
 }
 
-/* Replays on a run that recorded_start opened, and writes the state in front of `event` (or SNAPSHOT_EXPORT_AT_END). The run is
- * still open behind it. */
+/* Replays on a run that recorded_start opened, and writes the state in front of `event` (or SNAPSHOT_EXPORT_AT_END).
+ * The run is still open behind it. */
 static inline void dumped_replay(struct single_run *run, uint64_t event, const struct replay_config *cfg,
                                  const char *path)
 {

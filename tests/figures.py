@@ -5,8 +5,8 @@
     python3 tests/figures.py [ROOT]          # `./dev figures` installs lizard and runs this
 
 Counted are the program's own .c and .h files. Tests, benchmarks and examples are not. Length is lines of code of a
-function, without comments and blank lines, and complexity is McCabe's; both are lizard's. A comment line is one that has
-only comment on it.
+function, without comments and blank lines, and complexity is McCabe's; both are lizard's. A comment line is one that
+has only comment on it.
 """
 import pathlib
 import re
@@ -63,7 +63,8 @@ def main():
         lines += text.count("\n")
         asserts += sum(len(ASSERT.findall(line)) for line in text.splitlines())
         if path.suffix == ".c":
-            functions += [(f.nloc, f.cyclomatic_complexity, f.name) for f in lizard.analyze_file(str(path)).function_list]
+            functions += [(f.nloc, f.cyclomatic_complexity, f.name)
+                          for f in lizard.analyze_file(str(path)).function_list]
             more = comments_and_code(text)
             comments, code = comments + more[0], code + more[1]
     length = [f[0] for f in functions]

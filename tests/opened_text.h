@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline enum err opened_bytes(const void *bytes, size_t n, const char *from, int64_t gpu, struct trace_reader **out,
-                                    struct err_detail *why)
+static inline enum err opened_bytes(const void *bytes, size_t n, const char *from, int64_t gpu,
+                                    struct trace_reader **out, struct err_detail *why)
 {
     const struct import_config cfg = {.gpu = gpu};
     char path[] = "/tmp/replay-text-XXXXXX";

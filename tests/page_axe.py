@@ -3,8 +3,8 @@
 
 page_axe.py REPLAY SAMPLES FOLDER
 
-axe-core comes with PyPI's axe-playwright-python. `./dev test` puts it into build/axe; AXE_DIR names another folder with an
-axe.min.js.
+axe-core comes with PyPI's axe-playwright-python. `./dev test` puts it into build/axe; AXE_DIR names another folder with
+an axe.min.js.
 """
 import os
 import subprocess
@@ -44,10 +44,11 @@ def write_pages():
     oom, many, differs, sweeps = [os.path.join(folder, name + '.html') for name in ('oom', 'many', 'differs', 'sweeps')]
     subprocess.run([replay, 'report', os.path.join(samples, 'oom-fragmented.trace.zst'), '--html', oom], check=True,
                    stdout=subprocess.DEVNULL)
-    subprocess.run([replay, 'report', os.path.join(samples, 'cnn.trace.zst'), os.path.join(samples, 'mlp-adam.trace.zst'),
-                    '--device', '{100MiB,1GiB}', '--html', many], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([replay, 'diff', os.path.join(samples, 'gpt-bf16.trace.zst'), os.path.join(samples, 'gpt-fp32.trace.zst'),
-                    '--html', differs], stdout=subprocess.DEVNULL)
+    subprocess.run([replay, 'report', os.path.join(samples, 'cnn.trace.zst'),
+                    os.path.join(samples, 'mlp-adam.trace.zst'), '--device', '{100MiB,1GiB}', '--html', many],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([replay, 'diff', os.path.join(samples, 'gpt-bf16.trace.zst'),
+                    os.path.join(samples, 'gpt-fp32.trace.zst'), '--html', differs], stdout=subprocess.DEVNULL)
     databases = [os.path.join(folder, name + '.db') for name in ('cnn', 'mlp-adam')]
     for database in databases:
         trace = os.path.basename(database).replace('.db', '.trace.zst')
@@ -77,7 +78,8 @@ def main():
         print('SKIP: needs a browser: chromium is not installed')
         return 77
     if axe is None:
-        print('SKIP: needs a wheel: axe-playwright-python is not in build/axe, and AXE_DIR names no folder with axe.min.js')
+        print('SKIP: needs a wheel: axe-playwright-python is not in build/axe, '
+              'and AXE_DIR names no folder with axe.min.js')
         return 77
     browser = Browser()
     try:

@@ -295,7 +295,8 @@ LIBRARY = "document.getElementById('library').textContent.length"
 
 
 def test_size(browser):
-    """A recording under five policies takes 105 KB beside dygraphs: one of twice the requests then stays below 150 KB."""
+    """A recording under five policies takes 105 KB beside dygraphs:
+    one of twice the requests then stays below 150 KB."""
     run('report', os.path.join(samples, 'gpt-varlen-expand.trace.zst'), '--html', 'five.html')
     browser.open(os.path.join(folder, 'five.html'))
     expect_quiet(browser, 'the page of five policies')
@@ -334,7 +335,8 @@ def test_widths(browser):
 
 
 # Of each table that is shown: its id, how many columns lie beyond its edge, what is folded, what the line below says.
-FITS = """[...document.querySelectorAll('.scroll')].filter(b => b.clientWidth > 0 && b.querySelector('table')).map(box => {
+FITS = """[...document.querySelectorAll('.scroll')].filter(
+    b => b.clientWidth > 0 && b.querySelector('table')).map(box => {
     const heads = [...box.querySelectorAll('thead th')], edge = box.getBoundingClientRect().right + 1;
     const beyond = heads.filter(th => th.getBoundingClientRect().right > edge).length;
     return { id: box.id, beyond, folded: heads.filter(th => th.classList.contains('folded')).map(
@@ -598,7 +600,8 @@ def test_many(browser):
 # What the chosen group holds at the peak of live data, and which case is shown.
 GROUP_AT_PEAK = """(() => {
     const { scene, view, heldAt } = window.replayPage, t = scene.trace;
-    return [view.case, heldAt(t, view.at).filter(i => scene.groups.of[i] === view.group).reduce((s, i) => s + t.bytes[i], 0)];
+    return [view.case, heldAt(t, view.at).filter(i => scene.groups.of[i] === view.group)
+        .reduce((s, i) => s + t.bytes[i], 0)];
 })()"""
 
 
@@ -610,8 +613,8 @@ def difference(browser, status, name, *arguments):
     with open(os.path.join(folder, name + '.json'), encoding='utf-8') as f:
         told = json.load(f)
     shown = browser.eval(PAGE_DATA)['difference']
-    expect({k: v for k, v in shown.items() if k in told and k != 'runs'} == {k: v for k, v in told.items() if k != 'runs'},
-           name, 'has other differences than the JSON')
+    expect({k: v for k, v in shown.items() if k in told and k != 'runs'} ==
+           {k: v for k, v in told.items() if k != 'runs'}, name, 'has other differences than the JSON')
     return told
 
 
@@ -641,15 +644,16 @@ def test_difference_of_policies(browser):
             run => [run.addr[i], run.block[i]]) };
     })()""")
     first = told['first_placement']
-    expect(chosen == {'bytes': first['requested_bytes'], 'at': [[first[s]['address'], first[s]['bytes']] for s in 'ab']},
+    expect(chosen == {'bytes': first['requested_bytes'],
+                      'at': [[first[s]['address'], first[s]['bytes']] for s in 'ab']},
            'the first request placed differently is', first, 'and chosen is', chosen)
 
 
 def test_difference_of_sweeps(browser):
     """All runs that differ have a row; those that end in another way stand first."""
     for name, traces in ('a', ('gpt-bf16', 'cnn')), ('b', ('gpt-fp32', 'mlp-adam')):
-        run('sweep', *[os.path.join(samples, t + '.trace.zst') for t in traces], '--policy', 'best-fit', '--policy', 'pow2',
-            '--device', 'sim:{120MiB,1GiB}', '-o', 'sweep-%s.db' % name)
+        run('sweep', *[os.path.join(samples, t + '.trace.zst') for t in traces], '--policy', 'best-fit',
+            '--policy', 'pow2', '--device', 'sim:{120MiB,1GiB}', '-o', 'sweep-%s.db' % name)
     told = difference(browser, 1, 'diff-sweeps', 'sweep-a.db', 'sweep-b.db')
     pairs = [r for r in told['runs'] if r.get('fields')]
     rows = browser.eval("""[...document.querySelectorAll('#difference-runs tbody tr')].map(

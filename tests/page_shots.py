@@ -99,7 +99,8 @@ PAGES = {
         'pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8},expandable={off,on}', '--policy', 'none',
         '--policy', 'pow2', '--device', '{100MiB,200MiB,300MiB,500MiB,1GiB,2GiB,8GiB,24GiB}'),
     'diff-recordings': lambda name: difference(name, sample('gpt-bf16'), sample('gpt-fp32')),
-    'diff-policies': lambda name: difference(name, sample('gpt-varlen-default'), '--policy', 'best-fit', '--policy', 'pow2'),
+    'diff-policies': lambda name: difference(name, sample('gpt-varlen-default'), '--policy', 'best-fit',
+                                             '--policy', 'pow2'),
     'diff-sweeps': difference_of_sweeps,
 }
 

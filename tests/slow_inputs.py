@@ -43,7 +43,8 @@ def facts(n):
 WORDS = ("action", "addr", "size", "stream", "frames", "name", "filename", "line", "pool_id", "device", "total_size",
          "address", "segments", "device_traces", "allocator_settings", "PYTORCH_CUDA_ALLOC_CONF", "max_split_size",
          "garbage_collection_threshold", "alloc", "free_completed", "segment_alloc", "segment_free", "segment_map",
-         "other", "", "f", "g", "state", "active_allocated", "inactive", "segment_type", "is_expandable", "small", "blocks")
+         "other", "", "f", "g", "state", "active_allocated", "inactive", "segment_type", "is_expandable", "small",
+         "blocks")
 
 
 class Pickle:

@@ -33,12 +33,14 @@ table before.csv "${before[@]}"
 cp before.csv after.csv
 checked 0 0 0
 
-table after.csv "${before[0]}" engine,mix:2000,pytorch_events_per_s,17,13,21.2 "${before[2]}" torch,mix:2000,replay_ns,58,47,80
+table after.csv "${before[0]}" engine,mix:2000,pytorch_events_per_s,17,13,21.2 \
+    "${before[2]}" torch,mix:2000,replay_ns,58,47,80
 checked 1 2 2
 grep -q '+18% time: engine, mix:2000, pytorch_events_per_s' out || fail "how much is not said: $(cat out)"
 
 # A bad hour: half of the repetitions suffered, and some did not.
-table after.csv "${before[0]}" engine,mix:2000,pytorch_events_per_s,16,13,24.5 "${before[2]}" torch,mix:2000,replay_ns,60,41,80
+table after.csv "${before[0]}" engine,mix:2000,pytorch_events_per_s,16,13,24.5 \
+    "${before[2]}" torch,mix:2000,replay_ns,60,41,80
 checked 0 0 2
 [ "$(grep -c 'but not the best repetition' out)" = 2 ] || fail "the medians are not named: $(cat out)"
 
@@ -60,7 +62,8 @@ checked 0 0 3
 # Neighbours in the caches: what only reads memory suffered as much, and zstd did not. In torch it suffered less.
 table before.csv "${before[@]}" engine,mix:2000,lines_per_s,10,8,11 torch,mix:2000,torch_ns,500,400,600
 table after.csv "${before[0]}" engine,mix:2000,pytorch_events_per_s,15,12,18.5 \
-    "${before[2]}" torch,mix:2000,replay_ns,66,52,90 engine,mix:2000,lines_per_s,7.2,6,8 torch,mix:2000,torch_ns,580,465,690
+    "${before[2]}" torch,mix:2000,replay_ns,66,52,90 engine,mix:2000,lines_per_s,7.2,6,8 \
+    torch,mix:2000,torch_ns,580,465,690
 checked 1 1 4
 grep -q '+14% time: torch, mix:2000, replay_ns' out || fail "not measured by what stands beside it: $(cat out)"
 

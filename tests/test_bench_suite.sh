@@ -32,7 +32,8 @@ for row in found["survival"]:
 EOF
 
 # ---- a policy of one's own beside all of the edition ----
-expect 0 'Edition 1: 22 traces, 24 policies' bench-suite "$source/samples" --policy edition --policy pow2=4 --json own.json
+expect 0 'Edition 1: 22 traces, 24 policies' bench-suite "$source/samples" --policy edition --policy pow2=4 \
+    --json own.json
 python3 - <<'EOF' || fail "the edition's counts beside a policy of one's own are others"
 import json
 own = {r["policy"]: r for r in json.load(open("own.json"))["survival"]}

@@ -96,7 +96,8 @@ static struct stays stays_of(struct trace_reader *r)
     for (size_t i = 0; i < n; i++) {
         if (events[i].kind == EVENT_ALLOC) {
             in_slot[events[i].slot] = s.n;
-            s.at[s.n++] = (struct stay){ .bytes = align_up(events[i].bytes, ROUND), .begin = s.n_steps, .end = SIZE_MAX };
+            s.at[s.n++] = (struct stay){ .bytes = align_up(events[i].bytes, ROUND), .begin = s.n_steps,
+                                         .end = SIZE_MAX };
         } else {
             s.at[in_slot[events[i].slot]].end = s.n_steps;
         }

@@ -30,7 +30,8 @@ refuse() {
     local want=$1 pattern=$2
     shift 2
     run "$@"
-    if [ "$status" != "$want" ] || [ "$(wc -l <err)" != 1 ] || ! grep -q -e "^replay: .*$pattern" err || [ -s out ]; then
+    if [ "$status" != "$want" ] || [ "$(wc -l <err)" != 1 ] || ! grep -q -e "^replay: .*$pattern" err ||
+        [ -s out ]; then
         fail "replay $*: exit $status, expected $want and one line with '$pattern', got: $(cat err out)"
     fi
 }
@@ -125,7 +126,8 @@ run loop.trace --json results/a.json
 cmp -s results/a.json one.json || fail "an output replaces what was there"
 ln -s a.json results/link
 run loop.trace --json results/link
-[ -L results/link ] && cmp -s results/a.json one.json || fail "an output through a link goes to the file that the link names"
+[ -L results/link ] && cmp -s results/a.json one.json ||
+    fail "an output through a link goes to the file that the link names"
 run loop.trace --json /dev/null
 [ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
 refuse 2 'only one output' loop.trace --json - --csv -
@@ -136,7 +138,8 @@ refuse 2 'loop.trace: is an input' loop.trace --json loop.trace
 refuse 2 'loop.trace: is an input' import loop.trace -o ./loop.trace
 refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
 # What people type or paste at the first try.
-expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
+expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' \
+    --device 24GiB
 expect 0 '^Device: h100-80g,context=1GiB, 79.19 GiB' loop.trace --policy none --device h100-80g,context=1GiB
 expect 0 '^Device: h100, 79.19 GiB' loop.trace --policy none --device h100
 refuse 2 'it could be a100-40g, a100-80g' loop.trace --policy none --device sim:A100

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The answers of 2.0 to 2.15 for the n-th option, a letter each: the first of the fate's word, in upper case if the release
- * stops at the text. */
+/* The answers of 2.0 to 2.15 for the n-th option, a letter each: the first of the fate's word, in upper case if the
+ * release stops at the text. */
 static void answers(const char *text, size_t option, char out[TORCH_RELEASES + 1])
 {
     for (unsigned r = 0; r < TORCH_RELEASES; r++) {
@@ -87,7 +87,8 @@ Test(conf, each_answer_names_its_place_in_the_text)
 Test(conf, a_text_that_ends_too_early_is_answered_as_far_as_it_goes)
 {
     const struct pytorch_rules rules = pytorch_rules_of(TORCH_2_15);
-    static const char *const texts[] = { "", "garbage", "max_split_size_mb", "max_split_size_mb:", "a:[b", ",,,", ":::" };
+    static const char *const texts[] = { "", "garbage", "max_split_size_mb", "max_split_size_mb:", "a:[b", ",,,",
+                                         ":::" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct conf_review review;
         struct err_detail why;
@@ -129,11 +130,12 @@ Test(conf, a_setting_that_is_not_in_force_is_told)
     char in_force[SETTINGS_FACTS_TEXT], lost[SETTINGS_FACTS_SENTENCE];
     facts_of("expandable_segments:True", "-1", "False", "1:0,2:0", in_force, lost);
     cr_expect_str_eq(in_force, "");
-    cr_expect_str_eq(lost, "'expandable_segments:True' was asked for; expandable_segments is not as asked: in force is the "
-                           "default");
+    cr_expect_str_eq(lost, "'expandable_segments:True' was asked for; expandable_segments is not as asked: in force is "
+                           "the default");
     facts_of("max_split_size_mb:64", "33554432", "False", "", in_force, lost);
     cr_expect_str_eq(in_force, "max_split_size_mb:32");
-    cr_expect_not_null(strstr(lost, "max_split_size_mb is not as asked: in force is 'max_split_size_mb:32'"), "%s", lost);
+    cr_expect_not_null(strstr(lost, "max_split_size_mb is not as asked: in force is 'max_split_size_mb:32'"), "%s",
+                       lost);
     facts_of("max_split_size_mb:3", "-1", "False", "", in_force, lost);
     cr_expect_not_null(strstr(lost, "PyTorch 2.9 refuses 'max_split_size_mb:3'"), "%s", lost);
 }
@@ -141,13 +143,14 @@ Test(conf, a_setting_that_is_not_in_force_is_told)
 Test(conf, a_setting_that_is_in_force_is_not_told)
 {
     char in_force[SETTINGS_FACTS_TEXT], lost[SETTINGS_FACTS_SENTENCE];
-    facts_of("roundup_power2_divisions:4", "-1", "False", "1:4,2:4,4:4,8:4,16:4,32:4,64:4,128:4,256:4,512:4,1024:4,2048:4,"
-             "4096:4,8192:4,16384:4,32768:4", in_force, lost);
+    facts_of("roundup_power2_divisions:4", "-1", "False", "1:4,2:4,4:4,8:4,16:4,32:4,64:4,128:4,256:4,512:4,1024:4,"
+             "2048:4,4096:4,8192:4,16384:4,32768:4", in_force, lost);
     cr_expect_str_eq(in_force, "roundup_power2_divisions:4");
     cr_expect_str_eq(lost, "");
-    facts_of("roundup_power2_divisions:[16:4,>:1]", "-1", "True", "1:4,2:4,4:4,8:4,16:4,32:1,64:1,128:1,256:1,512:1,1024:1,"
-             "2048:1,4096:1,8192:1,16384:1,32768:1", in_force, lost);
-    cr_expect_eq(strncmp(in_force, "expandable_segments:True,roundup_power2_divisions:[1:4,2:4,", 58), 0, "%s", in_force);
+    facts_of("roundup_power2_divisions:[16:4,>:1]", "-1", "True", "1:4,2:4,4:4,8:4,16:4,32:1,64:1,128:1,256:1,512:1,"
+             "1024:1,2048:1,4096:1,8192:1,16384:1,32768:1", in_force, lost);
+    cr_expect_eq(strncmp(in_force, "expandable_segments:True,roundup_power2_divisions:[1:4,2:4,", 58), 0, "%s",
+                 in_force);
     cr_expect_not_null(strstr(lost, "expandable_segments is not as asked"), "asked: off, in force: on: %s", lost);
     facts_of("", "-1", "False", "", in_force, lost);
     cr_expect_str_eq(lost, "");

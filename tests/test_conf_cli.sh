@@ -13,7 +13,8 @@ grep -q '2.1 to 2.15: honoured' out || fail "$(cat out)"
 awk 'length > 80 && !/export/' out | grep . && fail 'wider than 80 columns'
 "$replay" conf x:1 --version 3.7 2>err; [ $? = 2 ] && grep -q "'3.7'" err || fail "3.7: $(cat err)"
 
-# ---- releases that do not read the same number of options: 2.10 drops every kind of white space, earlier ones blanks ----
+# ---- releases that do not read the same number of options: ----
+# ---- 2.10 drops every kind of white space, earlier ones blanks ----
 "$replay" conf $'a]\f' >out; [ $? = 1 ] || fail "exit status of an option that some releases do not see: $(cat out)"
 grep -q '2.10 to 2.15: reads no option here' out || fail "$(cat out)"
 

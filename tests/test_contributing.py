@@ -6,7 +6,8 @@
 
 1. Under each heading "## Add a ..." the first list names files, one a bullet: `path`, and "(new)" after a file that
    the job makes. A file that is not new must exist; a new one must not, and its folder must.
-2. tests/contributing/jobs.py does each job for real. The files that such a job adds and edits must be those of its list.
+2. tests/contributing/jobs.py does each job for real.
+   The files that such a job adds and edits must be those of its list.
 3. With REPLAY_LONG_TESTS in the environment the jobs are done in a copy of the tree, one after the other. The copy is
    built, and what was added must work. (The build takes minutes.)
 """

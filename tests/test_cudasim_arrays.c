@@ -22,7 +22,8 @@ Test(cudasim_arrays, an_array_takes_the_bytes_of_its_elements)
     cr_expect_eq(r.cudaGetMipmappedArrayLevel(&level, mips, 3), CODE_SUCCESS);
     cr_expect_eq(r.cudaGetMipmappedArrayLevel(&again, mips, 3), CODE_SUCCESS);
     cr_expect_eq(level, again);
-    cr_expect(r.cudaArrayGetInfo(NULL, &e, NULL, level) == CODE_SUCCESS && e.width == 128 && e.height == 64 && e.depth == 0);
+    cr_expect(r.cudaArrayGetInfo(NULL, &e, NULL, level) == CODE_SUCCESS && e.width == 128 && e.height == 64 &&
+              e.depth == 0);
     cr_expect_eq(r.cudaGetMipmappedArrayLevel(&gone, mips, 11), CODE_INVALID_VALUE, "it has eleven");
     cr_expect_eq(r.cudaFreeArray(level), CODE_INVALID_VALUE, "it goes with the array that it is of");
     cr_expect_eq(r.cudaFreeArray(mips), CODE_INVALID_VALUE);
@@ -49,7 +50,8 @@ Test(cudasim_arrays, what_no_array_can_be_is_refused)
     cr_expect_eq(r.cudaMallocArray(&array, &floats, 131073, 1, 0), CODE_INVALID_VALUE);
     cr_expect_eq(r.cudaMallocArray(&array, &triples, 16, 16, 0), CODE_INVALID_CHANNELS);
     cr_expect_eq(r.cudaMallocArray(&array, &odd, 16, 16, 0), CODE_INVALID_CHANNELS);
-    cr_expect_eq(r.cudaMalloc3DArray(&array, &floats, (struct rig_extent){ 16384, 16384, 16384 }, 0), CODE_OUT_OF_MEMORY);
+    cr_expect_eq(r.cudaMalloc3DArray(&array, &floats, (struct rig_extent){ 16384, 16384, 16384 }, 0),
+                 CODE_OUT_OF_MEMORY);
     cr_expect_eq(r.cudaMalloc3DArray(&array, &floats, (struct rig_extent){ 16, 0, 16 }, 0), CODE_INVALID_VALUE);
 }
 

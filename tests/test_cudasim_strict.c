@@ -95,7 +95,8 @@ static const struct { const char *misuse; enum cudasim_code wanted; int (*ask)(s
     { "a copy from memory that was freed", CODE_INVALID_VALUE, copy_from_freed },
     { "a copy to memory that was freed, its direction left to the driver", CODE_INVALID_VALUE, copy_to_freed },
     { "a copy past the end of an allocation", CODE_INVALID_VALUE, copy_past_end },
-    { "the program's own memory where a copy says that it is the device's", CODE_INVALID_VALUE, copy_to_host_as_device },
+    { "the program's own memory where a copy says that it is the device's", CODE_INVALID_VALUE,
+      copy_to_host_as_device },
     { "a direction of a copy that there is not", CODE_INVALID_DIRECTION, copy_direction },
     { "rows of a copy that are longer than their pitch", CODE_INVALID_PITCH, copy_pitch },
     { "rows of a copy past the end of an allocation", CODE_INVALID_VALUE, copy_rows_past_end },
@@ -121,7 +122,8 @@ static const struct { const char *misuse; enum cudasim_code wanted; int (*ask)(s
     { "a launch of a kernel without code for the card", CODE_NO_BINARY, launch_other_card },
     { "a launch in a stream of another device", CODE_INVALID_HANDLE, launch_other_device },
     { "a launch in a stream that was destroyed", CODE_INVALID_HANDLE, launch_stream_gone },
-    { "a cooperative launch of more blocks than the card holds at once", CODE_COOPERATIVE_TOO_LARGE, launch_cooperative },
+    { "a cooperative launch of more blocks than the card holds at once", CODE_COOPERATIVE_TOO_LARGE,
+      launch_cooperative },
     { "more shared memory set for a kernel than a block may have", CODE_INVALID_VALUE, attribute_shared },
     { "an attribute of a kernel that cannot be set", CODE_INVALID_VALUE, attribute_fixed },
     { "a wait for a stream that was destroyed", CODE_INVALID_HANDLE, sync_stream_gone },
@@ -175,8 +177,8 @@ static void open_scene(struct scene *s)
     s->kernel = &here;
     s->for_other_card = &elsewhere;
     int failed = r->cudaSetDevice(1) | r->cudaStreamCreate(&s->stream_of_second) |
-                 r->cudaEventCreate(&s->event_of_second) | r->cudaSetDevice(0) | r->cudaMalloc((void **)&s->p, 4 * MIB) |
-                 r->cudaMalloc((void **)&s->freed, 4 * MIB) |
+                 r->cudaEventCreate(&s->event_of_second) | r->cudaSetDevice(0) |
+                 r->cudaMalloc((void **)&s->p, 4 * MIB) | r->cudaMalloc((void **)&s->freed, 4 * MIB) |
                  r->cudaHostAlloc((void **)&s->pinned, 4096, 0) | r->cudaMallocAsync(&s->pooled_freed, 4096, 0) |
                  r->cudaFreeAsync(s->pooled_freed, 0) | r->cudaStreamCreate(&s->stream) |
                  r->cudaStreamCreate(&s->stream_gone) | r->cudaStreamDestroy(s->stream_gone) |

@@ -17,8 +17,8 @@ entry() {
 count() {
     cat >"$work/run/Testing/Temporary/LastTest.log"
     # shellcheck source=../dev
-    bash -c 'root=$1 run=$2; set -- help; source "$root/dev" >/dev/null; count_ctest "$run"; finish' _ "$root" "$work/run" |
-        sed '/^$/d' >"$work/said"
+    bash -c 'root=$1 run=$2; set -- help; source "$root/dev" >/dev/null; count_ctest "$run"; finish' \
+        _ "$root" "$work/run" | sed '/^$/d' >"$work/said"
 }
 
 # says LINE...: exactly these lines

@@ -357,7 +357,8 @@ Test(diff, labels_are_told_from_frames_of_code)
     char text[64];
     cr_expect_eq(stack_frames_of_code(frames, 4), 2, "a line that is not 0 is code");
     cr_expect(stack_frame_label(frames, 4, STACK_LABEL_MODULE, &label) && stack_frame_is_named(&label, "GPT.head"));
-    cr_expect(stack_frame_label(frames, 4, STACK_LABEL_CATEGORY, &label) && stack_frame_is_named(&label, "optimizer state"));
+    cr_expect(stack_frame_label(frames, 4, STACK_LABEL_CATEGORY, &label) &&
+              stack_frame_is_named(&label, "optimizer state"));
     cr_expect(!stack_frame_label(frames, 2, STACK_LABEL_CATEGORY, &label));
     cr_expect_str_eq(stack_frame_of_program(frames, 4), frames[0]);
     stack_frame_show(frames[3], text, sizeof text);

@@ -557,7 +557,8 @@ static void expect_prophecy(struct one_run *bump, uint64_t n_start)
     for (unsigned round = 0; round < 2; round++) {
         struct lane lane;
         memset(&foreseen, 0, sizeof foreseen);
-        cr_assert_eq(lane_open(&spec, &device_sim, &device, bump->trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(lane_open(&spec, &device_sim, &device, bump->trace.reader, 0, &lane, &why), ERR_OK, "%s",
+                     why.text);
         cr_assert_eq(replay_run(bump->trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
         cr_expect_eq(foreseen.shown, 1);
         cr_expect_eq(foreseen.n, n_start + lane.events_done);

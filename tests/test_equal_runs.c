@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Of runs that cannot differ one is run: what a report says of any of them is what it says of the same run alone, to the
- * byte, for cross products of settings and cards over random traces.
+ * Of runs that cannot differ one is run: what a report says of any of them is what it says of the same run alone, to
+ * the byte, for cross products of settings and cards over random traces.
  */
 #include "replay/engine/equal_runs.h"
 #include "replay/results/result.h"

@@ -42,7 +42,8 @@ expect 1 '"way": "merge",' "${full[@]}" --json -
 
 # Its keys are those that report/SCHEMA.md names.
 "$replay" "${full[@]}" --json - >out
-sed -n '/^## An explanation/,/^## /p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([a-z_.]*\)`.*/\1/p' | sed 's/.*\.//' >promised
+sed -n '/^## An explanation/,/^## /p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([a-z_.]*\)`.*/\1/p' |
+    sed 's/.*\.//' >promised
 [ "$(wc -l <promised)" -ge 20 ] || fail 'the schema of an explanation is not found'
 while read -r key; do
     grep -q "^ *\"$key\":" out || fail "'$key' is described and not written"
@@ -94,7 +95,8 @@ expect 0 'what if: cached memory is given back (empty_cache) after every 2 event
     --device sim:2GiB --insert flush@every:2
 # A first request of the whole card leaves one segment, into which all rounds fit.
 expect 0 'what if: the program first takes 2 GiB in one request' "${full[@]}" --warm 2GiB
-expect 1 'best-fit ran out of memory before the first event: 900 GiB asked for' loop.trace --policy best-fit --warm 900GiB
+expect 1 'best-fit ran out of memory before the first event: 900 GiB asked for' loop.trace --policy best-fit \
+    --warm 900GiB
 refuse 'no mark of that name' loop.trace --insert flush@mark:step
 refuse 'expected flush@mark:NAME or flush@every:N' loop.trace --insert often
 refuse 'a size such as 8GiB' loop.trace --warm much

@@ -12,8 +12,8 @@ counted, and then the n-th fails: once, or from then on. Afterwards:
   no more memory is kept at the end than without the failure
 
 With REPLAY_LONG_TESTS every n is tried, of at most 65,536 calls of a command and kind; a fourth argument says another
-number. Where there are more calls, the first and the last from each place (by the same way through the program) fail, and
-a sample of the others. Without REPLAY_LONG_TESTS it is a few calls from different places.
+number. Where there are more calls, the first and the last from each place (by the same way through the program) fail,
+and a sample of the others. Without REPLAY_LONG_TESTS it is a few calls from different places.
 As many commands run at a time as there are cores for this process. A file that REPLAY_DONE names gets a line for each
 command and kind that survived; what it lists already is left out, so a run that was stopped goes on where it was.
 """
@@ -32,9 +32,9 @@ import tempfile
 
 SYSTEM_KINDS = ("read", "write", "open", "rename", "mmap", "fsync", "resize", "thread", "lock")
 SAMPLED = 6
-LAST_PRINTED = 6                      # the last calls for memory are always among the sampled: what is printed is made there
-LONG_MOST = 65536                     # only bench-suite makes more: its edition is frozen, and has 110 runs of each policy
-OTHERS = 1000                         # are tried of those, beside the first and the last call from each place
+LAST_PRINTED = 6                 # the last calls for memory are always among the sampled: what is printed is made there
+LONG_MOST = 65536                # only bench-suite makes more: its edition is frozen, and has 110 runs of each policy
+OTHERS = 1000                    # are tried of those, beside the first and the last call from each place
 SEED = 30
 
 # Name, arguments, outputs (files that are to appear or be replaced), and whether the first output is a database.
@@ -87,7 +87,8 @@ COMMANDS = [
     ("export, minimalloc", ["export", "a.zst", "--to", "minimalloc", "-o", "o.csv"], ["o.csv"]),
     ("export, rmm", ["export", "a.zst", "--to", "rmm", "-o", "o.csv"], ["o.csv"]),
     ("export, chrome", ["export", "a.zst", "--to", "chrome", "-o", "o.json"], ["o.json"]),
-    ("replay, two on a card", ["--share", "small.zst,b.zst@+1s", "--device", "sim:24GiB", "--json", "o.json"], ["o.json"]),
+    ("replay, two on a card", ["--share", "small.zst,b.zst@+1s", "--device", "sim:24GiB", "--json", "o.json"],
+     ["o.json"]),
     ("replay, a card", ["small.zst", "--policy", "best-fit", "--device", "cuda:0", "--json", "o.json"], ["o.json"]),
     ("calibrate", ["--calibrate", "--device", "cuda:0", "--json", "o.json"], ["o.json"]),
     ("sweep, a job", ["sweep", "job.ini", "-o", "o.db"], ["o.db"]),
@@ -124,8 +125,9 @@ ONE_CASE = "cupy/h03-best-fit.json"
 # are only read.
 RUNNERS = ("record", "run-sim", "predict", "replay, a card", "calibrate")
 
-# The driver of these is in the same process, so its calls fail, too: it may refuse memory, and keep what it loaded. What
-# they print tells times. Where a library that was opened has no memory for a thread's data, glibc ends the program.
+# The driver of these is in the same process, so its calls fail, too: it may refuse memory, and keep what it loaded.
+# What they print tells times. Where a library that was opened has no memory for a thread's data,
+# glibc ends the program.
 CARDS = ("replay, a card", "calibrate")
 
 # What may be wrong in the person's view: an input that cannot be opened or read. The rest is the host's fault.
@@ -149,14 +151,14 @@ class Failures:
                 self.done = {line.split("\t")[0] for line in f}
 
     def run(self, folder, kind, which, arguments):
-        """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept. If none is
-        to fail, writes the places of its calls for memory to a file."""
+        """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept. If none
+        is to fail, writes the places of its calls for memory to a file."""
         simulated = os.path.join(os.path.dirname(self.replay), "cudasim")        # built as the program is that loads it
         fake = os.path.join(self.build, "tests", "record", "fake")
         env = dict(os.environ, LD_LIBRARY_PATH=simulated if "cuda:0" in arguments else fake,
                    REPLAY_CUDASIM_DEVICE="sim:24GiB",
-                   XDG_CACHE_HOME=folder + ".cache", TMPDIR=folder + ".tmp", REFUSE_MEMORY=which if kind == "memory" else "0",
-                   REFUSE_MEMORY_COUNTS=folder + ".memory")
+                   XDG_CACHE_HOME=folder + ".cache", TMPDIR=folder + ".tmp",
+                   REFUSE_MEMORY=which if kind == "memory" else "0", REFUSE_MEMORY_COUNTS=folder + ".memory")
         if kind == "memory" and which == "0":
             env["REFUSE_MEMORY_PLACES"] = folder + ".places"
         call = ["fsync", "0"] if kind == "memory" else [kind, which]
@@ -227,7 +229,8 @@ class Failures:
         is_done = done.returncode == status
         said = done.stderr.decode(errors="replace")
         # What cannot be read is left out of a page or a sweep, which say so; a sweep ends with 2 then.
-        is_partial = what.startswith(("report", "sweep", "diff, a page")) and (kind in PERSONS_FAULT or "left out" in said)
+        is_partial = (what.startswith(("report", "sweep", "diff, a page")) and
+                      (kind in PERSONS_FAULT or "left out" in said))
         is_persons = kind in PERSONS_FAULT or what.startswith("report") or what.startswith("import, Nsight: lock")
         has_card = what.split(":")[0] in CARDS
         allowed = (0, 1, 2, 3) if has_card else (status, 2, 3) if is_persons else (status, 3)
@@ -276,7 +279,8 @@ class Failures:
                 self.complain(what, f"{name} is neither the old nor the whole new one ({len(got)} bytes)")
 
     def without_failure(self, place, kind, command):
-        """What a command does when nothing fails: ((outputs, rows, pieces of memory kept, names, text, status), calls)."""
+        """What a command does when nothing fails:
+        ((outputs, rows, pieces of memory kept, names, text, status), calls)."""
         _, arguments, outputs = command
         done, calls, kept = self.run(place, kind, "0", arguments)
         if done.returncode != (1 if command[0] in WITH_DIFFERENCES else 0):
@@ -363,16 +367,16 @@ class Failures:
         data = os.path.join(self.source, "tests", "data")
         shutil.copy(os.path.join(data, "graphs", "program.trace.zst"), folder + "/captures.zst")
         shutil.copytree(os.path.join(data, "ranks"), folder + "/ranks")
-        for name in ("xplane/two-threads", "malloc/mtrace", "pprof/jax", "nsys/all-tables", "timeline/actions", "calls/driver",
-                     "requests/azure"):
+        for name in ("xplane/two-threads", "malloc/mtrace", "pprof/jax", "nsys/all-tables", "timeline/actions",
+                     "calls/driver", "requests/azure"):
             shutil.copy(os.path.join(self.source, "tests", "fuzz", "corpus", "fuzz_" + name), folder)
         os.symlink(os.path.abspath(samples), folder + "/suite")
         with open(folder + "/job.ini", "w", encoding="ascii") as f:
             f.write("[sweep]\ntrace = a.zst\npolicy = {best-fit,pow2}\ndevice = sim:1GiB\n")
         with open(folder + "/oom.txt", "w", encoding="ascii") as f:
-            f.write("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.68 "
-                    "GiB of which 1.20 GiB is free. Of the allocated memory 20.00 GiB is allocated by PyTorch, and 1.50 "
-                    "GiB is reserved by PyTorch but unallocated.\n")
+            f.write("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+                    "23.68 GiB of which 1.20 GiB is free. Of the allocated memory 20.00 GiB is allocated by PyTorch, "
+                    "and 1.50 GiB is reserved by PyTorch but unallocated.\n")
         with open(folder + "/log.csv", "w", encoding="ascii") as f:
             f.write("op,ptr,size\n" + "".join(f"alloc,{i + 1},512\n" for i in range(3000)))
         with open(folder + "/profile.json", "w", encoding="ascii") as f:
@@ -389,7 +393,8 @@ class Failures:
         with gzip.open(folder + "/a.pickle.zst", "wb") as f:
             f.write(pickle)
         with open(folder + "/page.html", "w", encoding="ascii") as f:
-            f.write(f'<!DOCTYPE html><script>add_local_files([{{"name": "a.pickle", "base64": "{base64.b64encode(pickle).decode()}"}}])')
+            f.write(f'<!DOCTYPE html><script>add_local_files([{{"name": "a.pickle", "base64": '
+                    f'"{base64.b64encode(pickle).decode()}"}}])')
 
     def make_program_with_one_case(self, folder):
         """The program looks for its recorded cases in the folder it lies in."""

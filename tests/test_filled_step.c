@@ -15,7 +15,8 @@ struct script {
 
 static void put(struct script *s, enum event_kind kind, uint64_t ptr, uint64_t bytes)
 {
-    struct trace_record r = { .kind = kind, .ptr = ptr, .bytes = bytes, .time_ns = s->time_ns++, .record = TRACE_NO_RECORD };
+    struct trace_record r = { .kind = kind, .ptr = ptr, .bytes = bytes, .time_ns = s->time_ns++,
+                              .record = TRACE_NO_RECORD };
     if (s->is_over)
         return;
     if (kind == EVENT_ALLOC && s->n_requests++ == s->refuse_at) {
@@ -72,8 +73,8 @@ static void take_size(void *arg, const struct event *ev, uint64_t number)
         s->at[s->n++] = ev->bytes;
 }
 
-/* Wherever the last step is cut, the filled-in trace asks for what the whole training asks for, and goes on into the step
- * after it. */
+/* Wherever the last step is cut, the filled-in trace asks for what the whole training asks for, and goes on into the
+ * step after it. */
 Test(filled_step, is_the_step_that_the_program_would_have_made)
 {
     static const uint64_t scales[STEPS + 1] = { 1, 1, 1, 1, 1 };

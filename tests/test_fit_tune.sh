@@ -33,9 +33,11 @@ has out '"margin_bytes": null'
 
 # A named card holds its context too; a plain size is the program's alone; context= overrides.
 expect_status 0 fit rounds.trace --device t4-16g
-has out 'Of the 14.76 GiB of t4-16g about 128 MiB go to the CUDA context and libraries, at most 150 MiB seen (context=, doc/limits.md).'
+has out 'Of the 14.76 GiB of t4-16g about 128 MiB go to the CUDA context and libraries, at most 150 MiB seen '\
+'(context=, doc/limits.md).'
 expect_status 0 fit rounds.trace --device t4-16g --json fit.json
-has fit.json '"named_card": "rtx3070-8g", *"context_bytes": 167772160\|"context_bytes": 167772160, "context_source": "seen on'
+has fit.json \
+    '"named_card": "rtx3070-8g", *"context_bytes": 167772160\|"context_bytes": 167772160, "context_source": "seen on'
 expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=0 --json fit.json
 has fit.json '"smallest_card_bytes": 2222981120, .*"context_bytes": 0, "context_source": null'
 expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=2MiB --json fit.json
@@ -61,14 +63,18 @@ has out 'no allocator setting can fix this'
 expect_status 0 tune rounds.trace --device sim:2GiB --json tune.json
 has tune.json '"conf": "max_split_size_mb:32"'
 # fit and tune rank by one rule: asked about what tune recommends and what was recorded, fit names the same.
-expect_status 0 fit rounds.trace --policy max_split_size_mb:32 --policy best-fit --policy expandable_segments:True --device sim:2GiB
+expect_status 0 fit rounds.trace --policy max_split_size_mb:32 --policy best-fit --policy expandable_segments:True \
+    --device sim:2GiB
 has out 'max_split_size_mb:32 is best: it runs on a card of 1340 MiB, at the cost of 7 driver calls, about 1.4 ms'
-expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device sim:2GiB --price 1GiB --json fit.json
+expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device sim:2GiB --price 1GiB \
+    --json fit.json
 has fit.json '"price_bytes_per_ms": 1073741824, "best": 1, '
-expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device sim:4GiB --price 1GiB --json fit.json
+expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device sim:4GiB --price 1GiB \
+    --json fit.json
 has fit.json '"best": 0, '
 
-# What the copies refute is not recommended for another run; where nothing else saves the recording, only with a caution.
+# What the copies refute is not recommended for another run;
+# where nothing else saves the recording, only with a caution.
 samples=$3/samples
 expect_status 0 tune "$samples/gpt-bf16.trace.zst"
 has out 'no setting tried is better than the recorded one by 2% of the card'
@@ -76,11 +82,13 @@ grep -q 'export' out && fail "a setting is recommended whose gain does not matte
 expect_status 0 tune "$samples/gpt-bf16.trace.zst" --device sim:160MiB
 has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True .*is better than the recorded setting in 8,'
 expect_status 0 tune "$samples/gpt-varlen-maxsplit.trace.zst" --device sim:230MiB
-has out 'By its peak on the recording alone, [^ ]* would come first, with [0-9]* MiB; of the copies it runs in [0-9] and is better than the'
+has out 'By its peak on the recording alone, [^ ]* would come first, with [0-9]* MiB; '\
+'of the copies it runs in [0-9] and is better than the'
 expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst" --json none.json
 has none.json '"recommended": null, "serves_refused": null, "best_here_only": null, "caution": null, "why": null'
 expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB
-has out 'Recommended, with caution: export .*Caution: it saves this recording, but runs out of memory in 8 of 8 changed copies'
+has out 'Recommended, with caution: export .*Caution: it saves this recording, '\
+'but runs out of memory in 8 of 8 changed copies'
 expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB --json caution.json
 has caution.json '"recommended": { .*"best_here_only": null, "caution": "it saves this recording'
 

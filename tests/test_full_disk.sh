@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-# A full disk, and a folder that is read-only: whatever a command writes, it says that the output cannot be written, ends
-# with status 3, and leaves no file that looks finished. The shell's limit on the size of a file stands for the full disk.
+# A full disk, and a folder that is read-only: whatever a command writes, it says that the output cannot be written,
+# ends with status 3, and leaves no file that looks finished. The shell's limit on the size of a file stands
+# for the full disk.
 set -uo pipefail
 replay=$1
 samples=$3/samples

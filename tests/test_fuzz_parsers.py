@@ -8,9 +8,10 @@ import os
 import re
 import sys
 
-READS = re.compile(r"\b(input_open|input_open_bytes|input_open_whole|input_peek|fgets|getline|fscanf|json_loadb?|load_json"
-                   r"|sqlite3_open_v2|fread|pread|dlopen)\(|\bcursor_over\(|\bfopen\([^;]*\"r")
-ROOMS = ["base", "capture", "cudasim", "import", "live", "loads", "policies", "record", "replay", "report", "sim", "traces"]
+READS = re.compile(r"\b(input_open|input_open_bytes|input_open_whole|input_peek|fgets|getline|fscanf|json_loadb?"
+                   r"|load_json|sqlite3_open_v2|fread|pread|dlopen)\(|\bcursor_over\(|\bfopen\([^;]*\"r")
+ROOMS = ["base", "capture", "cudasim", "import", "live", "loads", "policies", "record", "replay", "report", "sim",
+         "traces"]
 
 
 def sources(root):

@@ -212,7 +212,8 @@ Test(gmlake, no_page_serves_two_requests)
             const uint32_t slot = (uint32_t)(random >> 33) % 40;
             const uint64_t bytes = ((random >> 40) % 48 + 1) * MIB;
             if (m.slots[slot].state == MODEL_LIVE) {
-                rig_free(&l->rig, EVENT_FREE, slot, m.slots[slot].stream, m.slots[slot].requested, &m.slots[slot].block);
+                rig_free(&l->rig, EVENT_FREE, slot, m.slots[slot].stream, m.slots[slot].requested,
+                         &m.slots[slot].block);
                 m.slots[slot].state = MODEL_VACANT;
             } else if (rig_alloc(&l->rig, slot, (uint16_t)(random >> 60 & 1), bytes, &m.slots[slot].block) == ERR_OK) {
                 m.slots[slot].state = MODEL_LIVE;

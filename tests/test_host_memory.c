@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The host's memory may run out at any call for it: whatever was under way says so, or does without, and leaves nothing
- * behind. Each piece of work here is done over and over, and each time the next of its calls for memory is refused; that
- * nothing is left, and nothing touched that is not there, the sanitizers see.
+ * behind. Each piece of work here is done over and over, and each time the next of its calls for memory is refused;
+ * that nothing is left, and nothing touched that is not there, the sanitizers see.
  */
 #include "base/units.h"
 #include "import/import.h"

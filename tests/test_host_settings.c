@@ -35,7 +35,8 @@ Test(host_settings, without_a_threshold_as_much_is_taken_as_people_reported)
         const uint64_t bytes = (uint64_t)(reports[i].asked_mib * MIB);
         const struct host_settings found = found_for(bytes, reports[i].n);
         cr_expect_eq(found.at[0].peak_bytes, reports[i].taken_mib * MIB, "%g MiB", reports[i].asked_mib);
-        cr_expect_lt(found.at[1].peak_bytes - bytes * reports[i].n, 4096 * reports[i].n, "exact pinning takes what is asked");
+        cr_expect_lt(found.at[1].peak_bytes - bytes * reports[i].n, 4096 * reports[i].n,
+                     "exact pinning takes what is asked");
     }
 }
 

@@ -53,7 +53,8 @@ Test(import_csv, a_time_of_day_goes_on_over_midnight)
 {
     struct trace_reader *r;
     struct err_detail why;
-    cr_assert_eq(opened_text(RMM "1,23:59:59.0,allocate,0x100,1,0\n1,00:00:01.5,free,0x100,1,0\n", NULL, -1, &r, &why), ERR_OK);
+    cr_assert_eq(opened_text(RMM "1,23:59:59.0,allocate,0x100,1,0\n1,00:00:01.5,free,0x100,1,0\n", NULL, -1, &r, &why),
+                 ERR_OK);
     cr_expect_eq(trace_info(r)->duration_ns, 2500000000, "%llu", (unsigned long long)trace_info(r)->duration_ns);
     trace_close(r);
 }
@@ -81,7 +82,8 @@ Test(import_csv, an_end_without_a_beginning_is_counted_and_left_out)
 {
     struct trace_reader *r;
     struct err_detail why;
-    cr_assert_eq(opened_text(RMM "1,00:00:01.0,free,0x100,1,0\n1,00:00:02.0,allocate,0x100,1,0\n", NULL, -1, &r, &why), ERR_OK);
+    cr_assert_eq(opened_text(RMM "1,00:00:01.0,free,0x100,1,0\n1,00:00:02.0,allocate,0x100,1,0\n", NULL, -1, &r, &why),
+                 ERR_OK);
     cr_expect_eq(trace_info(r)->events, 1);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends of requests that the log does not begin"));
     trace_close(r);
@@ -108,16 +110,19 @@ Test(import_csv, lives_become_events_and_an_end_comes_before_a_beginning_at_its_
 Test(import_csv, columns_are_found_by_their_usual_names_or_as_named)
 {
     expect_events("bytes,op,address\n10,malloc,1\n,free,1\n", NULL, "a10 f ");
-    expect_events("what,where,n,when\nNEW,0x10,5,1.5\ndelete,16,,2\n", "csv:op=what,ptr=where,size=n,time=when,unit=us", "a5 f ");
+    expect_events("what,where,n,when\nNEW,0x10,5,1.5\ndelete,16,,2\n", "csv:op=what,ptr=where,size=n,time=when,unit=us",
+                  "a5 f ");
     expect_events("\"op\",ptr,size\r\n\"alloc\", 1 ,\"5\"\r\n\r\n", NULL, "a5 ");
 }
 
 Test(import_csv, what_is_wrong_is_said_with_its_line)
 {
-    expect_text_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT, "line 3: 'grow' is neither a request nor its end");
+    expect_text_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT,
+                        "line 3: 'grow' is neither a request nor its end");
     expect_text_refused("op,ptr,size\nalloc,1,5x\n", NULL, ERR_FORMAT, "line 2: size '5x' is no number");
     expect_text_refused("op,ptr,size,time\nalloc,1,5,noon\n", NULL, ERR_FORMAT, "line 2: time 'noon' is none");
-    expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "line 3: a request at 0x1, where one is live");
+    expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT,
+                        "line 3: a request at 0x1, where one is live");
     expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "--from csv:missing=end puts it");
     expect_text_refused("op,ptr,size\n", "csv:missing=free", ERR_USAGE, "missing=free: expected end");
     expect_text_refused("a,b\n1,2\n", "csv", ERR_FORMAT, "the heading names no column for ptr");

@@ -15,8 +15,8 @@ static void expect_events(const char *text, const char *expected)
 Test(import_malloc, lines_of_mtrace_are_requests_ends_and_resizes)
 {
     expect_events("= Start\n@ ./a.out:(main+0x1f)[0x401156] + 0x1d2e6a0 0x64\n@ ./a.out:[0x401160] - 0x1d2e6a0\n"
-                  "@ [0x7f] + 0x10 0x20\n@ [0x7f] < 0x10\n@ [0x7f] > 0x50 0x40\n@ [0x7f] ! 0x50 0x40\n- 0x50\n- 0x99\n= End\n",
-                  "+100 -100 +32 -32 +64 -64 ");
+                  "@ [0x7f] + 0x10 0x20\n@ [0x7f] < 0x10\n@ [0x7f] > 0x50 0x40\n@ [0x7f] ! 0x50 0x40\n- 0x50\n- 0x99\n"
+                  "= End\n", "+100 -100 +32 -32 +64 -64 ");
 }
 
 Test(import_malloc, traces_of_malloc_lab_are_read)
@@ -32,10 +32,11 @@ Test(import_malloc, heap_dumps_show_what_is_live_with_its_stack)
     struct trace_side side;
     const char *const *frames;
     static const char jemalloc[] = "heap_v2/524288\n  t*: 4: 400 [0: 0]\n  t3: 4: 400 [0: 0]\n@ 0x5f86da8 0x5f5a1dc\n"
-                                   "  t*: 3: 100 [0: 0]\n  t3: 3: 100 [0: 0]\n@ 0x1\n  t*: 1: 300 [0: 0]\n\nMAPPED_LIBRARIES:\n+\n";
+                                   "  t*: 3: 100 [0: 0]\n  t3: 3: 100 [0: 0]\n@ 0x1\n  t*: 1: 300 [0: 0]\n\n"
+                                   "MAPPED_LIBRARIES:\n+\n";
     expect_events(jemalloc, "+34 +33 +33 +300 ");
-    expect_events("heap profile:   3: 400 [ 3: 400] @ heapprofile\n  2: 100 [ 2: 100] @ 0x1 0x2\n  1: 300 [ 1: 300] @ 0x3\n",
-                  "+50 +50 +300 ");
+    expect_events("heap profile:   3: 400 [ 3: 400] @ heapprofile\n  2: 100 [ 2: 100] @ 0x1 0x2\n"
+                  "  1: 300 [ 1: 300] @ 0x3\n", "+50 +50 +300 ");
     cr_assert_eq(opened_text(jemalloc, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(trace_side_at(r, 0, &side, &why), ERR_OK);
     cr_assert_eq(trace_stack(r, side.stack, &frames), 2);
@@ -45,7 +46,8 @@ Test(import_malloc, heap_dumps_show_what_is_live_with_its_stack)
 
 Test(import_malloc, what_is_wrong_is_said_with_its_line)
 {
-    expect_text_refused("= Start\n@ [0x7f] + 0x10 0x20\n@ [0x7f] + 0x10 0x20\n", NULL, ERR_FORMAT, "line 3: is live already");
+    expect_text_refused("= Start\n@ [0x7f] + 0x10 0x20\n@ [0x7f] + 0x10 0x20\n", NULL, ERR_FORMAT,
+                        "line 3: is live already");
     expect_text_refused("= Start\n@ [0x7f] ? 0x10\n", NULL, ERR_FORMAT, "line 2: is no line of mtrace");
     expect_text_refused("6\n12\na 0 2040\nx 0\n", NULL, ERR_FORMAT, "line 4: is no request (a)");
     expect_text_refused("= Start\n= End\n", NULL, ERR_UNSUPPORTED, "holds no request");

@@ -5,21 +5,21 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#define EVENTS                                                                                                        \
-    "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER NOT NULL, globalPid INTEGER, deviceId INTEGER, contextId "  \
-    "INTEGER, address INTEGER, pc INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, "      \
-    "correlationId INTEGER, streamId INTEGER);"
-#define EVENT(start, pid, device, address, bytes, kind, operation)                                                    \
-    "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (" #start "," #pid "," #device ",1," #address ",0," #bytes "," #kind \
-    "," #operation ",NULL,1,7);"
-#define MARKS                                                                                                         \
-    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL); INSERT INTO StringIds VALUES (5, 'step');"     \
-    "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER);"               \
+#define EVENTS                                                                                                         \
+    "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER NOT NULL, globalPid INTEGER, deviceId INTEGER, "         \
+    "contextId INTEGER, address INTEGER, pc INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, "    \
+    "name TEXT, correlationId INTEGER, streamId INTEGER);"
+#define EVENT(start, pid, device, address, bytes, kind, operation)                                                     \
+    "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (" #start "," #pid "," #device ",1," #address ",0," #bytes        \
+    "," #kind "," #operation ",NULL,1,7);"
+#define MARKS                                                                                                          \
+    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL); INSERT INTO StringIds VALUES (5, 'step');"  \
+    "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER);"             \
     "INSERT INTO NVTX_EVENTS VALUES (15, 40, 59, NULL, 5), (45, NULL, 34, 'end', NULL), (1, 2, 33, 'category', NULL);"
-#define FACTS                                                                                                         \
-    "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER);"                                         \
-    "INSERT INTO TARGET_INFO_GPU VALUES (0, 'A', 1024), (1, 'B', 4096);"                                                 \
-    "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);"                                                  \
+#define FACTS                                                                                                          \
+    "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER);"                                       \
+    "INSERT INTO TARGET_INFO_GPU VALUES (0, 'A', 1024), (1, 'B', 4096);"                                               \
+    "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);"                                                \
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);"
 
 static enum err opened_database(const char *sql, int64_t gpu, struct trace_reader **out, struct err_detail *why)
@@ -50,8 +50,8 @@ Test(import_nsys, calls_become_requests_in_order_of_time_and_ranges_become_marks
     struct err_detail why = {.text = ""};
     char got[256];
     cr_assert_eq(opened_database(EVENTS EVENT(30, 9, 1, 4096, 512, 2, 1) EVENT(10, 9, 1, 4096, 512, 2, 0)
-                                 EVENT(20, 9, 1, 8192, 1024, 3, 0) EVENT(21, 9, 1, 77, 64, 1, 0) MARKS FACTS, -1, &r, &why),
-                 ERR_OK, "%s", why.text);
+                                 EVENT(20, 9, 1, 8192, 1024, 3, 0) EVENT(21, 9, 1, 77, 64, 1, 0) MARKS FACTS, -1, &r,
+                                 &why), ERR_OK, "%s", why.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "+512 !step +1024 -512 !end ");
     cr_expect_eq(trace_info(r)->capacity_bytes, 4096);
     cr_expect_eq(trace_info(r)->device, 1);
@@ -89,9 +89,11 @@ Test(import_nsys, what_cannot_be_taken_is_said)
 {
     expect_refused("CREATE TABLE runs (id INTEGER)", ERR_UNSUPPORTED, "--cuda-memory-usage=true");
     expect_refused(EVENTS, ERR_UNSUPPORTED, "holds no request for a card's memory");
-    expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 5), ERR_FORMAT, "row 0 of CUDA_GPU_MEMORY_USAGE_EVENTS: 5 is neither");
-    expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 0) EVENT(1, 8, 1, 4096, 512, 2, 0), ERR_USAGE, "choose a device with --gpu");
+    expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 5), ERR_FORMAT,
+                   "row 0 of CUDA_GPU_MEMORY_USAGE_EVENTS: 5 is neither");
+    expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 0) EVENT(1, 8, 1, 4096, 512, 2, 0), ERR_USAGE,
+                   "choose a device with --gpu");
     expect_refused("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER)", ERR_FORMAT, "no such column");
-    expect_refused("CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
-                   "SELECT x AS start FROM c", ERR_UNSUPPORTED, "without the table");
+    expect_refused("CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+                   "FROM c) SELECT x AS start FROM c", ERR_UNSUPPORTED, "without the table");
 }

@@ -2,10 +2,12 @@
 /* Profiles of torch.profiler: memory events in order of time, totals as recorded, and what cannot be replayed. */
 #include "tests/opened_text.h"
 
-#define MEMORY(ts, type, device, addr, bytes, allocated, reserved)                                                      \
-    "{\"ph\": \"i\", \"name\": \"[memory]\", \"ts\": " #ts ", \"args\": {\"Device Type\": " #type ", \"Device Id\": " #device   \
-    ", \"Addr\": " #addr ", \"Bytes\": " #bytes ", \"Total Allocated\": " #allocated ", \"Total Reserved\": " #reserved "}},\n"
-#define PROFILE(events) "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0}],\n \"traceEvents\": [\n" events           \
+#define MEMORY(ts, type, device, addr, bytes, allocated, reserved)                                                 \
+    "{\"ph\": \"i\", \"name\": \"[memory]\", \"ts\": " #ts ", \"args\": {\"Device Type\": " #type                  \
+    ", \"Device Id\": " #device ", \"Addr\": " #addr ", \"Bytes\": " #bytes ", \"Total Allocated\": " #allocated   \
+    ", \"Total Reserved\": " #reserved "}},\n"
+#define PROFILE(events)                                                                                            \
+    "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0}],\n \"traceEvents\": [\n" events                    \
     "{\"ph\": \"X\", \"name\": \"a ] } [memory]\", \"ts\": 1}\n], \"traceName\": \"x\"}"
 
 /* Requested bytes after each event, as text. */
@@ -45,8 +47,10 @@ Test(import_profiler, what_was_live_before_ends_where_the_profile_says)
 {
     struct trace_reader *r;
     struct err_detail why;
-    static const char text[] = PROFILE(MEMORY(1, 1, 0, 4096, -512, 3584, 4194304) MEMORY(2, 1, 0, 4096, 1024, 4608, 4194304)
-                                       MEMORY(3, 1, 0, 4096, -1024, 3584, 4194304) MEMORY(4, 1, 0, 9000, -3072, 512, 4194304));
+    static const char text[] = PROFILE(MEMORY(1, 1, 0, 4096, -512, 3584, 4194304)
+                                       MEMORY(2, 1, 0, 4096, 1024, 4608, 4194304)
+                                       MEMORY(3, 1, 0, 4096, -1024, 3584, 4194304)
+                                       MEMORY(4, 1, 0, 9000, -3072, 512, 4194304));
     expect_allocated(text, -1, "3584 4608 3584 512 ");
     cr_assert_eq(opened_text(text, NULL, -1, &r, &why), ERR_OK);
     cr_expect(trace_info(r)->starts_mid_run);
@@ -58,7 +62,8 @@ Test(import_profiler, what_was_live_before_ends_where_the_profile_says)
 
 Test(import_profiler, of_several_devices_one_is_chosen)
 {
-    static const char text[] = PROFILE(MEMORY(1, 1, 0, 4096, 512, 512, 2097152) MEMORY(2, 6, 1, 4096, 1024, 1024, 2097152));
+    static const char text[] = PROFILE(MEMORY(1, 1, 0, 4096, 512, 512, 2097152)
+                                       MEMORY(2, 6, 1, 4096, 1024, 1024, 2097152));
     expect_text_refused(text, NULL, ERR_USAGE, "choose a device with --gpu: 0 (1 events), 1 (1 events)");
     expect_allocated(text, 1, "1024 ");
 }
@@ -69,7 +74,8 @@ Test(import_profiler, what_cannot_be_replayed_is_said)
     expect_text_refused(PROFILE(MEMORY(1, 0, -1, 1, 8, 8, 0)), NULL, ERR_UNSUPPORTED, "only of the host");
     expect_text_refused(PROFILE("{\"name\": \"[memory]\", \"ts\": 1, \"args\": {\"Device Type\": 1, \"Device Id\": 0, "
                                 "\"Bytes\": 8}},"), NULL, ERR_UNSUPPORTED, "have no addresses");
-    expect_text_refused("{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": ", NULL, ERR_FORMAT, "the file is cut off");
+    expect_text_refused("{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": ", NULL, ERR_FORMAT,
+                        "the file is cut off");
     expect_text_refused("{\"schemaVersion\": 1, \"traceEvents\": [3]}", NULL, ERR_FORMAT, "an event is no object");
     expect_text_refused("{\"schemaVersion\": 1}", NULL, ERR_FORMAT, "has no list traceEvents");
     expect_text_refused(PROFILE("{\"name\": \"[memory]\", \"args\": {}},"), NULL, ERR_FORMAT, "lacks its device");

@@ -244,9 +244,10 @@ static void expect_same_trace(struct trace_reader *a, struct trace_reader *b, co
 /* ---- layouts and wrappings ---- */
 
 static const char *const releases[][2] = {
-    {"2.0.1", "2.0"},   {"2.1.2", "2.1"},   {"2.2.2", "2.2"},   {"2.3.1", "2.4"},   {"2.4.1", "2.4"},   {"2.5.1", "2.7"},
-    {"2.6.0", "2.7"},   {"2.7.1", "2.7"},   {"2.8.0", "2.8"},   {"2.9.1", "2.9"},   {"2.10.0", "2.11"}, {"2.11.0", "2.11"},
-    {"2.12.1", "2.12"}, {"2.13.0", "2.13"}, {"2.14.0", "2.15"}, {"2.15.0", "2.15"}};
+    {"2.0.1", "2.0"},   {"2.1.2", "2.1"},   {"2.2.2", "2.2"},   {"2.3.1", "2.4"},   {"2.4.1", "2.4"},
+    {"2.5.1", "2.7"},   {"2.6.0", "2.7"},   {"2.7.1", "2.7"},   {"2.8.0", "2.8"},   {"2.9.1", "2.9"},
+    {"2.10.0", "2.11"}, {"2.11.0", "2.11"}, {"2.12.1", "2.12"}, {"2.13.0", "2.13"}, {"2.14.0", "2.15"},
+    {"2.15.0", "2.15"}};
 
 enum { N_RELEASES = sizeof releases / sizeof releases[0] };
 
@@ -402,7 +403,8 @@ Test(import_pytorch, an_import_without_stacks_is_otherwise_the_same)
         struct trace_side a, b;
         cr_assert_eq(trace_side_at(with, i, &a, NULL), ERR_OK);
         cr_assert_eq(trace_side_at(without, i, &b, NULL), ERR_OK);
-        cr_expect(a.record == b.record && a.addr == b.addr && b.stack == TRACE_NO_STACK, "event %llu", (unsigned long long)i);
+        cr_expect(a.record == b.record && a.addr == b.addr && b.stack == TRACE_NO_STACK, "event %llu",
+                  (unsigned long long)i);
     }
     trace_close(with);
     trace_close(without);
@@ -602,7 +604,8 @@ Test(import_pytorch, a_final_state_is_that_of_one_device)
     }
     snap_end(&s);
     cr_expect_eq(import_bytes(s.bytes, s.n, &any, &r, &why), ERR_USAGE);
-    cr_expect(strstr(why.text, "several devices hold memory: 0 (2 MiB), 2 (2 MiB); choose one") != NULL, "%s", why.text);
+    cr_expect(strstr(why.text, "several devices hold memory: 0 (2 MiB), 2 (2 MiB); choose one") != NULL, "%s",
+              why.text);
     cr_expect_eq(import_bytes(s.bytes, s.n, &second, &r, &why), ERR_USAGE);
     cr_expect(strstr(why.text, "device 1 holds no memory; these do: 0 (2 MiB), 2") != NULL, "%s", why.text);
 }
@@ -725,8 +728,8 @@ static void mid_run(struct snap *s, bool has_evidence)
     snap_record(s, "free_completed", BASE + 10 * MIB, 2 * MIB);
     snap_segments(s);
     if (has_evidence)
-        snap_segment(s, BASE, 20 * MIB, "large", 4 * MIB, 3 * MIB, 'i', 6 * MIB, 6 * MIB, 'a', 4 * MIB, NOTHING, 'i', 6 * MIB,
-                     5 * MIB + 1, 'a', NOTHING);
+        snap_segment(s, BASE, 20 * MIB, "large", 4 * MIB, 3 * MIB, 'i', 6 * MIB, 6 * MIB, 'a', 4 * MIB, NOTHING, 'i',
+                     6 * MIB, 5 * MIB + 1, 'a', NOTHING);
     else
         snap_segment(s, BASE, 20 * MIB, "large", 14 * MIB, 3 * MIB, 'i', 6 * MIB, 5 * MIB + 1, 'a', NOTHING);
     snap_end(s);
@@ -970,7 +973,8 @@ Test(import_pytorch, captures_are_controls_and_give_their_pool_to_segments_that_
     const struct event *events = events_of(r, &n);
     const struct control *c = trace_controls(r);
     cr_assert_eq(trace_info(r)->n_controls, 3);
-    cr_expect(c[0].kind == CONTROL_CAPTURE_BEGIN && c[1].kind == CONTROL_CAPTURE_END && c[2].kind == CONTROL_GRAPH_RESET);
+    cr_expect(c[0].kind == CONTROL_CAPTURE_BEGIN && c[1].kind == CONTROL_CAPTURE_END &&
+              c[2].kind == CONTROL_GRAPH_RESET);
     cr_expect(c[0].pool == 1 && c[1].pool == 1 && c[2].pool == 1);
     cr_expect_eq(trace_pools(r)[1].id[0], 7);
     cr_expect(events[1].kind == EVENT_ALLOC && events[1].pool == 1);
@@ -1234,7 +1238,8 @@ static void expect_truth(const json_t *entry)
     expect_counts(trace_info(r), json_array_get(devices, 0), file);
     expect_segment_counts(r, json_array_get(devices, 0), file);
     const char *notes = trace_meta(r, "notes");
-    cr_expect_eq(strstr(notes, "contradiction") != NULL, strstr(file, "facebookresearch") != NULL, "%s: %s", file, notes);
+    cr_expect_eq(strstr(notes, "contradiction") != NULL, strstr(file, "facebookresearch") != NULL, "%s: %s", file,
+                 notes);
     trace_close(r);
 }
 
@@ -1328,6 +1333,7 @@ Test(import_pytorch, page_locked_host_memory_is_a_trace_of_its_own)
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 3);
     cr_expect_eq(trace_info(r)->recorded_peak_reserved_bytes, (512 << 10) + (12 << 20));
     trace_close(r);
-    cr_expect_eq(trace_open_any(TEST_DATA "/layouts/2.12.1.pickle", "pytorch-snapshot:host", NULL, &r, &why), ERR_UNSUPPORTED);
+    cr_expect_eq(trace_open_any(TEST_DATA "/layouts/2.12.1.pickle", "pytorch-snapshot:host", NULL, &r, &why),
+                 ERR_UNSUPPORTED);
     cr_expect_not_null(strstr(why.text, "record_pinned_host_memory=True"), "%s", why.text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* XPlane profiles, written here field by field: requests of threads in order of time, totals, marks, what is refused; and
- * the recordings of others, whose bytes in use come out at every event. */
+/* XPlane profiles, written here field by field: requests of threads in order of time, totals, marks, what is refused;
+ * and the recordings of others, whose bytes in use come out at every event. */
 #include "tests/opened_text.h"
 
 #include <unistd.h>
@@ -46,10 +46,11 @@ static void put_message(struct message *m, unsigned field, const struct message 
 /* Numbers of the names below. */
 static const char *const names[] = {
     NULL, "MemoryAllocation", "MemoryDeallocation", "train", "allocator_name", "bytes_allocated", "bytes_available",
-    "fragmentation", "requested_bytes", "allocation_bytes", "addr", "step_num", "GPU_1_bfc", "xla_gpu_host_bfc", "tf_op",
+    "fragmentation", "requested_bytes", "allocation_bytes", "addr", "step_num", "GPU_1_bfc", "xla_gpu_host_bfc",
+    "tf_op",
 };
-enum { ALLOCATION = 1, DEALLOCATION, TRAIN, NAME, ALLOCATED, AVAILABLE, FRAGMENTATION, REQUESTED, BYTES, ADDR, STEP, GPU, HOST, OP,
-       N_NAMES };
+enum { ALLOCATION = 1, DEALLOCATION, TRAIN, NAME, ALLOCATED, AVAILABLE, FRAGMENTATION, REQUESTED, BYTES, ADDR, STEP,
+       GPU, HOST, OP, N_NAMES };
 
 static void put_stat(struct message *event, uint64_t number, unsigned field, uint64_t value)
 {
@@ -59,8 +60,8 @@ static void put_stat(struct message *event, uint64_t number, unsigned field, uin
     put_message(event, 4, &stat);
 }
 
-static void put_memory(struct message *line, uint64_t kind, uint64_t ns, uint64_t allocator, uint64_t addr, uint64_t requested,
-                       uint64_t bytes, uint64_t allocated)
+static void put_memory(struct message *line, uint64_t kind, uint64_t ns, uint64_t allocator, uint64_t addr,
+                       uint64_t requested, uint64_t bytes, uint64_t allocated)
 {
     struct message event = {.n = 0}, stat = {.n = 0};
     put_number(&event, 1, kind);
@@ -178,9 +179,11 @@ Test(import_xplane, bytes_in_use_of_public_recordings_come_out_at_every_event)
         if (access(path, R_OK) != 0)
             cr_skip_test("needs recordings of others: %s", path);
         cr_assert_eq(trace_open_any(path, NULL, &cfg, &r, &why), ERR_OK, "%s", why.text);
-        cr_expect_eq(trace_info(r)->events, recordings[i].events, "%s: %llu", path, (unsigned long long)trace_info(r)->events);
+        cr_expect_eq(trace_info(r)->events, recordings[i].events, "%s: %llu", path,
+                     (unsigned long long)trace_info(r)->events);
         cr_expect(recordings[i].peak == 0 || trace_info(r)->recorded_peak_allocated_bytes == recordings[i].peak);
-        cr_expect_null(strstr(trace_meta(r, "notes"), "change the recorded total"), "%s: %s", path, trace_meta(r, "notes"));
+        cr_expect_null(strstr(trace_meta(r, "notes"), "change the recorded total"), "%s: %s", path,
+                       trace_meta(r, "notes"));
         trace_close(r);
     }
 }

@@ -138,7 +138,8 @@ static void count(void *arg, const struct event *ev)
 Test(loads, random_sizes_and_lives_follow_their_distributions)
 {
     struct counted c = {.least = UINT64_MAX};
-    struct trace_reader *r = load_open("random:n=40000,sizes=uniform,least=1000,most=3000,life=500,streams=4,pools=2", 7);
+    struct trace_reader *r =
+        load_open("random:n=40000,sizes=uniform,least=1000,most=3000,life=500,streams=4,pools=2", 7);
     each_event(r, count, &c);
     cr_expect_eq(c.n, 40000);
     cr_expect(c.least >= 1000 && c.most <= 3000, "%" PRIu64 " to %" PRIu64, c.least, c.most);
@@ -216,12 +217,13 @@ static const char *requests_write(const char *name, const char *text)
 Test(loads, request_traces_are_read_by_the_names_of_their_columns)
 {
     static const struct { const char *text; uint64_t n, arrival_us, prompt, answer, n_ids; } cases[] = {
-        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:59:59.5,10,1\n2023-11-16 19:00:01.75,374,44\n", 2, 2250000,
-         374, 44, 0},
-        {"Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens\n5,a,1,GPT-4,472,18\n45,a,2,GPT-4,1087,230\n",
-         2, 40000000, 1087, 230, 0},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:59:59.5,10,1\n2023-11-16 19:00:01.75,374,44\n",
+         2, 2250000, 374, 44, 0},
+        {"Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens\n"
+         "5,a,1,GPT-4,472,18\n45,a,2,GPT-4,1087,230\n", 2, 40000000, 1087, 230, 0},
         {"{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 2, \"hash_ids\": [0]}\n"
-         "{\"timestamp\": 1500, \"input_length\": 600, \"output_length\": 3, \"hash_ids\": [0, 7]}\n", 2, 1500000, 600, 3, 2},
+         "{\"timestamp\": 1500, \"input_length\": 600, \"output_length\": 3, \"hash_ids\": [0, 7]}\n",
+         2, 1500000, 600, 3, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err_detail why = {.text = ""};
@@ -264,7 +266,8 @@ Test(loads, damaged_request_traces_are_refused_with_the_line)
         {"{\"timestamp\": 0}\n", "line 1"}, {"{\"timestamp\": 0,\n", "line 1"},
         {"{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 2, \"hash_ids\": [-1]}\n", "line 1"},
         {"{\"timestamp\": 9223372036854775, \"input_length\": 5, \"output_length\": 2}\n", "285 years"},
-        {"arrived_at,num_prefill_tokens,num_decode_tokens\n0,4,2\n999999999999,4,2\n", "line 3: comes more than 285 years"},
+        {"arrived_at,num_prefill_tokens,num_decode_tokens\n0,4,2\n999999999999,4,2\n",
+         "line 3: comes more than 285 years"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct err_detail why = {.text = ""};
@@ -293,11 +296,13 @@ static void count_blocks(void *arg, const struct event *ev)
  * unused block is given up for the third request. */
 Test(loads, prompts_that_begin_alike_share_blocks_and_the_oldest_unused_goes_first)
 {
-    const char *path = requests_write("shared", "{\"timestamp\":0,\"input_length\":48,\"output_length\":1,\"hash_ids\":[0,1,2]}\n"
-                                      "{\"timestamp\":9000,\"input_length\":48,\"output_length\":1,\"hash_ids\":[0,1,3]}\n"
-                                      "{\"timestamp\":19000,\"input_length\":16,\"output_length\":1,\"hash_ids\":[4]}\n");
+    const char *path =
+        requests_write("shared", "{\"timestamp\":0,\"input_length\":48,\"output_length\":1,\"hash_ids\":[0,1,2]}\n"
+                                 "{\"timestamp\":9000,\"input_length\":48,\"output_length\":1,\"hash_ids\":[0,1,3]}\n"
+                                 "{\"timestamp\":19000,\"input_length\":16,\"output_length\":1,\"hash_ids\":[4]}\n");
     char text[256];
-    snprintf(text, sizeof text, "serve:requests=%s,cache=paged,block=16,pool=4,layers=3,width=264,heads=2,vocabulary=64", path);
+    snprintf(text, sizeof text,
+             "serve:requests=%s,cache=paged,block=16,pool=4,layers=3,width=264,heads=2,vocabulary=64", path);
     struct blocks b = {.bytes = 16 * 3 * 2 * 264 * 2};
     struct trace_reader *r = load_open(text, 0);
     each_event(r, count_blocks, &b);

@@ -37,7 +37,8 @@ expect_status 0 generate random:n=2000,least=1048576,most=8388608,life=100,lives
 expect_status 0 --share a.zst --device 24GiB --json one.json
 expect_status 0 --share a.zst,a.zst@+1ms --device 24GiB --json two.json
 grep -q '^Both run to their end' out || fail "two processes fit: $(cat out)"
-COLUMNS=80 "$replay" --share a.zst,a.zst@+1ms --device 24GiB | awk 'length > 80 { exit 1 }' || fail "wider than 80 columns"
+COLUMNS=80 "$replay" --share a.zst,a.zst@+1ms --device 24GiB | awk 'length > 80 { exit 1 }' ||
+    fail "wider than 80 columns"
 python3 - <<'PY' || fail "two processes take what each takes"
 import json
 one, two = json.load(open("one.json")), json.load(open("two.json"))

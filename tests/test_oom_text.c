@@ -38,7 +38,8 @@ Test(oom_text, each_release_is_read_as_it_wrote)
         oom.device = 1;              /* 2.3 ends its text at device 0 */
         pytorch_text_oom(&rules, &oom, &said);
         const struct oom_text t = read_back(said.text);
-        cr_expect(is_near(t.asked, 700 * MIB) && is_near(t.total, 24 * GIB) && is_near(t.free, 500 * MIB), "%s", said.text);
+        cr_expect(is_near(t.asked, 700 * MIB) && is_near(t.total, 24 * GIB) && is_near(t.free, 500 * MIB), "%s",
+                  said.text);
         cr_expect(is_near(t.allocated, 18 * GIB) && is_near(t.reserved, 21 * GIB), "%s", said.text);
         cr_expect(is_near(oom_text_outside(&t), 3 * GIB - 500 * MIB), "%s", said.text);
         cr_expect_eq(t.allowed, OOM_TEXT_UNKNOWN);
@@ -50,11 +51,11 @@ Test(oom_text, each_release_is_read_as_it_wrote)
 Test(oom_text, a_limit_private_pools_and_other_processes_are_read)
 {
     const struct oom_text t = read_back(
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of "
-        "which 1.50 GiB is free. Process 19239 has 14.25 GiB memory in use. Process 7 has 512.00 MiB memory in use. "
-        "Including non-PyTorch memory, this process has 62.50 GiB memory in use. 70.00 GiB allowed; Of the allocated "
-        "memory 50.00 GiB is allocated by PyTorch, with 3.00 GiB allocated in private pools (e.g., CUDA Graphs), and "
-        "10.00 GiB is reserved by PyTorch but unallocated.");
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 "
+        "GiB of which 1.50 GiB is free. Process 19239 has 14.25 GiB memory in use. Process 7 has 512.00 MiB memory in "
+        "use. Including non-PyTorch memory, this process has 62.50 GiB memory in use. 70.00 GiB allowed; Of the "
+        "allocated memory 50.00 GiB is allocated by PyTorch, with 3.00 GiB allocated in private pools (e.g., CUDA "
+        "Graphs), and 10.00 GiB is reserved by PyTorch but unallocated.");
     cr_expect_eq(t.gpu, 3);
     cr_expect_eq(t.others, 14 * GIB + 256 * MIB + 512 * MIB);
     cr_expect_eq(t.private_pools, 3 * GIB);
@@ -78,8 +79,9 @@ Test(oom_text, what_is_cut_off_or_something_else_is_none)
 {
     struct oom_text t;
     static const char *const texts[] = {
-        "", "out of memory", "CUDA out of memory. Tried to allocate", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU ",
-        "CUDA out of memory. Tried to allocate x MiB (GPU 0;", "RuntimeError: CUDA error: out of memory",
+        "", "out of memory", "CUDA out of memory. Tried to allocate",
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU ", "CUDA out of memory. Tried to allocate x MiB (GPU 0;",
+        "RuntimeError: CUDA error: out of memory",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         cr_expect_not(oom_text_find(texts[i], strlen(texts[i]), &t), "%s", texts[i]);

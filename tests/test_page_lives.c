@@ -93,7 +93,8 @@ Test(lives, the_largest_stay_whatever_the_order_in_which_they_end)
     struct lives l = { .max = KEPT };
     for (uint64_t i = 0; i < N; i++) {
         const uint64_t k = i * 7919 % N;         /* every number below N once */
-        cr_assert_eq(lives_put(&l, &(struct life){ .bytes = k + 1, .born = k, .ended = k + 10, .freed = k + 10 }), ERR_OK);
+        cr_assert_eq(lives_put(&l, &(struct life){ .bytes = k + 1, .born = k, .ended = k + 10, .freed = k + 10 }),
+                     ERR_OK);
     }
     lives_cut(&l, KEPT);
     cr_assert_eq(l.n, KEPT);

@@ -213,8 +213,8 @@ static void segment_open(struct segment_tried *s, bool has_numbers)
     free_set_insert(&s->t.set, b);
 }
 
-/* Each block starts where the one before it ends, all of the segment is covered, and no two neighbours are free. Returns
- * the number of blocks. */
+/* Each block starts where the one before it ends, all of the segment is covered, and no two neighbours are free.
+ * Returns the number of blocks. */
 static int expect_chain(const struct segment_tried *s)
 {
     const struct block_entry *at = s->t.blocks.at;

@@ -187,10 +187,11 @@ Test(perfetto, each_request_is_a_slice_with_its_line_and_stack)
             continue;
         const json_t *args = json_object_get(e, "args");
         const char *stack = text_at(args, "stack"), *name = text_at(e, "name");
-        cr_expect_geq(json_integer_value(json_object_get(args, "block_bytes")), json_integer_value(json_object_get(args, "bytes")));
+        cr_expect_geq(json_integer_value(json_object_get(args, "block_bytes")),
+                      json_integer_value(json_object_get(args, "bytes")));
         if (stack == NULL || strncmp(name, "train.py:", 9) != 0)
             continue;
-        const char *line = strchr(name, ' ');        /* "train.py:19 forward" is in the stack as "forward .../train.py:19" */
+        const char *line = strchr(name, ' ');   /* "train.py:19 forward" is in the stack as "forward .../train.py:19" */
         cr_assert(line != NULL && strstr(stack, line + 1) != NULL, "%s is not in %s", name, stack);
         n_with_stack++;
     }
@@ -269,7 +270,8 @@ Test(perfetto, slices_beyond_the_limit_are_counted_and_left_out)
     cr_expect_eq(count(&t, 0, "e", false), PERFETTO_MARKS_MAX - 1);
     cr_expect_eq(count(&t, 0, "b", true), PERFETTO_REQUESTS_MAX);
     cr_expect_eq(left_out(&t, "no more slices and instants from here on"), BEYOND);
-    cr_expect_eq(left_out(&t, "later requests have no slices"), PERFETTO_MARKS_MAX - 1 + BEYOND - PERFETTO_REQUESTS_MAX);
+    cr_expect_eq(left_out(&t, "later requests have no slices"),
+                 PERFETTO_MARKS_MAX - 1 + BEYOND - PERFETTO_REQUESTS_MAX);
     expect_exact_peaks(&t, "beyond the limit");
     timeline_close(&t);
     trace_close(trace);

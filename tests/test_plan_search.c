@@ -61,7 +61,8 @@ static uint32_t draw_items(uint64_t *state, struct plan_item *items)
     return n;
 }
 
-static void expect_valid(const struct plan_item *items, uint32_t n, const uint64_t *offsets, uint64_t height, uint64_t seed)
+static void expect_valid(const struct plan_item *items, uint32_t n, const uint64_t *offsets, uint64_t height,
+                         uint64_t seed)
 {
     for (uint32_t i = 0; i < n; i++) {
         cr_assert_leq(offsets[i] + items[i].bytes, height, "seed %" PRIu64, seed);
@@ -139,8 +140,8 @@ Test(best_plan, meets_its_bound_in_small_problems)
         const struct plan_limits limits = { .align_bytes = 1, .work = 1000000 };
         const uint64_t height = naive_height(items, n, order, at, 0);
         cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
-        cr_expect_eq(plan.plan_bytes, height, "seed %" PRIu64 ": %" PRIu64 ", the least is %" PRIu64, seed, plan.plan_bytes,
-                     height);
+        cr_expect_eq(plan.plan_bytes, height, "seed %" PRIu64 ": %" PRIu64 ", the least is %" PRIu64, seed,
+                     plan.plan_bytes, height);
         cr_expect_eq(plan.lower_bytes, height, "seed %" PRIu64, seed);
         cr_expect_eq(plan.proof == PROOF_SEARCH, plan.lower_bytes > plan.live_bytes, "seed %" PRIu64, seed);
         best_plan_close(&plan);

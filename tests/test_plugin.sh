@@ -109,7 +109,8 @@ variant nameless -e 's/policy_plugin/some_function/'
 expect "a library that is no plugin is refused" 2 "policy_plugin" "$replay" "$trace" --policy ./nameless.so
 expect "a file that is no library is refused" 2 "page_fit.c" "$replay" "$trace" --policy ./page_fit.c
 
-variant overlap -e 's/a->pages\[at + k\] = PAGE_MORE;/;/' -e 's/a->pages\[at\] = requested;//' -e '/a->n_taken [+-]= n;/d'
+variant overlap -e 's/a->pages\[at + k\] = PAGE_MORE;/;/' -e 's/a->pages\[at\] = requested;//' \
+    -e '/a->n_taken [+-]= n;/d'
 expect "blocks that overlap are caught by the audit, with the event" 1 "record 2: the block" \
     "$replay" "$trace" --policy ./overlap.so --audit
 expect "blocks that hold more than the segments are caught without the audit" 1 "the policy's blocks held" \

@@ -479,7 +479,8 @@ ParameterizedTest(size_t *index, policies, a_table_describes_itself)
 Test(policies, the_largest_free_block_is_found_without_a_walk)
 {
     for (size_t i = 0; policy_at(i) != NULL; i++)
-        cr_expect(policy_at(i)->largest_free != NULL || strcmp(policy_at(i)->name, "none") == 0, "%s", policy_at(i)->name);
+        cr_expect(policy_at(i)->largest_free != NULL || strcmp(policy_at(i)->name, "none") == 0, "%s",
+                  policy_at(i)->name);
 }
 
 /* PyTorch's own mistake: a smaller max_split_size at run time makes parts of segments oversize, and it would free such

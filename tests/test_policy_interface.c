@@ -316,7 +316,8 @@ static const struct policy_ops policy_threaded = {
 
 Test(policy_interface, a_policy_is_told_which_thread_requests)
 {
-    const struct trace_record records[] = { ALLOC(1, 8), THREAD(2), ALLOC(2, 16), ALLOC(3, 16), THREAD(0), ALLOC(4, 8) };
+    const struct trace_record records[] = { ALLOC(1, 8), THREAD(2), ALLOC(2, 16), ALLOC(3, 16), THREAD(0),
+                                            ALLOC(4, 8) };
     struct tiny_run r = { .lane = { .spec = NULL } };
     tiny_run(&r, &policy_threaded, records, COUNT(records), 64 << 20, true);
     const struct threaded *t = (const struct threaded *)r.lane.policy;

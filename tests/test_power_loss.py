@@ -249,8 +249,9 @@ class Trial:
                 before[name] = f.read()
         # Who is traced cannot be searched for leaks; that is done in the other tests.
         leakless = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
-        subprocess.run(["strace", "-f", "-y", "-xx", "-s", "100000000", "-e", "trace=" + CALLS, "-o", log, self.replay] +
-                       arguments, cwd=folder, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=leakless)
+        subprocess.run(["strace", "-f", "-y", "-xx", "-s", "100000000", "-e", "trace=" + CALLS, "-o", log,
+                        self.replay] + arguments, cwd=folder, check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, env=leakless)
         after = folder + "/" + output
         with open(log, encoding="ascii") as lines:
             ops = Record(folder, before, lines).ops
@@ -330,8 +331,8 @@ def main():
             _, n_unsynced, wrong_unsynced = trial.count(command, False)
             is_good = wrong == 0 and n > 0 and wrong_unsynced > 0
             failures += not is_good
-            print(f"{'ok' if is_good else 'FAILED':6} {command[0]}: {n_ops} operations, {n} states, {wrong} wrong; without "
-                  f"syncs {wrong_unsynced} of {n_unsynced} wrong")
+            print(f"{'ok' if is_good else 'FAILED':6} {command[0]}: {n_ops} operations, {n} states, {wrong} wrong; "
+                  f"without syncs {wrong_unsynced} of {n_unsynced} wrong")
     return failures > 0
 
 

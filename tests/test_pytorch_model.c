@@ -466,7 +466,8 @@ static void compare_view(void *arg, const struct block_view *b)
         return;
     const struct naive_view *w = &c->wanted[c->at++];
     if (w->addr != b->addr || w->bytes != b->bytes || w->state != states[b->state] || w->stream != b->stream ||
-        w->pool != b->pool || w->is_small != b->is_small || w->page_bytes != b->page_bytes || w->requested != b->requested)
+        w->pool != b->pool || w->is_small != b->is_small || w->page_bytes != b->page_bytes ||
+        w->requested != b->requested)
         differ(c->pair, "block: wanted %c %" PRIx64 " + %" PRIu64 " (%" PRIu64 "), got %c %" PRIx64 " + %" PRIu64
                " (%" PRIu64 ")", w->state, w->addr, w->bytes, w->requested, states[b->state], b->addr, b->bytes,
                b->requested);

@@ -12,7 +12,8 @@ head -1 out | grep -q '^The worst is rank 0: 168 MiB reserved' || fail "the answ
 grep -q '^Replayed under best-fit on sim:rtx3070-8g\.$' out || fail "policy and card are not said: $(cat out)"
 grep -q '^rank 0 .* the worst$' out || fail "rank 0 has a layer more: $(cat out)"
 for r in 0 1 2 3; do
-    "$replay" stats "$ranks/run.rank$r.zst" --device sim:unlimited | grep '^reserved_bytes.all.peak ' | awk '{ print $2 }'
+    "$replay" stats "$ranks/run.rank$r.zst" --device sim:unlimited | grep '^reserved_bytes.all.peak ' |
+        awk '{ print $2 }'
 done >alone
 python3 - <<'PY' || fail "the JSON contradicts the ranks alone, or itself"
 import json
@@ -37,7 +38,8 @@ expect_status 0 job --json job.json
 python3 - <<'PY' || fail "files of ranks: $(cat job.json)"
 import json
 paths = [r["path"] for r in json.load(open("job.json"))["ranks"]]
-assert paths == ["job/run.rank0.zst", "job/run.rank1.zst", "job/run.rank2.oom.zst", "job/run.rank3.zst", "job/other.zst"]
+assert paths == ["job/run.rank0.zst", "job/run.rank1.zst", "job/run.rank2.oom.zst", "job/run.rank3.zst",
+                 "job/other.zst"]
 PY
 
 # ---- a rank that is refused memory is the worst ----

@@ -23,7 +23,8 @@ expect 0 'requests' record -o asked.trace --command-line -- "$program" driver lo
 # ---- a journal holds addresses and a command line: it is for its owner alone ----
 expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"
 
-# ---- a link that waits under a journal's name is neither written nor removed; the journals stay for a person to look at ----
+# ---- a link that waits under a journal's name is neither written nor removed; ----
+# ---- the journals stay for a person to look at ----
 # shellcheck disable=SC2016
 expect 2 'linked.trace.calls/' record -o linked.trace -- sh -c \
     'for n in 0 1 2; do ln -s "$PWD/victim" "$REPLAY_RECORD_DIR/$$.$n.calls"; done; exec "$0" driver log' "$program"
@@ -118,7 +119,8 @@ kill_later() {
     kill -KILL "$@"
     wait "$recorder" 2>/dev/null
     after=$(events "$growing")
-    [ "${after:-0}" -ge "$before" ] || fail "killed $*: $before calls had returned a second before, ${after:-none} are there"
+    [ "${after:-0}" -ge "$before" ] ||
+        fail "killed $*: $before calls had returned a second before, ${after:-none} are there"
 }
 
 # expect_journal: the journal has every call that has returned

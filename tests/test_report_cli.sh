@@ -44,7 +44,8 @@ expect 0 . split.json --md split.md
 read -r split cell < <(python3 -c 'import json
 split = json.load(open("split.json"))["runs"][0]["fragmentation"]["inactive_split_bytes"] / 2**20
 print("%.2f %.1f" % (split, split))')
-tr '\n' ' ' <split.txt | tr -s ' ' | grep -q "of which $split MiB lay in segments in use" || fail "the words do not say $split MiB"
+tr '\n' ' ' <split.txt | tr -s ' ' | grep -q "of which $split MiB lay in segments in use" ||
+    fail "the words do not say $split MiB"
 for file in split.txt split.md; do
     # reserved, not allocated, and of it in segments in use: two columns beside each other, which are equal here
     grep 'pytorch:expandable' "$file" | tr -s '| ' ' ' | grep -q " $cell $cell " ||
@@ -54,7 +55,8 @@ done
 # ---- the same bytes each time, and nothing that loads anything ----
 expect 0 . results.db --html again.html
 cmp -s db.html again.html || fail "two pages of one database differ"
-grep -v 'github.com/danvk' db.html | grep -n -i -E '(src|href)="?[a-z]*:?//|url\([^#]|@import|sourceMappingURL' && fail "the page points elsewhere"
+grep -v 'github.com/danvk' db.html | grep -n -i -E '(src|href)="?[a-z]*:?//|url\([^#]|@import|sourceMappingURL' &&
+    fail "the page points elsewhere"
 [ "$(wc -c <db.html)" -lt 2000000 ] || fail "the page has $(wc -c <db.html) bytes"
 grep -q "default-src 'none'" db.html || fail "the page may load things"
 

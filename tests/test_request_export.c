@@ -14,7 +14,8 @@ static const char *const samples[] = {
 };
 enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 
-static struct trace_reader *exported(struct trace_reader *in, const char *format, uint64_t lost[static REQUEST_LOSS_KINDS])
+static struct trace_reader *exported(struct trace_reader *in, const char *format,
+                                     uint64_t lost[static REQUEST_LOSS_KINDS])
 {
     struct err_detail why = { .text = "" };
     struct trace_reader *back = NULL;
@@ -35,7 +36,8 @@ static size_t kept_events(struct trace_reader *r, bool has_refused, struct event
     *out = events_of(r, &n);
     for (size_t i = 0; i < n; i++) {
         const uint8_t kind = (*out)[i].kind;
-        if (kind == EVENT_ALLOC || kind == EVENT_FREE || kind == EVENT_FREE_COMPLETED || (kind == EVENT_OOM && has_refused)) {
+        if (kind == EVENT_ALLOC || kind == EVENT_FREE || kind == EVENT_FREE_COMPLETED ||
+            (kind == EVENT_OOM && has_refused)) {
             (*out)[kept] = (*out)[i];
             (*out)[kept++].kind = kind == EVENT_FREE_COMPLETED ? EVENT_FREE : kind;
         }
@@ -71,8 +73,8 @@ static void expect_back(const char *format, bool has_refused, bool has_streams, 
         number_requests(x, n);
         number_requests(y, n_back);
         for (size_t i = 0; i < n; i++) {
-            cr_assert(x[i].kind == y[i].kind && x[i].bytes == y[i].bytes && x[i].slot == y[i].slot, "%s of %s, event %zu", format,
-                      samples[s], i);
+            cr_assert(x[i].kind == y[i].kind && x[i].bytes == y[i].bytes && x[i].slot == y[i].slot,
+                      "%s of %s, event %zu", format, samples[s], i);
             if (has_streams && x[i].kind != EVENT_FREE)
                 cr_assert_eq(trace_streams(in)[x[i].stream].handle, trace_streams(back)[y[i].stream].handle);
             first = i == 0 ? x[0].time_ns : first;
@@ -115,7 +117,8 @@ Test(request_export, what_a_format_does_not_hold_is_counted)
     struct err_detail why = { .text = "" };
     uint64_t lost[REQUEST_LOSS_KINDS];
     struct trace_writer *w = NULL;
-    struct trace_record r = { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 8, .stream = 77, .pool = { 0, 3 }, .record = TRACE_NO_RECORD };
+    struct trace_record r = { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 8, .stream = 77, .pool = { 0, 3 },
+                              .record = TRACE_NO_RECORD };
     cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
     cr_assert_eq(trace_put_label(w, "step", 4, &r.label, &why), ERR_OK);
     cr_assert_eq(trace_put(w, &r, &why), ERR_OK);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Every number is the same number: JSON, CSV, table, database, and a report's CSV, Markdown and page, value by value. */
+/* Every number is the same number: JSON, CSV, table, database,
+ * and a report's CSV, Markdown and page, value by value. */
 #include "replay/results/result.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
@@ -77,7 +78,8 @@ static struct written replay_and_write(const char *policy, const char *device)
     cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
     struct bounds bounds;
     cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s",
+                 why.text);
     struct written w = { .csv = text_of(report_csv, &report), .table = text_of(write_table, &report) };
     json = text_of(report_json, &report);
     write_database(&report, policy, device, &db, &n);
@@ -177,8 +179,9 @@ static void expect_in_page(const struct page *p, const struct written *w)
 
 static void expect_in_markdown(const struct page *p, const struct written *w)
 {
-    static const char *const columns[] = { "peak_requested_bytes", "peak_reserved_bytes", "fragmentation_internal_bytes",
-                                           "fragmentation_external_bytes", "fragmentation_inactive_split_bytes" };
+    static const char *const columns[] = { "peak_requested_bytes", "peak_reserved_bytes",
+                                           "fragmentation_internal_bytes", "fragmentation_external_bytes",
+                                           "fragmentation_inactive_split_bytes" };
     char *text, cell[64];
     size_t n;
     FILE *to = open_memstream(&text, &n);

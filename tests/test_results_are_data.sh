@@ -100,7 +100,8 @@ for kind in json db; do
         reads 0 diff $name.$kind $name.$kind
         reads 0 report $name.$kind --html page.html
     done
-    "$replay" report real.$kind --html page.html >out 2>&1 && grep -q 'a real card, which only the command line may name' page.html ||
+    "$replay" report real.$kind --html page.html >out 2>&1 &&
+        grep -q 'a real card, which only the command line may name' page.html ||
         fail "the page does not say why the run on cuda:0 is not shown"
 done
 
@@ -146,7 +147,8 @@ PY
 done
 
 # Whatever source file reads runs from results and opens what they name asks first.
-for file in $(cd "$3" && grep -lE 'run_table_(text|cell)|results_db_each_run' -r replay report policies --include='*.c'); do
+for file in $(cd "$3" &&
+              grep -lE 'run_table_(text|cell)|results_db_each_run' -r replay report policies --include='*.c'); do
     grep -qE 'policy_spec_parse|policy_load|device_choose|trace_open|sha256_file' "$3/$file" || continue
     grep -q foreign_run_check "$3/$file" || fail "$file opens what results name without foreign_run_check"
 done

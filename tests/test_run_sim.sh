@@ -309,7 +309,8 @@ expect 'a library of another kind' 2 "'fake': expected stand-in or real" "${run_
 unset CUDA_HOME
 
 # A library of NVIDIA's with the runtime in it is named, with what to do.
-printf 'extern int cuGetExportTable(const void **, const void *); int start(void){return cuGetExportTable(0, 0);}\n' >whole.c
+printf 'extern int cuGetExportTable(const void **, const void *); int start(void){return cuGetExportTable(0, 0);}\n' \
+    >whole.c
 cc -shared -fPIC -o libcuwhole.so.1 -Wl,-soname,libcuwhole.so.1 whole.c
 program needs_whole <<'C'
 int main(void)

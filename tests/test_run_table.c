@@ -177,9 +177,9 @@ static void open_made(const struct made_run *runs, size_t n, const char *name, s
     fputs("{\"schema\":\"replay-sweep/1\",\"runs\":[", to);
     for (size_t i = 0; i < n; i++)
         fprintf(to, "%s{\"trace_path\":\"%s\",\"policy\":\"%s\",\"name\":\"%s\",\"device\":\"sim\","
-                "\"outcome\":\"%s\",\"peak_requested_bytes\":%d,\"peak_reserved_bytes\":%d,\"device_time_ns\":%d000000}",
-                i > 0 ? "," : "", runs[i].trace, runs[i].policy, name, runs[i].outcome, runs[i].requested,
-                runs[i].reserved, runs[i].time_ms);
+                "\"outcome\":\"%s\",\"peak_requested_bytes\":%d,\"peak_reserved_bytes\":%d,"
+                "\"device_time_ns\":%d000000}", i > 0 ? "," : "", runs[i].trace, runs[i].policy, name,
+                runs[i].outcome, runs[i].requested, runs[i].reserved, runs[i].time_ms);
     fputs("]}", to);
     fclose(to);
     run_table_open(t);

@@ -26,18 +26,20 @@ status 0 '' snapshot "$trace" -o a.pickle
 status 0 '' snapshot "$trace" -o b.pickle
 cmp a.pickle b.pickle || fail "two runs differ"
 "$replay" snapshot "$trace" -o - | cmp - a.pickle || fail "standard output has something else"
-[[ $("$replay" verify a.pickle | head -n 1) == 'all equal' ]] || fail "what was written is not verified, or not said first"
+[[ $("$replay" verify a.pickle | head -n 1) == 'all equal' ]] ||
+    fail "what was written is not verified, or not said first"
 
 # The first difference is shown once, with what is there.
 "$replay" verify "$trace" --policy max_split_size_mb:32 >differs.txt
-grep -q 'record 156: request of 3932160 bytes: expected new memory, recorded 0x7f0002400000; there: 0x[0-9a-f]* [0-9]* B free$' \
-    differs.txt || fail "what differs: $(cat differs.txt)"
+grep -q 'record 156: request of 3932160 bytes: expected new memory, recorded 0x7f0002400000; '\
+'there: 0x[0-9a-f]* [0-9]* B free$' differs.txt || fail "what differs: $(cat differs.txt)"
 grep -q '^of the recording:     not recorded: .*a memory fraction' differs.txt || fail "no notes: $(cat differs.txt)"
 "$replay" verify "$trace" | grep '^of the recording' && fail "notes on what is equal"
 "$replay" verify "$trace" --json - | grep -q '^    "not recorded: .*a memory fraction' || fail "no notes in the JSON"
 
 status 1 'out of memory at record' snapshot "$trace" --device sim:200MiB -o oom.pickle
-"$replay" info oom.pickle | grep -qE '^  oom +1$' || fail "the refusal is not in the records: $("$replay" info oom.pickle)"
+"$replay" info oom.pickle | grep -qE '^  oom +1$' ||
+    fail "the refusal is not in the records: $("$replay" info oom.pickle)"
 status 0 '' snapshot "$trace" --policy pytorch:expandable --at 500 -o part.pickle
 "$replay" info part.pickle >part.txt || fail "the state at an event is not read back"
 

@@ -131,7 +131,8 @@ Test(snapshot_export, a_start_in_mid_run_is_taken_over_without_records)
         snprintf(path, sizeof path, SHARED_DIR "/traces/pytorch-snapshot/%s.pickle", names[i]);
         struct trace_reader *trace = recorded_open(path, -1);
         const struct dumped_path made = dumped_path();
-        cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited,addresses=rising", &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited,addresses=rising", &why), ERR_OK, "%s",
+                     why.text);
         dumped_replay(&run, SNAPSHOT_EXPORT_AT_END, &cfg, made.text);
         struct trace_reader *again = recorded_open(made.text, -1);
         cr_expect_eq(trace_info(again)->starts_mid_run, trace_info(trace)->starts_mid_run, "%s", names[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Sorting beyond memory: every record comes out once and in order, however small the memory; and again after a rewind. */
+/* Sorting beyond memory: every record comes out once and in order, however small the memory;
+ * and again after a rewind. */
 #include "base/sorted_runs.h"
 
 #include <criterion/criterion.h>
@@ -34,8 +35,8 @@ static void expect_sorted(uint64_t n, size_t memory_bytes)
         uint64_t got = 0, sum = 0;
         cr_assert_eq(sorted_runs_rewind(s, &why), ERR_OK, "%s", why.text);
         while (sorted_runs_next(s, &record, &why) == ERR_OK && record != NULL) {
-            cr_assert(got == 0 || by_key(&last, record) < 0, "record %llu of %llu in %zu bytes", (unsigned long long)got,
-                      (unsigned long long)n, memory_bytes);
+            cr_assert(got == 0 || by_key(&last, record) < 0, "record %llu of %llu in %zu bytes",
+                      (unsigned long long)got, (unsigned long long)n, memory_bytes);
             last = *(const struct record *)record;
             sum += last.order;
             got++;

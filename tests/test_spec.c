@@ -113,8 +113,8 @@ Test(spec, a_settings_text_reaches_the_policy_byte_for_byte)
     static const char *const texts[] = {
         "max_split_size_mb:128,garbage_collection_threshold:0.8", " max_split_size_mb : 64 ", "max_split_size_mb:64,",
         ",max_split_size_mb:64", "max_split_size_mb:64,,expandable_segments:True", "max_split_size_mb",
-        "backend:native", "max_split_size_mb=64", "max_split_size_mb:64;expandable_segments:True", "Max_Split_Size_MB:64",
-        "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", "roundup_power2_divisions:[64:8",
+        "backend:native", "max_split_size_mb=64", "max_split_size_mb:64;expandable_segments:True",
+        "Max_Split_Size_MB:64", "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", "roundup_power2_divisions:[64:8",
         "max_split_size_mb,64", "max_split_size_mb:64,gc=0.5", "max_split_size_mb:6 4",
         "foo_bar",
     };
@@ -230,9 +230,12 @@ Test(spec, a_place_in_pairs_is_the_one_that_was_typed)
 {
     expect_not_created("max_split_size_mb:10", 18, "at character 19, '10': ");
     expect_not_created("max_split_size_mb:64,foo_bar:1", 21, "'foo_bar:1': ValueError: Unrecognized key");
-    expect_not_created("pytorch:gc=0.5,max_split_size_mb:64,limit-device,foo_bar:1", 49, "at character 50, 'foo_bar:1'");
-    expect_not_created("pytorch:gc=none,conf=max_split_size_mb", 38, "at character 39, '': RuntimeError: the settings text");
-    expect_not_created("pytorch:conf=max_split_size_mb,throw", 31, "at character 32, 'throw': RuntimeError: the settings");
+    expect_not_created("pytorch:gc=0.5,max_split_size_mb:64,limit-device,foo_bar:1", 49,
+                       "at character 50, 'foo_bar:1'");
+    expect_not_created("pytorch:gc=none,conf=max_split_size_mb", 38,
+                       "at character 39, '': RuntimeError: the settings text");
+    expect_not_created("pytorch:conf=max_split_size_mb,throw", 31,
+                       "at character 32, 'throw': RuntimeError: the settings");
 }
 
 Test(spec, a_place_in_the_argument_of_a_preset_is_the_one_that_was_typed)

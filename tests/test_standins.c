@@ -302,8 +302,8 @@ static void put_library(const char *folder, const char *name, const char *needed
     free(bytes);
 }
 
-/* PyTorch names libcublas.so.12 and takes nothing of it here; a package two folders deep takes cublasHgemm, and one that no
- * library of PyTorch's has. */
+/* PyTorch names libcublas.so.12 and takes nothing of it here; a package two folders deep takes cublasHgemm, and one
+ * that no library of PyTorch's has. */
 Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pytorch_names)
 {
     char root[] = "/tmp/replay-test-XXXXXX", torch[64], package[64], path[4400];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-# The bounds of the frozen benchmark are proved: for each trace of edition 1 the independent checker accepts a certificate
-# of exactly the bound in edition_1.def.
+# The bounds of the frozen benchmark are proved: for each trace of edition 1 the independent checker accepts a
+# certificate of exactly the bound in edition_1.def.
 set -u
 replay=$1
 source=$3

@@ -58,7 +58,8 @@ expect 0 '^part2.db: 0 new runs' merge part2.db -o all.db
 mkdir few
 cp "$samples"/{gpt-varlen-maxsplit,gpt-varlen-expand,gpt-eval-emptycache,mlp-ckpt}.trace.zst few
 runs=0
-for policy in pytorch:version=2.{6,15},max-split={none,32MiB,64MiB},gc={off,0.6},fraction={off,0.4},expandable={off,on} none
+for policy in \
+    pytorch:version=2.{6,15},max-split={none,32MiB,64MiB},gc={off,0.6},fraction={off,0.4},expandable={off,on} none
 do
     for device in sim:{300MiB,1GiB,40GiB}; do
         expect 0 '^4 runs: 4 done now, 0 there already$' sweep few --policy "$policy" --device "$device" \

@@ -65,7 +65,8 @@ cmp -s one.csv killed.csv || fail "after three kills the results differ"
 # ---- what cannot begin ends everywhere ----
 ranks 3 "$replay" sweep nowhere --policy none -o x.db >out 2>&1 && fail "a missing folder is no error"
 [ "$(grep -c '^replay: nowhere: No such file' out)" = 1 ] || fail "a missing folder: $(cat out)"
-ranks 3 "$replay" sweep many --policy none -o nowhere/x.db >out 2>&1 && fail "a database in a missing folder is no error"
+ranks 3 "$replay" sweep many --policy none -o nowhere/x.db >out 2>&1 &&
+    fail "a database in a missing folder is no error"
 grep -q '^replay: nowhere/x.db: unable to open' out || fail "a database in a missing folder: $(cat out)"
 
 printf '%d failures\n' "$failures"

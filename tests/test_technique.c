@@ -41,7 +41,9 @@ static struct trace_reader *sample(const char *name)
 /* One loop under PyTorch with Adam, and with SGD with momentum: each foretells the other to the byte. */
 Test(technique, adam_and_momentum_foretell_each_other)
 {
-    static const struct { const char *have, *want; enum technique_optimizer optimizer; enum technique_way way; } pairs[] = {
+    static const struct {
+        const char *have, *want; enum technique_optimizer optimizer; enum technique_way way;
+    } pairs[] = {
         { "mlp-adam", "mlp-sgd", OPTIMIZER_MOMENTUM, TECHNIQUE_EDITED },
         { "mlp-sgd", "mlp-adam", OPTIMIZER_ADAM, TECHNIQUE_INSERTED },
     };
@@ -88,7 +90,8 @@ Test(technique, states_of_half_the_precision_take_half)
     cr_expect_eq(whole.result.way, TECHNIQUE_UNCHANGED);
     cr_expect_eq(half.result.way, TECHNIQUE_EDITED);
     cr_expect_gt(whole.result.peak.by_category[CATEGORY_OPTIMIZER], 0);
-    cr_expect_eq(2 * half.result.peak.by_category[CATEGORY_OPTIMIZER], whole.result.peak.by_category[CATEGORY_OPTIMIZER]);
+    cr_expect_eq(2 * half.result.peak.by_category[CATEGORY_OPTIMIZER],
+                 whole.result.peak.by_category[CATEGORY_OPTIMIZER]);
     changed_close(&whole);
     changed_close(&half);
 }
@@ -281,9 +284,10 @@ Test(technique, in_place_the_result_takes_the_inputs_memory)
 Test(technique, accumulation_repeats_a_pass_and_keeps_one_gradient)
 {
     static const struct line script[] = {
-        { EVENT_ALLOC, 1, 4096, SETUP },   { EVENT_ALLOC, 2, 256, "<module> train.py:3" }, { EVENT_ALLOC, 3, 512, FORWARD },
-        { EVENT_ALLOC, 4, 4096, NULL },    { EVENT_FREE, 3, 0, NULL }, { EVENT_ALLOC, 5, 64, OPTIMIZER },
-        { EVENT_FREE, 5, 0, OPTIMIZER },   { EVENT_FREE, 4, 0, OPTIMIZER }, { EVENT_FREE, 2, 0, "<module> train.py:9" },
+        { EVENT_ALLOC, 1, 4096, SETUP }, { EVENT_ALLOC, 2, 256, "<module> train.py:3" },
+        { EVENT_ALLOC, 3, 512, FORWARD }, { EVENT_ALLOC, 4, 4096, NULL }, { EVENT_FREE, 3, 0, NULL },
+        { EVENT_ALLOC, 5, 64, OPTIMIZER }, { EVENT_FREE, 5, 0, OPTIMIZER }, { EVENT_FREE, 4, 0, OPTIMIZER },
+        { EVENT_FREE, 2, 0, "<module> train.py:9" },
     };
     expect_change(script, 9, &(struct technique){ .accumulate = 3 }, 3 * 4096 + 256 + 512, 5 + 2 * 3);
     expect_change(script, 9, &(struct technique){ .accumulate = 2, .is_split = true }, 3 * 4096 + 128 + 256, 5 + 3);

@@ -12,7 +12,8 @@ for name in mlp-adam mlp-sgd oom-too-large oom-halves-batch; do
         expect_status 0 technique "$samples/$name.trace.zst" $change --json t.json -o t.trace.zst
         awk 'length > 80 { exit 1 }' out || fail "$name $change is wider than 80 columns: $(cat out)"
         (( $(wc -l <out) <= 32 )) || fail "$name $change does not fit on a screen"
-        head -1 out | grep -q '^About .* reserved at the peak instead of ' || fail "$name $change: the answer is not first"
+        head -1 out | grep -q '^About .* reserved at the peak instead of ' ||
+            fail "$name $change: the answer is not first"
         grep -q '^An estimate' out || fail "$name $change does not say that it is an estimate"
         grep -q '^Error seen, ' out || fail "$name $change does not say how far such estimates were off"
         grep -q 'replay run-sim' out || fail "$name $change does not say what gives the exact figure"

@@ -58,14 +58,16 @@ grep -q $'\x1b' piped && fail 'bold in a pipe'
 for rows in 8 500; do
     on_terminal 100 $rows "$replay" verify "$trace" --policy max_split_size_mb:32
     [ "$(head -n 1 out)" = 'not equal' ] || fail "verify begins with: $(head -n 1 out)"
-    [ "$(grep -c '^not equal$' out)" = $((rows == 8 ? 2 : 1)) ] || fail "verify on $rows lines says how often whether all is equal"
+    [ "$(grep -c '^not equal$' out)" = $((rows == 8 ? 2 : 1)) ] ||
+        fail "verify on $rows lines says how often whether all is equal"
 done
 # again ANSWER COLUMNS ARGUMENTS...: the answer stands again on the terminal that is one line too low, and not before.
 again() {
     local answer=$1 columns=$2 n
     shift 2
     on_terminal "$columns" 500 "$replay" "$@"
-    n=$(awk -v n="$columns" '{ gsub(/\033\[[0-9]*m/, ""); rows += length <= n ? 1 : int((length + n - 1) / n) } END { print rows }' out)
+    n=$(awk -v n="$columns" '{ gsub(/\033\[[0-9]*m/, ""); rows += length <= n ? 1 : int((length + n - 1) / n) }
+                             END { print rows }' out)
     [ "$(grep -c "$answer" out)" = 1 ] || fail "replay $1 does not say once what it found on a high terminal"
     on_terminal "$columns" $((n + 1)) "$replay" "$@"
     [ "$(grep -c "$answer" out)" = 1 ] || fail "replay $1 of $n lines says it again on $((n + 1)) lines"

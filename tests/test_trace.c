@@ -1181,7 +1181,8 @@ Test(trace, invalid_events_are_refused)
         {"slot out of range", {{.kind = EVENT_FREE}}, 1},
         {"free that was not requested", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_COMPLETED}}, 2},
         {"a slot that is not live", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
-        {"a slot that is not live", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_REQUESTED}, {.kind = EVENT_FREE}}, 3},
+        {"a slot that is not live", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_REQUESTED},
+                                     {.kind = EVENT_FREE}}, 3},
         {"label", {{.kind = EVENT_MARK, .slot = 1}}, 1},
         {"control", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_CONTROL}, {.kind = EVENT_CONTROL}}, 3},
         {"not live", {{.kind = EVENT_FLUSH}, {.kind = EVENT_CONTROL}}, 2},
@@ -1213,7 +1214,8 @@ Test(trace, invalid_events_are_refused_among_valid_ones)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t at = COLUMN_BATCH; at < 2 * COLUMN_BATCH; at += 2) {
             for (size_t k = 0; k < ROW; k++)
-                row[k] = k % 2 == 0 ? (struct event){.kind = EVENT_ALLOC, .bytes = 1} : (struct event){.kind = EVENT_FREE};
+                row[k] = k % 2 == 0 ? (struct event){.kind = EVENT_ALLOC, .bytes = 1}
+                                    : (struct event){.kind = EVENT_FREE};
             memcpy(row + at, cases[i].events, cases[i].n * sizeof *row);
             expect_event_refused(row, ROW, at + cases[i].n - 1, cases[i].reason);
         }

@@ -8,8 +8,11 @@ samples=$3/samples
 
 expect_status 0 trace cut "$samples/gpt-fp32.trace.zst" --step -o step.zst
 expect_status 0 trace repeat step.zst --times 20 -o long.zst
-peak() { "$replay" info "$1" --json - | python3 -c 'import json, sys; print(json.load(sys.stdin)["peak_requested_bytes"])'; }
-[ "$(peak step.zst)" = "$(peak long.zst)" ] || fail "a repeated step needs $(peak long.zst) bytes, once $(peak step.zst)"
+peak() {
+    "$replay" info "$1" --json - | python3 -c 'import json, sys; print(json.load(sys.stdin)["peak_requested_bytes"])'
+}
+[ "$(peak step.zst)" = "$(peak long.zst)" ] ||
+    fail "a repeated step needs $(peak long.zst) bytes, once $(peak step.zst)"
 expect_status 0 trace merge step.zst long.zst@250ms -o both.zst
 expect_status 0 trace resize step.zst --scale 3 -o larger.zst
 [ "$(peak larger.zst)" = $((3 * $(peak step.zst))) ] || fail "three times $(peak step.zst) is not $(peak larger.zst)"
@@ -62,7 +65,8 @@ for work in "${works[@]}"; do
     peaks=()
     for file in short.zst lengthy.zst; do
         # shellcheck disable=SC2086 # the words of a work
-        peak=$(python3 peak.py "$replay" trace ${work/@@/$file $file@} -o out.zst $([[ $work = merge* ]] || echo $file)) ||
+        peak=$(python3 peak.py "$replay" trace ${work/@@/$file $file@} -o out.zst \
+                   $([[ $work = merge* ]] || echo $file)) ||
             fail "trace $work: $peak"
         peaks+=("$peak")
     done

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Traces made of traces: live bytes at every event are those that the parts, sums, products and repetitions must have. */
+/* Traces made of traces: live bytes at every event are those that
+ * the parts, sums, products and repetitions must have. */
 #include "traces/trace_edit.h"
 
 #include "import/import.h"
@@ -194,7 +195,8 @@ Test(trace_edit, merged_traces_have_the_sum_of_live_bytes_at_every_time)
         const uint64_t ns = events[2][i].time_ns;
         const uint64_t second = ns < OFFSET ? 0 : live_at(events[1], live[1], n[1], ns - OFFSET);
         if (i + 1 == n[2] || events[2][i + 1].time_ns > ns)
-            cr_assert_eq(live[2][i + 1], live_at(events[0], live[0], n[0], ns) + second, "at %llu ns", (unsigned long long)ns);
+            cr_assert_eq(live[2][i + 1], live_at(events[0], live[0], n[0], ns) + second, "at %llu ns",
+                         (unsigned long long)ns);
     }
     cr_expect_eq(trace_info(both)->n_streams, trace_info(in[0])->n_streams + trace_info(in[1])->n_streams);
     for (int i = 0; i < 3; i++) {
@@ -235,8 +237,9 @@ static void expect_alike(struct trace_reader *a, struct trace_reader *b, bool ha
     cr_assert_eq(trace_segment_events(b, &t, &n_t, &why), ERR_OK);
     cr_assert_eq(n_s, n_t);
     for (size_t i = 0; i < n_s; i++)
-        cr_assert(s[i].before == t[i].before && s[i].record == t[i].record && s[i].addr == t[i].addr && s[i].bytes == t[i].bytes &&
-                  s[i].stream == t[i].stream && s[i].pool == t[i].pool && s[i].kind == t[i].kind, "segment event %zu", i);
+        cr_assert(s[i].before == t[i].before && s[i].record == t[i].record && s[i].addr == t[i].addr &&
+                  s[i].bytes == t[i].bytes && s[i].stream == t[i].stream && s[i].pool == t[i].pool &&
+                  s[i].kind == t[i].kind, "segment event %zu", i);
     free(x);
     free(y);
 }
@@ -250,7 +253,8 @@ static void count_text(void *arg, const char *what, const char *text)
 
 Test(trace_edit, an_anonymous_copy_holds_all_numbers_and_no_name)
 {
-    static const char *const samples[] = { SAMPLE("gpt-varlen-expand"), SAMPLE("oom-fragmented"), SAMPLE("gpt-eval-emptycache") };
+    static const char *const samples[] = { SAMPLE("gpt-varlen-expand"), SAMPLE("oom-fragmented"),
+                                           SAMPLE("gpt-eval-emptycache") };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         struct trace_reader *whole = opened(samples[i]);
         struct trace_writer *w = writer();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What `why` says of recordings that other people published, and what a recorded refusal says of the card. Of the public
- * recordings at hand one ends with a refusal; no other verdict but "nothing was refused" and "the recording ends" is among
- * them.
+ * What `why` says of recordings that other people published, and what a recorded refusal says of the card. Of the
+ * public recordings at hand one ends with a refusal; no other verdict but "nothing was refused" and "the recording
+ * ends" is among them.
  */
 #include "replay/why/why.h"
 
@@ -62,15 +62,17 @@ static struct trace_reader *refused(uint64_t capacity_bytes, bool has_refusal)
     return trace;
 }
 
-/* On the card that a person names, what the program could not have when a request was refused is the context, up to 2 GiB:
- * more is somebody else. Without a refusal, or with context=, it is not read off. */
+/* On the card that a person names, what the program could not have when a request was refused is the context, up to
+ * 2 GiB: more is somebody else. Without a refusal, or with context=, it is not read off. */
 Test(verdicts, a_refusal_calibrates_the_context_of_the_card_that_is_named)
 {
     const struct card_context *table = card_context_of("a100-40g");
     const struct device_model *card = NULL;
     cr_assert_eq(cards_find("a100-40g", strlen("a100-40g"), &card, 1), 1);
     const uint64_t total = card->total_bytes;
-    const struct { const char *device; uint64_t capacity; bool has_refusal; uint64_t context; bool is_recorded; } cases[] = {
+    const struct {
+        const char *device; uint64_t capacity; bool has_refusal; uint64_t context; bool is_recorded;
+    } cases[] = {
         { "a100-40g", total - 700 * MIB, true, 700 * MIB, true },
         { "a100-40g", total - 2048 * MIB, true, 2048 * MIB, true },
         { "a100-40g", total - 2050 * MIB, true, table->bytes, false },
@@ -88,7 +90,8 @@ Test(verdicts, a_refusal_calibrates_the_context_of_the_card_that_is_named)
         MUST(device_choose_for_advice(cases[i].device, trace, &device, &why));
         cr_expect_eq(device.config.context_bytes, cases[i].context, "case %zu", i);
         cr_expect_eq(device.is_context_recorded, cases[i].is_recorded, "case %zu", i);
-        cr_expect_eq(device.context_most_bytes, cases[i].context == table->bytes ? table->most_bytes : 0, "case %zu", i);
+        cr_expect_eq(device.context_most_bytes, cases[i].context == table->bytes ? table->most_bytes : 0, "case %zu",
+                     i);
         device_say_context(&device, text, sizeof text);
         cr_expect_eq(strstr(text, "as when the request was refused") != NULL, cases[i].is_recorded, "%s", text);
         cr_expect_eq(strstr(text, "seen") != NULL, cases[i].context == table->bytes, "%s", text);

@@ -44,8 +44,9 @@ static void expect_equal(const char *path, int64_t gpu)
 
 Test(verify, one_program_dumped_by_all_releases_comes_out_equal)
 {
-    static const char *const releases[] = {"2.0.1", "2.1.2",  "2.2.2",  "2.3.1",  "2.4.1",  "2.5.1",  "2.6.0",  "2.7.1",
-                                           "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.0", "2.15.0"};
+    static const char *const releases[] = {
+        "2.0.1", "2.1.2", "2.2.2",  "2.3.1",  "2.4.1",  "2.5.1",  "2.6.0",  "2.7.1",
+        "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.0", "2.15.0"};
     for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++) {
         char path[256];
         snprintf(path, sizeof path, TEST_DATA "/layouts/%s.pickle", releases[i]);

@@ -44,7 +44,8 @@ stacks = [line.rsplit(" ", 1)[0] for line in open("folded.txt")]
 assert len(profile["samples"]) == len(set(map(tuple, profile["samples"]))), "a stack is there twice"
 assert len(stacks) == len(profile["samples"])
 assert sum(int(line.rsplit(" ", 1)[1]) for line in open("folded.txt")) == who["bytes"] == sum(profile["weights"])
-assert len(profile["samples"]) == len(profile["weights"]) and profile["unit"] == "bytes" and profile["type"] == "sampled"
+assert len(profile["samples"]) == len(profile["weights"]) and \
+    profile["unit"] == "bytes" and profile["type"] == "sampled"
 assert max(max(s) for s in profile["samples"]) < len(scope["shared"]["frames"])
 PY
     status 0 '' who "$trace" --grew 0..100 --json -
@@ -62,13 +63,14 @@ grep -q ', by size:' out || fail "not by size without stacks"
 status 0 '' who plain.trace --by category --json none.json
 python3 -c 'import json; who = json.load(open("none.json")); assert who["named_bytes"] == who["labelled_bytes"] == 0' ||
     fail "a category was told without stacks"
-"$replay" who plain.trace --by category | grep -q '^No category can be told' || fail "nothing is said of unknown categories"
+"$replay" who plain.trace --by category | grep -q '^No category can be told' ||
+    fail "nothing is said of unknown categories"
 status 2 'has no labels' who plain.trace --by module
 status 2 'give -o OUT' run-sim --labels -- true
 status 2 'give --torch too' record -o labels.trace --labels -- true
 
-# The recordings of tests/data/categories are labelled: the rules must agree with the labels at the peak, or where memory
-# ran out.
+# The recordings of tests/data/categories are labelled: the rules must agree with the labels at the peak, or where
+# memory ran out.
 for trace in "$data"/categories/*.trace.zst; do
     status 0 '' who "$trace" --by category --json who.json
     python3 - <<'PY' || fail "$trace: the rules do not agree with the labels"
@@ -78,7 +80,8 @@ assert who["labelled_bytes"] == who["named_bytes"] == who["bytes"] > 0
 assert who["agreed_bytes"] >= 0.99 * who["bytes"], who["agreed_bytes"] / who["bytes"]
 PY
     status 0 '' who "$trace" --by module --json who.json
-    python3 -c 'import json; who = json.load(open("who.json")); assert sum(r["bytes"] for r in who["rows"]) == who["bytes"]' ||
+    python3 -c 'import json; who = json.load(open("who.json")); assert sum(
+        r["bytes"] for r in who["rows"]) == who["bytes"]' ||
         fail "$trace: --by module does not add up"
 done
 status 0 '' who "$data/categories/gpt-bf16-checkpoint.trace.zst" --by module

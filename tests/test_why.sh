@@ -40,7 +40,8 @@ has out 'The beginning of the recording is missing'
 
 # ---- fragmented, with whole steps on record ----
 expect_status 0 why "$data/oom-fragmented.trace.zst"
-has out '^Fragmented: 26.37 MiB would have fitted, but what is free lies in pieces. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out '^Fragmented: 26.37 MiB would have fitted, but what is free lies in pieces. '\
+'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
 expect_status 0 why "$data/oom-fragmented.trace.zst" --json why.json
 has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
@@ -49,7 +50,8 @@ has why.json '"recommended": { "conf": "expandable_segments:True"'
 # ---- a smaller card than the recorded one: what was recorded after the refused request counts ----
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB
 has out '^Really full: short by 340 MiB. No allocator setting can serve this.'
-has out 'At event 3 the program asked for 530 MiB.* At event 9 it has 1340 MiB live at once. - holds most: 810 MiB (60%)'
+has out \
+    'At event 3 the program asked for 530 MiB.* At event 9 it has 1340 MiB live at once. - holds most: 810 MiB (60%)'
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB --json why.json
 has why.json '"event": 3, .*"shortfall_bytes": 356515840, "later_live_bytes": 1405091840, "later_event": 9'
 expect_status 0 why "$data/530-270.trace.zst" --device sim:700MiB
@@ -58,7 +60,8 @@ expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB
 has out '^Fragmented: 530 MiB would have fitted'
 has out 'With this setting all that was recorded runs on this card; no step was recorded whole.'
 expect_status 0 why "$data/gpt-varlen-default.trace.zst" --device sim:196MiB
-has out '^Fragmented, and no setting cures it: live data never exceeds the card, but all [0-9]* settings tried run out of memory on it.'
+has out '^Fragmented, and no setting cures it: live data never exceeds the card, '\
+'but all [0-9]* settings tried run out of memory on it.'
 grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB --json why.json
 has why.json '"later_live_bytes": null, "later_event": null'
@@ -66,23 +69,27 @@ has why.json '"later_live_bytes": null, "later_event": null'
 # ---- a leak, and the cut step filled in from the ones before, beside the lower bound ----
 expect_status 0 why "$data/oom-leak.trace.zst"
 has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'
-has out 'figures are lower bounds. - If the cut step goes on as the one before (filled in, not recorded), live data peaks at 629.10 MiB, and a card of 650 MiB holds it.'
+has out 'figures are lower bounds. - If the cut step goes on as the one before (filled in, not recorded), '\
+'live data peaks at 629.10 MiB, and a card of 650 MiB holds it.'
 expect_status 0 why "$data/oom-leak.trace.zst" --json why.json
 has why.json '"verdict": "leak"'
-has why.json '"if_step_goes_on": { "live_peak_bytes": 659656744, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
+has why.json \
+    '"if_step_goes_on": { "live_peak_bytes": 659656744, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
 expect_status 0 fit "$data/oom-leak.trace.zst" --json fit.json
 has fit.json '"is_lower_bound": true, "named_card": null.*"if_step_goes_on_bytes": 681574400'
 expect_status 0 fit "$data/oom-leak.trace.zst"
 has out '>=650 MiB .* not known'
 has out 'If the cut step goes on as the one before (filled in from it, not recorded): best-fit needs a card of 650 MiB.'
 expect_status 0 tune "$data/oom-leak.trace.zst" --json tune.json
-has tune.json '"if_step_goes_on": { "live_peak_bytes": [0-9]*, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
+has tune.json \
+    '"if_step_goes_on": { "live_peak_bytes": [0-9]*, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
 expect_status 0 fit "$data/oom-fragmented.trace.zst" --json fit.json
 has fit.json '"if_step_goes_on_bytes": null'
 
 # ---- nothing was refused: the context is not spoken of, unless a card is named ----
 expect_status 0 why "$data/gpt-fp32.trace.zst"
-has out '^Nothing was refused: live data peaks at 129.39 MiB, and PyTorch reserves 146 MiB, which nvidia-smi shows beside what CUDA takes for itself. The other 16.61 MiB are cache.'
+has out '^Nothing was refused: live data peaks at 129.39 MiB, and PyTorch reserves 146 MiB, '\
+'which nvidia-smi shows beside what CUDA takes for itself. The other 16.61 MiB are cache.'
 grep -q 'CUDA context' out && fail "a context of a card that nobody named: $(cat out)"
 expect_status 0 why "$data/gpt-fp32.trace.zst" --device a100-40g
 has out 'Of the 39.39 GiB of a100-40g about 532 MiB go to the CUDA context and libraries, at most 1.11 GiB seen'
@@ -113,11 +120,13 @@ has out 'live requests at the end'
 expect_status 2 tune state.pickle
 has err 'holds only a final state'
 
-# ---- a setting that was asked for is not in force, as where PyTorch's build for the system has no expandable segments ----
+# ---- a setting that was asked for is not in force, ----
+# ---- as where PyTorch's build for the system has no expandable segments ----
 python3 - <<'END'
 import pickle
 snapshot = pickle.load(open("all.pickle", "rb"))
-snapshot["allocator_settings"].update({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "expandable_segments": False})
+snapshot["allocator_settings"].update({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+                                       "expandable_segments": False})
 pickle.dump(snapshot, open("asked.pickle", "wb"))
 END
 expect_status 0 why asked.pickle
@@ -149,14 +158,17 @@ Thread,Time,Action,Pointer,Size,Stream
 1,07:54:20.578029,free,0x7f0000000000,41943040,0
 END
 expect_status 0 why rmm.csv
-has out '^The recording does not tell: a request was refused when it was recorded, but [^ ]* has room for it, and how much'
+has out \
+    '^The recording does not tell: a request was refused when it was recorded, but [^ ]* has room for it, and how much'
 has out 'At record 2 the program asked for 30 MiB, with 40 MiB live. With --device and the card it ran on'
 expect_status 0 why rmm.csv --device 64MiB
 has out '^Really full: short by at least 6 MiB'
 
 # ---- every line fits a terminal ----
 for f in "$data"/oom-*.zst; do
-    { "$replay" why "$f"; "$replay" why "$f" --device rtx3070-8g; } | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||
+    { "$replay" why "$f"; "$replay" why "$f" --device rtx3070-8g; } |
+        awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 }
+                       END { exit bad }' ||
         failures=$((failures + 1))
 done
 
@@ -164,17 +176,17 @@ done
 cat >log <<'END'
 step 41
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.15 GiB. GPU 0 has a total capacity of 39.56 GiB of which
-2.80 GiB is free. Including non-PyTorch memory, this process has 36.61 GiB memory in use. Of the allocated memory 31.66 GiB
-is allocated by PyTorch, and 4.11 GiB is reserved by PyTorch but unallocated.
+2.80 GiB is free. Including non-PyTorch memory, this process has 36.61 GiB memory in use. Of the allocated memory 31.66
+GiB is allocated by PyTorch, and 4.11 GiB is reserved by PyTorch but unallocated.
 END
 expect_status 0 why log
 has out '^Fragmented: .* reserved but unallocated. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
 "$replay" why - <log >again && cmp -s out again || fail "standard input gets another answer"
 cat >processes <<'END'
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of which
-321.31 MiB is free. Process 11 has 414.00 MiB memory in use. Including non-PyTorch memory, this process has 37.46 GiB memory
-in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.00 MiB memory in use. Of the allocated memory 36.04 GiB
-is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of
+which 321.31 MiB is free. Process 11 has 414.00 MiB memory in use. Including non-PyTorch memory, this process has 37.46
+GiB memory in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.00 MiB memory in use. Of the allocated
+memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
 END
 expect_status 0 why processes
 has out '^Somebody else has the memory: other processes hold 1242 MiB of the card.'

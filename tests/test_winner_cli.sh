@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-# One winner: the terminal, --json, Markdown, the page and the database's view `best` name the same run, and runs that are
-# added to a comparison do not change who wins among the others.
+# One winner: the terminal, --json, Markdown, the page and the database's view `best` name the same run, and runs that
+# are added to a comparison do not change who wins among the others.
 set -u
 replay=$1
 source=$3
@@ -39,7 +39,8 @@ results = json.load(open('five.json'))
 print('json', results['runs'][results['best']]['policy'])
 print('report', first(open('five.report').read()))
 print('markdown', first(open('five.md').read().lstrip('*')))
-page = json.loads(re.search('<script type="application/json" id="data">(.*?)</script>', open('five.html').read(), re.S)[1])
+page = json.loads(re.search('<script type="application/json" id="data">(.*?)</script>',
+                            open('five.html').read(), re.S)[1])
 order = [page['rows'][i] for i in page['rows_best_first']]
 print('page-table', page['settings'][order[0][1]]['label'])
 print('page-best', page['settings'][page['rows'][page['cases'][0]['best']][1]]['label'])
@@ -68,7 +69,8 @@ n_distinct=$(sort -u chosen | wc -l)
 
 # ---- two policies that reserve everything at once, and so hardly call the driver, change nothing among the others ----
 for pool in one two; do
-    cc -std=c11 -fPIC -shared -I "$source" -o $pool.so "$source/tests/preallocating.c" || fail "the plugin does not compile"
+    cc -std=c11 -fPIC -shared -I "$source" -o $pool.so "$source/tests/preallocating.c" ||
+        fail "the plugin does not compile"
 done
 for name in gpt-varlen-default cnn gpt-varlen-expand 530-270 mlp-adam; do
     trace=$samples/$name.trace.zst
@@ -94,7 +96,9 @@ rm -f cases.db*
 "$replay" sweep "$samples/gpt-varlen-default.trace.zst" "$samples/mlp-adam.trace.zst" --policy best-fit --policy none \
     --device 'sim:{10MiB,300MiB}' -o cases.db >/dev/null
 "$replay" report cases.db >cases.txt
-tr -s ' \n' ' ' <cases.txt | grep -q 'best-fit does best over all: it gets through 2 of the 2 cases (a trace on a card) that any setting gets through (nothing fits 2 more)' ||
+tr -s ' \n' ' ' <cases.txt |
+    grep -q 'best-fit does best over all: it gets through 2 of the 2 cases (a trace on a card) '\
+'that any setting gets through (nothing fits 2 more)' ||
     fail "cases that nothing fits: $(cat cases.txt)"
 
 # ---- the price: stored by a sweep, used by a report, changed by --price ----

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Programs of this folder say on standard output what they ask of the card's memory, in the order in which they ask:
- * "alloc 4096", "free 4096", "oom 4096". Memory of the host, managed too, takes none of it. `run` compares that with what
- * was recorded. A call that fails unexpectedly ends the program with status 1.
+ * "alloc 4096", "free 4096", "oom 4096". Memory of the host, managed too, takes none of it. `run` compares that with
+ * what was recorded. A call that fails unexpectedly ends the program with status 1.
  */
 #ifndef REPLAY_TESTS_AGAINST_CUDA_SAID_H
 #define REPLAY_TESTS_AGAINST_CUDA_SAID_H

@@ -47,7 +47,8 @@ def too_large(replay, snapshot):
     check("why: full, and no setting", why["verdict"] == "full" and why["recommended"] is None and
           why["serves_refused"] is None)
     check("fit: a lower bound, and no card", fit["is_lower_bound"] and fit["named_card"] is None)
-    check("tune: nothing recommended on 8 GiB", answer(replay, "tune", snapshot, "--device", "8GiB")["recommended"] is None)
+    check("tune: nothing recommended on 8 GiB",
+          answer(replay, "tune", snapshot, "--device", "8GiB")["recommended"] is None)
     check("the lower bound is one: it still dies there",
           not run(replay, "too_large.py", fit["smallest_card_bytes"] // MIB, snapshot))
 
@@ -84,11 +85,13 @@ def leak(replay, snapshot):
     survived = answer(replay, "info", snapshot)["trace"]["whole_steps"]
     filled = (fit["if_step_goes_on_bytes"] or 0) // MIB
     run(replay, "leak.py", filled, snapshot)
-    check("on %d MiB it comes through that step" % filled, answer(replay, "info", snapshot)["trace"]["whole_steps"] > survived)
+    check("on %d MiB it comes through that step" % filled,
+          answer(replay, "info", snapshot)["trace"]["whole_steps"] > survived)
 
 
 def smaller_card(replay, snapshot):
-    """Recorded where it fits, asked about a card where it does not: the recording goes on after what would be refused."""
+    """Recorded where it fits, asked about a card where it does not:
+    the recording goes on after what would be refused."""
     check("too_large.py runs on 16 GiB", run(replay, "too_large.py", 16384, snapshot))
     why = answer(replay, "why", snapshot, "--device", "sim:5GiB,context=0")
     check("why: full on 5 GiB, by what is live later", why["verdict"] == "full" and not why["is_lower_bound"] and

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A library between PyTorch and libreplay-alloc.so (REPLAY_ALLOC names it): writes what PyTorch asks for to the file
- * LOG as tests/compare_calls.c reads it, "A thread addr bytes stream device", "O" where it was refused, "F thread addr".
+ * LOG as tests/compare_calls.c reads it, "A thread addr bytes stream device",
+ * "O" where it was refused, "F thread addr".
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include <dlfcn.h>

@@ -3,8 +3,8 @@
 
     cases.py OUT CASE...        CASE: a golden case, .json or .json.gz; its answers are ignored
 
-Run by `new-torch` under `replay run-sim`. torch is imported once; each case is a forked child, as in programs.py. A case
-that the release cannot run, because it lacks a function, has that error as the op's answer.
+Run by `new-torch` under `replay run-sim`. torch is imported once; each case is a forked child, as in programs.py. A
+case that the release cannot run, because it lacks a function, has that error as the op's answer.
 """
 import gzip
 import json

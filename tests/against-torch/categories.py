@@ -7,8 +7,8 @@
 Each program of examples/loops runs twice on the simulated card: as it is, and labelled. Labels come from PyTorch's own
 hooks (cudasim/python/replay_labels.py). Both runs must ask for the same bytes in the same order, with the same requests
 live at each. At the peak, or where memory ran out, at least 99 % of the bytes must get the label's category: request by
-request by the rules on the labelled run, and in sum on the other. --keep writes the labelled recordings as native traces:
-tests/data/categories is made so. Exit status 0: all true.
+request by the rules on the labelled run, and in sum on the other. --keep writes the labelled recordings as native
+traces: tests/data/categories is made so. Exit status 0: all true.
 """
 import argparse
 import json
@@ -45,8 +45,8 @@ def record(replay, name, folder, *flags):
     """The snapshots that the program's processes leave."""
     program = PROGRAMS[name]
     folder.mkdir()
-    done = subprocess.run([replay, "run-sim", "--device", CARDS.get(name, "sim:24GiB"), "-o", str(folder / "t.zst"), *flags, "--",
-                           sys.executable, str(ROOT / "examples" / program[0]), *program[1:]],
+    done = subprocess.run([replay, "run-sim", "--device", CARDS.get(name, "sim:24GiB"), "-o", str(folder / "t.zst"),
+                           *flags, "--", sys.executable, str(ROOT / "examples" / program[0]), *program[1:]],
                           cwd=folder, capture_output=True, text=True)
     if done.returncode != 0 and name not in CARDS:
         sys.exit("%s: %s" % (" ".join(program), done.stderr[-2000:]))

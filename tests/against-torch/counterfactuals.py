@@ -89,8 +89,10 @@ def main():
         recorded, asked = make_recorded_settings(rnd), programs.make_settings(rnd, rnd.random() < 0.35, True)
         total = rnd.choice([64 * programs.MIB, 200 * programs.MIB, 600 * programs.MIB, LARGE])
         base = os.path.join(folder, str(seed))
-        states = [programs.in_child("seed %d" % seed, run, ops, n_streams, recorded, LARGE, WHOLE, write_recording, base + ".pickle"),
-                  programs.in_child("seed %d" % seed, run, ops, n_streams, asked, total, WHOLE, write_stats, base + ".stats")]
+        states = [programs.in_child("seed %d" % seed, run, ops, n_streams, recorded, LARGE, WHOLE, write_recording,
+                                    base + ".pickle"),
+                  programs.in_child("seed %d" % seed, run, ops, n_streams, asked, total, WHOLE, write_stats,
+                                    base + ".stats")]
         left_out += programs.LEFT_OUT in states
         failed += any(state not in (0, programs.LEFT_OUT) for state in states)
         if states == [0, 0]:

@@ -4,8 +4,9 @@
 
     PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/extrapolate.py [--build FOLDER] [NAME...]
 
-The programs of sizes_program.py run under `run-sim` at three sizes; a fourth is foretold, inside and outside of the three,
-and then run. Equal means: the peak of reserved and of requested memory, to the byte. Exit status 0: all are equal.
+The programs of sizes_program.py run under `run-sim` at three sizes; a fourth is foretold, inside and outside of the
+three, and then run. Equal means: the peak of reserved and of requested memory, to the byte.
+Exit status 0: all are equal.
 """
 import argparse
 import json
@@ -17,8 +18,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/against-torch/sizes_program.py"
-# What grows, the recorded values, the foretold ones. Above 3,072 tokens PyTorch sorts for the embedding's gradient, so that
-# a batch of 4 x 128 and a length of 4 x 1024 lie on other ways than their neighbours.
+# What grows, the recorded values, the foretold ones. Above 3,072 tokens PyTorch sorts for the embedding's gradient, so
+# that a batch of 4 x 128 and a length of 4 x 1024 lie on other ways than their neighbours.
 CASES = [
     ("batch", (8, 16, 24), (12, 20)),
     ("length", (64, 128, 192), (160, 256, 512)),
@@ -30,19 +31,21 @@ CASES = [
 def record(replay, name, value, folder):
     """The snapshot of a run, and the two peaks of a replay of it."""
     out = folder / ("%s-%d.zst" % (name, value))
-    done = subprocess.run([replay, "run-sim", "--device", "sim:80GiB", "-o", str(out), "--", sys.executable, str(PROGRAM),
-                           name, str(value)], capture_output=True, text=True)
+    done = subprocess.run([replay, "run-sim", "--device", "sim:80GiB", "-o", str(out), "--", sys.executable,
+                           str(PROGRAM), name, str(value)], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit("%s %d: %s" % (name, value, done.stderr[-2000:]))
     snapshot = str(out.with_suffix(".pickle"))
-    told = json.loads(subprocess.run([replay, snapshot, "--policy", "best-fit", "--device", "sim:unlimited", "--json", "-"],
+    told = json.loads(subprocess.run([replay, snapshot, "--policy", "best-fit", "--device", "sim:unlimited",
+                                      "--json", "-"],
                                      capture_output=True, check=True).stdout)["runs"][0]["peak"]
     return snapshot, (told["reserved_bytes"], told["requested_bytes"])
 
 
 def foretell(replay, name, recorded, value):
     """The least and the most that is foretold; the words of a refusal where there is one."""
-    done = subprocess.run([replay, "extrapolate", *("%s:%s=%d" % (snapshot, name, v) for v, snapshot in recorded.items()),
+    done = subprocess.run([replay, "extrapolate",
+                           *("%s:%s=%d" % (snapshot, name, v) for v, snapshot in recorded.items()),
                            "--to", "%s=%d" % (name, value), "--json", "-"], capture_output=True, text=True)
     if done.returncode != 0:
         return None, done.stderr.strip()

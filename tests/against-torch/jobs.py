@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Jobs of ranks under `torchrun` and `replay run-sim`, with real PyTorch: each strategy of torch's own on 2, 4 or 8 ranks.
+"""Jobs of ranks under `torchrun` and `replay run-sim`, with real PyTorch:
+each strategy of torch's own on 2, 4 or 8 ranks.
 
     PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/jobs.py [--build FOLDER] [--within SECONDS] [NAME ...]
 
-tests/programs/package_programs.py has the programs. Each rank must have a recording, `replay FOLDER` must name the worst
-rank, and a lost rank must end the job. Exit status 0: all true.
+tests/programs/package_programs.py has the programs. Each rank must have a recording, `replay FOLDER` must name the
+worst rank, and a lost rank must end the job. Exit status 0: all true.
 """
 import argparse
 import json
@@ -16,9 +17,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/programs/package_programs.py"
-JOBS = (("ranks_values", 2), ("ranks_values", 4), ("ranks_ddp", 2), ("ranks_ddp", 4), ("ranks_ddp", 8), ("ranks_zero1", 2),
-        ("ranks_zero1", 4), ("ranks_fsdp1", 2), ("ranks_fsdp1", 4), ("ranks_fsdp2", 2), ("ranks_fsdp2", 4),
-        ("ranks_fsdp2", 8), ("ranks_tensor_parallel", 2), ("ranks_tensor_parallel", 4),
+JOBS = (("ranks_values", 2), ("ranks_values", 4), ("ranks_ddp", 2), ("ranks_ddp", 4), ("ranks_ddp", 8),
+        ("ranks_zero1", 2), ("ranks_zero1", 4), ("ranks_fsdp1", 2), ("ranks_fsdp1", 4), ("ranks_fsdp2", 2),
+        ("ranks_fsdp2", 4), ("ranks_fsdp2", 8), ("ranks_tensor_parallel", 2), ("ranks_tensor_parallel", 4),
         ("ranks_fsdp2_and_tensor_parallel", 4), ("ranks_pipeline", 2), ("ranks_pipeline", 4))
 failures = 0
 
@@ -67,7 +68,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             status, said = run(o, "ranks_one_is_lost", 2, folder)
             check("a lost rank ends the job with a sentence", status != 0 and
-                  "rank 1 has ended, and rank 0 waits for it in all_reduce" in said or "exitcode  : 3" in said, said[-3000:])
+                  "rank 1 has ended, and rank 0 waits for it in all_reduce" in said or "exitcode  : 3" in said,
+                  said[-3000:])
     sys.exit(failures > 0)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Random programs of which a recording holds the last part only: it begins in mid-run, or keeps the last records.
 
-Run by `run` below `replay run-sim`, as programs.py. For each program there is N.pickle, what was recorded, and N.policy,
-the setting it ran under: `replay verify` finds them equal.
+Run by `run` below `replay run-sim`, as programs.py. For each program there is N.pickle, what was recorded, and
+N.policy, the setting it ran under: `replay verify` finds them equal.
 """
 import os
 import random
@@ -37,8 +37,9 @@ def main():
         ops, n_streams = counterfactuals.make_operations(rnd, counterfactuals.KEPT + ("empty_cache",))
         settings = make_settings(rnd)
         base = os.path.join(folder, str(seed))
-        state = programs.in_child("seed %d" % seed, counterfactuals.run, ops, n_streams, settings, counterfactuals.LARGE,
-                                  make_history(rnd, len(ops)), counterfactuals.write_recording, base + ".pickle")
+        state = programs.in_child("seed %d" % seed, counterfactuals.run, ops, n_streams, settings,
+                                  counterfactuals.LARGE, make_history(rnd, len(ops)), counterfactuals.write_recording,
+                                  base + ".pickle")
         left_out += state == programs.LEFT_OUT
         failed += state not in (0, programs.LEFT_OUT)
         if state == 0:

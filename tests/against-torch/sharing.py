@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""torch.multiprocessing under `replay run-sim`, with real PyTorch: a process puts tensors of the card into a queue, another
-one uses them, and the card counts their memory once; with plain segments, and with expandable ones.
+"""torch.multiprocessing under `replay run-sim`, with real PyTorch: a process puts tensors of the card into a queue,
+another one uses them, and the card counts their memory once; with plain segments, and with expandable ones.
 
     PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/sharing.py [--build FOLDER]
 
@@ -52,8 +52,8 @@ def check(o, settings):
     """Whether two processes take what the first one reserves, and OWN of the second."""
     with tempfile.TemporaryDirectory() as folder:
         said = pathlib.Path(folder, "said.json")
-        done = subprocess.run([str(o.build.resolve() / "replay"), "run-sim", "--device", "8GiB", "--json", str(said), "--",
-                               sys.executable, __file__, "--produce"], text=True, stdout=subprocess.PIPE,
+        done = subprocess.run([str(o.build.resolve() / "replay"), "run-sim", "--device", "8GiB", "--json", str(said),
+                               "--", sys.executable, __file__, "--produce"], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=600,
                               env=dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=settings))
         card = json.loads(said.read_text()) if said.exists() else {}

@@ -36,7 +36,8 @@ def transformer(batch, length):
 def convolutions(side):
     """The sides of a picture: tensors grow with their product, less what borders take."""
     model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1),
-                          nn.BatchNorm2d(64), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)).cuda()
+                          nn.BatchNorm2d(64), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                          nn.Linear(64, 10)).cuda()
     return model, lambda: torch.randn(8, 3, side, side, device="cuda")
 
 

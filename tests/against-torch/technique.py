@@ -4,11 +4,11 @@
 
     PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/technique.py [--build FOLDER] [NAME...]
 
-Each program of examples/loops runs on the simulated card under each optimizer; its own is replaced before it starts. From
-each recording every other course is estimated, and compared with what PyTorch itself counted in that course:
+Each program of examples/loops runs on the simulated card under each optimizer; its own is replaced before it starts.
+From each recording every other course is estimated, and compared with what PyTorch itself counted in that course:
 max_memory_reserved, and the peak of requested_bytes. The other changes are held against pairs of runs: with and without
-checkpointing, accumulation, a batch in parts, and functions in place. The table has the largest error of each change. Exit
-status 0: none is beyond what doc/advice.md says.
+checkpointing, accumulation, a batch in parts, and functions in place. The table has the largest error of each change.
+Exit status 0: none is beyond what doc/advice.md says.
 """
 import argparse
 import collections
@@ -25,9 +25,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "mlp": ["mlp.py"], "cnn": ["cnn.py"], "gpt": ["gpt.py"], "gpt-bf16": ["gpt.py", "--bf16"],
     "gpt-checkpoint": ["gpt.py", "--checkpoint"], "gpt-accumulate": ["gpt.py", "--accumulate", "2", "--clip"],
-    "gpt-keep": ["gpt.py", "--keep-gradients"], "accumulation": ["accumulation.py"], "checkpointing": ["checkpointing.py"],
-    "distillation": ["distillation.py"], "encoder": ["encoder.py"], "gan": ["gan.py"], "gnn": ["gnn.py"],
-    "lora": ["lora.py"], "lstm": ["lstm.py"], "unet": ["unet.py"],
+    "gpt-keep": ["gpt.py", "--keep-gradients"], "accumulation": ["accumulation.py"],
+    "checkpointing": ["checkpointing.py"], "distillation": ["distillation.py"], "encoder": ["encoder.py"],
+    "gan": ["gan.py"], "gnn": ["gnn.py"], "lora": ["lora.py"], "lstm": ["lstm.py"], "unet": ["unet.py"],
 }
 OPTIMIZERS = ["none", "sgd", "momentum", "adam"]
 STATES = ["fp32", "bf16"]
@@ -45,7 +45,8 @@ def read_allowed():
 
 ALLOWED = read_allowed()
 
-# The change, its options, a program as recorded, and the same program changed: how PyTorch is changed for it, its command.
+# The change, its options, a program as recorded, and the same program changed:
+# how PyTorch is changed for it, its command.
 PAIRS = [
     ("checkpoint", ["--checkpoint", "repeated"], ["gpt.py"], "", ["gpt.py", "--checkpoint"]),
     ("checkpoint", ["--checkpoint", "repeated"], ["gpt.py", "--bf16"], "", ["gpt.py", "--bf16", "--checkpoint"]),
@@ -59,7 +60,8 @@ PAIRS = [
     ("accumulate", ["--accumulate", "4"], ["gpt.py", "--bf16"], "", ["gpt.py", "--bf16", "--accumulate", "4"]),
     ("accumulate", ["--accumulate", "2"], ["gpt.py", "--clip", "--keep-gradients"], "",
      ["gpt.py", "--clip", "--keep-gradients", "--accumulate", "2"]),
-    ("accumulate", ["--accumulate", "2"], ["gpt.py", "--checkpoint"], "", ["gpt.py", "--checkpoint", "--accumulate", "2"]),
+    ("accumulate", ["--accumulate", "2"], ["gpt.py", "--checkpoint"], "",
+     ["gpt.py", "--checkpoint", "--accumulate", "2"]),
     ("accumulate", ["--accumulate", "2"], ["mlp.py", "--steps", "2"], "every second step", ["mlp.py", "--steps", "4"]),
     ("split", ["--accumulate", "4:split"], ["gpt.py"], "", ["gpt.py", "--batch", "4", "--accumulate", "4"]),
     ("split", ["--accumulate", "2:split"], ["gpt.py", "--bf16"], "",
@@ -235,7 +237,8 @@ def main():
     print("%-20s %8s %7s %18s %18s" % ("change", "programs", "exact", "reserved, at most", "live, at most"))
     for change, offs in worst.items():
         print("%-20s %8d %7d %16.2f %% %16.2f %%" % (change, len(offs), sum(not any(o) for o in offs),
-                                                   100 * max(abs(o[0]) for o in offs), 100 * max(abs(o[1]) for o in offs)))
+                                                   100 * max(abs(o[0]) for o in offs),
+                                                   100 * max(abs(o[1]) for o in offs)))
     print("%d beyond what is allowed" % failures)
     return 1 if failures else 0
 

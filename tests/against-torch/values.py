@@ -33,9 +33,9 @@ def check(what, is_true, seen=""):
 def run(o, folder, options, *program):
     """Runs a program on the simulated card: its exit status, what it said, and its history."""
     trace = pathlib.Path(folder, "t.zst")
-    done = subprocess.run([str(o.build.resolve() / "replay"), "run-sim", "--device", "24GiB", *options, "-o", str(trace),
-                           "--", sys.executable, "-W", "ignore", *map(str, program)], cwd=folder, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    done = subprocess.run([str(o.build.resolve() / "replay"), "run-sim", "--device", "24GiB", *options,
+                           "-o", str(trace), "--", sys.executable, "-W", "ignore", *map(str, program)],
+                          cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     snapshot = trace.with_suffix(".pickle")
     history = pickle.loads(snapshot.read_bytes())["device_traces"][0] if snapshot.exists() else []
     return done.returncode, done.stdout, [(r["action"], r["addr"], r["size"], r["stream"]) for r in history]

@@ -246,7 +246,8 @@ def generate():
     class Third(StoppingCriteria):
         def __call__(self, ids, scores, **_):
             return torch.full((ids.shape[0],), ids.shape[1] >= 19, dtype=torch.bool, device=CARD)
-    out = model.generate(ids, attention_mask=ids != 0, max_new_tokens=8, stopping_criteria=StoppingCriteriaList([Third()]))
+    out = model.generate(ids, attention_mask=ids != 0, max_new_tokens=8,
+                         stopping_criteria=StoppingCriteriaList([Third()]))
     true(out.shape == (2, 19))
     mask = torch.ones_like(ids)
     mask[0, :4] = 0

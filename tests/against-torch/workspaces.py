@@ -4,10 +4,10 @@
 
     PYTHONPATH=FOLDER_WITH_TORCH[:FOLDER_WITH_TORCHVISION] tests/against-torch/workspaces.py [--build FOLDER]
 
-Each network trains for two steps on a card whose convolutions need no workspace, and on one where each needs 97 MiB. Both
-must make the same requests and frees in the same order, but for the workspaces, of which one is there at a time. cuDNN is
-asked in each way that PyTorch has: by its heuristics, by trying all (`benchmark`), and by its old interface. Exit status
-0: so it was, each time.
+Each network trains for two steps on a card whose convolutions need no workspace, and on one where each needs 97 MiB.
+Both must make the same requests and frees in the same order, but for the workspaces, of which one is there at a time.
+cuDNN is asked in each way that PyTorch has: by its heuristics, by trying all (`benchmark`), and by its old interface.
+Exit status 0: so it was, each time.
 """
 import argparse
 import importlib.util

@@ -2,8 +2,8 @@
 """The jobs that CONTRIBUTING.md describes, each done once in the smallest real way, for tests/test_contributing.py.
 
 A job names the files that it adds and the edits that it makes. An edit is a pattern and its replacement, as re.sub
-takes them, so that it survives changes around it. The pattern must match exactly once, or at least once if the edit ends
-in EVERY.
+takes them, so that it survives changes around it. The pattern must match exactly once, or at least once if the edit
+ends in EVERY.
 """
 import csv
 import json
@@ -106,7 +106,8 @@ JOBS = [
         ["replay"], importer_works),
     Job("Add a report column", "hits", {},
         [("report/result_columns.def", r"(?m)^RUN_COLUMN\(retries,",
-          'RUN_COLUMN(hits, "hits", "number", number(run->count->hits), NONE, "", NULL, "requests served from the cache")\n'
+          'RUN_COLUMN(hits, "hits", "number", number(run->count->hits), NONE, "", NULL, '
+          '"requests served from the cache")\n'
           r"\g<0>"),
          ("report/SCHEMA.md", r"(?m)^\| `runs\[\]\.retries` \|",
           r"| `runs[].hits` | number | requests served from the cache |\n\g<0>")],

@@ -2,8 +2,8 @@
 /*
  * Preloaded into a program: its REFUSE_MEMORY-th call for memory fails, every library's included. 0: none does. "N+":
  * from the N-th on, all do. At the end the number of calls, and how many of the pieces were never given back, are
- * written to the file REFUSE_MEMORY_COUNTS. A file REFUSE_MEMORY_PLACES gets a number of eight bytes for each call: equal
- * numbers are calls from the same place, by the same way through the program.
+ * written to the file REFUSE_MEMORY_COUNTS. A file REFUSE_MEMORY_PLACES gets a number of eight bytes for each call:
+ * equal numbers are calls from the same place, by the same way through the program.
  *
  * It also tells refuse_calls that the program is loaded, by a call of sched_yield.
  */

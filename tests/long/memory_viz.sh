@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-# PyTorch's viewer, torch/cuda/_memory_viz.py, reads the snapshots that `replay snapshot` writes. Its texts about segments,
-# memory and trace agree with replay's own figures.
+# PyTorch's viewer, torch/cuda/_memory_viz.py, reads the snapshots that `replay snapshot` writes. Its texts about
+# segments, memory and trace agree with replay's own figures.
 #
 #     tests/long/memory_viz.sh FOLDER         # the folder holds the program replay
 #
@@ -18,7 +18,8 @@ trap 'rm -rf "$work"' EXIT
 # fetch REQUIREMENT FOLDER: FOLDER/torch holds the files of the wheel. Any platform's will do; this is the smallest.
 fetch() {
     python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform macosx_11_0_arm64 \
-        --python-version 3.11 -d "$2/wheel" "$1" >&2 || { echo "SKIP: needs a wheel: PyTorch's cannot be had from PyPI" >&2; exit 77; }
+        --python-version 3.11 -d "$2/wheel" "$1" >&2 ||
+        { echo "SKIP: needs a wheel: PyTorch's cannot be had from PyPI" >&2; exit 77; }
     python3 -m zipfile -e "$2"/wheel/torch-*.whl "$2/torch"
 }
 
@@ -28,7 +29,8 @@ find_viewer() {
         printf '%s\n' "$TORCH_DIR/torch/cuda/_memory_viz.py"
         return
     fi
-    site=$(python3 -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_search_locations[0] if s else "")')
+    site=$(python3 -c 'import importlib.util as u; s = u.find_spec("torch"); print(
+        s.submodule_search_locations[0] if s else "")')
     if [[ -n $site ]]; then
         printf '%s\n' "$site/cuda/_memory_viz.py"
     elif [[ ${FETCH_TORCH:-0} == 1 ]]; then

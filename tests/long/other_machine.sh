@@ -24,7 +24,7 @@ emulated() { "qemu-$machine-static" -L "$work/root" "$@"; }
 there() { emulated "$work/build/replay" "$@"; }
 for target in "$work"/build/tests/fuzz/fuzz_*; do
     [[ -x $target && -f $target ]] || continue
-    [[ $target == *fuzz_command || $target == *fuzz_plugin ]] && continue       # they replay; no format is read there only
+    [[ $target == *fuzz_command || $target == *fuzz_plugin ]] && continue    # they replay; no format is read there only
     emulated "$target" "tests/fuzz/corpus/$(basename "$target")" >"$work/out" || { cat "$work/out"; exit 1; }
 done
 

@@ -67,8 +67,8 @@ def gpt2_autocast():
 
 def bert_loop():
     from transformers import BertConfig, BertForMaskedLM
-    train(BertForMaskedLM(BertConfig(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024,
-                                     vocab_size=8000)).to(CARD),
+    train(BertForMaskedLM(BertConfig(hidden_size=256, num_hidden_layers=4, num_attention_heads=4,
+                                     intermediate_size=1024, vocab_size=8000)).to(CARD),
           lambda m: m(input_ids=tokens(), attention_mask=torch.ones_like(tokens()), labels=tokens()).loss)
 
 

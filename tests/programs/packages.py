@@ -24,7 +24,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Those that ask for torch come without what they ask for, so that pip leaves the torch that is there.
-PACKAGES = ["transformers==5.23.0", "diffusers==0.42.1", "torch_geometric==2.8.1", "lightning-utilities==0.15.3", "psutil"]
+PACKAGES = ["transformers==5.23.0", "diffusers==0.42.1", "torch_geometric==2.8.1", "lightning-utilities==0.15.3",
+            "psutil"]
 ON_TORCH = ["torchvision==0.24.1", "accelerate==1.15.0", "peft==0.21.2", "lightning==2.6.6", "pytorch-lightning==2.6.6",
             "torchmetrics==1.9.0", "triton==3.5.1", "bitsandbytes==0.50.2", "hjson", "msgpack", "ninja", "py-cpuinfo",
             "pydantic", "pydantic-core", "annotated-types", "typing-inspection", "einops"]
@@ -32,10 +33,11 @@ BUILT = ["deepspeed==0.19.8"]                        # Python alone: its kernels
 # Packages that do not go with the others lie in a folder of their own, named after their program.
 APART = {
     "llama_torchtune": ["torchtune==0.6.1", "torchao==0.14.1", "omegaconf==2.3.0", "antlr4-python3-runtime==4.9.3",
-                        "sentencepiece", "tiktoken", "kagglehub", "blobfile", "datasets", "torchdata==0.11.0", "pyarrow",
-                        "pandas", "python-dateutil", "six", "pytz", "tzdata", "dill", "multiprocess", "xxhash", "lxml",
-                        "pycryptodomex", "tabulate", "aiohttp", "multidict", "yarl", "frozenlist", "aiosignal", "attrs",
-                        "propcache", "aiohappyeyeballs", "requests", "urllib3", "certifi", "charset_normalizer"],
+                        "sentencepiece", "tiktoken", "kagglehub", "blobfile", "datasets", "torchdata==0.11.0",
+                        "pyarrow", "pandas", "python-dateutil", "six", "pytz", "tzdata", "dill", "multiprocess",
+                        "xxhash", "lxml", "pycryptodomex", "tabulate", "aiohttp", "multidict", "yarl", "frozenlist",
+                        "aiosignal", "attrs", "propcache", "aiohappyeyeballs", "requests", "urllib3", "certifi",
+                        "charset_normalizer"],
     "torchtitan_start": ["torchtitan==0.2.2", "tyro", "docstring-parser", "typeguard", "shtab", "rich", "tomli"],
     "vllm_start": ["vllm==0.13.0", "msgspec", "cloudpickle", "gguf", "prometheus_client", "openai<2.10",
                    "outlines_core==0.2.11", "lm-format-enforcer==0.11.3", "compressed-tensors==0.12.2", "depyf==0.20.0",
@@ -45,9 +47,9 @@ APART = {
                    "protobuf", "scipy", "requests", "urllib3", "certifi", "charset_normalizer", "tiktoken", "aiohttp",
                    "multidict", "yarl", "frozenlist", "aiosignal", "attrs", "propcache", "aiohappyeyeballs", "six",
                    "httpx", "httpcore", "h11", "anyio", "sniffio", "opentelemetry-api", "opentelemetry-sdk",
-                   "opentelemetry-semantic-conventions", "importlib-metadata", "zipp", "llguidance<1.4", "xgrammar==0.1.27",
-                   "transformers<5", "tokenizers<0.23", "huggingface-hub<1", "numba==0.61.2", "llvmlite<0.45",
-                   "numpy<2.3"],
+                   "opentelemetry-semantic-conventions", "importlib-metadata", "zipp", "llguidance<1.4",
+                   "xgrammar==0.1.27", "transformers<5", "tokenizers<0.23", "huggingface-hub<1", "numba==0.61.2",
+                   "llvmlite<0.45", "numpy<2.3"],
 }
 
 # name, the package whose version is shown, ranks, what it is, and the sentence in which it ends if it does not run
@@ -214,7 +216,8 @@ def main():
     parser.add_argument("names", nargs="*")
     o = parser.parse_args()
     sys.path.append(str(o.packages))
-    lines = ["| program | version | ranks | what | peak reserved, worst rank | the second run |", "|---|---|---|---|---|---|"]
+    lines = ["| program | version | ranks | what | peak reserved, worst rank | the second run |",
+             "|---|---|---|---|---|---|"]
     chosen = [p for p in PROGRAMS if not o.names or any(fnmatch.fnmatch(p[0], name) for name in o.names)]
     fetch(o.packages, {program[0] for program in chosen})
     all_right = True

@@ -127,7 +127,8 @@ def xmem(o):
     if failed:
         print(*failed, sep="\n")
         return False
-    print("| rows | runs | constant | equal | run-sim: median | worst |", " | ".join(ESTIMATORS), "|\n" + "|---" * 10 + "|")
+    print("| rows | runs | constant | equal | run-sim: median | worst |", " | ".join(ESTIMATORS),
+          "|\n" + "|---" * 10 + "|")
     constants = {}
     for program, card in (("later", "3060"), ("later", "4060"), ("earlier", "3060")):
         group = [row for row in rows if (row.program, row.card) == (program, card)]

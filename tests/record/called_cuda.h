@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The functions of the runtime and of the driver that the recorded programs call; CUDA's headers are not needed to build
- * the tests. An address or a handle is a number here.
+ * The functions of the runtime and of the driver that the recorded programs call; CUDA's headers are not needed to
+ * build the tests. An address or a handle is a number here.
  */
 #ifndef REPLAY_TESTS_RECORD_CALLED_CUDA_H
 #define REPLAY_TESTS_RECORD_CALLED_CUDA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A runtime for the tests of recording, as libcudart.so.12, and as a part of linked.c. Each call ends in a call of the driver. Like NVIDIA's, it
- * opens the driver and looks its functions up by name.
+ * A runtime for the tests of recording, as libcudart.so.12, and as a part of linked.c. Each call ends in a call of the
+ * driver. Like NVIDIA's, it opens the driver and looks its functions up by name.
  */
 #include <dlfcn.h>
 #include <pthread.h>

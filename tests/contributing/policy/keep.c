@@ -120,8 +120,9 @@ static enum err keep_check(const struct policy *p, struct err_detail *why)
     const struct keep *keep = (const struct keep *)p;
     const uint64_t reserved = p->device->usage.reserved_bytes;
     if (reserved != keep->live_bytes + keep->kept_bytes)
-        return err_set(why, ERR_CORRUPT, 0, "keep: %" PRIu64 " B live and %" PRIu64 " B kept, but %" PRIu64 " B reserved",
-                       keep->live_bytes, keep->kept_bytes, reserved);
+        return err_set(why, ERR_CORRUPT, 0,
+                       "keep: %" PRIu64 " B live and %" PRIu64 " B kept, but %" PRIu64 " B reserved", keep->live_bytes,
+                       keep->kept_bytes, reserved);
     return ERR_OK;
 }
 
