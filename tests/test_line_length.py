@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""No source has a line of more than 120 columns, and the check of that finds each that has one.
+
+    test_line_length.py PROGRAM BUILD SOURCE
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+COLUMNS = 120
+ENDINGS = (".c", ".h", ".def", ".py", ".sh", ".js")
+
+
+def is_source(path):
+    return path.endswith(ENDINGS) or path == "dev"
+
+
+def files(root):
+    """Those that git knows or would add; without git, those that are there, but for what was built."""
+    if os.path.exists(os.path.join(root, ".git")):
+        git = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")
+    paths = []
+    for folder, names, here in os.walk(root):
+        names[:] = [n for n in names if not n.startswith((".", "build", "dist"))]
+        paths += [os.path.relpath(os.path.join(folder, f), root) for f in here]
+    return paths
+
+
+def complaints(root):
+    for path in sorted(filter(is_source, files(root))):
+        if not os.path.isfile(os.path.join(root, path)):         # removed, and git does not know it yet
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as f:
+            for number, line in enumerate(f, 1):
+                width = len(line.rstrip("\n").expandtabs())
+                if width > COLUMNS:
+                    yield f"{path}:{number}: {width} columns, more than {COLUMNS}"
+
+
+def find_what_is_too_long():
+    """On a small tree: the complaints that there must be, and no others."""
+    long, most = "x" * (COLUMNS + 1), "ü" * COLUMNS + "\n"
+    there = {"dev": most, "base/low.c": most + long, "base/low.h": "\t" + "x" * (COLUMNS - 7) + "\n",
+             "report/page/page.js": "// " + long, "README.md": long, "build/made.c": long, "dist/made.py": long}
+    want = ["base/low.c:2: 121 columns, more than 120", "base/low.h:1: 121 columns, more than 120",
+            "report/page/page.js:1: 124 columns, more than 120"]
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in there.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        found = list(complaints(root))
+    return [] if found == want else [f"in a small tree {found} is found, not {want}"]
+
+
+def main():
+    found = list(complaints(sys.argv[3])) + find_what_is_too_long()
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
