@@ -42,8 +42,8 @@ void run_table_allow(struct run_table *t, const char *source, uint64_t bytes)
 static enum err no_memory(const struct run_table *t, struct err_detail *why)
 {
     if (t->is_beyond)
-        return err_set(why, ERR_FORMAT, 0, "%.100s: its runs take more memory than those of a file of this size can need; "
-                       "--memory-limit SIZE allows that", t->allowed_source);
+        return err_set(why, ERR_FORMAT, 0, "%.100s: its runs take more memory than those of a file of this size can "
+                       "need; --memory-limit SIZE allows that", t->allowed_source);
     return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the runs of a report");
 }
 
@@ -247,8 +247,9 @@ static enum err take_value(struct run_table *t, struct field *cell, const json_t
     return ERR_OK;
 }
 
-/* What all runs of a JSON share. In a replay's the trace and the setup are objects of their own (`trace`, `setup`); in a
- * sweep's one object holds all columns of a run. Found once: either may have many members, and there may be many runs. */
+/* What all runs of a JSON share. In a replay's the trace and the setup are objects of their own (`trace`, `setup`); in
+ * a sweep's one object holds all columns of a run. Found once: either may have many members, and there may be many
+ * runs. */
 struct shared_values {
     const json_t *of_trace[RESULTS_COLUMNS], *of_setup[RESULTS_COLUMNS];     /* by column; NULL: none */
     bool          has_trace;

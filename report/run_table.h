@@ -43,8 +43,8 @@ void run_table_close(struct run_table *t);
 void run_table_allow(struct run_table *t, const char *source, uint64_t bytes);
 
 /* Append the runs of a database, or of a JSON of a replay or a sweep. `most_memory`: bytes that the JSON may take once
- * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong, and for more rows than are allowed; results_db's
- * errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
+ * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong, and for more rows than are allowed;
+ * results_db's errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
 MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory,
                                      const char *name, struct err_detail *why);

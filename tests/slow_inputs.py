@@ -463,12 +463,11 @@ def endless_column(path, _):
 
 
 KINDS = {f.__name__: f for f in (
-    facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices, shared_segments,
-    shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges, waits,
-    warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
-    csv_ends, csv_sizes, one_size,
-    csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, pprof_lines, pprof_no_lines,
-    pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}
+    facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices,
+    shared_segments, shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges,
+    waits, warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
+    csv_ends, csv_sizes, one_size, csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects,
+    pprof_lines, pprof_no_lines, pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}
 
 
 def write(kind, n_bytes, path):

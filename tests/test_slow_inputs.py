@@ -88,7 +88,8 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + FACTS + TEXTS:
+        for kind in (PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + FACTS +
+                     TEXTS):
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)

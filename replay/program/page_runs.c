@@ -74,8 +74,8 @@ enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail
     const size_t n_runs = r->table.n_rows;
     enum err e = copy_summary_take(&r->table, &r->copies);
     if (e == ERR_OK && r->table.n_rows == 0)
-        return err_set(why, ERR_FORMAT, 0, "all runs are of changed copies, and none is of a trace itself: there is nothing to "
-                       "report about");
+        return err_set(why, ERR_FORMAT, 0, "all runs are of changed copies, and none is of a trace itself: there is "
+                       "nothing to report about");
     if (e == ERR_OK)
         e = verdict_open(&r->table, &r->verdict);
     if (e != ERR_OK)

@@ -21,7 +21,8 @@ enum { RUNS_MEMORY_FREE = 16 << 20, RUNS_MEMORY_RATIO = 256 };
 /* Limits what the runs of a file take; `n_bytes`: of the file. */
 static void allow_runs(struct run_table *t, const struct input *in, uint64_t memory_limit, uint64_t n_bytes)
 {
-    run_table_allow(t, input_name(in), memory_limit != 0 ? memory_limit : RUNS_MEMORY_FREE + RUNS_MEMORY_RATIO * n_bytes);
+    run_table_allow(t, input_name(in),
+                    memory_limit != 0 ? memory_limit : RUNS_MEMORY_FREE + RUNS_MEMORY_RATIO * n_bytes);
 }
 
 /* Reads a whole JSON into memory; *out is released with free(). */
