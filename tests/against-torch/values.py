@@ -74,6 +74,7 @@ def main():
         for name in BY_DEFAULT:
             check_program(o, name, "card_by_default")
         check_unseen(o)
+        check_unseen(o, "card_by_default")
     sys.exit(failures > 0)
 
 

@@ -198,7 +198,7 @@ def training():
                                  torch.nn.BatchNorm1d(16), torch.nn.Linear(128, 1000)]).cuda()
     optimizers = [torch.optim.AdamW(model.parameters()), torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)]
     for step in range(4):
-        ids = torch.randint(0, 1000, (8, 16)).cuda()
+        ids = torch.randint(0, 1000, (8, 16), device="cpu").cuda()      # known also without values
         x = model[1](model[0](ids), src_key_padding_mask=ids < 100)
         x = torch.utils.checkpoint.checkpoint(lambda x: model[3](model[2](x)), x, use_reentrant=False)
         loss = torch.nn.functional.cross_entropy(x.flatten(0, 1), ids.masked_fill(ids < 100, -100).flatten())
