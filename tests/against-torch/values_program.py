@@ -197,6 +197,8 @@ def training():
     model = torch.nn.ModuleList([torch.nn.Embedding(1000, 128), torch.nn.TransformerEncoder(layer, 3),
                                  torch.nn.BatchNorm1d(16), torch.nn.Linear(128, 1000)]).cuda()
     optimizers = [torch.optim.AdamW(model.parameters()), torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)]
+    if torch.empty(0).is_cuda:                       # Adam's counter lies there, too: without values it divides by zero
+        del optimizers[0]
     for step in range(4):
         ids = torch.randint(0, 1000, (8, 16), device="cpu").cuda()      # known also without values
         x = model[1](model[0](ids), src_key_padding_mask=ids < 100)
@@ -204,8 +206,9 @@ def training():
         loss = torch.nn.functional.cross_entropy(x.flatten(0, 1), ids.masked_fill(ids < 100, -100).flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizers[step % 2].step()
-        optimizers[step % 2].zero_grad(set_to_none=step % 2 == 0)
+        optimizer = optimizers[step % len(optimizers)]
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=step % 2 == 0)
         print(loss.item(), (x.argmax(-1) == ids).float().mean().item())
 
 
