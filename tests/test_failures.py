@@ -295,14 +295,14 @@ class Failures:
         return (whole, rows, kept, set(os.listdir(place)), done.stdout, done.returncode), calls
 
     @staticmethod
-    def calls_by_place(folder, calls):
+    def calls_by_place(folder):
         """The calls for memory that a command made without a failure, a list for each place they come from."""
         with open(folder + ".places", "rb") as f:
             places = struct.iter_unpack("@Q", f.read())
         lists = {}
         for n, place in enumerate(places, 1):
             lists.setdefault(place, []).append(n)
-        if not lists or calls < 1:
+        if not lists:
             raise ValueError("no places of its calls were written")
         return list(lists.values())
 
@@ -312,7 +312,7 @@ class Failures:
             return range(1, calls + 1)
         if kind != "memory":
             return sorted(draws.sample(range(1, calls + 1), self.most))
-        lists = self.calls_by_place(place, calls)
+        lists = self.calls_by_place(place)
         if len(lists) <= self.most:
             chosen = {n for of_place in lists for n in (of_place[0], of_place[-1])}
             chosen.update(draws.sample(range(1, calls + 1), OTHERS))

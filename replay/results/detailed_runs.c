@@ -334,9 +334,10 @@ static enum err take_course(struct detailed_batch *b, size_t i, struct err_detai
     const struct lane *l = &b->lanes[i];
     struct report report;
     const char *differs;
-    if (l->outcome == ERR_HOST_NOMEM)
-        return l->outcome;
-    enum err e = result_gather(b->trace, "", NULL, NULL, l, 1, &d->device, &b->results[i], &report, why);
+    enum err e = lanes_host_failure(l, 1, why);
+    if (e != ERR_OK)
+        return e;
+    e = result_gather(b->trace, "", NULL, NULL, l, 1, &d->device, &b->results[i], &report, why);
     if (e != ERR_OK)
         return e;
     const bool is_equal = is_as_stored(t, d->run->row, &b->results[i], &differs);
