@@ -50,8 +50,8 @@ has why.json '"recommended": { "conf": "expandable_segments:True"'
 # ---- a smaller card than the recorded one: what was recorded after the refused request counts ----
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB
 has out '^Really full: short by 340 MiB. No allocator setting can serve this.'
-has out \
-    'At event 3 the program asked for 530 MiB.* At event 9 it has 1340 MiB live at once. - holds most: 810 MiB (60%)'
+has out 'At event 3 the program asked for 530 MiB.* Later, at event 9, 1340 MiB are live at once; '\
+'the lines below are of that moment. - holds most: 810 MiB (60%)'
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB --json why.json
 has why.json '"event": 3, .*"shortfall_bytes": 356515840, "later_live_bytes": 1405091840, "later_event": 9'
 expect_status 0 why "$data/530-270.trace.zst" --device sim:700MiB

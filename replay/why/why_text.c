@@ -156,8 +156,8 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
               y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
     if (y->later_live > 0)
-        words_add(&w, " At %s %" PRId64 " it has %s live at once.", event_word, y->later_event,
-                  text_mib(y->later_live, a));
+        words_add(&w, " Later, at %s %" PRId64 ", %s are live at once; the lines below are of that moment.", event_word,
+                  y->later_event, text_mib(y->later_live, a));
     words_print_screen(out, &w);
 }
 
