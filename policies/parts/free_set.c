@@ -2,6 +2,8 @@
 /* Long bins, and walks over all bins. free_set.h explains the layout. */
 #include "policies/parts/free_set.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 /* ---- bins ---- */
@@ -489,11 +491,11 @@ static const struct max_tree *free_set_settle(const struct free_set *s)
     return &o->largest;
 }
 
-/* The first block of the streams from a place of the order on. */
-static uint32_t free_set_first_from(const struct free_set *s, uint32_t place)
+/* The first block of at least `size` (> 0) bytes of the first stream that has one, from a place of the order on. */
+static uint32_t free_set_first_from(const struct free_set *s, uint32_t place, uint64_t size)
 {
-    const struct free_bins *f = bins_at(s, max_tree_from(free_set_settle(s), place, 1));
-    return f == NULL ? BLOCK_NONE : free_bins_from(f, s->blocks->at, 0);
+    struct free_bins *f = bins_at(s, max_tree_from(free_set_settle(s), place, size));
+    return free_bins_at_least(f, s->blocks->at, size);
 }
 
 /* The last block of the streams before a place of the order. */
@@ -515,15 +517,22 @@ uint32_t free_set_elsewhere(const struct free_set *s, uint16_t stream, uint64_t 
 
 uint32_t free_set_first(const struct free_set *s)
 {
-    return free_set_first_from(s, 0);
+    return free_set_first_from(s, 0, 1);
 }
 
 uint32_t free_set_next(const struct free_set *s, uint32_t b)
 {
+    return free_set_next_large(s, b, 1);
+}
+
+uint32_t free_set_next_large(const struct free_set *s, uint32_t b, uint64_t size)
+{
+    if (b == BLOCK_NONE)
+        return free_set_first_from(s, 0, size);
     struct block_entry *at = s->blocks->at;
-    const uint16_t stream = at[b].stream;
-    const uint32_t found = free_bins_next(s->by_stream[stream], at, b);
-    return found != BLOCK_NONE ? found : free_set_first_from(s, s->by_stream[stream]->place + 1u);
+    const struct free_bins *f = s->by_stream[at[b].stream];
+    const uint32_t found = free_bins_next(f, at, b);
+    return found != BLOCK_NONE ? found : free_set_first_from(s, f->place + 1u, size);
 }
 
 uint32_t free_set_prev(const struct free_set *s, uint32_t b)
@@ -537,6 +546,40 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
         return block_last(at, treap_at_least(at, bin_root(f, bin), at[b].size), b);
     const uint32_t found = last_of_size(s, f, bins_below(s, f, bin, at[b].size));
     return found != BLOCK_NONE ? found : free_set_last_before(s, f->place);
+}
+
+struct place_in_order {
+    uint32_t place, block;                       /* of its stream */
+    uint64_t size, tie;
+};
+
+static int place_compare(const void *a, const void *b)
+{
+    const struct place_in_order *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return (x->tie > y->tie) - (x->tie < y->tie);
+}
+
+enum err free_set_sort(const struct free_set *s, uint32_t *blocks, size_t n)
+{
+    if (n < 2)
+        return ERR_OK;
+    struct place_in_order *order = malloc(array_bytes(n, sizeof *order));
+    if (order == NULL)
+        return ERR_HOST_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const struct block_entry *b = &s->blocks->at[blocks[i]];
+        order[i] = (struct place_in_order){.place = s->by_stream[b->stream]->place, .block = blocks[i],
+                                           .size = b->size, .tie = b->tie};
+    }
+    qsort(order, n, sizeof *order, place_compare);
+    for (size_t i = 0; i < n; i++)
+        blocks[i] = order[i].block;
+    free(order);
+    return ERR_OK;
 }
 
 bool free_set_has_equal(const struct free_set *s, uint32_t b)

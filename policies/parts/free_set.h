@@ -280,6 +280,12 @@ uint32_t free_set_first(const struct free_set *s);
 uint32_t free_set_next(const struct free_set *s, uint32_t b);
 uint32_t free_set_prev(const struct free_set *s, uint32_t b);
 
+/* The same walk over blocks of at least `size` (> 0) bytes only. `b`: BLOCK_NONE for the first, or the last answer. */
+uint32_t free_set_next_large(const struct free_set *s, uint32_t b, uint64_t size);
+
+/* Sorts blocks of the set into order A. ERR_HOST_NOMEM leaves them as they were. */
+MUST_USE enum err free_set_sort(const struct free_set *s, uint32_t *blocks, size_t n);
+
 /* The first block with at least `size` bytes in the bins of the first stream in order, or the last one, that has such a
  * block and is not `stream`; BLOCK_NONE if there is none. */
 uint32_t free_set_elsewhere(const struct free_set *s, uint16_t stream, uint64_t size, bool is_last_first);

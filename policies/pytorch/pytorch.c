@@ -654,10 +654,35 @@ static enum err check_block(const struct pytorch *p, uint32_t i, struct err_deta
     return ERR_OK;
 }
 
+/* Whether the lists of whole free segments hold as many as there are, from the oldest to the newest. */
+static enum err check_idle(const struct pytorch *p, uint64_t whole, struct err_detail *why)
+{
+    uint64_t listed = 0;
+    for (uint32_t i = 0; i < 2 * p->n_pools; i++) {
+        const struct pytorch_segment *s;
+        const struct pytorch_segment none = {0}, *before = &none;
+        uint32_t older = BLOCK_NONE;
+        for (uint32_t b = p->halves[i].idle.oldest; b != BLOCK_NONE && listed <= whole; b = s->newer) {
+            s = &p->segments[pytorch_at(p, b)->segment];
+            if (block_is_split(pytorch_at(p, b)) || s->older != older || s->free_since < before->free_since)
+                return err_set(why, ERR_CORRUPT, b, "block %u is not the next oldest whole segment", b);
+            before = s;
+            older = b;
+            listed++;
+        }
+        if (p->halves[i].idle.newest != older)
+            return err_set(why, ERR_CORRUPT, older, "block %u is not the newest whole segment", older);
+    }
+    if (listed != whole)
+        return err_set(why, ERR_CORRUPT, 0, "%" PRIu64 " whole segments are free, and %" PRIu64 " listed", whole,
+                       listed);
+    return ERR_OK;
+}
+
 static enum err pytorch_check(const struct policy *base, struct err_detail *why)
 {
     const struct pytorch *p = (const struct pytorch *)base;
-    uint64_t mapped = 0, active = 0, allocated = 0;
+    uint64_t mapped = 0, active = 0, allocated = 0, whole = 0;
     for (uint32_t i = 0; i < p->blocks.n; i++) {
         const struct block_entry *b = pytorch_at(p, i);
         if (!(b->flags & BLOCK_IS_USED))
@@ -668,6 +693,7 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
         mapped += b->flags & BLOCK_IS_UNMAPPED ? 0 : b->size;
         active += block_is_free(b) ? 0 : b->size;
         allocated += b->flags & BLOCK_IS_ALLOCATED ? b->size : 0;
+        whole += block_is_free(b) && !block_is_split(b) && !(b->flags & BLOCK_IS_RANGE);
     }
     if (p->has_no_cache)
         return ERR_OK;
@@ -677,7 +703,7 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
     const struct pytorch_stats stats = pytorch_stats_read(&p->stats);
     if (active != stats.active_bytes.current[CLASS_ALL] || allocated != stats.allocated_bytes.current[CLASS_ALL])
         return err_set(why, ERR_CORRUPT, 0, "active or allocated bytes differ from the blocks'");
-    return ERR_OK;
+    return check_idle(p, whole, why);
 }
 
 const struct policy_ops policy_pytorch = {

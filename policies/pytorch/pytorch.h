@@ -50,15 +50,24 @@
 /* The most blocks that one growth and the split after it can make. */
 enum { PYTORCH_SPARE_BLOCKS = 8 };
 
+/* The free blocks that are all of their segment or range. So giving back need not look at all free blocks. */
+struct pytorch_idle {
+    uint32_t oldest, newest;         /* segments by when they became free, linked in `segments`; no ranges */
+    uint64_t n;                      /* segments and ranges */
+    uint64_t free_since;             /* sum over segments and ranges, modulo 2^64 */
+};
+
 /* The small or the large half of a pool. */
 struct pytorch_half {
     struct free_set free;
+    uint64_t  fit_calls;             /* searches while garbage collection was possible: the clock of ages */
+    struct pytorch_idle idle;
     uint32_t *unmapped;              /* unmapped blocks, ascending by stream handle, then address */
     uint32_t  n_unmapped, cap_unmapped;
-    uint64_t  fit_calls;             /* searches while garbage collection was possible: the clock of ages */
-    uint64_t  unused[2];             /* up to a power of two: then its place in an array takes no multiplication */
+    uint64_t  least_page_bytes;      /* of the ranges that it has had; 0: none */
+    uint64_t  unused[6];             /* up to a power of two: then its place in an array takes no multiplication */
 };
-static_assert(sizeof(void *) < 8 || sizeof(struct pytorch_half) == 64, "a power of two, for who looks one up");
+static_assert(sizeof(void *) < 8 || sizeof(struct pytorch_half) == 128, "a power of two, for who looks one up");
 
 /* Where a block is kept while it is free. All blocks of a segment have the same home. */
 struct pytorch_home {
@@ -79,6 +88,7 @@ struct pytorch_pool {
 /* What is known of a segment apart from its blocks. */
 struct pytorch_segment {
     uint64_t free_since;             /* the half's fit_calls when the segment last became free as a whole */
+    uint32_t older, newer;           /* while it is whole and free: blocks, the neighbours in pytorch_idle's list */
     uint32_t range;                  /* of an expandable segment: index into the ranges */
 };
 
@@ -247,9 +257,9 @@ uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n);
 /* Bytes of the segment to ask the device for, to serve a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
 
-/* Takes the best free block of this home out of its set; BLOCK_NONE if there is none. Only one candidate is examined:
- * if the rules refuse it, the search has failed. */
-uint32_t pytorch_fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home);
+/* The best free block of this home; BLOCK_NONE if there is none. Only one candidate is examined: if the rules refuse
+ * it, the search has failed. */
+uint32_t pytorch_choose(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home);
 
 /* Makes room for every block that can exist until the device is asked again: one per live request, plus the free ones.
  * Free blocks never touch: each is followed by a live block or by its segment's end. Beyond 2^20 blocks the table grows
@@ -328,6 +338,9 @@ uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum py
 
 enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                  uint16_t stream, uint32_t *out);
+
+/* Whether a block has whole pages of a range. */
+bool pytorch_has_pages(const struct pytorch *p, const struct block_entry *block);
 
 /* Gives back the memory of all whole pages of a free block. */
 void pytorch_unmap(struct pytorch *p, uint32_t b);

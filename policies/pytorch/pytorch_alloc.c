@@ -150,7 +150,7 @@ static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_a
 }
 
 /* Inline, for the hot pair. */
-static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
+static HOT_INLINE uint32_t choose(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
 {
     const struct pytorch_settings *s = &p->settings;
     const uint64_t S = a->S;
@@ -167,13 +167,21 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *
     const uint64_t size = pytorch_at(p, it)->size;
     if (size >= s->max_split_size && (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)))
         return BLOCK_NONE;
-    free_bins_remove(home.bins, p->blocks.at, it);
     return it;
 }
 
-uint32_t pytorch_fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
+uint32_t pytorch_choose(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
 {
-    return fit(p, a, home);
+    return choose(p, a, home);
+}
+
+/* The same, and takes it out of its set. */
+static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
+{
+    const uint32_t b = choose(p, a, home);
+    if (b != BLOCK_NONE)
+        pytorch_leave_home(p, home, b);
+    return b;
 }
 
 /* ---- growing ---- */
@@ -285,7 +293,7 @@ static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
             continue;
         const struct pytorch_home home = pytorch_home(pytorch_half(p, slot.value, a->class), a->stream);
         a->is_borrowed = true;
-        const uint32_t b = pytorch_fit(p, a, home);
+        const uint32_t b = fit(p, a, home);
         if (b != BLOCK_NONE) {
             a->home = home;
             return b;
@@ -348,7 +356,7 @@ static bool finish_splits(const struct pytorch *p, const struct block_entry *b, 
 static inline uint32_t finish_split(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t S)
 {
     const uint32_t front = pytorch_split_front(p, b, S);
-    free_bins_insert(home.bins, p->blocks.at, b);        /* a split block needs no age: only whole segments have one */
+    free_bins_insert(home.bins, p->blocks.at, b);        /* no part is whole */
     p->base.count.splits++;
     return front;
 }

@@ -206,6 +206,9 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         .flags =
             (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
     };
+    struct pytorch_half *half = pytorch_half(p, pool, c);
+    if (half->least_page_bytes == 0 || half->least_page_bytes > page)
+        half->least_page_bytes = page;
     pytorch_insert_unmapped(p, b);
     *out = b;
     return p->base.failure;
@@ -344,7 +347,7 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
             return e;
         b = next;                    /* it has swallowed the block before it */
     }
-    free_set_remove(&half->free, b);
+    pytorch_leave_home(p, pytorch_home(half, stream), b);
     *out = b;
     return ERR_OK;
 }
@@ -365,6 +368,26 @@ static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
     pytorch_swallow(p, b, is_front);
 }
 
+/* The pages of a range that lie wholly in a block: from `first` until before `end`. */
+struct page_run {
+    uint64_t first, end;
+};
+
+static struct page_run pages_inside(const struct pytorch_range *range, const struct block_entry *block)
+{
+    const uint64_t offset = block->addr - range->seg.addr;
+    return (struct page_run){.first = round_up(offset, range->page_bytes) / range->page_bytes,
+                             .end = (offset + block->size) / range->page_bytes};
+}
+
+bool pytorch_has_pages(const struct pytorch *p, const struct block_entry *block)
+{
+    if (!(block->flags & BLOCK_IS_RANGE))
+        return false;
+    const struct page_run inside = pages_inside(range_at(p, block), block);
+    return inside.first < inside.end;
+}
+
 void pytorch_unmap(struct pytorch *p, uint32_t b)
 {
     if (block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
@@ -374,14 +397,14 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
     struct block_entry *block = pytorch_at(p, b);
     struct pytorch_range *range = range_at(p, block);
     struct device *dev = p->base.device;
-    const uint64_t page = range->page_bytes, offset = block->addr - range->seg.addr;
-    const uint64_t first = (offset + page - 1) / page, end = (offset + block->size) / page;
-    if (first >= end)
+    const struct page_run inside = pages_inside(range, block);
+    if (inside.first >= inside.end)
         return;
-    const uint64_t start = range->seg.addr + first * page, bytes = (end - first) * page;
-    free_set_remove(&pytorch_half_of(p, block)->free, b);
+    const uint64_t page = range->page_bytes;
+    const uint64_t start = range->seg.addr + inside.first * page, bytes = (inside.end - inside.first) * page;
+    pytorch_leave_home(p, pytorch_home_of(p, block), b);
     stream_queues_sync(dev->cfg.queues, block->stream, 1);
-    for (uint64_t i = first; i < end; i++) {
+    for (uint64_t i = inside.first; i < inside.end; i++) {
         device_unmap(dev, &range->seg, i * page, page);
         device_phys_destroy(dev, *range_phys(range, i), page);
         *range_phys(range, i) = 0;

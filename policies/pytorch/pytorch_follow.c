@@ -49,12 +49,11 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
         return e;
     struct pytorch_half *half = a.home.half;
     const uint64_t fit_calls = half->fit_calls;
-    uint32_t b = pytorch_fit(p, &a, a.home);
-    half->fit_calls = fit_calls;
+    const uint32_t b = pytorch_choose(p, &a, a.home);
+    half->fit_calls = fit_calls;         /* nothing was asked for yet */
     *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
                                    .block_bytes = a.S, .block = b};
     if (b != BLOCK_NONE) {
-        free_set_insert(&half->free, b);             /* nothing changed, its age neither */
         out->is_tie = free_set_has_equal(&half->free, b);
         out->addr = pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
     } else {
@@ -99,7 +98,7 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
     if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S) || pytorch_half_of(p, pytorch_at(p, b)) != half ||
         pytorch_at(p, b)->stream != a.stream)
         return ERR_CORRUPT;
-    free_set_remove(&half->free, b);
+    pytorch_leave_home(p, a.home, b);
     pytorch_finish(p, b, &a, req->bytes, out);
     return ERR_OK;
 }
@@ -301,12 +300,11 @@ static enum err restore_block(struct pytorch *p, const struct free_places *place
     if (b == BLOCK_NONE)
         return ERR_CORRUPT;
     struct block_entry *block = pytorch_at(p, b);
-    struct pytorch_half *half = pytorch_half_of(p, block);
     const uint64_t end = block->addr + block->size;
     const uint64_t size = restore_size(p, t, block, (until < end ? until : end) - t->addr);
     if (size == 0 || size > end - t->addr)
         return ERR_CORRUPT;
-    free_set_remove(&half->free, b);
+    pytorch_leave_home(p, pytorch_home_of(p, block), b);
     if (t->addr > block->addr)
         pytorch_put_free(p, pytorch_split_front(p, b, t->addr - block->addr));
     *rest = size < block->size ? pytorch_split_back(p, b, block->size - size) : BLOCK_NONE;

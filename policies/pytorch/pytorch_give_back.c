@@ -5,9 +5,7 @@
  * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp: garbage_collect_cached_blocks, release_available_cached_blocks,
  * release_cached_blocks.
  */
-#include "policies/pytorch/pytorch.h"
-
-#include "base/units.h"
+#include "policies/pytorch/pytorch_steps.h"
 
 #include <stdlib.h>
 
@@ -17,7 +15,7 @@ void pytorch_give_back_segment(struct pytorch *p, uint32_t b)
     const enum pytorch_size_class c = pytorch_class(&block);
     p->stats.num_device_free++;
     pytorch_record(p, RECORD_SEGMENT_FREE, block.stream, block.pool, block.addr, block.size);
-    free_set_remove(&pytorch_half_of(p, &block)->free, b);
+    pytorch_leave_home(p, pytorch_home_of(p, &block), b);
     device_segment_free(p->base.device,
                         &(struct segment){.addr = block.addr, .bytes = block.size, .id = block.segment});
     pytorch_unhold(p, block.pool, c, block.size);
@@ -29,51 +27,64 @@ void pytorch_give_back_segment(struct pytorch *p, uint32_t b)
     block_table_drop(&p->blocks, b);
 }
 
+/* ---- whole segments ---- */
+
+/* Searches since a whole block became free. */
+static uint64_t gc_age(const struct pytorch *p, const struct pytorch_half *half, uint32_t b)
+{
+    return half->fit_calls - p->segments[pytorch_at(p, b)->segment].free_since;
+}
+
+static uint32_t newer_than(const struct pytorch *p, uint32_t b)
+{
+    return p->segments[pytorch_at(p, b)->segment].newer;
+}
+
+/* The whole free segments that are at least that old, in the set's order; *n of them. NULL if there are none, or the
+ * host has no memory. */
+static uint32_t *older_than(struct pytorch *p, const struct pytorch_half *half, double least_age, uint32_t *n)
+{
+    uint32_t found = 0, *old = NULL;
+    uint32_t b = half->idle.oldest;
+    for (; b != BLOCK_NONE && (double)gc_age(p, half, b) >= least_age; b = newer_than(p, b))
+        found++;
+    *n = 0;
+    if (found == 0)
+        return NULL;
+    if ((old = malloc(found * sizeof *old)) == NULL) {
+        p->base.failure = ERR_HOST_NOMEM;
+        return NULL;
+    }
+    for (b = half->idle.oldest; *n < found; b = newer_than(p, b))
+        old[(*n)++] = b;
+    if (free_set_sort(&half->free, old, found) != ERR_OK)
+        p->base.failure = ERR_HOST_NOMEM;
+    return old;
+}
+
+/* Gives all these back. Ranges stay. Returns the bytes. */
+static uint64_t give_back_older(struct pytorch *p, struct pytorch_half *half, double least_age, bool is_garbage)
+{
+    uint64_t given_back = 0;
+    uint32_t n;
+    uint32_t *old = older_than(p, half, least_age, &n);
+    for (uint32_t i = 0; i < n && p->base.failure == ERR_OK; i++) {
+        p->base.count.collected += is_garbage;
+        given_back += pytorch_at(p, old[i])->size;
+        pytorch_give_back_segment(p, old[i]);
+    }
+    free(old);
+    return given_back;
+}
+
 /* ---- by age ---- */
 
-/* Sum of the ages of the whole free segments, and their number. */
-struct ages {
-    uint64_t sum, count;
-};
-
-/* The age of a whole free segment: searches since it became free. */
-static uint64_t gc_age(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
+/* One pass: gives back every whole segment that is at least as old as the average whole block. Returns the bytes. */
+static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half)
 {
-    return half->fit_calls - p->segments[b->segment].free_since;
-}
-
-static struct ages gc_ages(const struct pytorch *p, const struct pytorch_half *half)
-{
-    struct ages a = {0};
-    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = free_set_next(&half->free, b)) {
-        if (block_is_split(pytorch_at(p, b)))
-            continue;
-        a.sum += gc_age(p, half, pytorch_at(p, b));
-        a.count++;
-    }
-    return a;
-}
-
-/* One pass: gives back every whole segment that is at least as old as the average at the pass's start. Returns the
- * bytes. */
-static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct ages *a)
-{
-    const double average = (double)a->sum / (double)a->count;
-    uint64_t given_back = 0;
-    uint32_t next;
-    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
-        next = free_set_next(&half->free, b);
-        const struct block_entry *block = pytorch_at(p, b);
-        const uint64_t age = gc_age(p, half, block);
-        if (block_is_split(block) || block->flags & BLOCK_IS_RANGE || (double)age < average)
-            continue;
-        given_back += block->size;
-        a->sum -= age;
-        a->count--;
-        p->base.count.collected++;
-        pytorch_give_back_segment(p, b);
-    }
-    return given_back;
+    const struct pytorch_idle *idle = &half->idle;
+    const uint64_t ages = idle->n * half->fit_calls - idle->free_since;
+    return give_back_older(p, half, (double)ages / (double)idle->n, true);
 }
 
 uint64_t pytorch_gc_start(const struct pytorch *p)
@@ -89,10 +100,9 @@ void pytorch_collect_garbage(struct pytorch *p)
         return;
     const uint64_t target = p->held - start;
     struct pytorch_half *half = pytorch_half(p, 0, CLASS_LARGE);
-    struct ages ages = gc_ages(p, half);
     uint64_t reclaimed = 0, given_back = 1;
-    while (reclaimed < target && given_back > 0 && ages.count > 0) {
-        given_back = gc_pass(p, half, &ages);
+    while (reclaimed < target && given_back > 0 && half->idle.n > 0) {
+        given_back = gc_pass(p, half);
         reclaimed += given_back;
     }
     p->gc_runs += reclaimed > 0;
@@ -134,33 +144,48 @@ bool pytorch_give_back_oversize(struct pytorch *p, struct pytorch_half *half, ui
     return given_back >= enough;
 }
 
-/* ---- all of it ---- */
+/* ---- ranges ---- */
 
-/* Gives back whole segments at once, in the set's order, then the memory of expandable segments, in the same order. */
-static void give_back_half(struct pytorch *p, struct pytorch_half *half)
+/* The next free block in the set's order that has whole pages of a range; after BLOCK_NONE the first. It looks only at
+ * blocks of a page or more, of which the card holds no more than pages. */
+static uint32_t next_with_pages(const struct pytorch *p, const struct pytorch_half *half, uint32_t b)
 {
-    uint32_t next, n_ranges = 0;
-    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
-        next = free_set_next(&half->free, b);
-        if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
-            n_ranges++;
-        else if (!block_is_split(pytorch_at(p, b)))
-            pytorch_give_back_segment(p, b);
-    }
-    if (n_ranges == 0)
+    do
+        b = free_set_next_large(&half->free, b, half->least_page_bytes);
+    while (b != BLOCK_NONE && !pytorch_has_pages(p, pytorch_at(p, b)));
+    return b;
+}
+
+/* Unmaps the whole pages in free blocks, in the set's order. */
+static void give_back_pages(struct pytorch *p, struct pytorch_half *half)
+{
+    if (half->least_page_bytes == 0)
         return;
-    uint32_t *to_unmap = malloc(n_ranges * sizeof *to_unmap);
+    uint32_t n = 0;
+    for (uint32_t b = BLOCK_NONE; (b = next_with_pages(p, half, b)) != BLOCK_NONE;)
+        n++;
+    if (n == 0)
+        return;
+    uint32_t *to_unmap = malloc(n * sizeof *to_unmap);
     if (to_unmap == NULL) {
         p->base.failure = ERR_HOST_NOMEM;
         return;
     }
-    uint32_t n = 0;
-    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = free_set_next(&half->free, b))
-        if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
-            to_unmap[n++] = b;
+    n = 0;
+    for (uint32_t b = BLOCK_NONE; (b = next_with_pages(p, half, b)) != BLOCK_NONE;)
+        to_unmap[n++] = b;
     for (uint32_t i = 0; i < n; i++)
         pytorch_unmap(p, to_unmap[i]);
     free(to_unmap);
+}
+
+/* ---- all of it ---- */
+
+/* Whole segments first, then the memory of expandable segments. */
+static void give_back_half(struct pytorch *p, struct pytorch_half *half)
+{
+    give_back_older(p, half, 0, false);
+    give_back_pages(p, half);
 }
 
 void pytorch_give_back_all(struct pytorch *p, uint8_t pool, bool is_capturing)

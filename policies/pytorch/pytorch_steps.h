@@ -70,13 +70,55 @@ static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const
     return pytorch_home(pytorch_half_of(p, b), b->stream);
 }
 
-/* Puts a free, mapped block into its set. Only whole segments have an age. */
+/* ---- what could be given back ---- */
+
+/* A whole block became free: the newest of its half. */
+static inline void pytorch_idle_add(struct pytorch *p, struct pytorch_half *half, uint32_t b)
+{
+    struct pytorch_idle *idle = &half->idle;
+    const struct block_entry *block = pytorch_at(p, b);
+    struct pytorch_segment *segment = &p->segments[block->segment];
+    segment->free_since = half->fit_calls;
+    idle->free_since += half->fit_calls;
+    idle->n++;
+    if (block->flags & BLOCK_IS_RANGE)
+        return;
+    segment->older = idle->newest;
+    segment->newer = BLOCK_NONE;
+    *(idle->newest == BLOCK_NONE ? &idle->oldest : &p->segments[pytorch_at(p, idle->newest)->segment].newer) = b;
+    idle->newest = b;
+}
+
+/* A whole free block leaves its set. */
+static inline void pytorch_idle_remove(struct pytorch *p, struct pytorch_half *half, uint32_t b)
+{
+    struct pytorch_idle *idle = &half->idle;
+    const struct block_entry *block = pytorch_at(p, b);
+    const struct pytorch_segment s = p->segments[block->segment];
+    idle->free_since -= s.free_since;
+    idle->n--;
+    if (block->flags & BLOCK_IS_RANGE)
+        return;
+    *(s.older == BLOCK_NONE ? &idle->oldest : &p->segments[pytorch_at(p, s.older)->segment].newer) = s.newer;
+    *(s.newer == BLOCK_NONE ? &idle->newest : &p->segments[pytorch_at(p, s.newer)->segment].older) = s.older;
+}
+
+/* Puts a free, mapped block into its set. */
 static inline void pytorch_take_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
 {
     const struct block_entry *block = pytorch_at(p, b);
     if (!block_is_split(block))
-        p->segments[block->segment].free_since = home.half->fit_calls;
+        pytorch_idle_add(p, home.half, b);
     free_bins_insert(home.bins, p->blocks.at, b);
+}
+
+/* Takes a free, mapped block out of its set. Neighbours that are swallowed are never whole, and need only leave the
+ * bins. */
+static inline void pytorch_leave_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
+{
+    if (!block_is_split(pytorch_at(p, b)))
+        pytorch_idle_remove(p, home.half, b);
+    free_bins_remove(home.bins, p->blocks.at, b);
 }
 
 static inline void pytorch_put_free(struct pytorch *p, uint32_t b)
