@@ -149,10 +149,10 @@ static void buddy_free(struct policy *p, const struct event *req, const struct b
     const uint32_t b = block->cookie;
     bool is_front;
     (void)req;
-    heap_at(&y->heap, b)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&y->heap, b);
     for (uint32_t buddy; (buddy = buddy_of(y, b, &is_front)) != BLOCK_NONE; p->count.coalesces++) {
         free_set_remove(&y->free, buddy);
-        block_swallow(&y->heap.blocks, b, is_front, false);
+        heap_swallow(&y->heap, b, is_front, false);
     }
     free_set_insert(&y->free, b);
 }

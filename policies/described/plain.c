@@ -124,9 +124,9 @@ static void plain_join(struct plain *p, uint32_t b, bool joins_before, bool join
     if (joins_before && joins_after)
         p->set->remove(p, after);
     t->at[stays].stream = t->at[b].stream;
-    block_swallow(t, stays, !joins_before, false);
+    heap_swallow(&p->heap, stays, !joins_before, false);
     if (joins_before && joins_after)
-        block_swallow(t, stays, false, false);
+        heap_swallow(&p->heap, stays, false, false);
     p->set->update(p, stays);
 }
 
@@ -135,7 +135,7 @@ void plain_free(struct policy *base, const struct event *req, const struct block
     struct plain *p = (struct plain *)base;
     struct block_table *t = &p->heap.blocks;
     const uint32_t b = block->cookie;
-    t->at[b].flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&p->heap, b);
     t->at[b].stream = req->stream;
     const uint32_t before = t->at[b].prev, after = t->at[b].next;
     const bool joins_before = plain_may_join(p, b, before), joins_after = plain_may_join(p, b, after);
@@ -147,7 +147,7 @@ void plain_free(struct policy *base, const struct event *req, const struct block
     for (int is_front = 0; is_front < 2; is_front++)
         if (is_front ? joins_before : joins_after) {
             p->set->remove(p, is_front ? before : after);
-            block_swallow(t, b, is_front != 0, false);
+            heap_swallow(&p->heap, b, is_front != 0, false);
         }
     p->set->insert(p, b);
 }

@@ -46,13 +46,13 @@ static uint32_t arena_take(struct planned *p, uint64_t offset, uint64_t bytes)
 static void arena_give(struct planned *p, uint32_t b)
 {
     struct block_table *t = &p->arena.blocks;
-    t->at[b].flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&p->arena, b);
     for (int is_front = 0; is_front < 2; is_front++) {
         const uint32_t neighbour = is_front ? t->at[b].prev : t->at[b].next;
         if (!block_is_idle(t, neighbour))
             continue;
         first_fit_remove(&p->arena_free, &p->arena_root, neighbour);
-        block_swallow(t, b, is_front != 0, false);
+        heap_swallow(&p->arena, b, is_front != 0, false);
     }
     first_fit_insert(&p->arena_free, &p->arena_root, b);
 }

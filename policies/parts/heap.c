@@ -45,10 +45,10 @@ enum err heap_grow(struct heap *h, uint64_t bytes, uint16_t stream, uint32_t *ou
     if (e != ERR_OK || (e = upstream_alloc(h->upstream, bytes, stream, &from)) != ERR_OK)
         return e;
     const uint32_t piece = h->n_vacant > 0 ? h->vacant[--h->n_vacant] : (uint32_t)h->n_pieces++;
-    h->pieces[piece] = (struct piece){.from = from, .bytes = bytes, .serial = h->n_taken++};
+    const uint32_t b = block_table_new(&h->blocks);
+    h->pieces[piece] = (struct piece){.from = from, .bytes = bytes, .serial = h->n_taken++, .block = b};
     h->held_bytes += bytes;
     h->n_held++;
-    const uint32_t b = block_table_new(&h->blocks);
     h->blocks.at[b] = (struct block_entry){.addr = from.addr, .size = bytes, .tie = from.addr, .segment = piece,
                                            .stream = stream, .flags = BLOCK_IS_USED};
     *out = b;
@@ -96,9 +96,9 @@ static int idle_compare(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static bool heap_is_idle_piece(const struct block_entry *e)
+static bool heap_is_idle_piece(const struct heap *h, const struct piece *piece)
 {
-    return (e->flags & (BLOCK_IS_USED | BLOCK_IS_ALLOCATED)) == BLOCK_IS_USED && !block_is_split(e);
+    return piece->bytes > 0 && block_is_idle(&h->blocks, piece->block) && heap_is_whole(h, piece->block);
 }
 
 enum err heap_idle_pieces(const struct heap *h, enum heap_order order, uint32_t **out, size_t *n)
@@ -111,11 +111,11 @@ enum err heap_idle_pieces(const struct heap *h, enum heap_order order, uint32_t 
         free(blocks);
         return ERR_HOST_NOMEM;
     }
-    for (uint32_t b = 1; b < h->blocks.n; b++) {
-        const struct block_entry *e = heap_at(h, b);
-        if (heap_is_idle_piece(e))
+    for (size_t i = 0; i < h->n_pieces; i++) {
+        const struct piece *piece = &h->pieces[i];
+        if (heap_is_idle_piece(h, piece))
             idle[n_idle++] = (struct idle_piece){
-                .place = order == HEAP_BY_ADDRESS ? e->addr : h->pieces[e->segment].serial, .block = b};
+                .place = order == HEAP_BY_ADDRESS ? piece->from.addr : piece->serial, .block = piece->block};
     }
     qsort(idle, n_idle, sizeof *idle, idle_compare);
     for (size_t i = 0; i < n_idle; i++)
@@ -230,6 +230,9 @@ enum err heap_check(const struct heap *h, const char *policy, struct err_detail 
         if ((e->flags & BLOCK_IS_USED) == 0 || e->prev != BLOCK_NONE)
             continue;
         const struct piece *piece = &h->pieces[e->segment];
+        if (heap_at(h, piece->block)->segment != e->segment || !(heap_at(h, piece->block)->flags & BLOCK_IS_USED))
+            return err_set(why, ERR_CORRUPT, 0, "%s: no block of the piece at 0x%" PRIx64 " is known", policy,
+                           piece->from.addr);
         if (e->addr != piece->from.addr || heap_chain_end(h, b) != piece->from.addr + piece->bytes)
             return err_set(why, ERR_CORRUPT, 0, "%s: the blocks do not cover their piece at 0x%" PRIx64, policy,
                            piece->from.addr);

@@ -13,7 +13,7 @@
 
 #include "base/inline.h"
 #include "base/prefetch.h"
-#include "policies/parts/block_table.h"
+#include "policies/parts/split_coalesce.h"
 #include "policies/parts/upstream.h"
 
 /* What an upstream answered, and what it was asked for. */
@@ -21,6 +21,7 @@ struct piece {
     struct block from;
     uint64_t     bytes;                  /* 0: vacant */
     uint64_t     serial;                 /* the how-manyth piece it is */
+    uint32_t     block;                  /* one of its blocks */
 };
 
 struct heap {
@@ -92,6 +93,21 @@ static inline void heap_take(struct heap *h, uint32_t b, uint64_t requested, str
     e->flags |= BLOCK_IS_ALLOCATED;
     e->requested = requested;
     *out = heap_answer(h, b);
+}
+
+/* The block was freed. The policy puts it into a set. */
+static inline void heap_free(struct heap *h, uint32_t b)
+{
+    struct block_entry *e = heap_at(h, b);
+    e->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    h->pieces[e->segment].block = b;
+}
+
+/* block_swallow in a heap. */
+static inline void heap_swallow(struct heap *h, uint32_t b, bool is_front, bool has_numbers)
+{
+    block_swallow(&h->blocks, b, is_front, has_numbers);
+    h->pieces[heap_at(h, b)->segment].block = b;
 }
 
 /* Shows all blocks of an upstream by address, with the blocks of the heaps in place of their pieces. All heaps stand on

@@ -74,7 +74,7 @@ bool bfc_take(struct bfc *f, uint64_t bytes, uint64_t requested, struct policy_c
 void bfc_free(struct bfc *f, uint32_t chunk, struct policy_counters *count)
 {
     uint64_t won;
-    heap_at(&f->heap, chunk)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&f->heap, chunk);
     block_coalesce(&f->heap.blocks, free_set_bins(&f->free, 0), chunk, false, &won, &count->coalesces);
     free_set_insert(&f->free, chunk);
 }

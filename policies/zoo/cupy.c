@@ -246,7 +246,7 @@ static enum err cupy_alloc(struct policy *p, const struct event *req, struct blo
 static void cupy_merge(struct cupy *c, uint32_t low)
 {
     cupy_drop_chunk(c, heap_at(&c->heap, low)->stream);
-    block_swallow(&c->heap.blocks, low, false, true);
+    heap_swallow(&c->heap, low, false, true);
     c->base.count.coalesces++;
 }
 
@@ -256,7 +256,7 @@ static void cupy_free(struct policy *p, const struct event *req, const struct bl
     struct block_entry *at = c->heap.blocks.at;
     uint32_t b = block->cookie;
     (void)req;                               /* whatever stream frees it, the chunk returns to where it came from */
-    at[b].flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&c->heap, b);
     if (block_is_idle(&c->heap.blocks, at[b].next)) {
         cupy_remove(c, at[b].next);
         cupy_merge(c, b);

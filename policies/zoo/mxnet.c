@@ -190,7 +190,7 @@ static void mxnet_free(struct policy *p, const struct event *req, const struct b
     struct mxnet *m = (struct mxnet *)p;
     struct block_entry *b = heap_at(&m->heap, block->cookie);
     (void)req;
-    b->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&m->heap, block->cookie);
     if (m->type == MXNET_UNPOOLED) {
         heap_give_back(&m->heap, block->cookie);
         return;

@@ -262,7 +262,7 @@ static void paddle_free(struct policy *p, const struct event *req, const struct 
     uint64_t won;
     (void)req;                               /* it returns to the allocator of its own stream */
     a->used_bytes -= block->bytes;
-    heap_at(&a->heap, b)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&a->heap, b);
     block_coalesce(&a->heap.blocks, free_set_bins(paddle_set(a, b), heap_at(&a->heap, b)->stream), b, false, &won,
                    &p->count.coalesces);
     paddle_insert(a, b);

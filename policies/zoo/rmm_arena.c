@@ -179,7 +179,7 @@ static void arena_join_superblocks(struct rmm_arena *a, uint32_t low)
         a->superblocks[number].owner != ARENA_GLOBAL || a->superblocks[gone].owner != ARENA_GLOBAL)
         return;
     arena_remove(a, high);
-    block_swallow(&a->heap.blocks, low, false, true);
+    heap_swallow(&a->heap, low, false, true);
     a->superblocks[number].bytes = heap_at(&a->heap, low)->size;
     arena_drop_superblock(a, gone);
     first_fit_update(&a->free, low);
@@ -296,9 +296,9 @@ static uint32_t arena_coalesce(struct rmm_arena *a, uint32_t b)
     if (!joins_before && arena_superblock(a, b)->first == b)
         arena_superblock(a, b)->first = after;
     const uint32_t stays = joins_before ? before : after;
-    block_swallow(&a->heap.blocks, stays, !joins_before, true);
+    heap_swallow(&a->heap, stays, !joins_before, true);
     if (joins_before && joins_after)
-        block_swallow(&a->heap.blocks, stays, false, true);
+        heap_swallow(&a->heap, stays, false, true);
     first_fit_update(&a->free, stays);
     return stays;
 }
@@ -322,7 +322,7 @@ static void rmm_arena_free(struct policy *p, const struct event *req, const stru
         device_stream_sync(p->device);
     if (owner != req->stream && !(is_large && owner == ARENA_GLOBAL))       /* it is looked for in the other arenas */
         device_stream_sync(p->device);
-    heap_at(&a->heap, b)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&a->heap, b);
     arena_settle(a, arena_coalesce(a, b));
 }
 

@@ -128,7 +128,7 @@ enum err rmm_fixed_bin_alloc(struct rmm_fixed_bin *f, const struct event *req, s
 void rmm_fixed_bin_free(struct rmm_fixed_bin *f, const struct event *req, const struct block *b)
 {
     rmm_streams_see(&f->streams, req->stream);
-    heap_at(&f->heap, b->cookie)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&f->heap, b->cookie);
     rmm_fixed_push(f, req->stream, b->cookie);
 }
 

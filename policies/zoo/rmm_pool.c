@@ -87,7 +87,7 @@ static void rmm_pool_insert(struct rmm_pool *p, uint32_t b)
         if (!rmm_pool_is_listed(p, neighbour, stream))
             continue;
         free_set_remove(&p->free, neighbour);
-        block_swallow(t, b, is_front != 0, false);
+        heap_swallow(&p->heap, b, is_front != 0, false);
         p->base.count.coalesces++;
     }
     free_set_insert(&p->free, b);
@@ -271,15 +271,13 @@ static enum err rmm_pool_alloc(struct policy *base, const struct event *req, str
 static void rmm_pool_free(struct policy *base, const struct event *req, const struct block *block)
 {
     struct rmm_pool *p = (struct rmm_pool *)base;
-    struct block_entry *b = heap_at(&p->heap, block->cookie);
     const enum err e = rmm_pool_prepare(p, req->stream);
     if (e != ERR_OK) {                       /* the stream has no list: the block stays taken, and the run ends */
         p->base.failure = e;
         return;
     }
-    b = heap_at(&p->heap, block->cookie);
-    b->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
-    b->stream = req->stream;
+    heap_free(&p->heap, block->cookie);
+    heap_at(&p->heap, block->cookie)->stream = req->stream;
     rmm_pool_insert(p, block->cookie);
 }
 

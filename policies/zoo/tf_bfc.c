@@ -141,10 +141,14 @@ static uint32_t tf_bfc_join_region(struct tf_bfc *t, uint32_t b)
 {
     struct heap *h = &t->bfc.heap;
     const uint64_t start = heap_at(h, b)->addr;
-    for (uint32_t last = 1; last < h->blocks.n; last++) {
-        const struct block_entry *e = heap_at(h, last);
-        if ((e->flags & BLOCK_IS_USED) != 0 && e->next == BLOCK_NONE && e->addr + e->size == start)
-            heap_join_pieces(h, last, b);
+    for (size_t i = 0; i < h->n_pieces; i++) {
+        const struct piece *below = &h->pieces[i];
+        if (below->bytes == 0 || below->from.addr + below->bytes != start)
+            continue;
+        uint32_t last = below->block;
+        while (heap_at(h, last)->next != BLOCK_NONE)
+            last = heap_at(h, last)->next;
+        heap_join_pieces(h, last, b);
     }
     return b;
 }

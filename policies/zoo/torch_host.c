@@ -248,7 +248,7 @@ static void torch_host_free(struct policy *p, const struct event *req, const str
     struct torch_host_list *list = torch_host_list_of(t, block->cookie);
     list->n_active--;
     list->active_bytes -= block->bytes;
-    heap_at(&t->heap, block->cookie)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    heap_free(&t->heap, block->cookie);
     if (req->bytes > t->cached_bytes && !torch_host_is_cut(t, block->cookie))
         torch_host_give_back(t, block->cookie);
     else
