@@ -340,6 +340,15 @@ def csv_streams(n):
     return b"op,ptr,size,stream\n" + b"".join(come + more)
 
 
+def csv_retries(n):
+    """Free blocks between live ones, and then requests that no card holds: for each a policy gives back what it can."""
+    come = fill(n // 2, lambda i: b"alloc,%d,%d\nalloc,%d,512\n" % (2 * i + 1, 512 + 512 * (i % 7), 2 * i + 2))
+    count = len(come)
+    gone = [b"free,%d,0\n" % (2 * i + 1) for i in range(count)]
+    refused = [b"alloc,%d,%d\n" % (i + 1, 1 << 38) for i in range(2 * count, 3 * count)]
+    return b"op,ptr,size\n" + b"".join(come + gone + refused)
+
+
 def csv_long_lines(n):
     """Few requests, and blanks up to the longest line that is taken."""
     return b"op,ptr,size\n" + b"".join(fill(n, lambda i: b"alloc,%d,512%s\n" % (i + 1, b" " * 16000)))
@@ -466,8 +475,9 @@ KINDS = {f.__name__: f for f in (
     facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices,
     shared_segments, shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges,
     waits, warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
-    csv_ends, csv_sizes, one_size, csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects,
-    pprof_lines, pprof_no_lines, pprof_devices, refusals, nearly_refusals, endless_view, endless_column)}
+    csv_ends, csv_sizes, one_size, csv_streams, csv_retries, csv_long_lines, csv_days, csv_lives, profile_ends,
+    profile_objects, pprof_lines, pprof_no_lines, pprof_devices, refusals, nearly_refusals, endless_view,
+    endless_column)}
 
 
 def write(kind, n_bytes, path):

@@ -27,9 +27,12 @@ LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "
 STACKS = ("shared_stack", "nested_stacks")             # every command that reads call stacks
 STARTS = ("start_ranges",)
 STREAMS = ("csv_streams",)
+RETRIES = ("csv_retries",)
 FACTS = ("facts",)
 POLICIES = ("pytorch", "pytorch:expandable_segments:True", "cupy", "paddle", "rmm-pool", "rmm-fixed:block=2GiB,count=1",
             "rmm-arena", "cuda-async:reuse=same")       # those that keep something for each stream
+GIVE_BACK = ("pytorch", "pytorch:garbage_collection_threshold:0.5", "pytorch:expandable_segments:True", "tf-bfc",
+             "paddle", "cuda-async", "first-fit")      # some that give back what they can when a request is refused
 TEXTS = ("refusals", "nearly_refusals")
 
 
@@ -53,6 +56,8 @@ def commands(kind, size, path, folder):
         return [["info", path]]
     if kind in STREAMS:
         return [[path, "--policy", policy] for policy in POLICIES]
+    if kind in RETRIES:
+        return [["stats", path, "--device", "80GiB", "--on-oom", "skip", "--policy", policy] for policy in GIVE_BACK]
     if kind in GROWTHS:
         for name in ("/one", "/two"):
             with open(folder + name, "wb") as f:
@@ -88,8 +93,8 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in (PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + FACTS +
-                     TEXTS):
+        for kind in (PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + RETRIES +
+                     FACTS + TEXTS):
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)
@@ -98,7 +103,7 @@ def main():
                     share = None if taken is None else taken / (n * math.log2(n))
                     is_good = share is not None and share <= OPERATIONS
                     failures += not is_good
-                    name = arguments[-1] if kind in STREAMS else arguments[0]
+                    name = arguments[-1] if kind in STREAMS + RETRIES else arguments[0]
                     print(f"{'ok' if is_good else 'FAILED':6} {kind:18} {n:8} bytes, {name:6}: " +
                           ("did not end" if share is None else f"{share:.1f} operations per n log n"))
     return failures > 0

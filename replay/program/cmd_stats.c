@@ -29,11 +29,19 @@ struct stats_session {
     bool                 is_stdout_taken;
 };
 
+/* The allocator's sentence. One that has none is quoted with the size that it refused. */
+static char *refusal_text(const struct meter_oom *oom)
+{
+    char text[80];
+    snprintf(text, sizeof text, "a request of %" PRIu64 " bytes was refused", oom->requested_bytes);
+    return strdup(oom->refusal.text[0] != '\0' ? oom->refusal.text : text);
+}
+
 static void take_refusal(void *arg, const struct meter_oom *oom)
 {
     struct refusals *r = arg;
     void *at = r->e == ERR_OK ? realloc(r->at, (r->n + 1) * sizeof *r->at) : NULL;
-    char *text = at == NULL ? NULL : strdup(oom->refusal.text);
+    char *text = at == NULL ? NULL : refusal_text(oom);
     r->at = at == NULL ? r->at : at;
     if (text == NULL) {
         r->e = ERR_HOST_NOMEM;
