@@ -495,7 +495,7 @@ static const struct max_tree *free_set_settle(const struct free_set *s)
 static uint32_t free_set_first_from(const struct free_set *s, uint32_t place, uint64_t size)
 {
     struct free_bins *f = bins_at(s, max_tree_from(free_set_settle(s), place, size));
-    return free_bins_at_least(f, s->blocks->at, size);
+    return f == NULL ? BLOCK_NONE : free_bins_at_least(f, s->blocks->at, size);
 }
 
 /* The last block of the streams before a place of the order. */
