@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TRACES = 32, EVENTS = 500, PTRS = 80, RUNS_MAX = 512 };
+enum { TRACES = 16, EVENTS = 500, PTRS = 80, RUNS_MAX = 512 };
 
 /* ---- traces ---- */
 

@@ -917,7 +917,8 @@ Test(trace, a_long_trace_that_is_cut_anywhere_holds_what_was_whole)
     size_t n;
     unsigned char *bytes = generated("mix:50", (uint64_t)NATIVE_SECTION_EVENTS * (NATIVE_SLOTS_EVERY + 1) + 7, 3, &n);
     struct trace_reader *whole = reader_over(bytes, n);
-    for (int i = 0; i < 12; i++) {
+    const int n_cuts = getenv("REPLAY_LONG_TESTS") != NULL ? 100 : 4;
+    for (int i = 0; i < n_cuts; i++) {
         const size_t k = i == 0 ? n - 1 : next_random(&random) % n;
         (void)expect_cut(bytes, k, whole, facts_end(bytes));
     }
