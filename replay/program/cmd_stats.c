@@ -29,7 +29,7 @@ struct stats_session {
     bool                 is_stdout_taken;
 };
 
-/* The allocator's sentence. One that has none is quoted with the size that it refused. */
+/* The allocator's sentence; the size, if it has none. */
 static char *refusal_text(const struct meter_oom *oom)
 {
     char text[80];
