@@ -41,7 +41,7 @@ QUESTIONS = {
         ["samples/gpt-varlen-expand.trace.zst", "--policy", "best-fit"]],
     "diff": [[*one, *TWO] for one in EACH] + [
         ["samples/cnn.trace.zst", "samples/gpt-fp32.trace.zst"],
-        ["samples/mlp-adam.trace.zst", "samples/mlp-sgd.trace.zst"], ["one.json", "two.json"],
+        ["samples/mlp-adam.trace.zst", "samples/mlp-sgd.trace.zst"], ["one.json", "two.json"], ["two.json", "one.json"],
         ["samples/cnn.trace.zst", "samples/cnn.trace.zst"]],
 }
 # `predict` runs a program: one that asks the simulated runtime for as many MiB as its word says.

@@ -552,6 +552,13 @@ static void immutable_uri(const char *path, char out[URI_BYTES])
     snprintf(out + n, URI_BYTES - n, "?immutable=1");
 }
 
+/* Whether another process has left, or is writing, what is not yet in the file itself. */
+static bool has_log(const char *path)
+{
+    char name[PATH_BYTES];
+    return (size_t)snprintf(name, sizeof name, "%s-wal", path) < sizeof name && file_bytes(name) > 0;
+}
+
 /* Whether a file lies in a folder in which SQLite cannot make the files that it shares with other processes, and no
  * other process has left any. */
 static bool is_in_sealed_folder(const char *path)
@@ -560,21 +567,24 @@ static bool is_in_sealed_folder(const char *path)
     const char *slash = strrchr(path, '/');
     assert(slash != NULL);                               /* literal_path puts one */
     snprintf(name, sizeof name, "%.*s", (int)(slash == path ? 1 : slash - path), path);
-    if (access(name, W_OK) == 0)
-        return false;
-    return (size_t)snprintf(name, sizeof name, "%s-wal", path) < sizeof name && file_bytes(name) == 0;
+    return access(name, W_OK) != 0 && !has_log(path);
 }
 
 /* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the database,
- * which a handle for reading would leave there. */
+ * which a handle for reading would leave there. A log that others left stays as it is, and so does the database. */
 static enum err db_open_to_read(const char *path, struct results_db **out, struct err_detail *why)
 {
     char name[PATH_BYTES], uri[URI_BYTES];
     const enum err e = literal_path(path, name, why);
     if (e != ERR_OK)
         return e;
-    if (!is_in_sealed_folder(name))
-        return db_open_file(name, path, SQLITE_OPEN_READWRITE, out, why);
+    if (!is_in_sealed_folder(name)) {
+        const bool stays = has_log(name);
+        const enum err opened = db_open_file(name, path, SQLITE_OPEN_READWRITE, out, why);
+        if (opened == ERR_OK && stays)
+            sqlite3_db_config((*out)->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        return opened;
+    }
     immutable_uri(name, uri);
     return db_open_file(uri, path, SQLITE_OPEN_READONLY, out, why);
 }

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import jsonschema
 import mcp
 import pytest
 import vramreplay
+from vramreplay import files
 from vramreplay import mcp as server
 
 SAMPLES = ["cnn", "oom-fragmented", "mlp-adam", "mlp-sgd", "gpt-varlen-expand"]
@@ -109,12 +111,43 @@ def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
     ("info", {"recording": "cnn.zst", "gpu": True}, "is of type integer"),
     ("fit", {"recording": "cnn.zst", "policy": ["./evil.so"]}, "a plugin is not loaded"),
     ("fit", {"recording": "cnn.zst", "policy": ["evil.so:x=1"]}, "a plugin is not loaded"),
+    ("fit", {"recording": "cnn.zst", "policy": ["plan:out.csv"]}, "a plan is not read"),
+    ("fit", {"recording": "cnn.zst", "policy": ["tlsf:upstream=(plan:out.csv)"]}, "a plan is not read"),
     ("fit", {"recording": "cnn.zst", "policy": [1]}, "holds texts"),
     ("fit", {"recording": "cnn.zst", "device": "cuda:0"}, "a real card is not used"),
     ("who", {"recording": "cnn.zst", "by": "colour"}, "colour")])
 def test_what_reaches_out_or_means_nothing_is_refused_with_a_sentence(call, tool, arguments, reason):
     result = call(tool, **arguments)
     assert result.is_error and reason in result.content[0].text
+
+
+def test_a_recording_that_results_name_is_not_read(call, folder, sample):
+    outside = folder.parent / "of-others.zst"
+    shutil.copy(sample("cnn"), outside)
+    for name, policy in (("a.json", "best-fit"), ("b.json", "pow2")):
+        subprocess.run([str(files.program()), outside, "--policy", policy, "--json", folder / name],
+                       check=True, stdout=subprocess.DEVNULL)
+    result = call("diff", a="a.json", b="b.json")
+    assert not result.is_error and "peak" in result.content[0].text
+    outside.unlink()
+    assert call("diff", a="a.json", b="b.json").content[0].text == result.content[0].text
+
+
+def test_no_database_is_changed(call, folder, sample):
+    database = folder / "a.db"
+    subprocess.run([str(files.program()), "sweep", sample("cnn"), "--policy", "best-fit", "--device", "1GiB",
+                    "-o", database], check=True, stdout=subprocess.DEVNULL)
+    other = sqlite3.connect(database)
+    other.execute("PRAGMA wal_autocheckpoint = 0")
+    other.execute("PRAGMA user_version = %d" % other.execute("PRAGMA user_version").fetchone())
+    other.commit()
+    for name in ("hot.db", "hot.db-wal"):
+        shutil.copy(folder / name.replace("hot", "a"), folder / name)
+    other.close()
+    before = {path.name: path.read_bytes() for path in folder.glob("hot.db*")}
+    assert len(before["hot.db-wal"]) > 0
+    assert not call("diff", a="hot.db", b="hot.db").is_error
+    assert {name: (folder / name).read_bytes() for name in before} == before
 
 
 def say(folder, *lines):
@@ -136,7 +169,9 @@ def test_broken_messages_are_answered_and_the_server_goes_on(folder):
 @pytest.mark.parametrize("hostile", [
     "[" * 200_000, '{"id":1,"method":"tools/call","params":[1]}', '{"id":1,"method":"tools/call","params":"x"}',
     '{"id":1,"method":"tools/call","params":{"name":[]}}',
-    '{"id":1,"method":"initialize","params":{"protocolVersion":{}}}',
+    '{"id":1,"method":"initialize","params":{"protocolVersion":{}}}', '{"id":1e999,"method":"ping"}',
+    '{"id":1,"method":"tools/call","params":{"name":"info","_meta":{"progressToken":1e999},'
+    '"arguments":{"recording":"cnn.zst"}}}',
     *('{"id":1,"method":"tools/call","params":{"name":"info",%s}}' % rest for rest in (
         '"arguments":[1]', '"arguments":{"recording":"a\\u0000b"}', '"arguments":{"recording":"\\ud800"}',
         '"_meta":[1],"arguments":{"recording":"cnn.zst"}', '"arguments":{"recording":"%s"}' % ("a/" * 5000),
@@ -144,6 +179,7 @@ def test_broken_messages_are_answered_and_the_server_goes_on(folder):
 def test_no_message_ends_the_server(folder, hostile):
     [first, last] = say(folder, hostile, '{"jsonrpc":"2.0","id":3,"method":"ping"}')
     assert "error" in first or "result" in first
+    json.dumps(first, allow_nan=False)
     assert str(folder) not in json.dumps(first)
     assert last == {"jsonrpc": "2.0", "id": 3, "result": {}}
 

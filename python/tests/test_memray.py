@@ -60,6 +60,14 @@ def test_memory_that_is_not_given_back_is_live_at_the_end(tmp_path):
     assert sum(live.values()) == sum(record.size for record in leaked) > 0
 
 
+def test_no_file_of_others_is_touched(tmp_path):
+    path = capture(tmp_path)
+    path.write_bytes(b"no capture")
+    (tmp_path / "requests.csv.part").write_text("kept")
+    assert convert(path, tmp_path / "requests.csv").returncode == 2
+    assert (tmp_path / "requests.csv.part").read_text() == "kept"
+
+
 @pytest.mark.parametrize("options, reason", [(["--aggregate"], "without --aggregate"), (None, "does not look like")])
 def test_what_cannot_be_read_is_refused_and_leaves_no_file(options, reason, tmp_path):
     path = capture(tmp_path, *(options or []))

@@ -43,6 +43,14 @@ def test_a_caught_error_has_the_verdict_as_a_note(python, tmp_path):
     assert f"replay tune ./{snapshot.name}" in done.stdout
 
 
+def test_no_older_snapshot_is_written_over_and_no_link_followed(python, tmp_path):
+    plant = ("import vramreplay.torch as h, os\nopen('others', 'w').write('kept')\n"
+             "os.symlink('others', f'oom-{os.getpid()}-1.pickle')\n")
+    done = python(plant + CATCH + "print(''.join(h.notes(caught)))")
+    assert "Fragmented: " in done.stdout
+    assert (tmp_path / "others").read_text() == "kept" and len(list(tmp_path.glob("oom-*-2.pickle"))) == 1
+
+
 def test_an_uncaught_error_shows_the_verdict_after_the_traceback(python):
     done = python("import vramreplay.torch\ntorch.empty(1 << 40)")
     assert done.returncode == 1

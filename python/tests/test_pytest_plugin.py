@@ -67,6 +67,16 @@ def test_the_baseline_is_written_kept_and_compared(outcome, pytester):
                                  "At its peak B requests 2 MiB (20.0%) more than A*"])
 
 
+@pytest.mark.parametrize("text, reason", [
+    ("{bad", "is no JSON"), ("null", "it is no peak"), ("[]", "it is no peak"), ('{"t": 3}', "t is no peak"),
+    ('{"t": {"device": "24GiB", "peak_bytes": "x"}}', "t is no peak")])
+def test_a_baseline_that_cannot_be_read_is_told_in_a_sentence(outcome, pytester, text, reason):
+    (pytester.path / "peaks.json").write_text(text)
+    result = outcome(GUARDED % "4 << 20")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: *peaks.json: {reason}*"])
+
+
 def test_markdown_has_every_peak_and_the_diff(outcome, pytester):
     outcome(GUARDED % "4 << 20", "--update-peaks")
     outcome(GUARDED % "5 << 20", "--peaks-md", "peaks.md")

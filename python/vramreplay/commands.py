@@ -99,10 +99,14 @@ def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[st
 def diff(a: Path, b: Optional[Path] = None, *, policy: Names = None, device: Optional[str] = None,
          on_oom: Optional[str] = None, start: Optional[str] = None, gpu: Optional[int] = None,
          from_: Optional[str] = None, releases: Optional[str] = None, memory_limit: Optional[str] = None,
-         progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Diff:
-    """What differs between two recordings, two policies on one of them (`b` left out), or two results."""
+         no_replay: bool = False, progress: Optional[Progress] = None,
+         timeout: Optional[float] = None) -> results.Diff:
+    """What differs between two recordings, two policies on one of them (`b` left out), or two results.
+
+    Two results of one run each are replayed to see where they part, if their recording is there, unless `no_replay`.
+    """
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, gpu=gpu, from_=from_, releases=releases,
-                   memory_limit=memory_limit)
+                   memory_limit=memory_limit, no_replay=no_replay)
     inputs = [a] if b is None else [a, b]
     return results.Diff.from_json(running.run_json("diff", inputs, options, progress, timeout))
 

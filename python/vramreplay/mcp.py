@@ -3,10 +3,10 @@
 
     python -m vramreplay.mcp --folder FOLDER [--timeout SECONDS] [--run-programs]
 
-An assistant reads recordings in FOLDER and below it, and nothing else. No tool writes a file, runs a command, loads a
-plugin or uses a real card. Only with --run-programs there is the tool `predict`, which runs any command in FOLDER. Each
-answer is the program's JSON, by the schema that the tool declares, with the program's words beside it. Calls are
-answered one after the other.
+An assistant reads recordings in FOLDER and below it, and nothing else: not what a results file names, and no plan. No
+tool writes a file, runs a command, loads a plugin or uses a real card. Only with --run-programs there is the tool
+`predict`, which runs any command in FOLDER. Each answer is the program's JSON, by the schema that the tool declares,
+with the program's words beside it. Calls are answered one after the other.
 """
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ class Tool:
     inputs: Tuple[str, ...] = ("recording",)
     optional_inputs: Tuple[str, ...] = ()
     runs_program: bool = False              # its one input is the words of a command, not a file
+    words: Tuple[str, ...] = ()             # that each call has
 
     def input_schema(self) -> Dict[str, Any]:
         inputs = {name: RECORDING for name in self.inputs + self.optional_inputs}
@@ -93,7 +94,7 @@ TOOLS = {tool.name: tool for tool in (
          "of it.",
          {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
     Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
-         {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",)),
+         {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
     Tool("verify", "Is the replay exact?", "Whether the replayed allocator makes every decision that was recorded.",
          {"device": DEVICE}),
     Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it "
@@ -132,6 +133,8 @@ class Server:
             return
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             self.send(id=None, error={"code": INVALID_REQUEST, "message": "not a request"})
+        elif not is_number_or_text(message.get("id")):
+            self.send(id=None, error={"code": INVALID_REQUEST, "message": "id is neither a whole number nor a text"})
         elif "id" in message:
             params = message.get("params") or {}
             if not isinstance(params, dict):
@@ -172,7 +175,8 @@ class Server:
         try:
             if not isinstance(arguments, dict):
                 raise Refused("arguments is no object")
-            return self.run(tool, arguments, meta.get("progressToken") if isinstance(meta, dict) else None)
+            token = meta.get("progressToken") if isinstance(meta, dict) else None
+            return self.run(tool, arguments, token if is_number_or_text(token) else None)
         except (Refused, ReplayError) as error:
             sentence = str(error)
         except subprocess.TimeoutExpired:
@@ -219,7 +223,7 @@ class Server:
         if tool.runs_program:
             return [*running.option_words(options), "--", *arguments["program"]]
         files = [self.inside(arguments[name]) for name in tool.inputs + tool.optional_inputs if name in arguments]
-        return [*files, *running.option_words(options)]
+        return [*files, *tool.words, *running.option_words(options)]
 
     def inside(self, name: str) -> str:
         """The file's real path, which lies below the folder."""
@@ -234,11 +238,16 @@ class Server:
         return str(path)
 
 
+def is_number_or_text(value: Any) -> bool:
+    """Whether the protocol allows it as an id; or there is none."""
+    return value is None or (isinstance(value, (int, str)) and not isinstance(value, bool))
+
+
 TYPES = {"string": str, "integer": int, "array": list}
 
 
 def check(name: str, value: Any, schema: Dict[str, Any]) -> None:
-    """Refused if the value is not what the schema says, or names a plugin or a real card."""
+    """Refused if the value is not what the schema says, or names a plugin, a plan or a real card."""
     kind = TYPES.get(schema.get("type", ""))
     if kind and (not isinstance(value, kind) or isinstance(value, bool)):
         raise Refused(f"{name} is of type {schema['type']}")
@@ -247,6 +256,8 @@ def check(name: str, value: Any, schema: Dict[str, Any]) -> None:
             raise Refused(f"{name} holds texts")
         if name == "policy" and re.search(r"/|\.so\b", text):
             raise Refused(f"{text}: a plugin is not loaded here")
+        if name == "policy" and re.search(r"\b(plan|file)\b", text):
+            raise Refused(f"{text}: a plan is not read here")
         if name == "device" and text.startswith("cuda"):
             raise Refused(f"{text}: a real card is not used here")
 

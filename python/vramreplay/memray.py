@@ -10,6 +10,7 @@ memray's own reader decodes the capture, so memray must be installed. A capture 
 
 from __future__ import annotations
 
+import os
 import pathlib
 import sys
 from typing import TextIO
@@ -41,9 +42,11 @@ def main() -> int:
     if len(sys.argv) != 3:
         print("usage: python -m vramreplay.memray CAPTURE OUT.csv", file=sys.stderr)
         return 2
-    part = pathlib.Path(sys.argv[2] + ".part")          # a capture that cannot be read leaves no file, and harms none
+    part = pathlib.Path(f"{sys.argv[2]}.{os.getpid()}.part")     # a capture that cannot be read leaves no file
+    is_ours = False
     try:
-        with part.open("w", encoding="ascii") as out:
+        with part.open("x", encoding="ascii") as out:            # and harms none, nor follows a link
+            is_ours = True
             n = write_requests(sys.argv[1], out)
         part.replace(sys.argv[2])
     except ImportError:
@@ -55,7 +58,8 @@ def main() -> int:
     else:
         print(f"{sys.argv[2]}: {n} requests and ends")
         return 0
-    part.unlink(missing_ok=True)
+    if is_ours:
+        part.unlink(missing_ok=True)
     print(f"vramreplay.memray: {reason}", file=sys.stderr)
     return 2
 

@@ -9,6 +9,7 @@ The error's `__init__` is replaced, not an observer attached: an observer could 
 """
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -136,9 +137,25 @@ def explain(hook: Hook, error: Any) -> None:
     if not is_new or hook.n_errors >= hook.max_errors:
         return
     hook.n_errors += 1
-    path = os.path.join(hook.folder, f"oom-{os.getpid()}-{hook.n_errors}.pickle")
-    torch.cuda.memory._dump_snapshot(path)
+    path = new_file(hook)
+    try:
+        torch.cuda.memory._dump_snapshot(path)
+    except BaseException:
+        os.unlink(path)
+        raise
     add_note(error, f"{verdict(hook, path, str(error))}\n\nAsk more of it: replay who {path}; replay tune {path}")
+
+
+def new_file(hook: Hook) -> str:
+    """An empty file for this error's snapshot. No older snapshot is written over, and no link is followed."""
+    for number in itertools.count(hook.n_errors):
+        path = os.path.join(hook.folder, f"oom-{os.getpid()}-{number}.pickle")
+        try:
+            with open(path, "xb"):
+                return path
+        except FileExistsError:                     # of a process that had this number before, in a container too
+            continue
+    raise AssertionError("numbers end")
 
 
 def verdict(hook: Hook, path: str, message: str) -> str:

@@ -91,6 +91,21 @@ class FailedOnCard(Exception):
     """The test itself failed on the card. Its words are the report from there."""
 
 
+def read_baseline(file: Path) -> Dict[str, Dict[str, Any]]:
+    """Per test its card and peak, as --update-peaks wrote them; empty if there is no file."""
+    if not file.exists():
+        return {}
+    try:
+        peaks = json.loads(file.read_text())
+    except ValueError as error:
+        raise pytest.UsageError(f"{file}: is no JSON: {error}") from None
+    for name, peak in peaks.items() if isinstance(peaks, dict) else [("", None)]:
+        is_peak = isinstance(peak, dict) and isinstance(peak.get("device"), str) and type(peak.get("peak_bytes")) is int
+        if not is_peak:
+            raise pytest.UsageError(f"{file}: {name or 'it'} is no peak: {{TEST: {{device, peak_bytes}}}} is expected")
+    return peaks
+
+
 class Guard:
     """Replaces marked tests by PeakTests, keeps the baseline, and writes the summary."""
 
@@ -99,7 +114,7 @@ class Guard:
         self.file = Path(config.rootpath, config.getini("peaks_file"))
         self.recordings = self.file.with_suffix("")
         self.is_updating = config.getoption("--update-peaks")
-        self.baseline: Dict[str, Dict[str, Any]] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.baseline = read_baseline(self.file)
         self.peaks: List[Peak] = []
 
     @pytest.hookimpl(tryfirst=True)

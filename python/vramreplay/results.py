@@ -1087,7 +1087,7 @@ class Figure(Result):
     #: (trace_path, ...)
     name: str
     a: Optional[Union[float, str]]
-    b: Optional[Union[int, str]]
+    b: Optional[Union[float, str]]
     #: b less a; null if one is no number
     difference: Optional[float]
     #: of a; null if there is no difference, or a is 0

@@ -128,7 +128,7 @@ static void session_replay_runs(struct diff_session *s)
     struct device_choice devices[2];
     struct err_detail why;
     enum err e = ERR_OK;
-    if (!are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
+    if (o->has_no_replay || !are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
         return;
     for (int i = 0; i < 2 && e == ERR_OK; i++)
         e = foreign_run_check(run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"), path, &why);
@@ -333,7 +333,7 @@ static enum exit_status diff_main(const struct options *o)
 static const struct flag_use diff_flags[] = {
     TAKES_AS(POLICY, "one of two policies on one trace; given twice"), TAKES(DEVICE),
     TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"),
-    TAKES(HTML), TAKES(WIDE), TAKES_RUN, TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(HTML), TAKES(NO_REPLAY), TAKES(WIDE), TAKES_RUN, TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_diff = {
