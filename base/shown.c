@@ -30,6 +30,15 @@ size_t shown_length(const char *s, size_t n, size_t *left_out)
     return length == 0 || length > n || is_obeyed(utf8_code(letter, length)) ? 0 : length;
 }
 
+bool shown_is_clean(const char *text)
+{
+    size_t length = 0, left_out;
+    for (size_t n = strlen(text); n > 0; text += length, n -= length)
+        if ((length = shown_length(text, n, &left_out)) == 0)
+            return false;
+    return true;
+}
+
 /* How many bytes of s[0, n) are letters of ASCII, up to the first other byte. */
 static size_t plain_length(const char *s, size_t n)
 {

@@ -129,7 +129,8 @@ static void as_job(const struct options *o, char out[2048])
 {
     FILE *to = fmemopen(out, 2048, "w");
     cr_assert_not_null(to);
-    job_write(to, o);
+    struct err_detail why = { .text = "" };
+    cr_assert_eq(job_write(to, o, &why), ERR_OK, "%s", why.text);
     fclose(to);
 }
 
@@ -149,6 +150,56 @@ Test(options, a_job_file_says_what_the_command_line_said)
     cr_expect_str_eq(written, again);
     job_close(&job);
     options_close(&o);
+}
+
+/* Writes a job of these two words, an option of two words or a trace; true if it was written. What is written is read
+ * back as it was typed, and of what is refused nothing is written. */
+static bool is_kept_by_job(const char *first, const char *second)
+{
+    const char *argv[] = { "--device=sim:1GiB", first, second };
+    char written[2048] = "";
+    struct options o;
+    struct job job;
+    struct err_detail why = { .text = "" };
+    FILE *to = fmemopen(written, sizeof written, "w");
+    cr_assert_not_null(to);
+    cr_assert_eq(options_parse(3, (char **)argv, taken, &o, &why), ERR_OK, "%s", why.text);
+    const enum err e = job_write(to, &o, &why);
+    fclose(to);
+    cr_assert(e == ERR_OK || (e == ERR_USAGE && strstr(why.text, "a job file cannot hold") != NULL && !written[0]));
+    if (e == ERR_OK) {
+        cr_assert_eq(job_read_bytes(written, strlen(written), "job", taken, &job, &why), ERR_OK, "%s", why.text);
+        cr_assert(job.options.n_inputs == o.n_inputs && job.options.n_policies == o.n_policies, "%s", written);
+        cr_assert_eq(job.options.n_devices, 1);
+        for (size_t i = 0; i < o.n_inputs; i++)
+            cr_expect_str_eq(job.options.inputs[i], o.inputs[i]);
+        for (size_t i = 0; i < o.n_policies; i++)
+            cr_expect_str_eq(job.options.policies[i], o.policies[i]);
+        job_close(&job);
+    }
+    options_close(&o);
+    return e == ERR_OK;
+}
+
+Test(options, a_value_in_a_job_file_is_read_back_as_it_is_or_refused)
+{
+    static const struct { const char *value; bool is_kept; } values[] = {
+        { "a.zst", true }, { "a b=c.zst", true }, { "#a", true }, { ";a", true }, { "[a]", true }, { "'a'", true },
+        { "Gr\xc3\xb6\xc3\x9f" "e", true }, { "jf/x.zst\npolicy = ./evil.so", false }, { "a\rb", false },
+        { "a\n", false }, { "\na", false }, { " a", false }, { "a ", false }, { "\ta", false }, { "a\tb", false },
+        { "\x1b[2J", false }, { "\xff", false }, { "\xe2\x80\xae" "cba", false },
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        cr_expect_eq(is_kept_by_job("a.zst", values[i].value), values[i].is_kept, "trace %zu", i);
+        cr_expect_eq(is_kept_by_job("--policy", values[i].value), values[i].is_kept, "policy %zu", i);
+    }
+    cr_expect(!is_kept_by_job("a.zst", "-"), "standard input is no file of this name");
+    for (int byte = 1; byte < 256; byte++) {
+        const char first[] = { (char)byte, 'a', '\0' }, last[] = { 'a', (char)byte, '\0' };
+        is_kept_by_job("--policy", first);
+        is_kept_by_job("--policy", last);
+        is_kept_by_job("a.zst", last);
+    }
 }
 
 Test(options, every_error_has_a_status_and_only_success_is_0)

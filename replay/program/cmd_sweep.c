@@ -311,8 +311,8 @@ static enum exit_status sweep_main(const struct options *o)
     struct err_detail why = { .text = "" };
     struct ranks ranks;
     if (o->is_given[FLAG_SHOW_JOB]) {
-        job_write(stdout, o);
-        return cli_finish_stdout(STATUS_DONE);
+        const enum err refused = job_write(stdout, o, &why);
+        return refused != ERR_OK ? cli_fail(refused, &why) : cli_finish_stdout(STATUS_DONE);
     }
     const enum err e = ranks_open(&ranks, &why);
     if (e != ERR_OK)

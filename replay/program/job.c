@@ -3,10 +3,14 @@
  * there is one table of options. */
 #include "replay/program/job.h"
 
+#include "base/shown.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define BLANKS " \t\r"                /* are cut off at both ends of a key and a value */
 
 enum { JOB_BYTES_MAX = 1 << 20 };
 
@@ -18,9 +22,9 @@ static enum err no_memory(struct err_detail *why)
 /* The text without the spaces at both ends; it is cut in place. */
 static char *trim(char *text)
 {
-    text += strspn(text, " \t\r");
+    text += strspn(text, BLANKS);
     size_t n = strlen(text);
-    while (n > 0 && strchr(" \t\r", text[n - 1]) != NULL)
+    while (n > 0 && strchr(BLANKS, text[n - 1]) != NULL)
         text[--n] = '\0';
     return text;
 }
@@ -128,15 +132,58 @@ void job_close(struct job *job)
     *job = (struct job){ .bytes = NULL };
 }
 
-void job_write(FILE *out, const struct options *o)
+/* Why a job file cannot hold the value, as take_line and a stream that cleans treat it; NULL if it can. */
+static const char *why_not_kept(const char *value, bool is_trace)
 {
+    const size_t n = strlen(value);
+    if (strchr(value, '\n') != NULL)
+        return "it holds a line's end";
+    if (!shown_is_clean(value))
+        return "it holds control characters or other letters that are not printed";
+    if (n > 0 && (strchr(BLANKS, value[0]) != NULL || strchr(BLANKS, value[n - 1]) != NULL))
+        return "it begins or ends with a blank";
+    return is_trace && value[0] == '-' ? "it begins with '-'; name a file as ./-NAME" : NULL;
+}
+
+static enum err check_values(const char *const *values, size_t n, bool are_traces, struct err_detail *why)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *reason = why_not_kept(values[i], are_traces);
+        if (reason != NULL)
+            return err_set(why, ERR_USAGE, 0, "a job file cannot hold '%.100s': %s", values[i], reason);
+    }
+    return ERR_OK;
+}
+
+static bool is_written(const struct options *o, enum flag_id id)
+{
+    return o->is_given[id] && id != FLAG_SHOW_JOB;
+}
+
+static enum err check_options(const struct options *o, struct err_detail *why)
+{
+    const char *const *values;
+    enum err e = check_values(o->inputs, o->n_inputs, true, why);
+    for (unsigned i = 0; i < N_FLAGS && e == ERR_OK; i++)
+        if (is_written(o, (enum flag_id)i)) {
+            const size_t n = options_values(o, (enum flag_id)i, &values);
+            e = check_values(values, n, false, why);
+        }
+    return e;
+}
+
+enum err job_write(FILE *out, const struct options *o, struct err_detail *why)
+{
+    const enum err e = check_options(o, why);
+    if (e != ERR_OK)
+        return e;
     fputs("[sweep]\n", out);
     for (size_t i = 0; i < o->n_inputs; i++)
         fprintf(out, "trace = %s\n", o->inputs[i]);
     for (unsigned i = 0; i < N_FLAGS; i++) {
         const enum flag_id id = (enum flag_id)i;
         const char *const *values;
-        if (!o->is_given[id] || id == FLAG_SHOW_JOB)
+        if (!is_written(o, id))
             continue;
         const size_t n = options_values(o, id, &values);
         for (size_t k = 0; k < n; k++)
@@ -144,4 +191,5 @@ void job_write(FILE *out, const struct options *o)
         if (flag_argument(id) == NULL)
             fprintf(out, "%s = yes\n", flag_name(id));
     }
+    return ERR_OK;
 }

@@ -30,7 +30,8 @@ MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, 
                                  struct job *out, struct err_detail *why);
 void job_close(struct job *job);
 
-/* Writes the job file that says the same as these options. */
-void job_write(FILE *out, const struct options *o);
+/* Writes the job file that says the same as these options. ERR_USAGE before anything is written if a value would not be
+ * read back as it is: a line's end in a file's name would become an option that nobody typed. */
+MUST_USE enum err job_write(FILE *out, const struct options *o, struct err_detail *why);
 
 #endif
