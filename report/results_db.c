@@ -3,10 +3,13 @@
 #include "report/results_db.h"
 
 #include "base/foreign_database.h"
+#include "base/shown.h"
+#include "base/text_stream.h"
 #include "base/units.h"
 #include "report/csv.h"
 #include "report/json_writer.h"
 #include "report/partial_recording.h"
+#include "report/text.h"
 #include "report/winner.h"
 
 #include <assert.h>
@@ -434,13 +437,32 @@ static enum err db_check(struct results_db *db, const char *schema, const char *
     return e == ERR_OK && out->n_missing == db->n_columns ? no_database(path, why) : e;
 }
 
-/* A database may be written to if it is of this version, or of one that db_upgrade understands. */
+/* " To convert it: replay merge OLD.db -o NEW.db" for a shell, to be freed. NULL: the name would not be shown as it is,
+ * or there is no memory. */
+static char *db_conversion(const char *path)
+{
+    struct text_stream to;
+    if (!shown_is_clean(path) || text_stream_open(&to) == NULL)
+        return NULL;
+    fputs(" To convert it: replay merge ", to.file);
+    text_put_file_word(to.file, path);
+    fputs(" -o NEW.db", to.file);
+    return text_stream_take(&to);
+}
+
+/* A database may be written to if it is of this version, or of one that db_upgrade understands. The command that
+ * converts it is said whole or not at all. */
 static enum err db_check_writable(const char *path, const struct db_facts *facts, struct err_detail *why)
 {
+    static const char form[] = "%.100s: schema %" PRId64 "; this program writes %d.%s";
     if (facts->version >= DB_VERSION_UPGRADED && facts->version <= DB_VERSION)
         return ERR_OK;
-    return err_set(why, ERR_FORMAT, 0, "%.100s: schema %" PRId64 "; this program writes %d. To convert it: "
-                   "replay merge %.100s -o NEW.db", path, facts->version, DB_VERSION, path);
+    char *command = db_conversion(path);
+    const bool fits = command != NULL && (size_t)snprintf(NULL, 0, form, path, facts->version, DB_VERSION, command) <
+                                             sizeof ((struct err_detail *)0)->text;
+    err_set(why, ERR_FORMAT, 0, form, path, facts->version, DB_VERSION, fits ? command : "");
+    free(command);
+    return ERR_FORMAT;
 }
 
 static enum err db_prepare(struct results_db *db, struct err_detail *why)

@@ -104,20 +104,32 @@ void words_add_losses(struct words *w, const struct losses *l)
     words_add(w, ".");
 }
 
-void text_put_export(FILE *out, const char *variable, const char *value)
+void text_put_word(FILE *out, const char *text)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:,.=/-";
-    if (value[strspn(value, plain)] == '\0') {
-        fprintf(out, "export %s=%s", variable, value);
+    if (text[0] != '\0' && text[strspn(text, plain)] == '\0') {
+        fputs(text, out);
         return;
     }
-    fprintf(out, "export %s='", variable);
-    for (; *value != '\0'; value++)
-        if (*value == '\'')
+    fputc('\'', out);
+    for (; *text != '\0'; text++)
+        if (*text == '\'')
             fputs("'\\''", out);
         else
-            fputc(*value, out);
+            fputc(*text, out);
     fputc('\'', out);
+}
+
+void text_put_file_word(FILE *out, const char *path)
+{
+    fputs(path[0] == '-' ? "./" : "", out);
+    text_put_word(out, path);
+}
+
+void text_put_export(FILE *out, const char *variable, const char *value)
+{
+    fprintf(out, "export %s=", variable);
+    text_put_word(out, value);
 }
 
 void text_lines_put(struct text_lines *l, const char *text, size_t n)

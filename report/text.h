@@ -49,7 +49,13 @@ struct losses {
 };
 void words_add_losses(struct words *w, const struct losses *l);
 
-/* Writes "export VARIABLE=value" as a shell reads it back: in quotes if a letter of the value means something to it. */
+/* Writes a text as one word of a shell: in quotes if a letter of it means something to the shell, or if it is empty. */
+void text_put_word(FILE *out, const char *text);
+
+/* The same for a file's name; "./" comes before one that a command would take for an option. */
+void text_put_file_word(FILE *out, const char *path);
+
+/* Writes "export VARIABLE=value" as a shell reads it back. */
 void text_put_export(FILE *out, const char *variable, const char *value);
 
 /* Writes the paragraph in lines of TEXT_LINE letters, or as wide as the terminal (base/terminal.h), broken between

@@ -40,7 +40,7 @@ status 1 'peak_reserved_bytes' diff one.json two.json
 status 1 'The first request that is placed differently asks for ' diff one.json two.json
 sed 's/"a.zst"/"gone.zst"/' one.json >one-gone.json
 sed 's/"a.zst"/"gone.zst"/' two.json >two-gone.json
-status 1 "To see where they differ: replay diff 'gone.zst' --policy 'best-fit' --policy 'pow2' --device 'sim:1GiB'" \
+status 1 "To see where they differ: replay diff gone.zst --policy best-fit --policy pow2 --device sim:1GiB" \
     diff one-gone.json two-gone.json
 status 1 '1 of 2 runs are the same in every field' diff one.json runs.db        # whose other run is of none
 status 0 '2 of 2 runs are the same in every field' diff runs.db runs.db

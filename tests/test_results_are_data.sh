@@ -78,6 +78,7 @@ for policy in ./evil.so evil.so ./evil.so:a=1 'export ./evil.so' 'PYTORCH_CUDA_A
     changed evil$n policy "$policy"
     for kind in json db; do
         reads 1 diff best-fit.$kind evil$n.$kind
+        grep -q 'To see where they differ' out && fail "diff tells to type the policy $policy of a results file"
         reads 1 diff evil$n.$kind best-fit.$kind
         reads 0 report evil$n.$kind --html page.html --md page.md --csv page.csv
         grep -q 'code is loaded only if the command line names it' page.html ||
@@ -97,6 +98,9 @@ changed proc trace_path /proc/kmsg
 for kind in json db; do
     for name in real piped input endless proc planned planned-too; do
         reads 1 diff best-fit.$kind $name.$kind
+        reads 1 diff $name.$kind best-fit.$kind
+        [[ $name =~ ^(real|planned) ]] && grep -q 'To see where they differ' out &&
+            fail "diff tells to type what $name.$kind names"
         reads 0 diff $name.$kind $name.$kind
         reads 0 report $name.$kind --html page.html
     done
@@ -120,6 +124,33 @@ for policy in ("best-fit", "pow2"):
 PY
 reads 1 diff best-fit-pipe.db pow2-pipe.db
 reads 1 diff best-fit-pipe.json pow2-pipe.json
+
+# The command that `diff` suggests is made of texts of the file. In a shell each is one word, whatever it holds.
+for path in "a.zst' ;touch OWNED;'" "\$(touch OWNED)" '`touch OWNED`' '-o' 'two words' 'a.zst;touch OWNED #'; do
+    for policy in best-fit pow2; do
+        python3 - "$path" $policy <<'PY' || fail "results that name $path cannot be made"
+import json, sys
+with open(sys.argv[2] + ".json") as f:
+    results = json.load(f)
+results["trace"]["path"] = sys.argv[1]
+with open(sys.argv[2] + "-word.json", "w") as f:
+    json.dump(results, f)
+PY
+    done
+    reads 1 diff best-fit-word.json pow2-word.json
+    hint=$(sed -n 's/^ *To see where they differ: replay //p' out)
+    [[ $hint != '' ]] || fail "no hint for $path: $(cat out)"
+    sh -c "printf '%s\n' $hint" >words || fail "a shell cannot read: $hint"
+    [[ $path = -* ]] && path=./$path
+    [[ $(cat words) = "$(printf '%s\n' diff "$path" --policy best-fit --policy pow2 --device sim:1GiB)" ]] ||
+        fail "a shell reads the hint for $path as: $(cat words)"
+    [[ ! -e OWNED ]] || fail "the hint for $path runs another command"
+done
+
+# A file's name never becomes a line of a job file.
+reads 2 sweep $'jf/x.zst\npolicy = ./jf/evil.so' --policy best-fit --device sim:1GiB --show-job
+grep -q "a job file cannot hold 'jf/x.zst" err || fail "the refused job does not name its value: $(cat err)"
+[[ ! -s out ]] || fail "a refused job was written: $(cat out)"
 
 # What a recording holds as PyTorch's settings is read as settings, never as a file's name.
 "$replay" snapshot a.zst -o a.pickle || fail "no snapshot to change"

@@ -275,6 +275,38 @@ Test(results_db, an_older_database_is_merged)
     kept_close(&k);
 }
 
+/* The command is quoted for a shell, whole, or not there. */
+Test(results_db, the_command_that_converts_a_database_can_be_pasted_whatever_its_name)
+{
+    static const struct { const char *name, *command; } names[] = {
+        { "plain.db", "replay merge plain.db -o NEW.db" },
+        { "it's;touch x.db", "replay merge 'it'\\''s;touch x.db' -o NEW.db" },
+        { "-o.db", "replay merge ./-o.db -o NEW.db" },
+        { "two\nlines.db", NULL },
+        { "a-name-that-is-so-long-that-the-command-would-be-cut-in-the-middle-of-it-and-then-name-another-file.db",
+          NULL },
+    };
+    char *old = copy_of_old(), folder[] = "/tmp/results-XXXXXX", before[4096];
+    sqlite3 *changed;
+    cr_assert_eq(sqlite3_open(old, &changed), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(changed, "PRAGMA user_version = 9", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(changed);
+    cr_assert(getcwd(before, sizeof before) != NULL && mkdtemp(folder) != NULL && chdir(folder) == 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct results_db *db;
+        struct err_detail why = { .text = "" };
+        cr_assert_eq(rename(i == 0 ? old : names[i - 1].name, names[i].name), 0, "%s", names[i].name);
+        cr_expect_eq(results_db_open(names[i].name, false, &db, &why), ERR_FORMAT, "%s", why.text);
+        cr_expect_not_null(strstr(why.text, "this program writes 6."), "%s", why.text);
+        if (names[i].command != NULL)
+            cr_expect_not_null(strstr(why.text, names[i].command), "%s", why.text);
+        else
+            cr_expect_null(strstr(why.text, "replay merge"), "%s", why.text);
+    }
+    cr_assert(unlink(names[sizeof names / sizeof names[0] - 1].name) == 0 && chdir(before) == 0 && rmdir(folder) == 0);
+    free(old);
+}
+
 /* Of a version that this program cannot write to, the columns that it knows are read; the error names the way out. */
 Test(results_db, a_database_of_any_version_is_read_and_merged_and_the_error_of_writing_says_so)
 {

@@ -2,7 +2,9 @@
 /* Writes `replay diff` for people: sentences first, then tables of what differs most. */
 #include "replay/diff/diff.h"
 
+#include "base/shown.h"
 #include "base/text_stream.h"
+#include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "report/diff_fields.h"
 #include "report/text.h"
@@ -313,15 +315,32 @@ static void name_run(FILE *out, const char *side, const struct run_table *t, siz
             run_table_text(t, row, "device"));
 }
 
+/* Whether a person may be told to type these texts of a results file: none of them loads code, reads a file or uses a
+ * card that the person did not name, and none changes on its way to the screen. */
+static bool may_be_typed(const char *path, const char *p, const char *q, const char *device)
+{
+    return foreign_run_check(p, device, NULL, NULL) == ERR_OK && foreign_run_check(q, NULL, NULL, NULL) == ERR_OK &&
+           shown_is_clean(path) && shown_is_clean(p) && shown_is_clean(q) && shown_is_clean(device);
+}
+
 /* Says how to find where two policies first differ: results do not tell, a replay of the trace does. */
 static void print_hint(FILE *out, const struct diff *d, const struct diff_match *m)
 {
     const struct run_table *a = &d->tables[0], *b = &d->tables[1];
     const char *path = run_table_text(a, m->a, "trace_path"), *device = run_table_text(a, m->a, "device");
     const char *p = run_table_text(a, m->a, "policy"), *q = run_table_text(b, m->b, "policy");
-    if (strcmp(path, run_table_text(b, m->b, "trace_path")) == 0 && strcmp(p, q) != 0)
-        fprintf(out, "  To see where they differ: replay diff '%s' --policy '%s' --policy '%s' --device '%s'\n", path,
-                p, q, device);
+    if (strcmp(path, run_table_text(b, m->b, "trace_path")) != 0 || strcmp(p, q) == 0 ||
+        !may_be_typed(path, p, q, device))
+        return;
+    fputs("  To see where they differ: replay diff ", out);
+    text_put_file_word(out, path);
+    fputs(" --policy ", out);
+    text_put_word(out, p);
+    fputs(" --policy ", out);
+    text_put_word(out, q);
+    fputs(" --device ", out);
+    text_put_word(out, device);
+    fputc('\n', out);
 }
 
 /* Prints what differs between two runs, and counts them in *n_same if nothing does. */
