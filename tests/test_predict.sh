@@ -125,6 +125,26 @@ expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
 
+# ---- a program that is only named like an interpreter is not asked where torch lies ----
+cat >python-launch.sh <<'SH'
+#!/bin/sh
+echo "$# $1" >>"$work/elsewhere/asked"
+exec ./train once 1
+SH
+cp python-launch.sh python3
+chmod +x python-launch.sh python3
+for launcher in ./python-launch.sh ./python3; do
+    rm -f "$work/elsewhere/asked"
+    expect "$launcher is run" 0 'Needs a card' env work="$work" "$replay" predict --no-overlay -o o -- "$launcher" word
+    expect "$launcher is run once" 0 1 sh -c 'wc -l <"$0"' "$work/elsewhere/asked"
+    expect "with its own arguments" 0 '1 word' cat "$work/elsewhere/asked"
+done
+echo 'open("imported", "w")' >importlib.py
+expect 'a file of the working folder does not run either' 2 'no device memory' \
+    "$replay" predict --no-overlay -o o -- python3 -c ''
+expect 'it was not imported' 1 '' test -e imported
+rm importlib.py python3
+
 # ---- places that cannot be written to: the program does not run ----
 for place in "$work/nowhere/x" "$work/elsewhere"; do
     expect "a JSON at $place" 3 'cannot be written' "$replay" predict --json "$place" -o o -- touch has-run

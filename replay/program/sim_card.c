@@ -12,6 +12,7 @@
 #include "import/call_journal_read.h"
 #include "replay/program/cli.h"
 #include "replay/program/journal_folder.h"
+#include "replay/program/python_found.h"
 #include "report/text.h"
 
 #include <assert.h>
@@ -128,15 +129,20 @@ static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
 }
 
 /* The folder of the torch that the program's Python would import, and the folders of packages beside it, as "a:b:c"; ""
- * if there is none. */
+ * if there is none. A command that is no interpreter is never run to ask it: python3 is asked for it. Python is not
+ * isolated (-I), because that hides packages of the user and of PYTHONPATH, which the program has. The working folder
+ * is taken off the search path before anything is imported, so that no file in it runs. */
 static enum err find_torch(const struct options *o, char **out, struct err_detail *why)
 {
-    static const char *const script = "import sys, importlib.util as u; s = u.find_spec('torch'); "
-                                      "print(':'.join([s.submodule_search_locations[0]] + sys.path[1:]) if s else '')";
-    const char *slash = strrchr(o->inputs[0], '/'), *name = slash == NULL ? o->inputs[0] : slash + 1;
-    const char *python = strncmp(name, "python", 6) == 0 ? o->inputs[0] : "python3";
+    static const char *const script = "import sys; sys.path = [p for p in sys.path if p != '']; "
+                                      "import importlib.util as u; s = u.find_spec('torch'); "
+                                      "print(':'.join([s.submodule_search_locations[0]] + sys.path) if s else '')";
+    char python[PATH_MAX];
     const char *const argv[] = { python, "-c", script, NULL };
-    return child_first_line(argv, out, why);
+    if (python_found(o->inputs[0], python) || python_found("python3", python))
+        return child_first_line(argv, out, why);
+    *out = strdup("");
+    return *out != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
 /* Cuts "a:b:c" at its colons; at most `cap` pieces. */
