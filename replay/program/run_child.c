@@ -10,6 +10,7 @@
 #include "base/monotonic_ms.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,11 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_FOUND = 127 };
+enum { EXIT_NOT_FOUND = 127, CHILDREN_MAX = 256 };
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
 enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
@@ -173,14 +175,76 @@ static void passing_on_end(const struct passing_on *p)
         sigaction(forwarded[i], &p->before[i], NULL);
 }
 
+/* ---- all that a program started ---- */
+
+/* The parent of a process; 0 if there is no such process. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    if (f != NULL)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
+    return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+/* Our children, of any kind. */
+struct children {
+    pid_t  at[CHILDREN_MAX];
+    size_t n;
+};
+
+static struct children children_now(void)
+{
+    struct children c = { .n = 0 };
+    DIR *d = opendir("/proc");
+    for (const struct dirent *f; d != NULL && c.n < CHILDREN_MAX && (f = readdir(d)) != NULL;) {
+        const pid_t pid = (pid_t)strtol(f->d_name, NULL, 10);
+        if (pid > 0 && parent_of(pid) == getpid())
+            c.at[c.n++] = pid;
+    }
+    if (d != NULL)
+        closedir(d);
+    return c;
+}
+
+static bool children_have(const struct children *c, pid_t pid)
+{
+    size_t i = 0;
+    while (i < c->n && c->at[i] != pid)
+        i++;
+    return i < c->n;
+}
+
+/* Ends what a program left running, in whatever session: as its reaper we become the parent of each process whose own
+ * parent ends. `before`: children that are not of this program. */
+static void end_orphans(const struct children *before)
+{
+    for (bool is_any = true; is_any;) {
+        const struct children now = children_now();
+        is_any = false;
+        for (size_t i = 0; i < now.n; i++)
+            if (!children_have(before, now.at[i]) && kill(now.at[i], SIGKILL) == 0)
+                is_any = waitpid(now.at[i], NULL, 0) == now.at[i] || is_any;
+    }
+}
+
 /* Waits for a child that was forked, in what its parent does while it runs. */
-static enum err child_wait(pid_t pid, const struct child_setting *setting, int *status, struct err_detail *why)
+static enum err child_wait(pid_t pid, const struct child_setting *setting, const struct children *before,
+                           int *status, struct err_detail *why)
 {
     if (setting->watch != NULL)
         look_until_end(pid, setting->watch);
     const enum err e = wait_for(pid, status, why);
-    if (setting->log != NULL)
-        kill(-pid, SIGKILL);                         /* what the child started and left behind */
+    if (setting->log == NULL)
+        return e;
+    kill(-pid, SIGKILL);                             /* what the child started and left behind */
+    end_orphans(before);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
     return e;
 }
 
@@ -199,6 +263,9 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
         sigaddset(&starting, forwarded[i]);
     sigprocmask(SIG_SETMASK, &starting, NULL);
     passing_on_start(&passing_on, setting->log == NULL);
+    const struct children before = setting->log == NULL ? (struct children){ .n = 0 } : children_now();
+    if (setting->log != NULL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t pid = fork();
     if (pid == 0)
         child_start(argv, setting, &mask, fds[1]);
@@ -211,7 +278,7 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
     close(fds[0]);
     if (e == ERR_OK)
-        e = child_wait(pid, setting, status, why);
+        e = child_wait(pid, setting, &before, status, why);
     child_pid = 0;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     passing_on_end(&passing_on);
