@@ -139,11 +139,25 @@ for launcher in ./python-launch.sh ./python3; do
     expect "$launcher is run once" 0 1 sh -c 'wc -l <"$0"' "$work/elsewhere/asked"
     expect "with its own arguments" 0 '1 word' cat "$work/elsewhere/asked"
 done
-echo 'open("imported", "w")' >importlib.py
-expect 'a file of the working folder does not run either' 2 'no device memory' \
-    "$replay" predict --no-overlay -o o -- python3 -c ''
-expect 'it was not imported' 1 '' test -e imported
-rm importlib.py python3
+rm python3
+
+# ---- what it leaves behind, and what it prints ----
+"$replay" predict --no-overlay -o o -- sh -c "setsid sleep 61.$$ & sleep 0.2; ./train once 1" >/dev/null
+expect 'a child in a session of its own ends with it' 0 0 sh -c "ps -eo args | grep -c '^sleep 61[.]$$' || true"
+# A log of 400 MB: only its beginning and its end are kept, and an interrupt does not wait for it.
+"$replay" predict --no-overlay --steps 0 -o long -- sh -c \
+    "echo first; yes | head -c 400000000; echo last; ./train once 1; touch ready; sleep 62.$$" >/dev/null 2>said &
+until [[ -e ready ]]; do sleep 0.1; done
+started=$(date +%s%N)
+kill -TERM $!
+wait $!
+took_ms=$((($(date +%s%N) - started) / 1000000))
+expect 'a long log does not delay the end' 0 '' test "$took_ms" -lt 2000
+expect 'what was cut is said' 0 'printed is not kept' cat said
+expect 'the beginning stays' 0 first head -n 1 long.log
+expect 'the end stays' 0 last tail -n 1 long.log
+expect 'the log is short' 0 '' test "$(stat -c %s long.log)" -lt 17000000
+rm -f long.log
 
 # ---- places that cannot be written to: the program does not run ----
 for place in "$work/nowhere/x" "$work/elsewhere"; do

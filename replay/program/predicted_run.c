@@ -7,6 +7,7 @@
 #include "replay/program/cli.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_import.h"
+#include "replay/program/program_log.h"
 #include "replay/program/run_child.h"
 #include "replay/program/sim_card.h"
 
@@ -142,6 +143,7 @@ static bool running_look(void *arg)
     struct running *r = arg;
     const struct options *o = r->request->options;
     following_look(r->following);
+    program_log_trim(r->run->log);
     show_progress(r, monotonic_ms());
     if (*r->request->interrupted != 0)
         return running_stop(r, RUN_INTERRUPTED);
@@ -282,6 +284,17 @@ static enum err run_program(const struct run_request *request, const struct sim_
     return e;
 }
 
+/* Keeps the log short, and says so. */
+static enum err cut_log(const char *log, struct err_detail *why)
+{
+    uint64_t cut_bytes = 0;
+    const enum err e = program_log_cut(log, &cut_bytes, why);
+    if (e == ERR_OK && cut_bytes > 0)
+        fprintf(stderr, "replay predict: the middle of what the program printed is not kept: %" PRIu64 " bytes\n",
+                cut_bytes);
+    return e;
+}
+
 enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
                             struct err_detail *why)
 {
@@ -296,6 +309,8 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         e = make_folder(out, parent, why);
     if (e == ERR_OK)
         e = run_program(request, card, out, why);
+    if (e == ERR_OK)
+        e = cut_log(out->log, why);
     if (e == ERR_OK)
         e = sim_card_read(card, &is_complete, why);
     if (e == ERR_OK)
