@@ -11,7 +11,7 @@
  *
  * The head takes the place of the first four records. The lock is for opening the file and mapping windows only.
  */
-#define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK */
+#define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK, MADV_WIPEONFORK */
 #include "capture/journal_file.h"
 
 #include "base/file_room.h"
@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,12 +41,17 @@ enum {
 static_assert(WINDOW_BYTES % sizeof(struct call_record) == 0, "no record lies in two windows");
 static_assert((uint64_t)WINDOWS_MAX * WINDOW_RECORDS <= UINT32_MAX, "readers number records with 32 bits");
 
+/* What the page of fork_mark says. The kernel fills it with zeros in the child of a fork. */
+enum { MARK_FORKED, MARK_BEING_SET, MARK_OURS };
+
 static struct {
-    const char      *folder;
+    char             folder[PATH_MAX];                   /* "": there is none */
     enum call_card   card;
-    bool             has_stacks;
+    bool             has_stacks, is_whole_command_line;
+    void           (*forked)(void);                      /* NULL: nobody asks */
+    atomic_int      *fork_mark;                          /* NULL: the kernel has no such pages (before 4.14) */
     pthread_mutex_t  lock;                               /* held while files are opened and windows mapped */
-    char             path[PATH_MAX];
+    char             path[PATH_MAX + sizeof "/PID.N" + 24];
     _Atomic uint64_t next;
     _Atomic uint64_t devices[DEVICE_WORDS];              /* one bit per device: it has its first record */
     _Atomic uint32_t owner;
@@ -57,12 +63,33 @@ static struct {
 
 static struct call_record no_window;
 
-void journal_file_begin(const char *folder, enum call_card card, bool has_stacks)
+static void fork_mark_begin(void)
 {
-    journal.folder = folder;
+    void *page = mmap(NULL, sizeof *journal.fork_mark, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, sizeof *journal.fork_mark, MADV_WIPEONFORK) != 0) {
+        munmap(page, sizeof *journal.fork_mark);
+        return;
+    }
+    journal.fork_mark = page;
+    atomic_store(journal.fork_mark, MARK_OURS);
+}
+
+/* A program may overwrite its environment, for a title in the list of processes: all that is asked of it is kept. */
+void journal_file_begin(const char *folder, enum call_card card, bool has_stacks, void (*forked)(void))
+{
+    const char *whole = getenv("REPLAY_RECORD_COMMAND_LINE");
+    const size_t n = folder == NULL ? 0 : strlen(folder);
+    if (n > 0 && n < sizeof journal.folder)
+        memcpy(journal.folder, folder, n + 1);
+    journal.is_whole_command_line = whole != NULL && strcmp(whole, "1") == 0;
     journal.card = card;
     journal.has_stacks = has_stacks;
-    atomic_store(&journal.is_off, folder == NULL);
+    journal.forked = forked;
+    if (journal.fork_mark == NULL)
+        fork_mark_begin();
+    atomic_store(&journal.is_off, journal.folder[0] == '\0');
 }
 
 /* Reports once: a full disk would otherwise fill the terminal as well. */
@@ -107,15 +134,46 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Leaves of a command line what tells which program it is: the first word, and the next one that names a file, which is
- * an interpreter's script. The rest may hold passwords and tokens; "..." stands for it. `n` bytes of words, each with
- * its terminator. */
+/* Whether a program is one that runs scripts: by its name, of which a version may be the end ("python3.11"). */
+static bool is_interpreter(const char *program)
+{
+    static const char *const names[] = {"python", "pypy", "bash", "sh", "dash", "zsh", "ksh", "perl", "node", "ruby",
+                                        "lua", "php", "julia", "Rscript"};
+    const char *slash = strrchr(program, '/'), *name = slash == NULL ? program : slash + 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t n = strlen(names[i]);
+        if (strncmp(name, names[i], n) == 0 && name[n + strspn(name + n, "0123456789.")] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Whether a word says that the script is no file: -c COMMAND, -m MODULE, -e PROGRAM, also with other letters. */
+static bool is_instead_of_script(const char *word)
+{
+    const size_t n = strlen(word);
+    return n > 1 && word[0] == '-' && word[1] != '-' &&
+           (strchr("cme", word[1]) != NULL || strchr("cme", word[n - 1]) != NULL);
+}
+
+/* The place of an interpreter's script among n bytes of words, from the word at `at` on; n if there is none. */
+static size_t find_script(const char *words, size_t at, size_t n)
+{
+    while (at < n && !is_instead_of_script(words + at) && (words[at] == '-' || !is_file(words + at)))
+        at += strlen(words + at) + 1;
+    return at < n && !is_instead_of_script(words + at) ? at : n;
+}
+
+/* Leaves of a command line what tells which program it is: the first word, up to a blank, and an interpreter's script.
+ * The rest may hold passwords and tokens, and so may a title that the program gave itself; "..." stands for it. `n`
+ * bytes of words, each with its terminator. */
 static void keep_program(char *words, size_t n)
 {
     static const char rest[] = "...";
-    size_t used = strlen(words) + 1, at = used;
-    while (at < n && !is_file(words + at))
-        at += strlen(words + at) + 1;
+    const size_t first = strlen(words) + 1, name = strcspn(words, " \t\n");
+    size_t used = name + 1;
+    words[name] = '\0';
+    const size_t at = is_interpreter(words) ? find_script(words, first, n) : n;
     if (at < n) {
         const size_t length = strlen(words + at) + 1;
         memmove(words + used, words + at, length);
@@ -129,7 +187,7 @@ static void keep_program(char *words, size_t n)
         memset(words + used, 0, CALL_COMMAND_LINE_BYTES - used);
 }
 
-/* The program's command line; whole only if REPLAY_RECORD_COMMAND_LINE is in the environment. */
+/* The program's command line; whole only if that was asked for. */
 static void read_command_line(char words[CALL_COMMAND_LINE_BYTES])
 {
     const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -137,7 +195,7 @@ static void read_command_line(char words[CALL_COMMAND_LINE_BYTES])
     if (fd >= 0)
         close(fd);
     words[n > 0 ? n : 0] = '\0';
-    if (n > 0 && getenv("REPLAY_RECORD_COMMAND_LINE") == NULL)
+    if (n > 0 && !journal.is_whole_command_line)
         keep_program(words, (size_t)n);
 }
 
@@ -218,6 +276,7 @@ static void count_lost(void)
 
 uint64_t journal_file_put(const struct call_record *r)
 {
+    journal_file_notice_fork();
     if (atomic_load_explicit(&journal.is_off, memory_order_relaxed))
         return JOURNAL_FILE_LOST;
     const uint64_t number = atomic_fetch_add_explicit(&journal.next, 1, memory_order_relaxed);
@@ -247,7 +306,7 @@ uint32_t journal_file_owner(void)
     return atomic_load_explicit(&journal.owner, memory_order_relaxed);
 }
 
-void journal_file_forked(void)
+static void begin_again(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     journal.lock = unlocked;
@@ -259,5 +318,27 @@ void journal_file_forked(void)
     for (int i = 0; i < DEVICE_WORDS; i++)
         atomic_store(&journal.devices[i], 0);
     atomic_store(&journal.owner, 0);
-    atomic_store(&journal.is_off, journal.folder == NULL);
+    atomic_store(&journal.is_off, journal.folder[0] == '\0');
+    if (journal.forked != NULL)
+        journal.forked();
+}
+
+void journal_file_forked(void)
+{
+    begin_again();
+    if (journal.fork_mark != NULL)
+        atomic_store(journal.fork_mark, MARK_OURS);
+}
+
+/* One thread begins again; others of the child, which it may have by now, wait for it. */
+void journal_file_notice_fork(void)
+{
+    int mark = MARK_FORKED;
+    if (journal.fork_mark == NULL ||
+        atomic_load_explicit(journal.fork_mark, memory_order_acquire) == MARK_OURS)
+        return;
+    if (atomic_compare_exchange_strong(journal.fork_mark, &mark, MARK_BEING_SET))
+        journal_file_forked();
+    while (atomic_load_explicit(journal.fork_mark, memory_order_acquire) != MARK_OURS)
+        sched_yield();
 }

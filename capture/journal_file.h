@@ -20,9 +20,11 @@
 
 #define JOURNAL_FILE_LOST UINT64_MAX
 
-/* Names the folder, an absolute path that stays the caller's. The first record makes the file, <folder>/PID.N.calls,
- * for its owner only. Without a folder (NULL) records go nowhere. Call it once, before any record. */
-void journal_file_begin(const char *folder, enum call_card card, bool has_stacks);
+/* Names the folder, an absolute path, which is copied. The first record makes the file, <folder>/PID.N.calls, for its
+ * owner only. Without a folder (NULL) records go nowhere. `forked` (may be NULL) is called in the child of a fork,
+ * before its first record, at least once: threads that the child does not have may hold locks. Call it once, before any
+ * record. */
+void journal_file_begin(const char *folder, enum call_card card, bool has_stacks, void (*forked)(void));
 
 /* Appends a record and sets its is_whole. Returns its number, or JOURNAL_FILE_LOST if there was no room; the first such
  * record is reported on standard error. Any thread may call it. */
@@ -36,5 +38,9 @@ uint32_t journal_file_owner(void);
 
 /* Call it in the child of a fork, before its first record: leaves the parent's journal alone and begins a new one. */
 void journal_file_forked(void);
+
+/* Does so in a child whose fork called no handlers (_Fork, the system call itself), and nothing otherwise. Call it
+ * before you take a lock that another thread of the parent may have held. It costs two loads. */
+void journal_file_notice_fork(void);
 
 #endif

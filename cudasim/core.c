@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cudasim/device_text.h"
 #include "cudasim/graphs.h"
+#include "cudasim/values.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -36,6 +37,7 @@ static __thread int thread_error;
 
 void cudasim_lock(void)
 {
+    journal_file_notice_fork();
     pthread_mutex_lock(&cudasim_mutex);
 }
 
@@ -44,18 +46,49 @@ void cudasim_unlock(void)
     pthread_mutex_unlock(&cudasim_mutex);
 }
 
-/* The child's only thread holds the lock, so the state is consistent. CUDA does not survive a fork, and neither do
- * we. */
+/* CUDA does not survive a fork, and neither do we. */
+static void cudasim_forked(void)
+{
+    const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    cudasim_mutex = unlocked;
+    cudasim.is_forked = cudasim.is_open;
+}
+
+/* The child's only thread held the lock at the fork, so the state is consistent. */
 static void cudasim_after_fork(void)
 {
-    cudasim.is_forked = cudasim.is_open;
     journal_file_forked();
-    cudasim_unlock();
+    cudasim_forked();
+}
+
+/* What run-sim says in the environment. A program may overwrite its environment, for a title in the list of processes,
+ * so a copy is made when the library is loaded. */
+static struct {
+    const char *const name;
+    char text[PATH_MAX];
+} settings[] = {{.name = CUDASIM_ENV_JOURNAL}, {.name = CUDASIM_ENV_DEVICE}, {.name = CUDASIM_ENV_VALUES}};
+
+enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
+
+const char *cudasim_setting(const char *name)
+{
+    const char *text = getenv(name);
+    for (size_t i = 0; text == NULL && i < N_SETTINGS; i++)
+        if (strcmp(settings[i].name, name) == 0 && settings[i].text[0] != '\0')
+            text = settings[i].text;
+    return text;
 }
 
 __attribute__((constructor)) static void cudasim_loaded(void)
 {
     pthread_atfork(cudasim_lock, cudasim_unlock, cudasim_after_fork);
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const char *text = getenv(settings[i].name);
+        if (text != NULL && strlen(text) < sizeof settings[i].text)
+            memcpy(settings[i].text, text, strlen(text) + 1);
+    }
+    if (settings[0].text[0] != '\0')
+        cudasim_open_journal();
 }
 
 /* All devices are described by one text; each has addresses of its own. */
@@ -64,7 +97,7 @@ static enum err cudasim_open_devices(struct err_detail *why)
     struct device_config cfg;
     const struct device_ops *ops;
     int n = 0;
-    const char *text = getenv(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
+    const char *text = cudasim_setting(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
     enum err e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
     if (e == ERR_OK)
         cudasim.card = device_found(&cfg);
@@ -96,12 +129,12 @@ const char *cudasim_journal_folder(void)
 
 void cudasim_open_journal(void)
 {
-    const char *folder = getenv(CUDASIM_ENV_JOURNAL);
+    const char *folder = cudasim_setting(CUDASIM_ENV_JOURNAL);
     if (cudasim.has_journal)
         return;
     if (folder != NULL && strlen(folder) < sizeof journal_folder)
         memcpy(journal_folder, folder, strlen(folder) + 1);
-    journal_file_begin(cudasim_journal_folder(), CALL_CARD_SIMULATED, false);
+    journal_file_begin(cudasim_journal_folder(), CALL_CARD_SIMULATED, false, cudasim_forked);
     cudasim.has_journal = true;
 }
 

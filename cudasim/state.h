@@ -110,6 +110,9 @@ void cudasim_handle_drop(struct cudasim_handle *h);
 
 /* ---- between the files ---- */
 
+/* A variable of the environment; what it was when the library was loaded if the program has lost it. NULL: not set. */
+const char *cudasim_setting(const char *name);
+
 /* Starts the journal if the environment names a folder for it. The lock is held. */
 void cudasim_open_journal(void);
 

@@ -39,7 +39,7 @@ static _Thread_local struct {
 
 static void open_limits(void)
 {
-    const char *text = getenv(CUDASIM_ENV_VALUES);
+    const char *text = cudasim_setting(CUDASIM_ENV_VALUES);
     if (values.is_open)
         return;
     values.is_open = true;

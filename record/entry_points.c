@@ -76,11 +76,10 @@ __attribute__((constructor)) static void record_begin(void)
     const char *folder = getenv("REPLAY_RECORD_DIR");
     const char *stacks = getenv("REPLAY_RECORD_STACKS");
     is_with_stacks = folder != NULL && stacks != NULL && stacks[0] == '1';
-    journal_file_begin(folder, CALL_CARD_REAL, is_with_stacks);
+    journal_file_begin(folder, CALL_CARD_REAL, is_with_stacks, call_stacks_forked);
     if (is_with_stacks)
         call_stacks_begin();
     pthread_atfork(NULL, NULL, journal_file_forked);
-    pthread_atfork(NULL, NULL, call_stacks_forked);
 }
 
 /* ---- the members of a record ---- */
@@ -206,6 +205,7 @@ struct pending_call {                 /* between our function's start and its en
 
 static struct pending_call call_begin(enum recorded_call call, enum call_space space, const void *caller)
 {
+    journal_file_notice_fork();
     return (struct pending_call){.call = (uint8_t)call, .space = (uint8_t)space, .is_outer = thread.depth++ == 0,
                                  .caller = caller, .number = JOURNAL_FILE_LOST};
 }

@@ -218,6 +218,21 @@ Test(record, a_forked_child_has_a_journal_of_its_own)
     run_close(&r);
 }
 
+/* Another thread holds the recorder's locks at the fork, or maps a window. */
+Test(record, a_child_of_the_bare_system_call_has_a_journal_of_its_own)
+{
+    for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
+        struct run r;
+        run_limited(&r, RECORD_PROGRAM, "bare-fork", has_stacks == 1, RLIM_INFINITY);
+        cr_assert_eq(r.status, 0, "status %x", (unsigned)r.status);
+        cr_assert_eq(r.n_journals, 2);
+        const bool is_child_first = r.journals[0]->head.parent == r.journals[1]->head.pid;
+        const struct call_journal *child = r.journals[is_child_first ? 0 : 1];
+        cr_expect_eq(count_kind(child, CALL_ALLOC) + count_kind(child, CALL_FREE), 60);
+        run_close(&r);
+    }
+}
+
 Test(record, a_program_of_driver_calls_is_recorded)
 {
     struct run r;

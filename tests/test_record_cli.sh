@@ -8,7 +8,7 @@ export LD_LIBRARY_PATH=$2/tests/record/fake
 . "$(dirname "$0")/shell.sh"
 
 # ---- one process and device: the trace has the name that was given ----
-expect 0 'driver.trace: process [0-9]* (record_program log ...), device 0: 2 requests, 0 refused' \
+expect 0 'driver.trace: process [0-9]* (record_program ...), device 0: 2 requests, 0 refused' \
     record -o driver.trace -- "$program" driver log
 expect 0 'source  *cuda-calls' info driver.trace
 expect 0 'requested at most  *7.88 KiB (8072 bytes)' info driver.trace
@@ -19,6 +19,21 @@ expect 0 'requests' record -o secret.trace -- "$program" driver log --token=hunt
 ! "$replay" info secret.trace | grep -q 'hunter2' || fail "the recording tells an argument of the program"
 expect 0 'requests' record -o asked.trace --command-line -- "$program" driver log --token=hunter2
 "$replay" info asked.trace | grep -q 'token=hunter2' || fail "--command-line keeps no arguments"
+
+expect 0 'requests' record -o file.trace -- "$program" driver log "$3/LICENSE"
+! "$replay" info file.trace | grep -q LICENSE || fail "an argument that is a file's name is kept"
+export REPLAY_RECORD_COMMAND_LINE=0
+expect 0 'requests' record -o zero.trace -- "$program" driver log --token=hunter2
+unset REPLAY_RECORD_COMMAND_LINE
+! strings zero.trace | grep -q hunter2 || fail "REPLAY_RECORD_COMMAND_LINE=0 keeps the arguments"
+
+# ---- a title, written over arguments and environment: nothing is lost, and only its first word is kept ----
+rm log
+expect 0 'title.trace: process [0-9]* (vllm ...), device 0: [0-9,]* requests' \
+    record -o title.trace -- "$program" title log
+! strings title.trace | grep -q hunter3 || fail "the recording holds what a title tells"
+[ "$("$replay" info title.trace --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p')" = "$(grep -c . log)" ] ||
+    fail "calls of a program with a title are missing"
 
 # ---- a journal holds addresses and a command line: it is for its owner alone ----
 expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"
@@ -193,7 +208,7 @@ simulated 2 'tpu' record -o x.trace --simulate tpu:1GiB -- "$program" driver log
 simulated 0 'device 0: peak 8 KiB of 1 GiB\|cudaMalloc\|: 2 requests' \
     record --record same.trace --device 1GiB -- "$program" driver log
 expect 0 'device capacity  *1 GiB' info same.trace
-simulated 0 'same2.zst: process [0-9]* (record_program log ...), device 0: 2 requests' \
+simulated 0 'same2.zst: process [0-9]* (record_program ...), device 0: 2 requests' \
     run-sim --simulate 1GiB -o same2.zst -- "$program" driver log
 
 # ---- PyTorch's snapshots, as its hook leaves them ----

@@ -102,6 +102,44 @@ int main(void)
     return CALL(l, cudaFree, p) == 0 ? WEXITSTATUS(status) : 1;
 }
 C
+# Before the parent's first call, by the system call itself: the child has a card and a journal of its own. After it:
+# the child is told that CUDA is gone.
+program bare_fork <<'C'
+#include <sys/syscall.h>
+int main(void)
+{
+    void *l = library("libcudart.so.12"), *p;
+    int first, second;
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0)
+        _exit(CALL(l, cudaMalloc, &p, (size_t)1 << 20));
+    waitpid(pid, &first, 0);
+    if (CALL(l, cudaMalloc, &p, (size_t)2 << 20) != 0)
+        return 1;
+    pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0)
+        _exit(CALL(l, cudaMalloc, &p, (size_t)4 << 20) == 3 && CALL(l, cudaArrayGetPlane) != 0 ? 0 : 1);
+    waitpid(pid, &second, 0);
+    return first == 0 && second == 0 ? 0 : 1;
+}
+C
+# A title is written over arguments and environment, as setproctitle does.
+program title <<'C'
+int main(int argc, char **argv)
+{
+    static const char title[] = "vllm --api-key hunter3";
+    void *l = library("libcudart.so.12"), *p;
+    extern char **environ;
+    char *end = argv[0];
+    for (char **text = argv; *text != NULL; text++)
+        end = *text + strlen(*text) + 1;
+    for (char **text = environ; *text != NULL; text++)
+        end = *text == end ? *text + strlen(*text) + 1 : end;
+    memset(argv[0], 0, end - argv[0]);
+    memcpy(argv[0], title, sizeof title);
+    return CALL(l, cudaMalloc, &p, (size_t)1 << 20);
+}
+C
 program children <<'C'
 int main(void)
 {
@@ -170,6 +208,11 @@ expect 'entry points that are not simulated are named, in order' 0 \
     "$replay" run-sim --device sim:1GiB -- ./unknown
 expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
+expect 'children of the bare system call have journals of their own' 0 '2 processes used' \
+    "$replay" run-sim --device sim:1GiB -- ./bare_fork
+expect 'a program with a title is on the card that was asked for' 0 ' (vllm ...), device 0: 1 requests' \
+    "$replay" run-sim --device sim:3GiB -o title.zst -- ./title
+expect 'and its trace says so' 0 'device capacity        3 GiB' "$replay" info title.zst
 expect 'a program that is not there' 2 './nowhere: cannot be started' "$replay" run-sim -- ./nowhere
 expect 'a wrong device' 2 'count= is a number' "$replay" run-sim --device sim:1GiB,count=99 -- true
 expect 'a card without an end' 2 'needs a capacity' "$replay" run-sim --device sim:unlimited -- true

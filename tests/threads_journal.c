@@ -70,7 +70,7 @@ int main(void)
     uint32_t numbers[N_THREADS];
     uint64_t seen[N_THREADS] = {0};
     bool is_good = mkdtemp(folder) != NULL;
-    journal_file_begin(folder, CALL_CARD_REAL, false);
+    journal_file_begin(folder, CALL_CARD_REAL, false, NULL);
     for (uint32_t i = 0; i < N_THREADS; i++) {
         numbers[i] = i;
         is_good = pthread_create(&threads[i], NULL, append, &numbers[i]) == 0 && is_good;

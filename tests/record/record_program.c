@@ -108,6 +108,36 @@ static void run_fork(void)
     expect(waitpid(child, &status, 0) == child && status == 0, "the child failed");
 }
 
+/* As run_fork, but by the system call itself, so that no handler of pthread_atfork runs. */
+static void run_bare_fork(void)
+{
+    pthread_t thread;
+    expect(pthread_create(&thread, NULL, work_forever, (void *)4) == 0, "no thread");
+    while (atomic_load(&n_calls) < 1000)
+        usleep(1000);
+    const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child == 0) {
+        work(2, 60);
+        _exit(0);
+    }
+    int status = 1;
+    expect(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+}
+
+/* Writes a title over all that execve passed, arguments and environment, as setproctitle does. */
+static void run_title(char **argv)
+{
+    static const char title[] = "vllm --api-key hunter3";
+    char *end = argv[0];
+    for (char **text = argv; *text != NULL; text++)
+        end = *text + strlen(*text) + 1;
+    for (char **text = environ; *text != NULL; text++)
+        end = *text == end ? *text + strlen(*text) + 1 : end;
+    memset(argv[0], 0, (size_t)(end - argv[0]));
+    memcpy(argv[0], title, sizeof title);
+    work(1, 40000);
+}
+
 static void on_alarm(int number)
 {
     (void)number;
@@ -300,9 +330,9 @@ static void run_slow(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } all[] = {
-        {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
-        {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting},
-        {"slow", run_slow}, {"storm", run_storm},
+        {"killed", run_killed}, {"fork", run_fork}, {"bare-fork", run_bare_fork}, {"driver", run_driver},
+        {"failing", run_failing}, {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks},
+        {"lasting", run_lasting}, {"slow", run_slow}, {"storm", run_storm},
         {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
     if (argc < 3)
         return 2;
@@ -313,6 +343,10 @@ int main(int argc, char **argv)
             all[i].run();
             return 0;
         }
+    if (strcmp(argv[1], "title") == 0) {
+        run_title(argv);
+        return 0;
+    }
     if (strcmp(argv[1], "exec") == 0) {
         char *again[] = {argv[0], "driver", argv[2], NULL};
         run_driver();
