@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "/usr/bin/python3.12" is; "/home/me/python-launch.sh" is not. */
+/* "/usr/bin/python3.12" is, and python3.13t (without the lock) and python3.12d (for debugging);
+ * "/home/me/python-launch.sh" is not. */
 static bool is_python_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
     if (strncmp(name, "python", 6) != 0 && strncmp(name, "pypy", 4) != 0)
         return false;
     name += name[1] == 'y' && name[2] == 't' ? 6 : 4;
-    return name[strspn(name, "0123456789.")] == '\0';
+    return name[strspn(name, "0123456789.td")] == '\0';
 }
 
 static bool is_machine_code(const char *path)
