@@ -33,7 +33,8 @@ enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char
         why->offset = offset;
         vsnprintf(why->text, sizeof why->text, fmt, args);
         va_end(args);
-        shown_clean(why->text, true);
+        shown_join(why->text);
+        shown_clean(why->text, false);
     }
     return e;
 }

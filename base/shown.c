@@ -76,6 +76,23 @@ void shown_clean(char *text, bool keeps_lines)
     text[clean_bytes(text, strlen(text), keeps_lines, text)] = '\0';
 }
 
+void shown_join(char *text)
+{
+    for (char *end = text; (end = strchr(end, '\n')) != NULL;)
+        *end = '?';
+}
+
+void shown_put_part(FILE *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fputc(text[i] == '\n' ? '?' : text[i], out);
+}
+
+void shown_put(FILE *out, const char *text)
+{
+    shown_put_part(out, text, strlen(text));
+}
+
 /* ---- streams ---- */
 
 #ifdef __EMSCRIPTEN__                   /* a page shows what is printed as text, and its libc's streams are constant */

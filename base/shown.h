@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { SHOWN_LETTER_MAX = 4 };        /* most bytes of a letter in UTF-8 */
 
@@ -25,6 +26,14 @@ bool shown_is_clean(const char *text);
 
 /* Cleans a zero-terminated text in place; it gets no longer. A line's end becomes a space unless `keeps_lines`. */
 void shown_clean(char *text, bool keeps_lines);
+
+/* Puts a text on one line, in place: each line's end becomes `?`. For foreign text within a line, where it would begin a
+ * line that this program did not write. */
+void shown_join(char *text);
+
+/* Writes a text, or text[0, n), on one line to a stream that cleans or is cleaned later. */
+void shown_put(FILE *out, const char *text);
+void shown_put_part(FILE *out, const char *text, size_t n);
 
 /* Replaces stdout and stderr by streams that clean what is printed, line ends kept. What a program reads (JSON to "-",
  * a trace) goes through base/output.h instead, untouched. False without memory. Once, at the start of a program. */

@@ -1038,10 +1038,13 @@ enum err results_db_write_json(struct results_db *db, FILE *out, struct err_deta
 
 /* ---- for people ---- */
 
-/* "?" for a value that a database of another program lacks. */
-static const char *shown(const struct field *f)
+/* Texts of a row, each with what comes after it; "?" for a value that a database of another program lacks. */
+static void put_texts(FILE *out, const struct field *f, const char *const after[], size_t n)
 {
-    return f->kind == FIELD_TEXT ? f->text : "?";
+    for (size_t i = 0; i < n; i++) {
+        shown_put(out, f[i].kind == FIELD_TEXT ? f[i].text : "?");
+        fputs(after[i], out);
+    }
 }
 
 static void fits_row(void *arg, const struct field *f, size_t n)
@@ -1049,11 +1052,13 @@ static void fits_row(void *arg, const struct field *f, size_t n)
     FILE *out = arg;
     char taken[UNITS_TEXT], live[UNITS_TEXT], plan[UNITS_TEXT];
     (void)n;
-    fprintf(out, "%s on %s: %" PRId64 " of %" PRId64 " runs survive", shown(&f[0]), shown(&f[1]),
-            f[3].number, f[2].number);
-    if (f[4].kind == FIELD_TEXT)
-        fprintf(out, "; %s: %s, %s of the card", f[6].number < f[5].number ? "best" : "least memory", f[4].text,
-                units_format_bytes((uint64_t)f[5].number, taken));
+    put_texts(out, f, (const char *const[]){ " on ", ": " }, 2);
+    fprintf(out, "%" PRId64 " of %" PRId64 " runs survive", f[3].number, f[2].number);
+    if (f[4].kind == FIELD_TEXT) {
+        fputs(f[6].number < f[5].number ? "; best: " : "; least memory: ", out);
+        shown_put(out, f[4].text);
+        fprintf(out, ", %s of the card", units_format_bytes((uint64_t)f[5].number, taken));
+    }
     fprintf(out, "; live data %s", units_format_bytes((uint64_t)f[7].number, live));
     if (f[8].kind == FIELD_NUMBER)
         fprintf(out, ", offline plan %s", units_format_bytes((uint64_t)f[8].number, plan));
@@ -1067,8 +1072,8 @@ static void rank_row(void *arg, const struct field *f, size_t n)
     FILE *out = arg;
     char worst[UNITS_TEXT], spread[UNITS_TEXT];
     (void)n;
-    fprintf(out, "%s, %s on %s: worst of %" PRId64 " ranks is rank %" PRId64 ", %s reserved%s; spread %s\n",
-            shown(&f[0]), shown(&f[1]), shown(&f[2]), f[3].number, f[5].number,
+    put_texts(out, f, (const char *const[]){ ", ", " on ", ": " }, 3);
+    fprintf(out, "worst of %" PRId64 " ranks is rank %" PRId64 ", %s reserved%s; spread %s\n", f[3].number, f[5].number,
             units_format_bytes((uint64_t)f[6].number, worst),
             f[4].number > 0 ? ", out of memory" : "", units_format_bytes((uint64_t)f[7].number, spread));
 }
@@ -1078,8 +1083,9 @@ static void copies_row(void *arg, const struct field *f, size_t n)
     FILE *out = arg;
     char text[UNITS_TEXT];
     (void)n;
-    fprintf(out, "%s on %s, %s, %" PRId64 " copies with sizes up to %" PRId64 " %% off: %" PRId64 " survive",
-            shown(&f[0]), shown(&f[1]), shown(&f[2]), f[4].number, f[3].number, f[5].number);
+    put_texts(out, f, (const char *const[]){ " on ", ", ", ", " }, 3);
+    fprintf(out, "%" PRId64 " copies with sizes up to %" PRId64 " %% off: %" PRId64 " survive", f[4].number,
+            f[3].number, f[5].number);
     static const char *const before[] = { "; reserved, peak: least ", ", quartiles ", ", ", ", ", ", most " };
     for (size_t q = 0; q < sizeof before / sizeof before[0] && f[6].kind == FIELD_NUMBER; q++)
         fprintf(out, "%s%s", before[q], units_format_bytes((uint64_t)f[6 + q].number, text));

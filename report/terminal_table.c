@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "report/terminal_table.h"
 
+#include "base/shown.h"
 #include "base/terminal.h"
 #include "report/text.h"
 
@@ -24,8 +25,11 @@ void terminal_table_add(struct terminal_table *t, const char *const cells[])
     if (t->is_short)
         return;
     t->cells = grown;
-    for (size_t c = 0; c < t->n_columns; c++)
-        snprintf(grown[t->n_rows * t->n_columns + c], TABLE_CELL, "%s", cells[c]);
+    for (size_t c = 0; c < t->n_columns; c++) {
+        char *cell = grown[t->n_rows * t->n_columns + c];
+        snprintf(cell, TABLE_CELL, "%s", cells[c]);
+        shown_join(cell);
+    }
     t->n_rows++;
 }
 

@@ -30,7 +30,7 @@ struct terminal_table {
     bool   is_short;                         /* there was no memory for a row */
 };
 
-/* Adds a row; a cell longer than TABLE_CELL is cut. */
+/* Adds a row; a cell longer than TABLE_CELL is cut, and each is one line. */
 void terminal_table_add(struct terminal_table *t, const char *const cells[]);
 
 /* Prints titles and rows in lines of at most `columns` letters, as far as leaving columns can do it, names those that

@@ -258,6 +258,64 @@ def texts(replay):
         check("'=1+1.zst" in f.read(), "a CSV's cell begins with a formula")
 
 
+# ---- lines ----
+
+FORGED = "f\nThe verdict: safe"
+
+
+def forge_files():
+    """A recording, a trace, results and a database, each with a line's end in every text and in its name."""
+    with open("a.pickle", "rb") as f:
+        snapshot = pickle.load(f)
+    for record in snapshot["device_traces"][0]:
+        record["frames"] = [{"name": FORGED, "filename": FORGED, "line": 1}]
+    for segment in snapshot["segments"]:
+        segment["frames"] = [{"name": FORGED, "filename": FORGED, "line": 1}]
+        for block in segment["blocks"]:
+            block["frames"] = segment["frames"]
+    snapshot["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:20," + FORGED
+    snapshot["allocator_settings"]["max_split_size"] = 20 << 20
+    with open(FORGED + ".pickle", "wb") as f:
+        pickle.dump(snapshot, f)
+    shutil.copy("a.zst", FORGED + ".zst")
+    changed(FORGED + ".db", f"UPDATE runs SET trace_path = '{FORGED}', device = 'sim:2GiB{FORGED}', "
+                            f"policy = policy || '{FORGED}'")
+    changed("other.db", f"UPDATE runs SET trace_path = '{FORGED}', policy = policy || '{FORGED}', "
+                        f"device = 'sim:2GiB{FORGED}', peak_reserved_bytes = peak_reserved_bytes + 1")
+    changed("gone.db", f"UPDATE runs SET trace_path = '{FORGED}' WHERE policy = 'pow2'")
+
+
+def lines(replay):
+    """Foreign text in a sentence or a table begins no line of its own."""
+    forge_files()
+    trace, recording, results = FORGED + ".zst", FORGED + ".pickle", FORGED + ".db"
+    policies = ["--policy", "best-fit", "--policy", "pow2"]
+    for arguments in (["info", recording], ["info", trace], [recording], [trace], ["verify", recording],
+                      ["import", recording, "-o", "forged.zst"], ["info", "forged.zst"],
+                      ["diff", "a.zst", "forged.zst"], ["diff", recording, "a.zst"],
+                      ["diff", "forged.zst", *policies], ["diff", recording, *policies],
+                      ["diff", results, "other.db"], ["diff", "a.db", results], ["diff", "a.db", "gone.db"],
+                      ["who", "forged.zst"], ["who", "forged.zst", "--by", "stack"], ["why", "forged.zst"],
+                      ["why", recording], ["fit", recording], ["tune", recording], ["stats", recording],
+                      ["summary", recording], ["technique", recording, "--optimizer", "sgd"], ["graphs", recording],
+                      ["snapshot", recording, "-o", "o.pickle"], ["plan", recording, "-o", "o.plan"],
+                      ["extrapolate", recording + ":batch=1", trace + ":batch=2", "--to", "batch=4"],
+                      ["sweep", trace, "--policy", "none", "--device", "sim:1GiB", "-o", FORGED + "2.db"],
+                      ["merge", results, "-o", "forged-merged.db"], ["report", results, "--md", "o.md"],
+                      ["report", trace, "--policy", "none", "--html", "o.html"], ["conf", FORGED],
+                      ["info", "no" + FORGED], ["no-such" + FORGED], [trace, "--policy", "best-fit" + FORGED],
+                      ["trace", "anonymise", recording, "-o", FORGED + "3.zst"], ["trace", "cut", trace, "--step", "-o",
+                                                                                  FORGED + "4.zst"],
+                      [trace, "--device", "sim:1GiB" + FORGED], ["conform", FORGED], [trace, "--fail-if", FORGED],
+                      ["fit", trace, "--policy", "pytorch:" + FORGED], ["sweep", FORGED + ".ini"]):
+        done = subprocess.run([replay.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
+                              check=False)
+        check(done.returncode in (0, 1, 2, 3), f"{arguments}: status {done.returncode}: {done.stderr[-300:]}")
+        for kind, raw in (("output", done.stdout), ("error", done.stderr)):          # facts of several lines: 23 blanks
+            forged = [line for line in raw.decode().splitlines() if re.match(" {0,8}The verdict: safe", line)]
+            check(not forged, f"replay {arguments}: standard {kind} has the line {forged[:1]}")
+
+
 # ---- pages ----
 
 def pages(replay):
@@ -283,7 +341,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, profiles, texts, pages):
+        for part in (bombs, databases, profiles, texts, lines, pages):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

@@ -57,7 +57,8 @@ static void add_both(struct words *w, uint64_t a, uint64_t b)
 /* Writes a paragraph as one line, and begins the next. */
 static void end_paragraph(FILE *out, struct words *w)
 {
-    fprintf(out, "%s\n", w->text);
+    shown_put(out, w->text);
+    fputc('\n', out);
     w->n = 0;
     w->text[0] = '\0';
 }
@@ -311,8 +312,13 @@ static enum err print_traces(FILE *out, const struct diff *d, size_t columns, st
 
 static void name_run(FILE *out, const char *side, const struct run_table *t, size_t row)
 {
-    fprintf(out, "%s: %s, %s, %s\n", side, run_table_text(t, row, "trace_path"), run_table_text(t, row, "policy"),
-            run_table_text(t, row, "device"));
+    static const char *const columns[] = { "trace_path", "policy", "device" };
+    fprintf(out, "%s: ", side);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        fputs(i == 0 ? "" : ", ", out);
+        shown_put(out, run_table_text(t, row, columns[i]));
+    }
+    fputc('\n', out);
 }
 
 /* Whether a person may be told to type these texts of a results file: none of them loads code, reads a file or uses a
@@ -555,7 +561,11 @@ enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_
     const enum err e = diff_text(d, diff_sentences, &sentences, why);
     if (e != ERR_OK)
         return e;
-    fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
+    for (int i = 0; i < 2; i++) {
+        fputs(i == 0 ? "A: " : "B: ", out);
+        shown_put(out, d->names[i]);
+        fputc('\n', out);
+    }
     print_sentences(out, sentences);
     free(sentences);
     return d->kind == DIFF_TRACES ? print_traces(out, d, columns, why) : print_matches(out, d, columns, why);

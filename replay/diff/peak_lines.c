@@ -2,6 +2,7 @@
 /* Sorts the lines of the program by their share of the peak, and writes them. */
 #include "replay/diff/peak_lines.h"
 
+#include "base/shown.h"
 #include "base/units.h"
 #include "replay/results/result.h"
 #include "report/text.h"
@@ -73,7 +74,9 @@ static void print_share(FILE *out, uint64_t bytes, uint64_t all, uint64_t reques
 {
     char b[UNITS_TEXT], n[TEXT_NUMBER];
     const double percent = all > 0 ? 100 * (double)bytes / (double)all : 0;
-    fprintf(out, "  %12s %5.1f%% %9s  %s\n", units_format_bytes(bytes, b), percent, text_count(requests, n), what);
+    fprintf(out, "  %12s %5.1f%% %9s  ", units_format_bytes(bytes, b), percent, text_count(requests, n));
+    shown_put(out, what);
+    fputc('\n', out);
 }
 
 void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_word)

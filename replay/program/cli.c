@@ -157,10 +157,12 @@ enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **
 /* The bytes that are cut off are missing from every answer, so every command says it. */
 static void say_unfinished(const struct options *o, size_t n, const struct trace_info *info)
 {
-    if (info->is_unfinished)
-        fprintf(stderr, "replay: %s: is unfinished: it is still being written, or its writer was killed; the last "
-                "%" PRIu64 " bytes are not read%s\n", o->inputs[n], info->cut_off_bytes,
-                info->events == 0 ? ", and no event is complete" : "");
+    if (!info->is_unfinished)
+        return;
+    fputs("replay: ", stderr);
+    shown_put(stderr, o->inputs[n]);
+    fprintf(stderr, ": is unfinished: it is still being written, or its writer was killed; the last %" PRIu64
+            " bytes are not read%s\n", info->cut_off_bytes, info->events == 0 ? ", and no event is complete" : "");
 }
 
 static enum err open_events(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,

@@ -2,6 +2,7 @@
 /* `replay conf TEXT`: what each release of PyTorch makes of a settings text. */
 #include "replay/program/cli.h"
 
+#include "base/shown.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "replay/conf/conf_review.h"
 #include "report/json_writer.h"
@@ -142,7 +143,9 @@ static void print_options(const struct conf_session *s)
 {
     const struct conf_answer *option;
     for (size_t i = 0; (option = option_at(s, i)) != NULL; i++) {
-        printf("\n%.*s\n", (int)(option->to - option->from), s->text + option->from);
+        putchar('\n');
+        shown_put_part(stdout, s->text + option->from, option->to - option->from);
+        putchar('\n');
         for (size_t from = 0, to; from < s->n; from = to) {
             struct words w = { .n = 0 };
             to = run_end(s, from, is_same_answer, i);

@@ -2,6 +2,7 @@
 /* `replay info FILE`: what a file is and holds. */
 #include "replay/program/cli.h"
 
+#include "base/shown.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "replay/conf/settings_facts.h"
@@ -33,6 +34,13 @@ static const char *const kind_names[EVENT_KINDS] = {
 
 /* The account of a final state names no events. */
 static const struct explain_names final_state_names = { .event_word = "event" };
+
+static void print_text(const char *name, const char *text)
+{
+    printf("%-*s ", FACT_COLUMN, name);
+    shown_put(stdout, text);
+    putchar('\n');
+}
 
 static void print_bytes(const char *name, uint64_t bytes)
 {
@@ -113,10 +121,10 @@ static void print_settings(const struct trace_reader *r)
     struct settings_facts s;
     if (!settings_facts_find(r, &s))
         return;
-    printf("%-22s %s\n", "settings asked for", settings_or(s.asked, "none"));
-    printf("%-22s %s\n", "settings in force", settings_or(s.has_in_force ? s.in_force : NULL, "the defaults"));
+    print_text("settings asked for", settings_or(s.asked, "none"));
+    print_text("settings in force", settings_or(s.has_in_force ? s.in_force : NULL, "the defaults"));
     if (s.lost[0] != '\0')
-        printf("%-22s %s\n", "not in force", s.lost);
+        print_text("not in force", s.lost);
 }
 
 /* What it covers: `covers` is NULL if the events could not be read. */
@@ -136,7 +144,7 @@ static void print_coverage(const struct coverage *covers)
 static void print_info(const char *path, const struct trace_reader *r, const struct coverage *covers)
 {
     const struct trace_info *info = trace_info(r);
-    printf("%-22s %s\n", "file", path);
+    print_text("file", path);
     print_meta(r, path);
     print_settings(r);
     print_when(info->epoch_us);

@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/monotonic_ms.h"
+#include "base/shown.h"
 #include "replay/program/job.h"
 #include "replay/sweep/sweep_ranks.h"
 
@@ -90,7 +91,9 @@ static void show_reading(void *arg, size_t input, uint64_t done, uint64_t total)
 static void show_complaint(void *arg, const char *text)
 {
     clear_progress(arg);
-    fprintf(stderr, "replay: left out: %s\n", text);
+    fputs("replay: left out: ", stderr);
+    shown_put(stderr, text);
+    fputc('\n', stderr);
 }
 
 /* ---- outputs ---- */
@@ -324,6 +327,12 @@ static enum exit_status sweep_main(const struct options *o)
 
 /* ---- merging ---- */
 
+static void print_count(const char *path, uint64_t n, const char *what)
+{
+    shown_put(stdout, path);
+    printf(": %" PRIu64 " %s\n", n, what);
+}
+
 static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *why)
 {
     uint64_t n_added, n_all = 0;
@@ -331,12 +340,12 @@ static enum err merge_inputs(const struct options *o, bool is_quiet, struct resu
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
         e = results_db_merge(db, o->inputs[i], &n_added, why);
         if (e == ERR_OK && !is_quiet)
-            printf("%s: %" PRIu64 " new runs\n", o->inputs[i], n_added);
+            print_count(o->inputs[i], n_added, "new runs");
     }
     if (e == ERR_OK)
         e = results_db_count(db, &n_all, why);
     if (e == ERR_OK && !is_quiet)
-        printf("%s: %" PRIu64 " runs\n", o->out, n_all);
+        print_count(o->out, n_all, "runs");
     return e;
 }
 

@@ -2,6 +2,7 @@
 /* `replay trace cut|merge|resize|repeat|shift|anonymise FILE... -o OUT`: traces made of traces. */
 #include "replay/program/cli.h"
 
+#include "base/shown.h"
 #include "replay/coverage/steps.h"
 #include "traces/trace_edit.h"
 
@@ -222,12 +223,17 @@ static void show_text(void *arg, const char *what, const char *text)
     if (strcmp(what, "units") == 0 || strcmp(what, "notes") == 0 || shown->n++ >= TEXTS_SHOWN)
         return;
     if (strlen(what) + strlen(text) + 6 <= TEXT_COLUMNS) {
-        printf("  %s: %s\n", what, text[0] == '\0' ? "(empty)" : text);
+        printf("  %s: ", what);
+        shown_put(stdout, text[0] == '\0' ? "(empty)" : text);
+        putchar('\n');
         return;
     }
     printf("  %s:\n", what);
-    for (size_t at = 0, n = strlen(text); at < n; at += TEXT_COLUMNS)
-        printf("    %.*s\n", TEXT_COLUMNS, text + at);
+    for (size_t at = 0, n = strlen(text); at < n; at += TEXT_COLUMNS) {
+        printf("    ");
+        shown_put_part(stdout, text + at, n - at < TEXT_COLUMNS ? n - at : TEXT_COLUMNS);
+        putchar('\n');
+    }
 }
 
 /* Reads the file that was written, and lists every text in it. */
@@ -240,7 +246,9 @@ static enum err prove(const char *path, struct err_detail *why)
     const enum err e = trace_open(path, &written, why);
     if (e != ERR_OK)
         return e;
-    printf("All texts in %s, read back; the rest is numbers:\n", path);
+    printf("All texts in ");
+    shown_put(stdout, path);
+    printf(", read back; the rest is numbers:\n");
     const bool is_anonymous = trace_is_anonymous(written, show_text, &shown);
     if (shown.n > TEXTS_SHOWN)
         printf("  and %zu more of the same kinds\n", shown.n - TEXTS_SHOWN);

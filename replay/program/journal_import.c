@@ -3,6 +3,7 @@
 #include "replay/program/journal_import.h"
 
 #include "base/output.h"
+#include "base/shown.h"
 #include "import/import.h"
 #include "import/import_calls.h"
 #include "replay/program/file_move.h"
@@ -28,6 +29,8 @@ enum {
     SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR,
     N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0]
 };
+
+enum { PROGRAM_SHOWN = 60 };         /* letters of a command line */
 
 /* What one process was until it ended or replaced itself by exec. */
 struct recorded_journal {
@@ -189,10 +192,13 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
                                      : trace_import(path, importer_calls.name, &cfg, name, why);
     if (e != ERR_OK)
         return e;
-    if (is_told(r))
-        fprintf(stderr, "replay %s: %s: process %u (%.60s), device %u: %s requests, %s refused\n", command_of(r), name,
-                j->pid, program_shown(j->summary.command_line), device, text_count(d->requests, requests),
+    if (is_told(r)) {
+        const char *program = program_shown(j->summary.command_line);
+        fprintf(stderr, "replay %s: %s: process %u (", command_of(r), name, j->pid);
+        shown_put_part(stderr, program, strnlen(program, PROGRAM_SHOWN));
+        fprintf(stderr, "), device %u: %s requests, %s refused\n", device, text_count(d->requests, requests),
                 text_count(d->ooms, refused));
+    }
     recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "calls", .process = j->pid,
                                                         .device = (int)device, .is_counted = !is_run_sim(r),
                                                         .requests = d->requests, .refused = d->ooms });

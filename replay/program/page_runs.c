@@ -2,6 +2,7 @@
 /* Traces are swept into a database in memory: their runs then have the same columns as stored ones. */
 #include "replay/program/page_runs.h"
 
+#include "base/shown.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/sweep/sweep.h"
 
@@ -28,7 +29,9 @@ static void complain(void *arg, const char *text)
 {
     struct page_runs *r = arg;
     progress_clear(&r->progress);
-    fprintf(stderr, "replay: left out: %s\n", text);
+    fputs("replay: left out: ", stderr);
+    shown_put(stderr, text);
+    fputc('\n', stderr);
     r->is_out_of_memory |= detailed_runs_note(&r->page, "left out: %s", text) != ERR_OK;
     r->n_notes = r->page.n_notes;
 }
