@@ -194,6 +194,8 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
     if (strcmp(o->name, "-") == 0)
         return output_open_stdout(o, why);
     const bool is_there = stat(o->name, &st) == 0;
+    if (!is_there && errno != ENOENT)        /* such as a link that the kernel does not follow for us */
+        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
         return output_open_temporary(o, is_there ? st.st_mode & 0777 : output_new_mode(), why);
     o->file = fopen(o->name, "wb");          /* fails, and says why, for a folder and a file that is read-only */
@@ -202,12 +204,28 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
     return ERR_OK;
 }
 
+/* Makes a file for its owner alone, in the place of another one, but not of a link; -1 with errno. */
+static int create_private(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    struct stat st;
+    const int fd = open(path, flags, 0600);
+    if (fd >= 0 || errno != EEXIST || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) || unlink(path) != 0)
+        return fd;
+    return open(path, flags, 0600);
+}
+
 /* The temporary name is the final one. */
 static enum err output_open_in_place(struct output *o, struct err_detail *why)
 {
-    o->file = fopen(o->name, "wb");
-    if (o->file == NULL)
-        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+    const int fd = create_private(o->name);
+    o->file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (o->file == NULL) {
+        const int reason = errno;
+        if (fd >= 0)
+            close(fd);
+        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
+    }
     o->is_growing = true;
     o->path = strdup(o->name);
     o->temporary = strdup(o->name);

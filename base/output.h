@@ -18,8 +18,8 @@ struct output;
 /* Opens an output for writing; "-" is standard output. ERR_IO with the path and reason, ERR_HOST_NOMEM. */
 MUST_USE enum err output_open(const char *path, struct output **out, struct err_detail *why);
 
-/* Opens a file that grows under its final name and replaces a file of that name. What was flushed can be read at any
- * time and stays if the program is killed. ERR_IO, ERR_HOST_NOMEM. */
+/* Opens a file that grows under its final name, for its owner alone, and replaces a file of that name, but no link.
+ * What was flushed can be read at any time and stays if the program is killed. ERR_IO, ERR_HOST_NOMEM. */
 MUST_USE enum err output_open_growing(const char *path, struct output **out, struct err_detail *why);
 
 /* The stream to write to, lent until output_commit, which also reports errors of earlier writes. */

@@ -47,6 +47,15 @@ expect 2 'linked.trace.calls/' record -o linked.trace -- sh -c \
 [ "$(find linked.trace.calls -type f | wc -l)" = 1 ] || fail "no journal beside the links: $(ls -l linked.trace.calls)"
 rm -rf linked.trace.calls
 
+# ---- nor is the trace that grows beside a journal; an output whose name cannot be looked at is refused ----
+# shellcheck disable=SC2016
+expect 0 'no trace grows with it: .*File exists' record -o linked.trace -- sh -c \
+    '"$0" lasting log & ln -s "$PWD/victim" "$REPLAY_RECORD_DIR/$!.0.gpu0.zst"; sleep 1; kill $!' "$program"
+[ ! -e victim ] || fail "the recorder grew a trace through a link"
+rm -rf linked.trace.calls log.lasting
+ln -s loop loop
+expect 3 'loop: cannot be written: Too many levels' info driver.trace --json loop
+
 # ---- several: the process is in the names if there are several, the device if the process used several ----
 expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
 [ "$(find . -name 'two.trace.gpu[01].zst' | wc -l)" = 2 ] || fail "two devices: $(ls)"
@@ -147,6 +156,8 @@ expect_journal() {
 }
 
 record_slowly
+[ "$(stat -c %a "$growing")" = 600 ] || fail "a trace that grows is for others, too: $(ls -l "$growing")"
+[ "$(stat -c %a slow.trace.calls)" = 700 ] || fail "others may look into the folder: $(ls -ld slow.trace.calls)"
 sleep 1
 expect 0 '^unfinished ' info "$growing"
 expect 0 'source  *cuda-calls' info "$growing"

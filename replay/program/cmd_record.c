@@ -36,13 +36,13 @@ static enum err find_library(struct record_run *run, struct err_detail *why)
     return e;
 }
 
-/* A folder that is there already belongs to another run. */
+/* For its owner alone, as its journals are. A folder that is there already belongs to another run. */
 static enum err make_folder(struct record_run *run, struct err_detail *why)
 {
     char name[PATH_MAX];
     if ((size_t)snprintf(name, sizeof name, "%s.calls", run->out) >= sizeof name)
         return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", run->out);
-    if (mkdir(name, 0777) != 0 && errno == EEXIST)
+    if (mkdir(name, 0700) != 0 && errno == EEXIST)
         return err_set(why, ERR_USAGE, 0, "%.120s: exists already, from a run that was cut off: import the journals "
                        "in it (replay import FILE.calls -o OUT) or remove it", name);
     if (access(name, W_OK) == 0 && realpath(name, run->folder) != NULL)
