@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ enum {
     WINDOWS_MAX = 1 << 14,                               /* 16 GiB: 268 million records */
     HEAD_RECORDS = sizeof(struct call_head) / sizeof(struct call_record),
     DEVICE_WORDS = (UINT8_MAX + 1) / 64,
+    KEPT_DESCRIPTOR = 1000,                              /* the least number: programs close and reuse low ones */
 };
 
 static_assert(WINDOW_BYTES % sizeof(struct call_record) == 0, "no record lies in two windows");
@@ -52,6 +54,9 @@ static struct {
     atomic_int      *fork_mark;                          /* NULL: the kernel has no such pages (before 4.14) */
     pthread_mutex_t  lock;                               /* held while files are opened and windows mapped */
     char             path[PATH_MAX + sizeof "/PID.N" + 24];
+    int              kept;                               /* a descriptor of the file, unless the program closed it */
+    dev_t            device;                             /* this and the next tell the file from all others */
+    ino_t            inode;
     _Atomic uint64_t next;
     _Atomic uint64_t devices[DEVICE_WORDS];              /* one bit per device: it has its first record */
     _Atomic uint32_t owner;
@@ -59,7 +64,7 @@ static struct {
     bool             is_reported;
     uint32_t         n_windows;                          /* windows that were tried, from the first on */
     _Atomic(struct call_record *) windows[WINDOWS_MAX];  /* NULL: not tried yet; &no_window: there was no room for it */
-} journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} journal = {.lock = PTHREAD_MUTEX_INITIALIZER, .kept = -1};
 
 static struct call_record no_window;
 
@@ -92,13 +97,13 @@ void journal_file_begin(const char *folder, enum call_card card, bool has_stacks
     atomic_store(&journal.is_off, journal.folder[0] == '\0');
 }
 
-/* Reports once: a full disk would otherwise fill the terminal as well. */
+/* Reports once: a full disk would otherwise fill the terminal as well. The next window may find room again. */
 static void journal_report(int reason)
 {
     if (journal.is_reported)
         return;
     journal.is_reported = true;
-    dprintf(STDERR_FILENO, "replay: %s: %s: the program goes on, but its calls are not recorded until there is room\n",
+    dprintf(STDERR_FILENO, "replay: %s: %s: the program goes on, but its calls are not recorded while that lasts\n",
             journal.path, strerror(reason));
 }
 
@@ -230,16 +235,54 @@ static int journal_create(uint32_t pid)
     return fd;
 }
 
+static bool is_journal(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_dev == journal.device && status.st_ino == journal.inode;
+}
+
+/* Keeps a descriptor of a new journal: a program that gives up its rights, or its root, finds the file no more. */
+static void journal_keep(int fd)
+{
+    struct rlimit limit = {.rlim_cur = 0};
+    struct stat status = {.st_ino = 0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    fstat(fd, &status);
+    journal.device = status.st_dev;
+    journal.inode = status.st_ino;
+    journal.kept = fcntl(fd, F_DUPFD_CLOEXEC, limit.rlim_cur > KEPT_DESCRIPTOR ? KEPT_DESCRIPTOR
+                                                                               : (int)limit.rlim_cur / 2);
+}
+
+/* Opens the journal again; -1 with errno. The program may have closed the kept descriptor and reused its number. The
+ * duplicate is looked at, because nobody else knows its number. */
+static int journal_open_again(void)
+{
+    int fd = journal.kept < 0 ? -1 : fcntl(journal.kept, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd >= 0 && is_journal(fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    fd = open(journal.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || is_journal(fd))
+        return fd;
+    close(fd);
+    errno = ENOENT;                                      /* another file has the journal's name */
+    return -1;
+}
+
 /* Maps window w, which was not tried before; the caller holds the lock. Window 0 comes with a new file and its head. */
 static struct call_record *window_open(uint32_t w)
 {
     const uint32_t pid = (uint32_t)getpid();
-    const int fd = w == 0 ? journal_create(pid) : open(journal.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = w == 0 ? journal_create(pid) : journal_open_again();
     if (fd < 0) {
         journal_report(errno);
         return &no_window;
     }
     struct call_record *window = window_map(fd, w);
+    if (w == 0 && window != &no_window)
+        journal_keep(fd);
     close(fd);
     if (w == 0 && window == &no_window)
         unlink(journal.path);
@@ -313,6 +356,9 @@ static void begin_again(void)
     for (uint32_t i = 0; i <= journal.n_windows && i < WINDOWS_MAX; i++)     /* the last may not be counted yet */
         atomic_store(&journal.windows[i], NULL);
     journal.n_windows = 0;
+    if (journal.kept >= 0 && is_journal(journal.kept))                       /* the parent's, which has its own */
+        close(journal.kept);
+    journal.kept = -1;
     journal.is_reported = false;
     atomic_store(&journal.next, 0);
     for (int i = 0; i < DEVICE_WORDS; i++)

@@ -4,8 +4,9 @@
  *
  * A record is a store to memory that belongs to the file, so it survives whatever ends the process and costs no system
  * call. The file grows by windows of 1 MiB. Each window gets its room on the disk before it is mapped: a full disk is
- * an answer here, never a signal in the program. No descriptor stays open, because a program may close all descriptors
- * that it did not open itself and reuse their numbers.
+ * an answer here, never a signal in the program. One descriptor stays open, with a high number: a program that gives up
+ * its rights or its root could not open the file again. A program may close it and reuse its number; the file is then
+ * opened by its name.
  *
  * The file is compiled into every library that records. These libraries are loaded into other people's programs, so
  * this code allocates no memory, never ends the process, and asserts at compile time only.
@@ -26,8 +27,8 @@
  * record. */
 void journal_file_begin(const char *folder, enum call_card card, bool has_stacks, void (*forked)(void));
 
-/* Appends a record and sets its is_whole. Returns its number, or JOURNAL_FILE_LOST if there was no room; the first such
- * record is reported on standard error. Any thread may call it. */
+/* Appends a record and sets its is_whole. Returns its number, or JOURNAL_FILE_LOST if the file could not grow; the
+ * first such record is reported on standard error. Any thread may call it. */
 uint64_t journal_file_put(const struct call_record *r);
 
 /* True for the first caller that names this device in this process's journal. */

@@ -145,7 +145,7 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
         if (names[i] != NULL && d->bytes[i] > 0)
             note(p, "%s requested in total from %s", units_format_bytes(d->bytes[i], bytes), names[i]);
     if (p->log->head.lost > 0)
-        note(p, "%" PRIu64 " records are missing: there was no room on the disk", p->log->head.lost);
+        note(p, "%" PRIu64 " records are missing: the journal could not grow", p->log->head.lost);
     if (p->log->n_torn > 0)
         note(p, "%" PRIu64 " records were begun but not finished: their calls had not returned", p->log->n_torn);
     if (p->n_unknown > 0)

@@ -10,7 +10,7 @@
 
 struct calls_summary {
     uint32_t pid, parent;
-    uint64_t lost;                    /* records without room on the disk */
+    uint64_t lost;                    /* records that are missing because the journal could not grow */
     char command_line[CALL_COMMAND_LINE_BYTES];
     struct call_device devices[CALL_DEVICES_MAX];
 };

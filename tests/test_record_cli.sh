@@ -62,6 +62,24 @@ expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
 expect 0 'requests' record -o forked -- "$program" fork log
 [ "$(find . -name 'forked.[0-9]*' | wc -l)" = 2 ] || fail "two processes: $(ls)"
 
+# ---- a program that gives up its rights or its root is recorded to its end ----
+# expect_all WHAT: record_program WHAT ends well, and all its calls are in the trace
+expect_all() {
+    : >log
+    expect 0 "$1.trace: process" record -o "$1.trace" -- "$program" "$1" "$work/log"
+    [ "$("$replay" info "$1.trace" --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p')" = "$(grep -c . log)" ] ||
+        fail "$1: calls are missing: $(cat out)"
+}
+[ "$(id -u)" = 0 ] && expect_all dropping && expect_all rooted
+expect_all closing
+
+# ---- calls that are missing make the status 3; the program says why, and the trace has the others ----
+expect 3 '.calls: File too large: the program goes on' record -o limited.trace --json limited.json -- \
+    "$program" limited log
+grep -q 'calls of process [0-9]* are missing: its journal could not grow' out || fail "not said: $(cat out)"
+grep -q '"lost_calls": [1-9]' limited.json || fail "not in the JSON: $(cat limited.json)"
+expect 0 'records are missing: the journal could not grow' info limited.trace
+
 # ---- the same as JSON, with the keys that report/SCHEMA.md names ----
 json_keys() { grep -o '^ *"[a-z_]*":' "$1" | tr -d ' ":' | sort -u; }
 expect 0 'requests' record -o json.trace --json made.json -- "$program" driver log

@@ -24,6 +24,7 @@ struct record_run {
     char   library[PATH_MAX];        /* that is preloaded */
     char   folder[PATH_MAX];         /* of the journals, absolute: a program may change its directory; "": not made */
     struct sim_card *card;           /* NULL: the program runs on the machine's GPU */
+    bool   is_whole;                 /* no call is missing in the traces */
 };
 
 /* The linker splits LD_PRELOAD at spaces and colons. */
@@ -79,21 +80,21 @@ static enum err make_env(const struct record_run *run, struct child_env *env, st
 }
 
 /* Makes the traces; `out`: for the JSON, or NULL. */
-static enum err make_traces(const struct record_run *run, int status, FILE *out, struct err_detail *why)
+static enum err make_traces(struct record_run *run, int status, FILE *out, struct err_detail *why)
 {
     struct json_writer w = json_writer(out);
     if (out == NULL)
-        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, why);
+        return recording_import_known(run->folder, run->out, RECORDING_OF_RECORD, NULL, &run->is_whole, why);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-record/1");
     json_put_number(&w, "status", (unsigned)status);
-    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, &w, why);
+    const enum err e = recording_import_known(run->folder, run->out, RECORDING_OF_RECORD, &w, &run->is_whole, why);
     json_end_object(&w);
     return e;
 }
 
 /* Runs the program and makes the traces. */
-static enum err record(const struct record_run *run, FILE *json, int *status, struct err_detail *why)
+static enum err record(struct record_run *run, FILE *json, int *status, struct err_detail *why)
 {
     struct child_env env = { .n = 0 };
     struct following *following = NULL;
@@ -145,6 +146,8 @@ static enum exit_status record_main(const struct options *o)
         e = record(&run, json == NULL ? NULL : output_file(json), &status, &why);
     if (e == ERR_OK)
         e = output_commit(&json, &why);
+    if (e == ERR_OK)
+        e = recording_check(run.is_whole, &why);
     output_abandon(json);
     sim_card_close(run.card, false);
     if (run.folder[0] != '\0' && rmdir(run.folder) != 0)
@@ -161,7 +164,8 @@ const struct subcommand cmd_record = {
     .synopsis = "record -o OUT -- PROGRAM...",
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
     .text = RECORDED_PROGRAM_HELP,
-    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be recorded.",
+    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be recorded; 3 if calls are "
+                   "missing.",
     .flags = record_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

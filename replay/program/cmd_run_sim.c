@@ -11,19 +11,22 @@
 #include "replay/program/sim_card.h"
 
 /* Says what happened, and makes the traces (`path` NULL: none); `out`: for the JSON, or NULL. */
-static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, struct err_detail *why)
+static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, bool *is_whole,
+                       struct err_detail *why)
 {
     const char *journals = sim_card_journals(card);
     struct json_writer w = json_writer(out);
     enum err e = ERR_OK;
+    *is_whole = true;
     sim_card_print(card, status);
     if (out == NULL)
-        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, NULL, why) : ERR_OK;
+        return path != NULL ? recording_import_known(journals, path, RECORDING_OF_RUN_SIM, NULL, is_whole, why)
+                            : ERR_OK;
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-run-sim/1");
     sim_card_put_json(&w, card, status);
     if (path != NULL) {
-        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, &w, why);
+        e = recording_import_known(journals, path, RECORDING_OF_RUN_SIM, &w, is_whole, why);
     } else {
         json_put_array(&w, "files");
         json_end_array(&w);
@@ -44,9 +47,9 @@ static enum err make_env(const struct options *o, const struct sim_card *card, b
     return child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
 }
 
-/* Runs the program, and reports. *is_complete: all journals were read. */
+/* Runs the program, and reports. *is_complete: all journals were read. *is_whole: no call is missing in them. */
 static enum err run_on_card(const struct options *o, struct sim_card *card, const char *path, FILE *json, int *status,
-                            bool *is_complete, struct err_detail *why)
+                            bool *is_complete, bool *is_whole, struct err_detail *why)
 {
     struct child_env env = { .n = 0 };
     struct following *following = NULL;
@@ -60,7 +63,7 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
     if (e == ERR_OK)
         e = sim_card_read(card, is_complete, why);
     if (e == ERR_OK)
-        e = report(card, path, *status, json, why);
+        e = report(card, path, *status, json, is_whole, why);
     following_end(following, e == ERR_OK);
     return e;
 }
@@ -71,7 +74,7 @@ static enum exit_status run_sim_main(const struct options *o)
     struct sim_card *card = NULL;
     struct output *json = NULL;
     const char *path = NULL;
-    bool is_complete = false;
+    bool is_complete = false, is_whole = false;
     int status = 0;
     enum err e = recorded_program_out(o, "run-sim", &path, &why);
     if (e == ERR_OK)
@@ -79,11 +82,14 @@ static enum exit_status run_sim_main(const struct options *o)
     if (e == ERR_OK)
         e = sim_card_open(o, "run-sim", &card, &why);
     if (e == ERR_OK)
-        e = run_on_card(o, card, path, json == NULL ? NULL : output_file(json), &status, &is_complete, &why);
+        e = run_on_card(o, card, path, json == NULL ? NULL : output_file(json), &status, &is_complete,
+                        &is_whole, &why);
     if (e == ERR_OK && sim_card_has_lost(card))
         e = err_set(&why, ERR_IO, 0, "a journal could not be read, so the figures and the recording are not whole");
     if (e == ERR_OK)
         e = output_commit(&json, &why);
+    if (e == ERR_OK)
+        e = recording_check(is_whole, &why);
     output_abandon(json);
     sim_card_close(card, path != NULL && (e != ERR_OK || !is_complete));
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
@@ -96,7 +102,8 @@ const struct subcommand cmd_run_sim = {
     .synopsis = "run-sim [-o OUT] -- PROGRAM...",
     .summary = "run a CUDA program without a GPU, on the simulated card, and record its memory",
     .text = RECORDED_PROGRAM_HELP,
-    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be run.",
+    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be run; 3 if calls are missing "
+                   "in the recording.",
     .flags = run_sim_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

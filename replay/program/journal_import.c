@@ -50,6 +50,7 @@ struct recording {
     struct recorded_journal *journals;
     size_t n_traces, n_used;         /* pairs of journal and device with calls; journals with calls */
     bool   has_snapshots;
+    bool   is_whole;                 /* no call is missing */
     struct json_writer *json;        /* NULL: not asked for */
 };
 
@@ -231,8 +232,8 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     if (e != ERR_OK)
         return e;
     if (j->summary.lost > 0)
-        fprintf(stderr, "replay %s: %" PRIu64 " calls of process %u are missing: there was no room on the disk\n",
-                command_of(r), j->summary.lost, j->summary.pid);
+        fprintf(stderr, "replay %s: %" PRIu64 " calls of process %u are missing: its journal could not grow; the "
+                "process said why\n", command_of(r), j->summary.lost, j->summary.pid);
     if (!j->is_running)
         unlink(path);
     else if (!is_run_sim(r))
@@ -256,6 +257,7 @@ static enum err summarise(struct recording *r, int i, struct err_detail *why)
         return is_run_sim(r) && e != ERR_IO && e != ERR_INPUT && e != ERR_HOST_NOMEM ? ERR_OK : e;
     j->pid = j->summary.pid;
     j->is_read = true;
+    r->is_whole = r->is_whole && j->summary.lost == 0;
     for (unsigned d = 0; d < CALL_DEVICES_MAX; d++)
         j->n_devices += has_calls(j, d);
     r->n_traces += j->n_devices;
@@ -395,10 +397,10 @@ static void say_if_nothing_recorded(const struct recording *r)
         fprintf(stderr, "replay %s: no calls for CUDA memory were recorded, so there is no trace\n", command_of(r));
 }
 
-enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
-                          struct err_detail *why)
+enum err recording_import_known(const char *folder, const char *out, enum recording_rules rules,
+                                struct json_writer *json, bool *is_whole, struct err_detail *why)
 {
-    struct recording r = { .out = out, .rules = rules, .json = json };
+    struct recording r = { .out = out, .rules = rules, .json = json, .is_whole = true };
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, why);
     if (e != ERR_OK)
         return e;
@@ -406,7 +408,20 @@ enum err recording_import(const char *folder, const char *out, enum recording_ru
     e = r.journals == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : import_all(&r, why);
     if (e == ERR_OK)
         say_if_nothing_recorded(&r);
+    *is_whole = r.is_whole;
     journal_folder_close(&r.folder);
     free(r.journals);
     return e;
+}
+
+enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
+                          struct err_detail *why)
+{
+    bool is_whole;
+    return recording_import_known(folder, out, rules, json, &is_whole, why);
+}
+
+enum err recording_check(bool is_whole, struct err_detail *why)
+{
+    return is_whole ? ERR_OK : err_set(why, ERR_IO, 0, "the recording is not whole: calls are missing, as said above");
 }

@@ -35,4 +35,11 @@ enum recording_rules {
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
                                    struct json_writer *json, struct err_detail *why);
 
+/* The same, and says whether any call is missing. */
+MUST_USE enum err recording_import_known(const char *folder, const char *out, enum recording_rules rules,
+                                         struct json_writer *json, bool *is_whole, struct err_detail *why);
+
+/* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */
+MUST_USE enum err recording_check(bool is_whole, struct err_detail *why);
+
 #endif
