@@ -21,14 +21,15 @@ enum { SHOWN_LETTER_MAX = 4 };        /* most bytes of a letter in UTF-8 */
  * `?` stands for. n > 0. */
 size_t shown_length(const char *s, size_t n, size_t *left_out);
 
-/* Whether a zero-terminated text is shown as it is: cleaning would change nothing in it, not even a line's end. */
+/* Whether a zero-terminated text is shown as it is: cleaning would change nothing in it, not even a tab or a line's
+ * end. */
 bool shown_is_clean(const char *text);
 
 /* Cleans a zero-terminated text in place; it gets no longer. A line's end becomes a space unless `keeps_lines`. */
 void shown_clean(char *text, bool keeps_lines);
 
-/* Puts a text on one line, in place: each line's end becomes `?`. For foreign text within a line, where it would begin a
- * line that this program did not write. */
+/* Puts a text on one line, in place: each line's end becomes `?`. For foreign text within a line, where it would begin
+ * a line that this program did not write. */
 void shown_join(char *text);
 
 /* Writes a text, or text[0, n), on one line to a stream that cleans or is cleaned later. */

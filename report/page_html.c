@@ -2,23 +2,29 @@
 /* Writes the page: a template whose {{marks}} become embedded parts, sentences, or the data. */
 #include "report/page.h"
 
+#include "base/shown.h"
 #include "report/page_json.h"
 #include "report/page_parts.h"
 
 #include <string.h>
 
-/* Escapes text, so that no text becomes markup. */
+/* Escapes text, so that no text becomes markup, and cleans it (base/shown.h); ends of lines and tabs stay. */
 static void put_text(FILE *out, const char *text, size_t n)
 {
-    for (const char *end = text + n; text < end; text++)
+    size_t length, left_out;
+    for (const char *end = text + n; text < end; text += length > 0 ? length : left_out) {
+        length = shown_length(text, (size_t)(end - text), &left_out);
         switch (*text) {
         case '<':  fputs("&lt;", out); break;
         case '>':  fputs("&gt;", out); break;
         case '&':  fputs("&amp;", out); break;
         case '"':  fputs("&quot;", out); break;
         case '\'': fputs("&#39;", out); break;
-        default:   fputc(*text, out);
+        case '\n':
+        case '\t': fputc(*text, out); break;
+        default:   fwrite(length > 0 ? text : "?", 1, length > 0 ? length : 1, out);
         }
+    }
 }
 
 static void put_verdict(FILE *out, const struct page *p)

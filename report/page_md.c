@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MD_ROWS = 40, MD_NOTES = 8 };
 
@@ -29,32 +30,85 @@ static void put_letter(FILE *out, const char *text)
     fwrite(n > 0 ? text : " ", 1, n > 0 ? n : 1, out);
 }
 
-/* Text in a code span in a table's cell; letters that would end the span or the cell are replaced. */
-static void put_code(FILE *out, const char *text)
+/* text[0, n) in a code span; letters that would end the span, or the cell of a table around it, are replaced. An empty
+ * span would be two backticks, which begin a longer one. */
+static void put_span(FILE *out, const char *text, size_t n, bool is_cell)
 {
+    const char *end = text + n;
+    if (n == 0) {
+        fputc('-', out);
+        return;
+    }
     fputc('`', out);
-    for (; *text != '\0'; text += letter_length(text))
+    for (; text < end; text += letter_length(text))
         if (*text == '`')
             fputc('\'', out);
-        else if (*text == '|')
+        else if (*text == '|' && is_cell)
             fputs("\\|", out);
         else
             put_letter(out, text);
     fputc('`', out);
 }
 
-/* Text in a paragraph: letters that mean something to Markdown or HTML are escaped. */
+static void put_code(FILE *out, const char *text)
+{
+    put_span(out, text, strlen(text), true);
+}
+
+static bool holds(const char *word, size_t n, const char *part)
+{
+    const size_t n_part = strlen(part);
+    for (size_t i = 0; i + n_part <= n; i++)
+        if (strncasecmp(word + i, part, n_part) == 0)
+            return true;
+    return false;
+}
+
+/* Whether GitHub makes a link, a mention or a reference of a word, as it is or escaped: only a code span hinders it. */
+static bool is_link(const char *word, size_t n)
+{
+    return holds(word, n, "://") || holds(word, n, "www.") || holds(word, n, "@") || holds(word, n, "#");
+}
+
+/* A letter outside of a code span: escaped if it means something to Markdown or HTML. */
+static void put_escaped(FILE *out, const char *text)
+{
+    if (*text == '<')
+        fputs("&lt;", out);
+    else if (*text == '&')
+        fputs("&amp;", out);
+    else if (strchr("\\`*_[]!|~>", *text) != NULL)
+        fprintf(out, "\\%c", *text);
+    else
+        put_letter(out, text);
+}
+
+/* The beginning of a text, where blanks would make code, and "- ", "+ ", "=" or "1." a list or a title. Returns what
+ * follows. */
+static const char *put_beginning(FILE *out, const char *text)
+{
+    size_t left_out;
+    while (*text != '\0' && (*text == ' ' || shown_length(text, strnlen(text, SHOWN_LETTER_MAX), &left_out) == 0))
+        text += letter_length(text);
+    const size_t digits = strspn(text, "0123456789");
+    if (text[digits] == '\0' || strchr(digits > 0 ? ".)" : "-+=", text[digits]) == NULL)
+        return text;
+    fprintf(out, "%.*s\\%c", (int)digits, text, text[digits]);
+    return text + digits + 1;
+}
+
+/* Text in a paragraph: nothing in it means anything to Markdown or HTML. */
 static void put_plain(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text += letter_length(text)) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else if (strchr("\\`*_[]!#|~>@", *text) != NULL)
-            fprintf(out, "\\%c", *text);
+    for (text = put_beginning(out, text); *text != '\0';) {
+        const size_t n = strcspn(text, " \t\n");
+        const char *end = text + (n > 0 ? n : 1);
+        if (is_link(text, n))
+            put_span(out, text, n, false);
         else
-            put_letter(out, text);
+            for (const char *letter = text; letter < end; letter += letter_length(letter))
+                put_escaped(out, letter);
+        text = end;
     }
 }
 

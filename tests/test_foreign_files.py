@@ -235,7 +235,8 @@ def texts(replay):
                       ["sweep", trace, "--policy", "none", "-o", "o.db"], ["merge", EVIL + ".db", "-o", "m.db"],
                       ["report", EVIL + ".db", "--md", "-"], ["report", EVIL + ".db", "--csv", "-"],
                       ["report", EVIL + ".db", "--html", "o.html", "--md", "o.md", "--csv", "o.csv"],
-                      ["diff", EVIL + ".db", "a.db"], [trace, "--policy", EVIL], [trace, "--json", "-"],
+                      ["diff", EVIL + ".db", "a.db"], ["diff", trace, "evil.zst", "--html", "o.diff.html"],
+                      [trace, "--policy", EVIL], [trace, "--json", "-"],
                       ["info", "no" + EVIL], ["no-such" + EVIL], ["snapshot", trace, "-o", "no/" + EVIL],
                       ["who", "evil.zst", "--json", "-"], ["--help", EVIL], ["who", "evil.zst", "--by", "category"],
                       ["who", "evil.zst", "--folded", "o.folded", "--speedscope", "o.scope"],
@@ -249,13 +250,40 @@ def texts(replay):
         check(done.returncode in (0, 1, 2, 3), f"{arguments}: status {done.returncode}: {done.stderr[-300:]}")
         is_shown(f"replay {arguments[0]!r} ... standard output", done.stdout)
         is_shown(f"replay {arguments[0]!r} ... standard error", done.stderr)
-    for name in ("o.md", "o.csv", "o.folded", "o.scope", "o.perfetto", "o.samples", "o.chrome", "o.plan"):
+    for name in ("o.html", "o.diff.html", "o.md", "o.csv", "o.folded", "o.scope", "o.perfetto", "o.samples", "o.chrome",
+                 "o.plan"):
         with open(name, "rb") as f:
             is_shown(name, f.read())
     shutil.copy("a.zst", "=1+1.zst")
     replay("sweep", "=1+1.zst", "--policy", "none", "-o", "formula.db", "--csv", "formula.csv")
     with open("formula.csv", encoding="utf-8") as f:
         check("'=1+1.zst" in f.read(), "a CSV's cell begins with a formula")
+
+
+# ---- Markdown ----
+
+REMARKS = {                            # what a file says: what stands in the page
+    "see https://evil.example/x now": "see `https://evil.example/x` now",
+    "at HTTP://evil.example": "at `HTTP://evil.example`",
+    "Www.evil.example, a|b": "`Www.evil.example,` a\\|b",
+    "mail x@evil.example or @owner": "mail `x@evil.example` or `@owner`",
+    "- item": "\\- item",
+    "12. item #12": "12\\. item `#12`",
+    "     code": "code",
+    "\x01\x01\x01\x01+ item": "\\+ item",
+}
+
+
+def markdown(replay):
+    """Remarks of results are sentences: no link, list, code or mention comes of them."""
+    remarks = json.dumps({"assumptions": list(REMARKS)}).replace("'", "''")
+    changed("remarks.db", f"UPDATE runs SET details = '{remarks}', trace_path = ''")
+    expect(replay, 0, "", "report", "remarks.db", "--md", "remarks.md")
+    with open("remarks.md", encoding="utf-8") as f:
+        page = f.read()
+    for remark, shown in REMARKS.items():
+        check(f"- {shown}\n" in page, f"a remark '{remark}' is not shown as '{shown}': {page[-1500:]}")
+    check("``" not in page and "Trace -: " in page, f"an empty name begins a code span: {page[:600]}")
 
 
 # ---- lines ----
@@ -341,7 +369,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, profiles, texts, lines, pages):
+        for part in (bombs, databases, profiles, texts, markdown, lines, pages):
             part(replay)
         os.chdir("/")
     return len(failures) > 0
