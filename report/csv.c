@@ -3,21 +3,36 @@
 #include "report/csv.h"
 
 #include "base/shown.h"
+#include "base/utf8.h"
 #include "report/result_columns.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A spreadsheet computes a cell that begins so, and a formula may send the others away: an apostrophe makes it text. */
+/* Letters that are shown as nothing: blanks, a line's end, and what has no width. */
+static bool is_blank(uint32_t code)
+{
+    return code == ' ' || code == '\n' || code == 0xa0 || code == 0xad || code == 0x1680 || code == 0x180e ||
+           (code >= 0x2000 && code <= 0x200d) || code == 0x202f || (code >= 0x205f && code <= 0x2064) || code == 0x3000;
+}
+
+/* A spreadsheet computes a cell that begins so, some after blanks or with letters of full width, and a formula may send
+ * the others away: an apostrophe makes it text. */
 static bool is_formula(const char *text)
 {
-    return text[0] != '\0' && strchr("=+-@", text[0]) != NULL;
+    uint32_t code = ' ';
+    for (size_t n = 0; is_blank(code); text += n) {
+        n = utf8_length((const unsigned char *)text);
+        code = n == 0 ? '?' : utf8_code((const unsigned char *)text, n);
+    }
+    return code == '=' || code == '+' || code == '-' || code == '@' || code == 0xff1d || code == 0xff0b ||
+           code == 0xff0d || code == 0xff20;
 }
 
 /* Text that a spreadsheet, an editor or a terminal shows as it is (base/shown.h). */
 void csv_text(FILE *out, const char *text)
 {
-    const bool is_quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+    const bool is_quoted = text[strcspn(text, ",;\t\"\r\n")] != '\0';
     const size_t n = strlen(text);
     fputs(is_quoted ? "\"" : "", out);
     fputs(is_formula(text) ? "'" : "", out);

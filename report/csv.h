@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-/* A field of text, in quotes if it holds a comma, a quote or a line break (RFC 4180). */
+/* A field of text, in quotes if it holds a comma, a quote or a line break (RFC 4180), or a semicolon or a tab, at
+ * which some programs part cells. */
 void csv_text(FILE *out, const char *text);
 
 /* The gauges, with a comma before each. */
