@@ -178,6 +178,66 @@ if grep -q '"files_are_kept_apart": true' a.json; then
 else
     expect 'without an overlay a warning comes first' 0 'may be overwritten' cat said
 fi
+# writes.sh WORD...: writes to the file that each word names, as "FILE", "NAME=FILE" or "-oFILE", and trains.
+out=$work/elsewhere/way
+cat >writes.sh <<'SH'
+#!/bin/sh
+[ ! -e vol ] || cat vol/held >&2
+for word; do
+    file=${word#-o}
+    file=${file#*=}
+    mkdir -p "$(dirname "$file")" && echo spoilt >"$file" && echo "wrote $word" >&2
+done
+./train once 1
+SH
+chmod +x writes.sh
+if grep -q '"files_are_kept_apart": true' a.json; then
+    ln -s "$work/elsewhere" link
+    mkdir "$work"/elsewhere/{1..12}
+    words=("out=$out" "-o${out}2" "$work/elsewhere/new/e/m.pt" link/way3)
+    for i in {1..12}; do
+        words+=("$work/elsewhere/$i/m.pt")
+    done
+    words+=("$HOME/replay-test-$$" "/var/tmp/replay-test-$$")
+    "$replay" predict --json b.json -o w -- ./writes.sh "${words[@]}" >/dev/null 2>&1
+    is b.json files_are_kept_apart true
+    for word in "${words[@]}"; do
+        file=${word#-o}
+        file=${file#*=}
+        expect 'the program could write there' 0 "wrote $word" cat w.log
+        expect 'and nothing is there afterwards' 1 '' test -e "$file"
+        expect 'it is listed' 0 "${file##*/}" cat b.json
+    done
+    expect 'the root folder is read-only' 0 '' \
+        sh -c '"$0" predict -o w -- ./writes.sh "/replay-test-$$" >/dev/null; test ! -e "/replay-test-$$"' "$replay"
+    mkdir vol volume
+    echo 'a volume' >volume/held
+    # shellcheck disable=SC2016
+    if unshare -m true 2>/dev/null; then
+        expect 'a volume below the working folder shows what it holds' 0 'a volume' unshare -m sh -c \
+            'mount --bind volume vol && "$0" predict -o w --json b.json -- ./writes.sh vol/held >/dev/null
+             cat volume/held; grep -q "a volume" w.log' "$replay"
+        is b.json files_are_kept_apart true
+        expect 'and what the program writes there is listed' 0 '"vol/held"' cat b.json
+        # Linux stacks overlays two deep, so a third one is refused.
+        expect 'what is not kept apart is said first' 0 'the program can write there: /dev/shm' unshare -m sh -c \
+            'mount -t tmpfs none vol && mkdir vol/1 vol/2 vol/3 vol/4 &&
+             mount -t overlay -o lowerdir=/dev/shm,upperdir=vol/1,workdir=vol/2 none /dev/shm &&
+             mount -t overlay -o lowerdir=/dev/shm,upperdir=vol/3,workdir=vol/4 none /dev/shm &&
+             "$0" predict -o w --json b.json -- ./writes.sh here 2>&1' "$replay"
+        is b.json files_are_kept_apart false
+        expect 'the rest is kept apart' 1 '' test -e here
+        expect 'a mount that cannot be covered is read-only' 1 'a volume' unshare -m sh -c \
+            'mount -t tmpfs none volume && mkdir volume/1 volume/2 volume/3 volume/4 &&
+             mkdir elsewhere && echo "a volume" >elsewhere/held &&
+             mount -t overlay -o lowerdir=elsewhere,upperdir=volume/1,workdir=volume/2 none vol &&
+             mount -t overlay -o lowerdir=vol,upperdir=volume/3,workdir=volume/4 none vol &&
+             "$0" predict -o w --json b.json -- ./writes.sh vol/held >/dev/null; cat vol/held; ! grep -q wrote w.log ||
+             exit 7; exit 1' "$replay"
+        is b.json files_are_kept_apart true
+    fi
+    rm -rf link vol volume elsewhere
+fi
 expect 'without an overlay what was written is named' 0 'checkpoint' \
     "$replay" predict --no-overlay -o o -- ./train once 1 checkpoint
 expect 'and is written' 0 spoilt cat checkpoint

@@ -110,6 +110,8 @@ static void say_unprotected(const struct prediction *p)
     if (!p->overlay.is_on && !p->options->is_given[FLAG_NO_OVERLAY])
         fprintf(stderr, "replay predict: this system gives no overlay of folders, so the program writes to its own "
                         "files: checkpoints and logs may be overwritten\n");
+    if (p->overlay.open[0] != '\0')
+        fprintf(stderr, "replay predict: not kept apart, the program can write there: %.400s\n", p->overlay.open);
 }
 
 static enum err predict(struct predict *c, struct err_detail *why)
@@ -185,9 +187,9 @@ const struct subcommand cmd_predict = {
             "With --range the program runs several times, with other values in the place of {NAME}. The largest "
             "value that fits is found by bisection for each card; the one above it is tried too.\n"
             "\n"
-            "The program's files are safe: the working folder, and the folders that its arguments name, are "
-            "covered by an overlay, and what it writes there is thrown away. Where the system gives no overlay, "
-            "predict says so first, and lists what was written.\n"
+            "The program's files are safe: overlays cover all folders, and what it writes is thrown away. What no "
+            "overlay can cover is read-only meanwhile. Where the system gives no overlay, predict says so first, and "
+            "lists what was written in the working folder and in those that the arguments name.\n"
             "\n"
             "An interrupt (Ctrl-C) ends the run and gives the answer so far.\n"
             "\n"

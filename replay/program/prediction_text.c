@@ -144,12 +144,15 @@ static void words_add_written(struct words *w, struct prediction *p)
 {
     struct words names = { .n = 0 };
     struct written written = { .p = p, .words = &names };
+    if (p->overlay.open[0] != '\0')
+        words_add(w, "Not kept apart, the program could write there: %.400s. ", p->overlay.open);
     if (!overlay_each_written(&p->overlay, written_file, &written))
         words_add(w, "What the program wrote cannot be listed in full. ");
     if (written.n == 0)
         return;
     if (p->overlay.is_on)
-        words_add(w, "The program's files are as they were; what it wrote was thrown away (%zu): ", written.n);
+        words_add(w, "%shat it wrote was thrown away (%zu): ",
+                  overlay_is_whole(&p->overlay) ? "The program's files are as they were; w" : "W", written.n);
     else
         words_add(w, "Files that were written meanwhile, on values that are not real (%zu): ", written.n);
     words_add(w, "%s%s.", names.text, written.n > NAMES_SHOWN ? ", ..." : "");
@@ -444,7 +447,7 @@ static void json_run(struct json_writer *w, const struct prediction *p)
 static void json_written(struct json_writer *w, struct prediction *p)
 {
     struct written written = { .p = p, .json = w };
-    json_put_bool(w, "files_are_kept_apart", p->overlay.is_on);
+    json_put_bool(w, "files_are_kept_apart", overlay_is_whole(&p->overlay));
     json_put_array(w, "written");
     const bool is_whole = overlay_each_written(&p->overlay, written_file, &written);
     json_end_array(w);

@@ -16,6 +16,8 @@ enum { TAIL_BYTES = 65536 };
              "zeros of the same size, or let it make up random tensors."
 #define SAFE "It wanted to write a file of another user or group, which the overlay that keeps its files safe cannot " \
              "copy: make the file yours (chgrp), or use --no-overlay."
+#define SHUT "It wanted to write where no overlay keeps its files safe, which is read-only meanwhile: let it write " \
+             "to another folder, or use --no-overlay."
 #define CODE "A package that it imports is missing: install it for the Python that runs the program."
 
 /* The most telling first: a hub's error is often followed by a missing file. */
@@ -23,7 +25,8 @@ static const struct { const char *text, *advice; } reasons[] = {
     { "LocalEntryNotFoundError", HUB }, { "OfflineModeIsEnabled", HUB }, { "RepositoryNotFoundError", HUB },
     { "HfHubHTTPError", HUB }, { "huggingface.co", HUB }, { "URLError", NET }, { "Max retries exceeded", NET },
     { "name resolution", NET }, { "Name or service not known", NET }, { "ConnectionError", NET },
-    { "Value too large for defined data type", SAFE }, { "ModuleNotFoundError", CODE },
+    { "Value too large for defined data type", SAFE }, { "Read-only file system", SHUT },
+    { "ModuleNotFoundError", CODE },
     { "FileNotFoundError", DATA }, { "No such file or directory", DATA },
 };
 

@@ -38,8 +38,8 @@ struct child_setting {
 
     /* Not NULL: what the child prints goes into this file, and nothing comes from standard input. The child and all
      * that it starts are then one group of processes, which is stopped as a whole: by SIGTERM, and CHILD_GRACE_MS later
-     * by SIGKILL. Signals of the terminal do not reach it. What still runs when the child has ended is killed, in a
-     * session of its own, too. */
+     * by SIGKILL. Signals of the terminal do not reach it. What still runs when the child has ended is killed, in
+     * whatever group or session. */
     const char *log;
 
     /* Called in the child before it becomes the program; returns errno, or 0. NULL: nothing. It may call only what is
