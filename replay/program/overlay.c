@@ -330,6 +330,13 @@ int overlay_enter(void *overlay)
 
 /* ---- trying ---- */
 
+/* A system that has no process to give for a moment is asked once more: an overlay should not depend on that. */
+static pid_t fork_surely(void)
+{
+    const pid_t pid = fork();
+    return pid >= 0 ? pid : fork();
+}
+
 static bool has_succeeded(pid_t pid)
 {
     int status = 1;
@@ -345,7 +352,7 @@ static bool can_cover_last(const struct overlay *o)
     const struct overlay_folder *f = &o->folders[o->n - 1];
     if (o->stores[f->store][0] == '\0' || make_parts(o, f) != 0)
         return false;
-    const pid_t pid = fork();
+    const pid_t pid = fork_surely();
     if (pid == 0)
         _exit(begin(o, &in) == 0 && cover(f, &in) == 0 ? 0 : 1);
     return has_succeeded(pid);
@@ -426,7 +433,7 @@ static bool can_enter(struct overlay *o)
     int fds[2];
     if (pipe(fds) != 0)
         return false;
-    const pid_t pid = fork();
+    const pid_t pid = fork_surely();
     if (pid == 0)
         _exit(overlay_enter(o) == 0 && write(fds[1], o->open, sizeof o->open) == sizeof o->open ? 0 : 1);
     close(fds[1]);
@@ -454,14 +461,17 @@ static bool try_all(struct overlay *o, const struct mount_list *mounts, const st
     return is_covered(o, mounts, o->here) && renew_stores(o) == 0 && can_enter(o) && renew_stores(o) == 0;
 }
 
-/* Tries to cover all. If not even the working folder can be, the overlay stays off with the likely folders. */
+/* Tries to cover all. If not even the working folder can be, or there is no /proc, the overlay stays off with the
+ * likely folders. Returns errno, or 0. */
 static int switch_on(struct overlay *o)
 {
     struct mount_list mounts;
     const int reason = mount_list_read(&mounts);
     struct overlay *all = reason == 0 ? calloc(1, sizeof *all) : NULL;
-    if (all == NULL)
-        return reason == 0 ? ENOMEM : 0;
+    if (all == NULL) {
+        mount_list_close(&mounts);
+        return reason == 0 ? ENOMEM : reason == ENOENT ? 0 : reason;
+    }
     memcpy(all->here, o->here, sizeof all->here);
     all->started = o->started;
     all->is_on = try_all(all, &mounts, o);
@@ -483,7 +493,10 @@ enum err overlay_open(const char *const *arguments, bool unwanted, struct overla
     if (getcwd(o->here, sizeof o->here) == NULL)
         return err_set(why, ERR_IO, 0, "the working folder cannot be read: %s", strerror(errno));
     add_likely_folders(o, arguments);
-    return unwanted || switch_on(o) == 0 ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    const int reason = unwanted ? 0 : switch_on(o);
+    return reason == 0 ? ERR_OK
+                       : err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, "the mounts cannot be read: %s",
+                                 strerror(reason));
 }
 
 bool overlay_is_whole(const struct overlay *o)
