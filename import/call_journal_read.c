@@ -191,10 +191,11 @@ void call_journal_free(struct call_journal *log)
 
 /* ---- while it is written ---- */
 
-/* Opens the file for one reading only: a recorder may follow more processes than it can hold files open. */
+/* Opens the file for one reading only: a recorder may follow more processes than it can hold files open. A pipe is not
+ * waited for, and cannot be read at an offset. */
 static enum err follow_open(const char *path, int *fd, struct err_detail *why)
 {
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     return *fd >= 0 ? ERR_OK : err_set(why, ERR_INPUT, 0, "%s: cannot be opened: %s", path, strerror(errno));
 }
 

@@ -80,6 +80,26 @@ grep -q 'calls of process [0-9]* are missing: its journal could not grow' out ||
 grep -q '"lost_calls": [1-9]' limited.json || fail "not in the JSON: $(cat limited.json)"
 expect 0 'records are missing: the journal could not grow' info limited.trace
 
+# ---- a process with another number here, in a PID namespace of its own, has ended all the same ----
+if unshare --pid --fork true 2>/dev/null; then
+    expect 0 'space.trace: process 1 ' record -o space.trace -- unshare --pid --fork "$program" driver log
+    ! grep -q 'still runs' out || fail "process 1 of a namespace that is gone: $(cat out)"
+fi
+
+# ---- a pipe under a journal's name is waited for by nobody ----
+# shellcheck disable=SC2016
+timeout 20 "$replay" record -o pipe.trace -- \
+    sh -c 'mkfifo "$REPLAY_RECORD_DIR/77.0.calls"; "$0" lasting log & sleep 1; kill $!' "$program" >out 2>&1
+status=$?
+[ "$status" = 0 ] || fail "a pipe among the journals: exit $status, $(cat out)"
+grep -q '77.0.calls: is no regular file' out || fail "the pipe is not named: $(cat out)"
+[ -e pipe.trace ] || fail "no trace beside a pipe"
+rm -rf pipe.trace.calls log.lasting
+
+# ---- nobody reads what is said ----
+"$replay" record -o unread.trace -- sh -c "sleep 0.3; \"$program\" driver log" 2>&1 | true
+[ -e unread.trace ] || fail "no trace if nobody reads what is said"
+
 # ---- the same as JSON, with the keys that report/SCHEMA.md names ----
 json_keys() { grep -o '^ *"[a-z_]*":' "$1" | tr -d ' ":' | sort -u; }
 expect 0 'requests' record -o json.trace --json made.json -- "$program" driver log

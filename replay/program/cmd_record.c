@@ -135,6 +135,7 @@ static enum exit_status record_main(const struct options *o)
     struct record_run run = { .o = o };
     struct output *json = NULL;
     int status = 0;
+    recorded_program_outlast_pipes();
     enum err e = recorded_program_out(o, "record", &run.out, &why);
     if (e == ERR_OK && run.out == NULL)
         e = err_set(&why, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");

@@ -76,6 +76,7 @@ static enum exit_status run_sim_main(const struct options *o)
     const char *path = NULL;
     bool is_complete = false, is_whole = false;
     int status = 0;
+    recorded_program_outlast_pipes();
     enum err e = recorded_program_out(o, "run-sim", &path, &why);
     if (e == ERR_OK)
         e = cli_open_json_of_command(o, &json, &why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Listing and removing journals. */
+#define _GNU_SOURCE                   /* F_SETLEASE */
 #include "replay/program/journal_folder.h"
 
 #include "capture/call_journal.h"
@@ -7,9 +8,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int is_journal(const struct dirent *f)
@@ -18,31 +22,59 @@ static int is_journal(const struct dirent *f)
     return n > k && strcmp(f->d_name + n - k, CALL_JOURNAL_ENDING) == 0;
 }
 
-/* Whether a process wrote anything into its journal. A journal that cannot be read counts as begun: its import says why
- * it fails. */
+/* Whether a process wrote anything into its journal. A journal that cannot be read counts as begun, and so does a link:
+ * its import says why it fails. */
 static bool is_begun(const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    const int first = f == NULL ? EOF : getc(f);
-    const bool is_empty = f != NULL && (first == 0 || (first == EOF && !ferror(f)));
-    if (f != NULL)
-        fclose(f);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    char first = 0;
+    const bool is_empty = fd >= 0 && read(fd, &first, 1) >= 0 && first == 0;
+    if (fd >= 0)
+        close(fd);
     return !is_empty;
 }
 
+/* A pipe, for one: to open it would wait for its writer. */
+static bool is_no_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+/* A lease on reading is refused while anyone has the file open, or mapped, for writing. The process that breaks a lease
+ * sends a signal, which is ignored meanwhile. */
+bool journal_is_written(const char *path, unsigned pid)
+{
+    const struct sigaction ignored = { .sa_handler = SIG_IGN };
+    struct sigaction before;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return process_is_running(pid);
+    sigaction(SIGIO, &ignored, &before);
+    const bool is_leased = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    const bool is_known = is_leased || errno == EAGAIN;
+    if (is_leased)
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+    close(fd);
+    sigaction(SIGIO, &before, NULL);
+    return is_known ? !is_leased : process_is_running(pid);
+}
+
 /* The process of an empty journal was killed before its first call, or is about to write and is left alone. */
-static void drop_empty(struct journal_folder *f, const char *command)
+static void drop_others(struct journal_folder *f, const char *command)
 {
     int n = 0;
     for (int i = 0; i < f->n; i++) {
         char path[PATH_MAX];
         journal_folder_path(f, i, path);
-        if (is_begun(path)) {
+        const bool is_foreign = is_no_file(path);
+        if (!is_foreign && is_begun(path)) {
             f->files[n++] = f->files[i];
             continue;
         }
-        fprintf(stderr, "replay %s: %s: is empty: its process had not recorded a call\n", command, path);
-        if (!process_is_running((unsigned)strtoul(f->files[i]->d_name, NULL, 10)))
+        fprintf(stderr, "replay %s: %s: %s\n", command, path, is_foreign ? "is no regular file, and is left out"
+                                                        : "is empty: its process had not recorded a call");
+        if (!is_foreign && !journal_is_written(path, (unsigned)strtoul(f->files[i]->d_name, NULL, 10)))
             unlink(path);
         free(f->files[i]);
     }
@@ -56,7 +88,7 @@ enum err journal_folder_open(const char *path, const char *command, struct journ
     f.n = scandir(path, &f.files, is_journal, alphasort);
     if (f.n < 0)
         return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
-    drop_empty(&f, command);
+    drop_others(&f, command);
     *out = f;
     return ERR_OK;
 }

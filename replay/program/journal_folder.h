@@ -18,7 +18,8 @@ struct journal_folder {
 };
 
 /* Lists the journals. One of a process that ended before it wrote anything is reported on standard error in the name of
- * `command` ("record"), removed, and not listed. ERR_IO. */
+ * `command` ("record"), removed, and not listed. What is no regular file is reported, left there, and not listed.
+ * ERR_IO. */
 MUST_USE enum err journal_folder_open(const char *path, const char *command, struct journal_folder *out,
                                       struct err_detail *why);
 void journal_folder_close(struct journal_folder *f);
@@ -28,6 +29,10 @@ void journal_folder_path(const struct journal_folder *f, int i, char path[PATH_M
 
 /* Process and part in the name PID.PART.calls; a process that replaces itself by exec has several parts. */
 bool journal_folder_numbers(const struct journal_folder *f, int i, unsigned *pid, unsigned *part);
+
+/* Whether the process of a journal still runs and may write into it. `pid` is its number, which counts only where the
+ * file system cannot tell: in a PID namespace of its own the process has another one here. */
+bool journal_is_written(const char *path, unsigned pid);
 
 /* Removes the folder and all files in it, and says so on standard error if it cannot. */
 void journal_folder_remove(const char *path);

@@ -9,7 +9,6 @@
 #include "replay/program/file_move.h"
 #include "replay/program/journal_folder.h"
 #include "replay/program/recorded_file.h"
-#include "replay/program/run_child.h"
 #include "report/text.h"
 
 #include <assert.h>
@@ -221,8 +220,8 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     struct recorded_journal *j = &r->journals[i];
     char path[PATH_MAX];
     enum err e = ERR_OK;
-    j->is_running = process_is_running(j->summary.pid);
     journal_folder_path(&r->folder, i, path);
+    j->is_running = journal_is_written(path, j->summary.pid);
     if (is_run_sim(r))
         e = import_snapshots(r, j, why);
     if (e == ERR_OK)

@@ -4,6 +4,7 @@
 
 #include "replay/program/journal_follow.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum err recorded_program_out(const struct options *o, const char *command, const char **out, struct err_detail *why)
@@ -17,6 +18,11 @@ enum err recorded_program_out(const struct options *o, const char *command, cons
                        command);
     *out = name;
     return ERR_OK;
+}
+
+void recorded_program_outlast_pipes(void)
+{
+    signal(SIGPIPE, SIG_IGN);
 }
 
 static bool look(void *arg)

@@ -61,6 +61,10 @@
 MUST_USE enum err recorded_program_out(const struct options *o, const char *command, const char **out,
                                        struct err_detail *why);
 
+/* From now on a write to a pipe that nobody reads fails, instead of ending this process: journals and folders are
+ * cleared away also if nobody reads what is said. The program itself gets the signal as usual. */
+void recorded_program_outlast_pipes(void);
+
 /* Puts into the program's environment what the options say of its recording. ERR_HOST_NOMEM. */
 MUST_USE enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why);
 
