@@ -49,8 +49,10 @@ rm -rf linked.trace.calls
 
 # ---- nor is the trace that grows beside a journal; an output whose name cannot be looked at is refused ----
 # shellcheck disable=SC2016
-expect 0 'no trace grows with it: .*File exists' record -o linked.trace -- sh -c \
-    '"$0" lasting log & ln -s "$PWD/victim" "$REPLAY_RECORD_DIR/$!.0.gpu0.zst"; sleep 1; kill $!' "$program"
+expect 143 'no trace grows with it: .*File exists' record -o linked.trace -- sh -c '
+    ln -s "$PWD/victim" "$REPLAY_RECORD_DIR/$$.0.gpu0.zst"
+    (while ! test -s log.lasting; do sleep 0.1; done; sleep 1; kill $$) &
+    exec "$0" lasting log' "$program"
 [ ! -e victim ] || fail "the recorder grew a trace through a link"
 rm -rf linked.trace.calls log.lasting
 ln -s loop loop
@@ -88,8 +90,11 @@ fi
 
 # ---- a pipe under a journal's name is waited for by nobody ----
 # shellcheck disable=SC2016
-timeout 20 "$replay" record -o pipe.trace -- \
-    sh -c 'mkfifo "$REPLAY_RECORD_DIR/77.0.calls"; "$0" lasting log & sleep 1; kill $!' "$program" >out 2>&1
+timeout 20 "$replay" record -o pipe.trace -- sh -c '
+    mkfifo "$REPLAY_RECORD_DIR/77.0.calls"
+    "$0" lasting log &
+    while ! test -s log.lasting; do sleep 0.1; done
+    sleep 1; kill $!; wait; :' "$program" >out 2>&1
 status=$?
 [ "$status" = 0 ] || fail "a pipe among the journals: exit $status, $(cat out)"
 grep -q '77.0.calls: is no regular file' out || fail "the pipe is not named: $(cat out)"
