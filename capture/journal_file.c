@@ -51,7 +51,7 @@ static struct {
     enum call_card   card;
     bool             has_stacks, is_whole_command_line;
     void           (*forked)(void);                      /* NULL: nobody asks */
-    atomic_int      *fork_mark;                          /* NULL: the kernel has no such pages (before 4.14) */
+    _Atomic(atomic_int *) fork_mark;                     /* NULL: the kernel has no such pages (before 4.14) */
     pthread_mutex_t  lock;                               /* held while files are opened and windows mapped */
     char             path[PATH_MAX + sizeof "/PID.N" + 24];
     int              kept;                               /* a descriptor of the file, unless the program closed it */
@@ -70,15 +70,15 @@ static struct call_record no_window;
 
 static void fork_mark_begin(void)
 {
-    void *page = mmap(NULL, sizeof *journal.fork_mark, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
+    atomic_int *mark = mmap(NULL, sizeof *mark, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mark == MAP_FAILED)
         return;
-    if (madvise(page, sizeof *journal.fork_mark, MADV_WIPEONFORK) != 0) {
-        munmap(page, sizeof *journal.fork_mark);
+    if (madvise(mark, sizeof *mark, MADV_WIPEONFORK) != 0) {
+        munmap(mark, sizeof *mark);
         return;
     }
-    journal.fork_mark = page;
-    atomic_store(journal.fork_mark, MARK_OURS);
+    atomic_store(mark, MARK_OURS);
+    atomic_store(&journal.fork_mark, mark);
 }
 
 /* A program may overwrite its environment, for a title in the list of processes: all that is asked of it is kept. */
@@ -92,7 +92,7 @@ void journal_file_begin(const char *folder, enum call_card card, bool has_stacks
     journal.card = card;
     journal.has_stacks = has_stacks;
     journal.forked = forked;
-    if (journal.fork_mark == NULL)
+    if (atomic_load(&journal.fork_mark) == NULL)
         fork_mark_begin();
     atomic_store(&journal.is_off, journal.folder[0] == '\0');
 }
@@ -371,20 +371,21 @@ static void begin_again(void)
 
 void journal_file_forked(void)
 {
+    atomic_int *mark = atomic_load(&journal.fork_mark);
     begin_again();
-    if (journal.fork_mark != NULL)
-        atomic_store(journal.fork_mark, MARK_OURS);
+    if (mark != NULL)
+        atomic_store(mark, MARK_OURS);
 }
 
 /* One thread begins again; others of the child, which it may have by now, wait for it. */
 void journal_file_notice_fork(void)
 {
-    int mark = MARK_FORKED;
-    if (journal.fork_mark == NULL ||
-        atomic_load_explicit(journal.fork_mark, memory_order_acquire) == MARK_OURS)
+    atomic_int *mark = atomic_load_explicit(&journal.fork_mark, memory_order_acquire);
+    int wiped = MARK_FORKED;
+    if (mark == NULL || atomic_load_explicit(mark, memory_order_acquire) == MARK_OURS)
         return;
-    if (atomic_compare_exchange_strong(journal.fork_mark, &mark, MARK_BEING_SET))
+    if (atomic_compare_exchange_strong(mark, &wiped, MARK_BEING_SET))
         journal_file_forked();
-    while (atomic_load_explicit(journal.fork_mark, memory_order_acquire) != MARK_OURS)
+    while (atomic_load_explicit(mark, memory_order_acquire) != MARK_OURS)
         sched_yield();
 }

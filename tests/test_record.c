@@ -218,7 +218,6 @@ Test(record, a_forked_child_has_a_journal_of_its_own)
     run_close(&r);
 }
 
-/* Another thread holds the recorder's locks at the fork, or maps a window. */
 Test(record, a_child_of_the_bare_system_call_has_a_journal_of_its_own)
 {
     for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
