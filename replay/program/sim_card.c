@@ -499,7 +499,7 @@ void sim_card_print(const struct sim_card *c, int status)
         if (is_used(&c->use[i]))
             print_device(i, &c->use[i]);
     if (c->lost > 0)
-        fprintf(stderr, "  %" PRIu64 " calls are missing: there was no room on the disk\n", c->lost);
+        fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not grow\n", c->lost);
     if (c->n_processes > 0) {
         print_cautions(c);
         print_names("entry points that did nothing:", &c->no_effect);
