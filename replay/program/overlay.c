@@ -37,9 +37,12 @@ static bool has_folder(const struct overlay *o, const char *path)
 static void add_folder(struct overlay *o, const char *path)
 {
     struct stat st;
-    char *copy;
-    if (o->n < OVERLAY_FOLDERS_MAX && !has_folder(o, path) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-        (copy = strdup(path)) != NULL)
+    if (o->n == OVERLAY_FOLDERS_MAX || has_folder(o, path) || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return;
+    char *copy = strdup(path);
+    if (copy == NULL)
+        o->lacked = ENOMEM;
+    else
         o->folders[o->n++] = (struct overlay_folder){ .path = copy, .number = o->n_numbers++ };
 }
 
@@ -271,8 +274,11 @@ static int begin(const struct overlay *o, struct entered *in)
     const int reason = separate(&in->is_user);
     if (reason != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return reason != 0 ? reason : errno;
-    for (size_t k = 0; k < OVERLAY_STORES; k++)
+    for (size_t k = 0; k < OVERLAY_STORES; k++) {
         in->stores[k] = o->stores[k][0] == '\0' ? -1 : open(o->stores[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (in->stores[k] < 0 && o->stores[k][0] != '\0')
+            return errno;
+    }
     return 0;
 }
 
@@ -337,25 +343,41 @@ static pid_t fork_surely(void)
     return pid >= 0 ? pid : fork();
 }
 
-static bool has_succeeded(pid_t pid)
+/* Whether the host failed, for a moment or for good: that tells nothing of what can be covered. */
+static bool is_of_host(int reason)
+{
+    return reason == ENOMEM || reason == EMFILE || reason == ENFILE || reason == EIO;
+}
+
+/* The exit status of a child that tries: 0, the host's errno, or 1 for all other reasons. */
+static int trial_of(int reason)
+{
+    return reason == 0 || is_of_host(reason) ? reason : 1;
+}
+
+static bool has_succeeded(struct overlay *o, pid_t pid)
 {
     int status = 1;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    if (pid > 0 && WIFEXITED(status) && is_of_host(WEXITSTATUS(status)))
+        o->lacked = WEXITSTATUS(status);
     return pid > 0 && status == 0;
 }
 
 /* Whether the last folder can be covered, with the store that it has. */
-static bool can_cover_last(const struct overlay *o)
+static bool can_cover_last(struct overlay *o)
 {
     struct entered in;
     const struct overlay_folder *f = &o->folders[o->n - 1];
     if (o->stores[f->store][0] == '\0' || make_parts(o, f) != 0)
         return false;
     const pid_t pid = fork_surely();
-    if (pid == 0)
-        _exit(begin(o, &in) == 0 && cover(f, &in) == 0 ? 0 : 1);
-    return has_succeeded(pid);
+    if (pid == 0) {
+        const int reason = begin(o, &in);
+        _exit(trial_of(reason != 0 ? reason : cover(f, &in)));
+    }
+    return has_succeeded(o, pid);
 }
 
 /* Adds a folder if it can be covered, with the first store that serves. */
@@ -409,6 +431,7 @@ static bool is_top_folder(const struct mount_list *mounts, const char *path)
 static void try_top_folders(struct overlay *o, const struct mount_list *mounts)
 {
     DIR *d = opendir("/");
+    o->lacked = d == NULL ? errno : o->lacked;
     for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "/%s", f->d_name);
@@ -427,19 +450,31 @@ static int compare_depth(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* The stores, emptied after a trial. */
+static bool can_renew(struct overlay *o)
+{
+    const int reason = renew_stores(o);
+    o->lacked = reason != 0 ? reason : o->lacked;
+    return reason == 0;
+}
+
 /* Whether a child can enter; it tells which mounts stay open. */
 static bool can_enter(struct overlay *o)
 {
     int fds[2];
-    if (pipe(fds) != 0)
+    if (pipe(fds) != 0) {
+        o->lacked = errno;
         return false;
+    }
     const pid_t pid = fork_surely();
-    if (pid == 0)
-        _exit(overlay_enter(o) == 0 && write(fds[1], o->open, sizeof o->open) == sizeof o->open ? 0 : 1);
+    if (pid == 0) {
+        const int reason = overlay_enter(o);
+        _exit(reason == 0 && write(fds[1], o->open, sizeof o->open) != sizeof o->open ? EIO : trial_of(reason));
+    }
     close(fds[1]);
     const bool is_told = pid > 0 && read(fds[0], o->open, sizeof o->open) == sizeof o->open;
     close(fds[0]);
-    return has_succeeded(pid) && is_told;
+    return has_succeeded(o, pid) && is_told;
 }
 
 static bool try_all(struct overlay *o, const struct mount_list *mounts, const struct overlay *likely)
@@ -458,11 +493,11 @@ static bool try_all(struct overlay *o, const struct mount_list *mounts, const st
     try_likely(o, mounts, tmp);
     try_likely(o, mounts, "/var/tmp");
     qsort(o->folders, o->n, sizeof o->folders[0], compare_depth);
-    return is_covered(o, mounts, o->here) && renew_stores(o) == 0 && can_enter(o) && renew_stores(o) == 0;
+    return is_covered(o, mounts, o->here) && can_renew(o) && can_enter(o) && can_renew(o);
 }
 
 /* Tries to cover all. If not even the working folder can be, or there is no /proc, the overlay stays off with the
- * likely folders. Returns errno, or 0. */
+ * likely folders. Returns errno, or 0: a failure of the host is none of the overlay. */
 static int switch_on(struct overlay *o)
 {
     struct mount_list mounts;
@@ -474,7 +509,9 @@ static int switch_on(struct overlay *o)
     }
     memcpy(all->here, o->here, sizeof all->here);
     all->started = o->started;
+    all->lacked = o->lacked;
     all->is_on = try_all(all, &mounts, o);
+    const int lacked = all->lacked;
     if (all->is_on) {
         overlay_close(o);
         *o = *all;
@@ -483,7 +520,7 @@ static int switch_on(struct overlay *o)
     }
     free(all);
     mount_list_close(&mounts);
-    return 0;
+    return lacked;
 }
 
 enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *why)
@@ -494,9 +531,9 @@ enum err overlay_open(const char *const *arguments, bool unwanted, struct overla
         return err_set(why, ERR_IO, 0, "the working folder cannot be read: %s", strerror(errno));
     add_likely_folders(o, arguments);
     const int reason = unwanted ? 0 : switch_on(o);
-    return reason == 0 ? ERR_OK
-                       : err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, "the mounts cannot be read: %s",
-                                 strerror(reason));
+    if (reason == ENOMEM)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "what can be covered is not known: %s", strerror(reason));
 }
 
 bool overlay_is_whole(const struct overlay *o)

@@ -36,6 +36,7 @@ struct overlay_folder {
 /* Paths are absolute and without links. */
 struct overlay {
     bool   is_on;                    /* else the program writes to its folders themselves */
+    int    lacked;                   /* errno: the host failed while a folder was tried; 0: it did not */
     char   here[PATH_MAX];           /* the working folder */
     struct overlay_folder folders[OVERLAY_FOLDERS_MAX];      /* covered; without an overlay, those looked through */
     size_t n, n_numbers;
