@@ -44,7 +44,8 @@ expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$RE
 expect 2 'linked.trace.calls/' record -o linked.trace -- sh -c \
     'for n in 0 1 2; do ln -s "$PWD/victim" "$REPLAY_RECORD_DIR/$$.$n.calls"; done; exec "$0" driver log' "$program"
 [ ! -e victim ] || fail "the recorder wrote through a link"
-[ "$(find linked.trace.calls -type f -name '*.calls' | wc -l)" = 1 ] || fail "no journal beside the links: $(ls -l linked.trace.calls)"
+[ "$(find linked.trace.calls -type f -name '*.calls' | wc -l)" = 1 ] ||
+    fail "no journal beside the links: $(ls -l linked.trace.calls)"
 rm -rf linked.trace.calls
 
 # ---- nor is the trace that grows beside a journal; an output whose name cannot be looked at is refused ----

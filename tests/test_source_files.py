@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""No source has a line of more than 120 columns, and the check of that finds each that has one.
+"""No source has a line of more than 120 columns, and what begins with #! runs by its name. The check finds each that
+breaks this.
 
-    test_line_length.py PROGRAM BUILD SOURCE
+    test_source_files.py PROGRAM BUILD SOURCE
 """
 import os
 import subprocess
@@ -29,24 +30,39 @@ def files(root):
     return paths
 
 
+def long_lines(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            width = len(line.rstrip("\n").expandtabs())
+            if width > COLUMNS:
+                yield f"{path}:{number}: {width} columns, more than {COLUMNS}"
+
+
+def has_interpreter(path):
+    with open(path, "rb") as f:
+        return f.read(2) == b"#!"
+
+
 def complaints(root):
-    for path in sorted(filter(is_source, files(root))):
-        if not os.path.isfile(os.path.join(root, path)):         # removed, and git does not know it yet
+    for path in sorted(files(root)):
+        there = os.path.join(root, path)
+        if not os.path.isfile(there):                            # removed, and git does not know it yet
             continue
-        with open(os.path.join(root, path), encoding="utf-8") as f:
-            for number, line in enumerate(f, 1):
-                width = len(line.rstrip("\n").expandtabs())
-                if width > COLUMNS:
-                    yield f"{path}:{number}: {width} columns, more than {COLUMNS}"
+        if is_source(path):
+            yield from long_lines(root, path)
+        if has_interpreter(there) and not os.access(there, os.X_OK):
+            yield f"{path}: begins with #! and is not executable"
 
 
-def find_what_is_too_long():
+def find_what_is_wrong():
     """On a small tree: the complaints that there must be, and no others."""
     long, most = "x" * (COLUMNS + 1), "ü" * COLUMNS + "\n"
     there = {"dev": most, "base/low.c": most + long, "base/low.h": "\t" + "x" * (COLUMNS - 7) + "\n",
-             "report/page/page.js": "// " + long, "README.md": long, "build/made.c": long, "dist/made.py": long}
+             "report/page/page.js": "// " + long, "README.md": long, "build/made.c": long, "dist/made.py": long,
+             "tests/run": "#!/bin/sh\n"}
     want = ["base/low.c:2: 121 columns, more than 120", "base/low.h:1: 121 columns, more than 120",
-            "report/page/page.js:1: 124 columns, more than 120"]
+            "report/page/page.js:1: 124 columns, more than 120",
+            "tests/run: begins with #! and is not executable"]
     with tempfile.TemporaryDirectory() as root:
         for path, text in there.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -57,7 +73,7 @@ def find_what_is_too_long():
 
 
 def main():
-    found = list(complaints(sys.argv[3])) + find_what_is_too_long()
+    found = list(complaints(sys.argv[3])) + find_what_is_wrong()
     for line in found:
         print(line)
     return 1 if found else 0
