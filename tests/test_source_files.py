@@ -11,11 +11,12 @@ import sys
 import tempfile
 
 COLUMNS = 120
-ENDINGS = (".c", ".h", ".def", ".py", ".sh", ".js")
+ENDINGS = (".c", ".h", ".def", ".py", ".sh", ".js", ".css", ".html", ".cmake", "CMakeLists.txt")
+DATA = ("tests/data/", "tests/fuzz/corpus/")
 
 
-def is_source(path):
-    return path.endswith(ENDINGS) or path == "dev"
+def is_source(root, path):
+    return not path.startswith(DATA) and (path.endswith(ENDINGS) or has_interpreter(os.path.join(root, path)))
 
 
 def files(root):
@@ -48,7 +49,7 @@ def complaints(root):
         there = os.path.join(root, path)
         if not os.path.isfile(there):                            # removed, and git does not know it yet
             continue
-        if is_source(path):
+        if is_source(root, path):
             yield from long_lines(root, path)
         if has_interpreter(there) and not os.access(there, os.X_OK):
             yield f"{path}: begins with #! and is not executable"
@@ -59,10 +60,10 @@ def find_what_is_wrong():
     long, most = "x" * (COLUMNS + 1), "ü" * COLUMNS + "\n"
     there = {"dev": most, "base/low.c": most + long, "base/low.h": "\t" + "x" * (COLUMNS - 7) + "\n",
              "report/page/page.js": "// " + long, "README.md": long, "build/made.c": long, "dist/made.py": long,
-             "tests/run": "#!/bin/sh\n"}
+             "tests/run": "#!/bin/sh\n" + long, "tests/data/page.html": long, "report/CMakeLists.txt": long}
     want = ["base/low.c:2: 121 columns, more than 120", "base/low.h:1: 121 columns, more than 120",
-            "report/page/page.js:1: 124 columns, more than 120",
-            "tests/run: begins with #! and is not executable"]
+            "report/CMakeLists.txt:1: 121 columns, more than 120", "report/page/page.js:1: 124 columns, more than 120",
+            "tests/run:2: 121 columns, more than 120", "tests/run: begins with #! and is not executable"]
     with tempfile.TemporaryDirectory() as root:
         for path, text in there.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
