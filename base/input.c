@@ -315,7 +315,8 @@ static enum err input_start(struct input *in, struct err_detail *why)
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
         return err_set(why, ERR_INPUT, 0, "%s: %s", in->name, strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%s: is a directory", in->name);
+        return err_set(why, ERR_INPUT, 0, "%s: is a directory: name a file in it (replay FOLDER compares all "
+                       "recordings of a job)", in->name);
     in->size = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
     in->layers[0].own = malloc(WINDOW_BYTES);
     in->layers[0].bytes = in->layers[0].own;

@@ -148,7 +148,7 @@ void winner_say(struct words *w, const struct contender *all, size_t n, size_t b
     assert(best < n && all[best].is_ok);
     const struct contender *c = &all[best];
     const bool has_least = is_least(all, n, c);
-    words_add(w, "%s ", c->label);
+    words_add(w, strcmp(c->label, "none") == 0 ? "The policy %s " : "%s ", c->label);
     if (n == 1)
         words_add(w, "takes ");
     else if (has_least)

@@ -12,7 +12,8 @@ for shell in bash zsh fish; do
     "$shell" -n "script.$shell" 2>said || fail "$shell: $(cat said)"
     [ -s said ] && fail "$shell: $(cat said)"
 done
-expect_status 2 --completion ksh
+expect 2 "--completion takes bash, zsh or fish, not 'ksh'" --completion ksh
+expect 2 '--completion takes bash, zsh or fish' --completion
 
 # help_of COMMAND: its options, sorted
 help_of() {

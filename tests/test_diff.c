@@ -364,3 +364,111 @@ Test(diff, labels_are_told_from_frames_of_code)
     stack_frame_show(frames[3], text, sizeof text);
     cr_expect_str_eq(text, "category optimizer state");
 }
+
+/* ---- lines that an edit moved ---- */
+
+/* A line: its name in A or B, and how much it holds at the peak; NULL ends a list. */
+struct held { const char *name; uint64_t bytes; };
+
+static void put_side(struct profile_table *t, enum profile_side side, const struct held *held)
+{
+    for (; held->name != NULL; held++) {
+        const uint32_t row = text_table_put(&t->names, held->name, strlen(held->name));
+        t->rows[row].side[side] = (struct profile_share){ .peak_bytes = held->bytes, .peak_requests = 1 };
+    }
+}
+
+/* The joined rows are these: "A's name|B's name|bytes in A|bytes in B", in any order, and no others. */
+static void expect_joined(const struct held *a, const struct held *b, const char *const *rows)
+{
+    struct profile_row room[16] = { { .side = { { 0 } } } };
+    struct profile_table t = { .rows = room };
+    struct joined_lines j;
+    size_t n = 0;
+    put_side(&t, PROFILE_A, a);
+    put_side(&t, PROFILE_B, b);
+    cr_assert_eq(joined_lines_open(&t, &j, NULL), ERR_OK);
+    for (; *rows != NULL; rows++, n++) {
+        bool is_there = false;
+        for (size_t i = 0; i < j.n; i++) {
+            char row[256];
+            snprintf(row, sizeof row, "%s|%s|%d|%d", text_table_at(&t.names, j.names[i].side[PROFILE_A]),
+                     text_table_at(&t.names, j.names[i].side[PROFILE_B]), (int)j.rows[i].side[PROFILE_A].peak_bytes,
+                     (int)j.rows[i].side[PROFILE_B].peak_bytes);
+            is_there = is_there || strcmp(row, *rows) == 0;
+        }
+        cr_expect(is_there, "no row %s", *rows);
+    }
+    cr_expect_eq(j.n, n);
+    joined_lines_close(&j);
+    text_table_free(&t.names);
+}
+
+#define HELD(...) ((const struct held[]){ __VA_ARGS__, { NULL, 0 } })
+#define ROWS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+Test(diff, a_line_added_above_moves_all_lines_below_it)
+{
+    expect_joined(HELD({ "f t.py:8", 48 }, { "f t.py:9", 32 }, { "g t.py:20", 5 }),
+                  HELD({ "f t.py:9", 48 }, { "f t.py:10", 32 }, { "g t.py:21", 5 }),
+                  ROWS("f t.py:8|f t.py:9|48|48", "f t.py:9|f t.py:10|32|32", "g t.py:20|g t.py:21|5|5"));
+}
+
+Test(diff, a_line_that_holds_more_and_moved_stands_between_its_neighbours)
+{
+    expect_joined(HELD({ "f t.py:8", 48 }, { "f t.py:9", 32 }, { "f t.py:10", 7 }),
+                  HELD({ "f t.py:9", 48 }, { "f t.py:10", 64 }, { "f t.py:11", 7 }),
+                  ROWS("f t.py:8|f t.py:9|48|48", "f t.py:9|f t.py:10|32|64", "f t.py:10|f t.py:11|7|7"));
+}
+
+Test(diff, a_line_that_is_new_has_nothing_in_a)
+{
+    expect_joined(HELD({ "f t.py:8", 48 }, { "f t.py:9", 32 }),
+                  HELD({ "f t.py:8", 48 }, { "f t.py:9", 100 }, { "f t.py:10", 32 }),
+                  ROWS("f t.py:8|f t.py:8|48|48", "f t.py:9|f t.py:9|0|100", "f t.py:9|f t.py:10|32|32"));
+}
+
+Test(diff, lines_keep_their_numbers_where_only_sizes_changed)
+{
+    expect_joined(HELD({ "f t.py:8", 1 }, { "f t.py:9", 2 }, { "f t.py:10", 3 }),
+                  HELD({ "f t.py:8", 2 }, { "f t.py:9", 4 }, { "f t.py:10", 6 }),
+                  ROWS("f t.py:8|f t.py:8|1|2", "f t.py:9|f t.py:9|2|4", "f t.py:10|f t.py:10|3|6"));
+}
+
+Test(diff, a_file_in_another_folder_or_the_only_other_one_is_the_same)
+{
+    expect_joined(HELD({ "f /old/t.py:8", 48 }, { "f /lib/u.py:3", 1 }),
+                  HELD({ "f /new/t.py:8", 48 }, { "f /lib/u.py:3", 1 }),
+                  ROWS("f /old/t.py:8|f /new/t.py:8|48|48", "f /lib/u.py:3|f /lib/u.py:3|1|1"));
+    expect_joined(HELD({ "f grow.py:8", 48 }), HELD({ "f grow5.py:9", 50 }),
+                  ROWS("f grow.py:8|f grow5.py:9|48|50"));
+    expect_joined(HELD({ "f a.py:8", 48 }, { "f b.py:8", 1 }), HELD({ "f c.py:8", 48 }),
+                  ROWS("f a.py:8|f a.py:8|48|0", "f b.py:8|f b.py:8|1|0", "f c.py:8|f c.py:8|0|48"));
+}
+
+Test(diff, other_functions_and_texts_without_a_line_stay_apart)
+{
+    expect_joined(HELD({ "f t.py:8", 48 }, { "(no stack recorded)", 2 }),
+                  HELD({ "g t.py:8", 48 }, { "(no stack recorded)", 3 }),
+                  ROWS("f t.py:8|f t.py:8|48|0", "g t.py:8|g t.py:8|0|48",
+                       "(no stack recorded)|(no stack recorded)|2|3"));
+}
+
+Test(diff, a_moved_line_names_both)
+{
+    struct profile_table t = { .rows = NULL };
+    char text[64];
+    cr_assert_eq(text_table_put(&t.names, "f t.py:8", 8), 0);
+    cr_assert_eq(text_table_put(&t.names, "f t.py:9", 8), 1);
+    cr_assert_eq(text_table_put(&t.names, "f /x/u.py:3", 11), 2);
+    cr_assert_eq(text_table_put(&t.names, "f /y/u.py:3", 11), 3);
+    joined_line_show(&t, &(struct joined_name){ .side = { 0, 1 } }, text, sizeof text);
+    cr_expect_str_eq(text, "t.py:9 f (A: 8)");
+    joined_line_show(&t, &(struct joined_name){ .side = { 2, 1 } }, text, sizeof text);
+    cr_expect_str_eq(text, "t.py:9 f (A: u.py:3)");
+    joined_line_show(&t, &(struct joined_name){ .side = { 1, 1 } }, text, sizeof text);
+    cr_expect_str_eq(text, "t.py:9 f");
+    joined_line_show(&t, &(struct joined_name){ .side = { 2, 3 } }, text, sizeof text);
+    cr_expect_str_eq(text, "/y/u.py:3 f", "the same file in another folder");
+    text_table_free(&t.names);
+}

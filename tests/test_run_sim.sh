@@ -282,8 +282,12 @@ expect 'what is no journal' 0 'left there' \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
 rm -r "$TMPDIR"/*
-expect 'no place for the trace' 3 'journals are left there' \
-    "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
+mkdir gone
+expect 'no place for the trace in the end' 3 'journals are left there' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record gone/r.zst -- sh -c 'rmdir gone; ./driver'
+expect 'no place for the trace at the start' 3 'nowhere/r.zst: cannot be written: No such file' \
+    "$replay" run-sim --device sim:1GiB --record nowhere/r.zst -- touch has-run
+expect_files 0 has-run
 expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
 expect 'a snapshot that cannot be read' 3 'Is a directory' \
     "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- \

@@ -30,7 +30,7 @@ policies = sys.argv[1:]
 
 def first(text):
     """The policy that a sentence begins with."""
-    text = text.replace('\\', '')
+    text = text.replace('\\', '').removeprefix('The policy ')
     return max((p for p in policies if text.startswith(p + ' ')), key=len, default='?')
 
 text = open('five.txt').read()
@@ -105,7 +105,8 @@ tr -s ' \n' ' ' <cases.txt |
 rm -f price.db*
 "$replay" sweep "$samples/cnn.trace.zst" --policy best-fit --policy none --price 1KiB -o price.db >out 2>&1
 grep -q 'least memory: none' out || fail "a sweep's summary at another price: $(cat out)"
-"$replay" report price.db | grep -q '^none needs least memory' || fail "a report forgets the price of its database"
+"$replay" report price.db | grep -q '^The policy none needs least memory' ||
+    fail "a report forgets the price of its database"
 "$replay" report price.db --price 1MiB | grep -q '^best-fit is best' || fail "a report ignores --price"
 "$replay" "$samples/cnn.trace.zst" --price lots >out 2>&1
 [ $? = 2 ] && grep -q "price 'lots'" out || fail "a price that is no size: $(cat out)"

@@ -1184,6 +1184,7 @@ class DiffSizeClass(Result):
 class DiffLine(Result):
     """An item of `lines` of Diff."""
     line: str
+    line_in_a: Optional[str]
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
     a: Requests
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
@@ -1227,7 +1228,7 @@ class Diff(Result):
     #: PyTorch's small segments
     size_classes: Optional[List[DiffSizeClass]] = None
     #: of traces: lines of the program that differ, most first: line, the innermost frame in a Python file
-    #: outside the folder torch
+    #: outside the folder torch, as B has it; line_in_a, the same line in A if an edit moved it, else null
     lines: Optional[List[DiffLine]] = None
 
 

@@ -65,6 +65,8 @@ enum err diff_traces(struct diff *d, struct err_detail *why)
         e = profile_read(d->traces[i], (enum profile_side)i, &d->profiles, why);
         d->n_fields = fields_of_profile(trace_info(d->traces[i]), &d->profiles.of[i], d->fields[i]);
     }
+    if (e == ERR_OK)
+        e = joined_lines_open(&d->profiles.lines, &d->lines, why);
     return e == ERR_OK ? trace_difference_find(d->traces[0], d->traces[1], &d->trace_difference, why) : e;
 }
 
@@ -298,6 +300,7 @@ bool diff_is_same(const struct diff *d)
 
 void diff_close(struct diff *d)
 {
+    joined_lines_close(&d->lines);
     profile_close(&d->profiles);
     run_difference_close(&d->run_difference);
     run_table_close(&d->tables[0]);

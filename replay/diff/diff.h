@@ -11,6 +11,7 @@
 
 #include "replay/diff/first_difference.h"
 #include "replay/diff/memory_profile.h"
+#include "replay/diff/moved_lines.h"
 #include "report/fields.h"
 #include "report/run_table.h"
 
@@ -28,6 +29,7 @@ struct diff {
 
     /* DIFF_TRACES */
     struct profile_pair profiles;
+    struct joined_lines lines;
     struct trace_difference trace_difference;
     struct field fields[2][DIFF_TRACE_FIELDS];
     size_t n_fields;

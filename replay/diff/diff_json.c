@@ -103,16 +103,21 @@ static enum err json_classes(struct json_writer *w, const struct diff *d, struct
 
 static enum err json_lines(struct json_writer *w, const struct diff *d, struct err_detail *why)
 {
-    const struct profile_table *t = &d->profiles.lines;
+    const struct text_table *names = &d->profiles.lines.names;
     size_t n;
-    size_t *sorted = diff_sort_rows(t->rows, t->names.n, &n);
+    size_t *sorted = diff_sort_rows(d->lines.rows, d->lines.n, &n);
     if (sorted == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort differences");
     json_put_array(w, "lines");
     for (size_t i = 0; i < n; i++) {
+        const uint32_t *name = d->lines.names[sorted[i]].side;
         json_put_object(w, NULL);
-        json_put_text(w, "line", text_table_at(&t->names, (uint32_t)sorted[i]));
-        json_shares(w, &t->rows[sorted[i]]);
+        json_put_text(w, "line", text_table_at(names, name[PROFILE_B]));
+        if (name[PROFILE_A] == name[PROFILE_B])
+            json_put_null(w, "line_in_a");
+        else
+            json_put_text(w, "line_in_a", text_table_at(names, name[PROFILE_A]));
+        json_shares(w, &d->lines.rows[sorted[i]]);
         json_end_object(w);
     }
     json_end_array(w);

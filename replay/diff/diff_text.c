@@ -112,9 +112,9 @@ static void add_change(struct words *w, const struct profile_row *row)
 
 static void say_changes(FILE *out, const struct diff *d)
 {
-    const struct profile_table *lines = &d->profiles.lines;
+    const struct joined_lines *lines = &d->lines;
     const size_t class = largest_change(d->profiles.classes, PROFILE_CLASSES);
-    const size_t line = largest_change(lines->rows, lines->names.n);
+    const size_t line = largest_change(lines->rows, lines->n);
     struct words w = {.n = 0};
     char name[64], where[DIFF_LINE];
     if (class == SIZE_MAX)
@@ -125,7 +125,7 @@ static void say_changes(FILE *out, const struct diff *d)
     if (line != SIZE_MAX && trace_info(d->traces[0])->n_stacks > 0 && trace_info(d->traces[1])->n_stacks > 0) {
         words_add(&w, "; by line of the program ");
         add_change(&w, &lines->rows[line]);
-        stack_frame_show_line(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
+        joined_line_show(&d->profiles.lines, &lines->names[line], where, sizeof where);
         words_add(&w, "at %s", where);
     }
     words_add(&w, ".");
@@ -283,7 +283,7 @@ static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
 
 static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
 {
-    stack_frame_show_line(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
+    joined_line_show(&d->profiles.lines, &d->lines.names[row], out, DIFF_LINE);
 }
 
 static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *why)
@@ -296,11 +296,11 @@ static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *w
 
 static enum err print_traces(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
 {
-    const struct profile_table *lines = &d->profiles.lines;
+    const struct joined_lines *lines = &d->lines;
     enum err e = print_table(out, d, columns, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class,
                              why);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
-        e = print_table(out, d, columns, "line of the program", lines->rows, lines->names.n, name_line, why);
+        e = print_table(out, d, columns, "line of the program", lines->rows, lines->n, name_line, why);
     if (e == ERR_OK && diff_fields_count(d->fields[0], d->fields[1], d->n_fields) > 0) {
         fputc('\n', out);
         e = diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, columns, why);

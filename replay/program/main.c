@@ -25,6 +25,14 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 }
 
+static enum exit_status print_completion(const char *shell)
+{
+    struct err_detail why;
+    if (completion_print(stdout, shell))
+        return cli_finish_stdout(STATUS_DONE);
+    return cli_fail(err_set(&why, ERR_USAGE, 0, "--completion takes bash, zsh or fish, not '%.40s'", shell), &why);
+}
+
 static enum exit_status run(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "--help";
@@ -42,8 +50,8 @@ static enum exit_status run(int argc, char **argv)
         man_page_print(stdout);
         return cli_finish_stdout(STATUS_DONE);
     }
-    if (strcmp(first, "--completion") == 0 && argc > 2 && completion_print(stdout, argv[2]))      /* likewise */
-        return cli_finish_stdout(STATUS_DONE);
+    if (strcmp(first, "--completion") == 0)
+        return print_completion(argc > 2 ? argv[2] : "");
     if (strcmp(first, "--list") == 0)
         return list_everything();
     const struct subcommand *c = subcommand_find(first);

@@ -4,8 +4,25 @@
 
 #include "replay/program/journal_follow.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* A folder that is missing is said before the program runs, which may take hours. */
+static enum err check_folder(const char *name, struct err_detail *why)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(name, '/');
+    const int n = slash == NULL ? 1 : (int)(slash - name) + 1;
+    if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash == NULL ? "." : name) >= sizeof folder)
+        return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", name);
+    if (access(name, W_OK) == 0 || access(folder, W_OK | X_OK) == 0)
+        return ERR_OK;
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", name, strerror(errno));
+}
 
 enum err recorded_program_out(const struct options *o, const char *command, const char **out, struct err_detail *why)
 {
@@ -17,7 +34,7 @@ enum err recorded_program_out(const struct options *o, const char *command, cons
         return err_set(why, ERR_USAGE, 0, "%s writes files, not standard output, which is the program's: -o OUT",
                        command);
     *out = name;
-    return ERR_OK;
+    return name == NULL ? ERR_OK : check_folder(name, why);
 }
 
 void recorded_program_outlast_pipes(void)

@@ -57,7 +57,7 @@
     TAKES_AS(JSON, "write what happened as JSON to this file; standard output is the program's")
 
 /* The trace's name: -o, or --record, which means the same. *out is NULL if none was given. ERR_USAGE for both, and for
- * "-": standard output is the program's. */
+ * "-": standard output is the program's. ERR_IO if its folder takes no file. */
 MUST_USE enum err recorded_program_out(const struct options *o, const char *command, const char **out,
                                        struct err_detail *why);
 

@@ -122,9 +122,12 @@ function sizeText(row) {
   return (row.above_bytes > 0 ? bytesText(row.above_bytes) + ' to ' : 'up to ') + bytesText(row.up_to_bytes);
 }
 
+/* A line that an edit moved has another name in A. */
 function lineButton(row) {
-  const button = element('button', { type: 'button', textContent: frameText(row.line) });
-  button.addEventListener('click', () => goToLine(caseOfSide(row.b.peak_bytes >= row.a.peak_bytes ? 1 : 0), row.line));
+  const inA = row.line_in_a === null ? '' : ' (A: ' + frameText(row.line_in_a) + ')';
+  const button = element('button', { type: 'button', textContent: frameText(row.line) + inA });
+  const side = row.b.peak_bytes >= row.a.peak_bytes ? 1 : 0;
+  button.addEventListener('click', () => goToLine(caseOfSide(side), side === 0 && inA ? row.line_in_a : row.line));
   return button;
 }
 
