@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # Every command that gives figures of a recording which ends in a refusal says that they are lower bounds, and none says
-# so of a recording without one.
+# so of a recording without one. A figure beyond the recorded values of `extrapolate` has its condition before it.
 set -uo pipefail
 replay=$1
 samples=$3/samples
@@ -44,4 +44,17 @@ each() {
 
 each yes "$samples/oom-too-large.trace.zst"
 each no "$samples/gpt-fp32.trace.zst"
+
+# begins TEXT ARGUMENTS...: the answer of extrapolate, from recordings of batches 16, 24 and 32
+data=$3/tests/data/extrapolate/too_large
+begins() {
+    local text=$1
+    shift
+    "$replay" extrapolate "$data-16.trace.zst:batch=16" "$data-24.trace.zst:batch=24" "$data-32.trace.zst:batch=32" \
+        "$@" >out 2>&1
+    [[ $(tr -s ' \n' ' ' <out) == "$text"* ]] || fail "extrapolate $* does not begin '$text': $(cat out)"
+}
+begins 'batch=28 reserves ' --to batch=28
+begins 'If the program takes the same way there, batch=64 reserves ' --to batch=64
+begins 'If the program takes the same way there, batch=' --device 24GiB
 exit "$((failures > 0))"

@@ -197,19 +197,6 @@ static void print_formulas(const struct session *s)
         printf("%10s  and %zu more formulas\n", "", s->x.n_growths - FORMULAS_SHOWN);
 }
 
-static void print_peak(const struct session *s)
-{
-    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
-    const bool is_exact = s->least.reserved_bytes == s->most.reserved_bytes;
-    if (is_exact)
-        printf("At %s=%" PRIu64 " the program reserves %s at its peak, for %s of live data.\n", s->parameter, s->to,
-               text_mib(s->most.reserved_bytes, a), text_mib(s->most.requested_bytes, b));
-    else
-        printf("At %s=%" PRIu64 " the program reserves %s to %s at its peak, for up to %s of live data.\n",
-               s->parameter, s->to, text_mib(s->least.reserved_bytes, a), text_mib(s->most.reserved_bytes, c),
-               text_mib(s->most.requested_bytes, b));
-}
-
 /* Whether a value is asked for that lies outside of the recorded ones. */
 static bool is_beyond(const struct session *s, uint64_t value)
 {
@@ -221,15 +208,47 @@ static bool is_beyond(const struct session *s, uint64_t value)
     return value > 0 && (value < least || value > most);
 }
 
+/* The condition that stands before a figure beyond the recorded values. */
+static void add_condition(struct words *w, const struct session *s, uint64_t value)
+{
+    words_add(w, is_beyond(s, value) ? "If the program takes the same way there, %s=%" PRIu64 " " : "%s=%" PRIu64 " ",
+              s->parameter, value);
+}
+
+static void print_peak(const struct session *s)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    add_condition(&w, s, s->to);
+    words_add(&w, "reserves %s", text_mib(s->least.reserved_bytes, a));
+    if (s->least.reserved_bytes != s->most.reserved_bytes)
+        words_add(&w, " to %s", text_mib(s->most.reserved_bytes, b));
+    words_add(&w, " at its peak, for %s%s of live data.", s->least.reserved_bytes != s->most.reserved_bytes ? "up to " : "",
+              text_mib(s->most.requested_bytes, b));
+    words_print_screen(stdout, &w);
+}
+
+static void print_largest(const struct session *s)
+{
+    struct words w = { .n = 0 };
+    if (s->largest == 0) {
+        printf("On %s no %s fits.\n", s->options->device, s->parameter);
+        return;
+    }
+    add_condition(&w, s, s->largest);
+    words_add(&w, "is the largest on %s; %s=%" PRIu64 " is refused memory (%" PRIu64 " values tried).",
+              s->options->device, s->parameter, s->largest + 1, s->n_tried);
+    words_print_screen(stdout, &w);
+}
+
 /* No recording tells at which sizes PyTorch changes its way. */
 static void print_caution(const struct session *s)
 {
     struct words w = { .n = 0 };
     if (!is_beyond(s, s->to) && !is_beyond(s, s->largest))
         return;
-    words_add(&w, "This holds if the program takes the same way there. PyTorch chooses other kernels at some sizes, "
-                  "and beyond the recorded values nothing shows it. To make sure: "
-                  "replay run-sim -- python YOUR_PROGRAM");
+    words_add(&w, "PyTorch chooses other kernels at some sizes, and beyond the recorded values nothing shows it. To be "
+                  "sure, run the program at that value: replay predict -- python YOUR_PROGRAM");
     words_print_screen(stdout, &w);
 }
 
@@ -247,11 +266,8 @@ static enum err print_text(const struct session *s, struct err_detail *why)
     const uint64_t unsolved = extrapolate_count(&s->x, FORMULA_NONE);
     if (s->to > 0)
         print_peak(s);
-    if (s->options->device != NULL && s->largest > 0)
-        printf("On %s the largest %s is %" PRIu64 "; %s=%" PRIu64 " is refused memory (%" PRIu64 " values tried).\n",
-               s->options->device, s->parameter, s->largest, s->parameter, s->largest + 1, s->n_tried);
-    else if (s->options->device != NULL)
-        printf("On %s no %s fits.\n", s->options->device, s->parameter);
+    if (s->options->device != NULL)
+        print_largest(s);
     printf("%zu recordings agree in all but sizes: %zu requests.\n", s->n, s->x.n_requests);
     if (unsolved > 0)
         printf("The sizes of %" PRIu64 " requests follow no formula; each was tried with its smallest and its largest "
