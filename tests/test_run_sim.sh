@@ -282,6 +282,12 @@ expect 'what is no journal' 0 'left there' \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
 rm -r "$TMPDIR"/*
+# one_line COMMAND...: what it prints, as one line
+one_line() { "$@" 2>&1 | tr -s ' \n' ' '; }
+expect 'what a real card of that name holds besides' 0 'set that aside: --device rtx3070-8g,context=160MiB ' \
+    one_line "$replay" run-sim --device rtx3070-8g -- ./runtime
+expect 'a context that was given' 0 '160 MiB for the context and other processes' \
+    one_line "$replay" run-sim --device rtx3070-8g,context=160MiB -- ./runtime
 mkdir gone
 expect 'no place for the trace in the end' 3 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record gone/r.zst -- sh -c 'rmdir gone; ./driver'

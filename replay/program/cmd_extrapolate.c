@@ -223,7 +223,8 @@ static void print_peak(const struct session *s)
     words_add(&w, "reserves %s", text_mib(s->least.reserved_bytes, a));
     if (s->least.reserved_bytes != s->most.reserved_bytes)
         words_add(&w, " to %s", text_mib(s->most.reserved_bytes, b));
-    words_add(&w, " at its peak, for %s%s of live data.", s->least.reserved_bytes != s->most.reserved_bytes ? "up to " : "",
+    words_add(&w, s->least.reserved_bytes == s->most.reserved_bytes ? " at its peak, for %s of live data."
+                                                                    : " at its peak, for up to %s of live data.",
               text_mib(s->most.requested_bytes, b));
     words_print_screen(stdout, &w);
 }

@@ -14,6 +14,7 @@
 #include "replay/program/journal_folder.h"
 #include "replay/program/python_found.h"
 #include "report/text.h"
+#include "sim/card_context.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -457,6 +458,19 @@ static void print_convolutions(const struct sim_card *c)
                         "more: see what such a one does with --device CARD,cudnn-workspace=128MiB.");
 }
 
+/* A real card of that name has less for the program. */
+static void print_context(const struct sim_card *c)
+{
+    char bytes[UNITS_TEXT], text[256];
+    const struct card_context *context = card_context_in(c->device);
+    if (context == NULL || strstr(c->device, "context=") != NULL)
+        return;
+    snprintf(text, sizeof text, "A real card of that name also holds the CUDA context and libraries, about %s. To set "
+             "that aside: --device %.60s,context=%" PRIu64 "MiB", units_format_bytes(context->bytes, bytes),
+             strncmp(c->device, "sim:", 4) == 0 ? c->device + 4 : c->device, context->bytes >> 20);
+    print_paragraph(text);
+}
+
 static void print_real(const struct sim_card *c)
 {
     bool is_any = false;
@@ -501,6 +515,7 @@ void sim_card_print(const struct sim_card *c, int status)
     if (c->lost > 0)
         fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not grow\n", c->lost);
     if (c->n_processes > 0) {
+        print_context(c);
         print_cautions(c);
         print_names("entry points that did nothing:", &c->no_effect);
     }
