@@ -193,6 +193,25 @@ has out '^Somebody else has the memory: other processes hold 1242 MiB of the car
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
 
+# ---- several errors: the first rank to end, and in a long log the line is counted from its beginning ----
+error() {                            # BEFORE GPU SIZE: a line of a log
+    printf '%storch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU %s has a total capacity of '\
+'79.10 GiB of which 512.38 MiB is free. Including non-PyTorch memory, this process has 78.58 GiB memory in use. Of th'\
+'e allocated memory 75.91 GiB is allocated by PyTorch, and 1.21 GiB is reserved by PyTorch but unallocated.\n' \
+        "$1" "$3" "$2"
+}
+{ echo start; error '[rank3]: ' 3 '1.25 GiB'; error '[rank1]: ' 1 '640.00 MiB'; } >ranks
+expect_status 0 why ranks
+has out 'The log holds 2 such errors. This is about the one in line 2, of rank 3: the first rank to end. - On GPU 3 PyT'
+expect_status 0 why ranks --json text.json
+has text.json '"errors": 2, "line": 2, "rank": 3, "gpu": 3'
+{ yes 'step' | head -n 4000000; error '' 0 '640.00 MiB'; error '' 0 '700.00 MiB'; } >long
+expect_status 0 why long
+has out 'The log holds 2 such errors. This is about the last one, in line 4000002.'
+{ error '' 1 '1.25 GiB'; error '' 0 '1.30 GiB'; } >gpus
+expect_status 0 why gpus
+has out 'about the one in line 1: the first process to end. - On GPU 1'
+
 # ---- errors that say it in other words ----
 refused() {                          # the error's words, who was refused, and the line to use
     printf 'Traceback\nRuntimeError: %s when calling f\nbye\n' "$1" >library

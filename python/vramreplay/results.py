@@ -596,6 +596,18 @@ class WhyCategory(Result):
 @dataclass(frozen=True)
 class WhyText(Result):
     """`text` of Why: instead of all from also on, if the file is the text of an error."""
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    errors: Optional[int]
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    line: Optional[int]
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    rank: Optional[int]
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    gpu: Optional[int]
     #: null: it does not say
     asked_bytes: Optional[int]
     #: null: it does not say

@@ -56,18 +56,28 @@ static enum err spool_stdin(struct why_session *s, struct err_detail *why)
     return fclose(to) == 0 && is_written ? ERR_OK : err_set(why, ERR_IO, 0, "%s: cannot be written", s->spooled);
 }
 
-/* Reads the text into `bytes`, keeping its last LOG_MAX bytes. */
-static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_detail *why)
+static uint64_t count_lines(const char *bytes, size_t n)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += bytes[i] == '\n';
+    return lines;
+}
+
+/* Reads the text into `bytes`, keeping its last LOG_MAX bytes. Lines before them are counted in *dropped. */
+static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dropped, struct err_detail *why)
 {
     const unsigned char *part;
     size_t n_part = 1;
     enum err e = ERR_OK;
     *n = 0;
+    *dropped = 0;
     while (e == ERR_OK && n_part > 0) {
         e = input_peek(in, INPUT_PEEK_MAX, &part, &n_part, why);
         if (e != ERR_OK || n_part == 0)
             break;
         if (*n + n_part > LOG_MAX) {
+            *dropped += count_lines(bytes, LOG_MAX / 2);
             memmove(bytes, bytes + LOG_MAX / 2, *n - LOG_MAX / 2);
             *n -= LOG_MAX / 2;
         }
@@ -78,10 +88,12 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_de
     return e;
 }
 
-static bool take_text(struct why_session *s, const char *bytes, size_t n)
+static bool take_text(struct why_session *s, const char *bytes, size_t n, uint64_t dropped)
 {
-    if (oom_text_find(bytes, n, &s->text))
+    if (oom_text_find(bytes, n, &s->text)) {
+        s->text.line += dropped;
         return true;
+    }
     s->refusal = library_refusal_find(bytes, n);
     return s->refusal != NULL;
 }
@@ -93,15 +105,16 @@ static enum err find_text(struct why_session *s, struct err_detail *why)
     struct err_detail reason;
     struct input *in = NULL;
     size_t n = 0;
+    uint64_t dropped = 0;
     char *bytes = malloc(LOG_MAX + INPUT_PEEK_MAX);
     enum err e = bytes == NULL ? err_set(&reason, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->path)
                                : input_open(s->path, &in, &reason);
     if (e == ERR_OK)
-        e = read_log(in, bytes, &n, &reason);
+        e = read_log(in, bytes, &n, &dropped, &reason);
     if (e == ERR_HOST_NOMEM)
         *why = reason;
     else
-        e = e == ERR_OK && take_text(s, bytes, n) ? ERR_OK : ERR_FORMAT;
+        e = e == ERR_OK && take_text(s, bytes, n, dropped) ? ERR_OK : ERR_FORMAT;
     input_close(in);
     free(bytes);
     return e;

@@ -2,8 +2,7 @@
 /*
  * The text of PyTorch's OutOfMemoryError, taken apart: what a person has who recorded nothing.
  *
- * Sizes in the text are rounded to two decimals, so a figure in GiB is off by up to 5 MiB. Source of the texts:
- * policies/pytorch/pytorch_text.c.
+ * Source of the texts: policies/pytorch/pytorch_text.c.
  */
 #ifndef REPLAY_REPLAY_WHY_OOM_TEXT_H
 #define REPLAY_REPLAY_WHY_OOM_TEXT_H
@@ -24,10 +23,15 @@ struct oom_text {
     uint64_t allocated, reserved;    /* by PyTorch */
     uint64_t private_pools;          /* allocated in private pools, such as CUDA graphs */
     unsigned gpu;
+    int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */
+    uint64_t line;                   /* of the text that was searched, from 1 on */
+    uint64_t n_errors;               /* that the text holds */
+    size_t   n_ranks;                /* that they are of; of GPUs, if ranks are not named */
 };
 
-/* Looks for the last such text in text[0, n), whatever stands around it (a log, a traceback), line breaks within it
- * included. False if there is none with its sizes. */
+/* Looks for such texts in text[0, n), whatever stands around and within them: a log, a traceback, line breaks, colours,
+ * a prefix of each line. A program may survive an error and try again, so each rank died of its last one. Takes the
+ * first of these, because a rank that dies may take others with it. False if there is none with its sizes. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
 
 /* What the card has in use that PyTorch did not reserve: contexts, libraries, other processes. OOM_TEXT_UNKNOWN if the

@@ -306,6 +306,22 @@ static void add_text_verdict(struct words *w, const struct oom_text *t)
     }
 }
 
+/* Of several errors, which one the answer is about. */
+static void print_which(FILE *out, const struct oom_text *t)
+{
+    struct words w = { .n = 0 };
+    if (t->n_errors < 2)
+        return;
+    words_add(&w, "- The log holds %" PRIu64 " such errors. This is about ", t->n_errors);
+    if (t->n_ranks == 1)
+        words_add(&w, "the last one, in line %" PRIu64 ".", t->line);
+    else if (t->rank >= 0)
+        words_add(&w, "the one in line %" PRIu64 ", of rank %" PRId64 ": the first rank to end.", t->line, t->rank);
+    else
+        words_add(&w, "the one in line %" PRIu64 ": the first process to end.", t->line);
+    words_print_screen(out, &w);
+}
+
 void why_print_text(FILE *out, const struct oom_text *t)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
@@ -316,7 +332,8 @@ void why_print_text(FILE *out, const struct oom_text *t)
     if (text_verdict(t) == VERDICT_FRAGMENTED)
         fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     fputc('\n', out);
-    words_add(&held, "- PyTorch had %s reserved, of it %s allocated", text_mib(t->reserved, a),
+    print_which(out, t);
+    words_add(&held, "- On GPU %u PyTorch had %s reserved, of it %s allocated", t->gpu, text_mib(t->reserved, a),
               text_mib(t->allocated, b));
     if (outside != OOM_TEXT_UNKNOWN)
         words_add(&held, "; contexts, libraries and other processes had %s", text_mib(outside, c));
@@ -332,6 +349,10 @@ void why_json_text(struct json_writer *j, const struct oom_text *t)
 {
     json_put_text(j, "verdict", why_word(text_verdict(t)));
     json_put_object(j, "text");
+    json_put_number(j, "errors", t->n_errors);
+    json_put_number(j, "line", t->line);
+    json_put_number_if(j, "rank", t->rank >= 0, (uint64_t)t->rank);
+    json_put_number(j, "gpu", t->gpu);
     json_put_number(j, "asked_bytes", t->asked);
     json_put_number_unless(j, "card_bytes", t->total, OOM_TEXT_UNKNOWN);
     json_put_number_unless(j, "free_bytes", t->free, OOM_TEXT_UNKNOWN);
