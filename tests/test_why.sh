@@ -189,9 +189,36 @@ GiB memory in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.0
 memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
 END
 expect_status 0 why processes
-has out '^Somebody else has the memory: other processes hold 1242 MiB of the card.'
+has out '^Somebody else has the memory: other processes hold 1.21 GiB of the card.'
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
+
+# ---- what a text does not tell, and a limit ----
+figures() {                          # ASKED FREE ALLOWED ALLOCATED CACHED: the text on a card of 24 GiB
+    cat >figures <<END
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate $1. GPU 0 has a total capacity of 24.00 GiB of which $2 is
+free. Including non-PyTorch memory, this process has 5.96 GiB memory in use. ${3}Of the allocated memory $4 is allocated
+by PyTorch, and $5 is reserved by PyTorch but unallocated.
+END
+    expect_status 0 why figures
+}
+figures '20.00 MiB' '2.00 MiB' '' '23.98 GiB' '8.01 MiB'
+has out '^Full or fragmented, the text does not tell: PyTorch asked for a segment of 20 MiB for a request of 1 to 10 M'\
+'iB, or of 18 to 20 MiB. 2 MiB were free on the card, and 8.01 MiB are reserved but unallocated. export PYT'
+grep -q 'other processes' out && fail "something below the rounding: $(cat out)"
+figures '64.00 MiB' '30.00 MiB' '' '23.00 GiB' '33.00 MiB'
+has out '^Full or fragmented, .* a segment of 64 MiB for a request of 61.99 MiB to 64 MiB.'
+figures '1.00 GiB' '2.00 MiB' '' '23.00 GiB' '8.00 MiB'
+has out '^Really full: short by at least 1[0-9.]* MiB. No allocator setting makes live data smaller. - What a block'
+has out 'other processes had about 1014 MiB'
+figures '100.00 MiB' '18.04 GiB' '6.00 GiB allowed; ' '5.96 GiB' '0 bytes'
+has out '^A memory fraction refused it: 6 GiB are allowed, 5.96 GiB of them were reserved, and 100 MiB were asked for.'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+expect_status 0 why figures --json text.json
+has text.json '"verdict": "limited", .*"allowed_bytes": 6442450944, .*"setting": null'
+figures '1.19 GiB' '14.71 GiB' '' '7.89 GiB' '12.54 MiB'
+has out '^The card had room: 14.71 GiB were free, and 1.19 GiB were asked for. The text does not tell why that was'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
 
 # ---- several errors: the first rank to end, and in a long log the line is counted from its beginning ----
 error() {                            # BEFORE GPU SIZE: a line of a log

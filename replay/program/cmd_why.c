@@ -5,7 +5,7 @@
 #include "base/input.h"
 #include "replay/results/result.h"
 #include "replay/why/library_refusal.h"
-#include "replay/why/why.h"
+#include "replay/why/oom_answer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void write_json(FILE *out, const struct why_session *s)
     else if (s->refusal != NULL)
         library_refusal_json(&w, s->refusal);
     else
-        why_json_text(&w, &s->text);
+        oom_answer_json(&w, &s->text);
     json_end_object(&w);
 }
 
@@ -178,7 +178,7 @@ static enum exit_status why_main(const struct options *o)
     else if (e == ERR_OK && !s.is_stdout_taken && s.refusal != NULL)
         library_refusal_print(stdout, s.refusal);
     else if (e == ERR_OK && !s.is_stdout_taken)
-        why_print_text(stdout, &s.text);
+        oom_answer_print(stdout, &s.text);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;
@@ -197,8 +197,9 @@ const struct subcommand cmd_why = {
             "input. Errors of cuBLAS, cuDNN, NCCL and the driver that mean the same are known, too. The "
             "first line is the verdict, the first of these that holds: a setting is not in force; somebody else has "
             "the memory; a leak; fragmented, and the lines to paste; really full, and by how much it is short; nothing "
-            "was refused; or the recording does not tell. A recording that ends with a refused request gives lower "
-            "bounds: what the program would have needed next is not in it.\n"
+            "was refused; or the recording does not tell. Of a text it may also be that a memory fraction refused the "
+            "request, that the card had room, or that the text does not tell full from fragmented. A recording that "
+            "ends with a refused request gives lower bounds: what the program would have needed next is not in it.\n"
             "\n"
             "Examples:\n"
             "  replay why snapshot.pickle\n"

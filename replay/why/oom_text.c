@@ -238,6 +238,13 @@ static void read_later(const char *text, struct oom_text *t)
         t->reserved = t->allocated + unallocated;
 }
 
+/* Whether all is there that every release writes, and no figure contradicts another. */
+static bool has_sizes(const struct oom_text *t)
+{
+    return t->asked != OOM_TEXT_UNKNOWN && t->total != OOM_TEXT_UNKNOWN && t->free != OOM_TEXT_UNKNOWN &&
+           t->allocated != OOM_TEXT_UNKNOWN && t->reserved != OOM_TEXT_UNKNOWN && t->allocated <= t->reserved;
+}
+
 static bool read_text(const char *text, struct oom_text *out)
 {
     struct oom_text t = { .rank = -1 };
@@ -250,7 +257,7 @@ static bool read_text(const char *text, struct oom_text *out)
     t.allowed = size_before(text, "allowed;");
     t.others = sum_others(text);
     t.gpu = read_gpu(text);
-    if (t.asked == OOM_TEXT_UNKNOWN || t.allocated == OOM_TEXT_UNKNOWN || t.reserved == OOM_TEXT_UNKNOWN)
+    if (!has_sizes(&t))
         return false;
     *out = t;
     return true;
@@ -334,10 +341,19 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
     return true;
 }
 
+/* PyTorch begins a unit above its value, not at it (policies/pytorch/pytorch_text.c). */
+uint64_t oom_text_rounding(uint64_t bytes)
+{
+    const uint64_t unit = bytes > GIB ? GIB : bytes > MIB ? MIB : bytes > KIB ? KIB : 0;
+    return unit / 200 + (unit > 0);
+}
+
 uint64_t oom_text_outside(const struct oom_text *t)
 {
-    if (t->total == OOM_TEXT_UNKNOWN || t->free == OOM_TEXT_UNKNOWN || t->total < t->free ||
-        t->total - t->free < t->reserved)
-        return OOM_TEXT_UNKNOWN;
-    return t->total - t->free - t->reserved;
+    const uint64_t rounding = oom_text_rounding(t->total) + oom_text_rounding(t->free) +
+                              oom_text_rounding(t->allocated) + oom_text_rounding(t->reserved);
+    const uint64_t held = add_capped(t->free, t->reserved);
+    if (t->total <= add_capped(held, rounding))
+        return held <= t->total + rounding ? 0 : OOM_TEXT_UNKNOWN;
+    return t->total - held;
 }

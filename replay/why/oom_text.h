@@ -13,7 +13,7 @@
 
 #define OOM_TEXT_UNKNOWN UINT64_MAX
 
-/* Bytes; OOM_TEXT_UNKNOWN: the text does not say. */
+/* Bytes; OOM_TEXT_UNKNOWN: the text does not say, which holds for process, allowed and private_pools only. */
 struct oom_text {
     uint64_t asked;                  /* of the device: whole segments in most releases */
     uint64_t total, free;            /* of the card */
@@ -21,7 +21,7 @@ struct oom_text {
     uint64_t others;                 /* sum of the other processes that the text names */
     uint64_t allowed;                /* limit set by a memory fraction */
     uint64_t allocated, reserved;    /* by PyTorch */
-    uint64_t private_pools;          /* allocated in private pools, such as CUDA graphs */
+    uint64_t private_pools;          /* free in private pools, as of CUDA graphs; part of `allocated` */
     unsigned gpu;
     int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */
     uint64_t line;                   /* of the text that was searched, from 1 on */
@@ -34,8 +34,11 @@ struct oom_text {
  * first of these, because a rank that dies may take others with it. False if there is none with its sizes. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
 
-/* What the card has in use that PyTorch did not reserve: contexts, libraries, other processes. OOM_TEXT_UNKNOWN if the
- * text does not tell. */
+/* How far a figure of the text may be off: half of its second decimal. */
+uint64_t oom_text_rounding(uint64_t bytes);
+
+/* What the card has in use that PyTorch did not reserve: contexts, libraries, other processes. 0 if it is less than the
+ * rounding of the figures; OOM_TEXT_UNKNOWN if they contradict each other. */
 uint64_t oom_text_outside(const struct oom_text *t);
 
 #endif

@@ -188,6 +188,7 @@ void why_close(struct why *w)
 const char *why_word(enum verdict_kind v)
 {
     static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "leak", "fragmented", "full",
-                                                      "cache", "recording-ends" };
+                                                      "cache", "recording-ends", "limited", "card-had-room",
+                                                      "full-or-fragmented" };
     return words[v];
 }

@@ -21,6 +21,10 @@ enum verdict_kind {
     VERDICT_FULL,                    /* live data and the request exceed the card */
     VERDICT_CACHE,                   /* nothing was refused; reserved memory is cache */
     VERDICT_RECORDING_ENDS,          /* nothing of the above can be told from this recording */
+    /* Of the text of an error only (oom_answer.h). */
+    VERDICT_LIMITED,                 /* a memory fraction refused what the card had room for */
+    VERDICT_CARD_HAD_ROOM,           /* it had, and the text does not tell why the request was refused */
+    VERDICT_FULL_OR_FRAGMENTED,      /* the text does not tell which */
     VERDICT_KINDS
 };
 
@@ -89,9 +93,5 @@ void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
 /* The members verdict, also, trace, ... of the object that is open (report/SCHEMA.md, replay-why/1). */
 void why_json(struct json_writer *j, const struct why *w);
-
-/* The same of an error's text alone. */
-void why_print_text(FILE *out, const struct oom_text *t);
-void why_json_text(struct json_writer *j, const struct oom_text *t);
 
 #endif
