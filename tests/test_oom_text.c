@@ -151,6 +151,37 @@ Test(oom_text, more_ranks_than_are_told_apart_are_counted)
     free(log);
 }
 
+/* On a card of 40 GiB of which 4 GiB are free; PyTorch has 30 GiB reserved. */
+static struct oom_text with_processes(const char *processes)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "CUDA out of memory. Tried to allocate 6.00 GiB. GPU 0 has a total capacity of 40.00 "
+             "GiB of which 4.00 GiB is free. %s Of the allocated memory 29.00 GiB is allocated by PyTorch, and 1.00 "
+             "GiB is reserved by PyTorch but unallocated.", processes);
+    return read_back(text);
+}
+
+Test(oom_text, a_process_that_must_be_the_program_itself_is_none_of_the_others)
+{
+    static const struct { const char *processes; uint64_t others_mib; bool is_listed; } cases[] = {
+        { "", 0, false },
+        { "Process 9 has 30.50 GiB memory in use.", 0, true },
+        { "Process 9 has 30.50 GiB memory in use. Process 8 has 5.50 GiB memory in use.", 5632, true },
+        { "Process 8 has 5.50 GiB memory in use. Process 9 has 30.50 GiB memory in use.", 5632, true },
+        { "Process 8 has 5.50 GiB memory in use.", 5632, false },       /* there is room for both */
+        { "Process 8 has 6.02 GiB memory in use.", 6164, false },       /* by the rounding of the figures */
+        { "Process 8 has 5.50 GiB memory in use. Including non-PyTorch memory, this process has 30.50 GiB memory in "
+          "use.", 5632, false },
+        { "Process 8 has 17179869184.00 GiB memory in use. Including non-PyTorch memory, this process has "
+          "17179869184.00 GiB memory in use.", 0, false },              /* the driver does not say */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct oom_text t = with_processes(cases[i].processes);
+        cr_expect(t.others / MIB == cases[i].others_mib && t.is_listed == cases[i].is_listed, "case %zu: %lu", i,
+                  (unsigned long)(t.others / MIB));
+    }
+}
+
 Test(oom_text, what_is_cut_off_or_something_else_is_none)
 {
     struct oom_text t;

@@ -193,6 +193,18 @@ has out '^Somebody else has the memory: other processes hold 1.21 GiB of the car
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
 
+# ---- in a container the program itself is "Process N" ----
+cat >container <<'END'
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total capacity of 24.00 GiB of
+which 4.00 MiB is free. Process 77 has 23.99 GiB memory in use. Of the allocated memory 23.60 GiB is allocated by
+PyTorch, and 1018.00 KiB is reserved by PyTorch but unallocated.
+END
+expect_status 0 why container
+has out '^Really full: short by at least 59[0-9.]* MiB.*One of the processes that the text lists must be the prog'
+sed -i 's/Process 77/Process 5 has 8.00 GiB memory in use. &/; s/23.99/15.99/; s/23.60/15.00/' container
+expect_status 0 why container
+has out '^Somebody else has the memory: other processes hold at least 8 GiB of the card.'
+
 # ---- what a text does not tell, and a limit ----
 figures() {                          # ASKED FREE ALLOWED ALLOCATED CACHED: the text on a card of 24 GiB
     cat >figures <<END

@@ -626,7 +626,8 @@ class WhyText(Result):
     private_pools_bytes: Optional[int]
     #: on the card and not PyTorch's; 0: less than the rounding; null: the figures contradict each other
     outside_bytes: Optional[int]
-    #: as the text says
+    #: of the processes that the text lists; without the largest, if one of them must be the program itself, as
+    #: in a container
     other_processes_bytes: int
     #: a setting that may serve the request; null: none
     setting: Optional[str]

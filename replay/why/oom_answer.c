@@ -107,8 +107,8 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
     char b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
     switch (a->verdict) {
     case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: other processes hold %s of the card.",
-                  units_format_bytes(t->others, b));
+        words_add(w, "Somebody else has the memory: other processes hold %s%s of the card.",
+                  t->is_listed ? "at least " : "", units_format_bytes(t->others, b));
         break;
     case VERDICT_LIMITED:
         words_add(w, "A memory fraction refused it: %s are allowed, %s of them were reserved, and %s were asked for.",
@@ -187,6 +187,9 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
     if (a->verdict == VERDICT_FULL)
         print_reason(out, "What a block is larger than its request counts as allocated; with default settings that is "
                           "at most about 1 MiB a block. A setting could save only that.");
+    if (t->is_listed)
+        print_reason(out, "One of the processes that the text lists must be the program itself: with what PyTorch had "
+                          "reserved they exceed what was in use. In a container PyTorch does not recognise its own.");
     if (t->private_pools != OOM_TEXT_UNKNOWN)
         print_reason(out, "What is free in private pools counts as allocated, and other requests cannot use it. CUDA "
                           "graphs may share a pool, torch.cuda.graph(g, pool=...), if they are always replayed in the "

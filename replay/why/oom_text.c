@@ -128,6 +128,22 @@ static struct letters letters_from(const char *text, size_t at, size_t n)
     return (struct letters){ text, at, n, NULL, 0 };
 }
 
+/* ---- figures ---- */
+
+/* PyTorch begins a unit above its value, not at it (policies/pytorch/pytorch_text.c). */
+uint64_t oom_text_rounding(uint64_t bytes)
+{
+    const uint64_t unit = bytes > GIB ? GIB : bytes > MIB ? MIB : bytes > KIB ? KIB : 0;
+    return unit / 200 + (unit > 0);
+}
+
+/* Of what the card has, what is free, and what PyTorch reserved, together. */
+static uint64_t figures_rounding(const struct oom_text *t)
+{
+    return oom_text_rounding(t->total) + oom_text_rounding(t->free) + oom_text_rounding(t->allocated) +
+           oom_text_rounding(t->reserved);
+}
+
 /* ---- the parts of one text, which is without blanks ---- */
 
 /* Where `words` stand, whose blanks do not count; *end (may be NULL) is what follows them. NULL: nowhere. */
@@ -193,17 +209,24 @@ static uint64_t size_after(const char *text, const char *words)
     return find_words(text, words, &after) != NULL && read_size(after, &bytes, &end) ? bytes : OOM_TEXT_UNKNOWN;
 }
 
-/* "Process 4711 has 470.64 MiB memory in use." for each other process. */
-static uint64_t sum_others(const char *text)
+/* "Process 4711 has 470.64 MiB memory in use." for each process but "this process". If that is not there, and these
+ * and what PyTorch reserved are more than what is in use, then the program itself is one of these: it holds at least
+ * what it reserved, and so none is more likely than the largest. */
+static void read_processes(const char *text, struct oom_text *t)
 {
-    uint64_t sum = 0, bytes;
+    const bool is_named = find_words(text, "this process has", NULL) != NULL;
+    const uint64_t in_use = t->total > t->free ? t->total - t->free : 0;
+    uint64_t sum = 0, largest = 0, bytes;
     const char *end;
     while (find_words(text, "Process", &text) != NULL) {
         text += strspn(text, "0123456789");
-        if (strncmp(text, "has", 3) == 0 && read_size(text + 3, &bytes, &end))
-            sum += bytes;
+        if (strncmp(text, "has", 3) != 0 || !read_size(text + 3, &bytes, &end))
+            continue;
+        sum += bytes;
+        largest = bytes > largest ? bytes : largest;
     }
-    return sum;
+    t->is_listed = !is_named && sum > 0 && add_capped(sum, t->reserved) > add_capped(in_use, figures_rounding(t));
+    t->others = t->is_listed ? sum - largest : sum;
 }
 
 /* 2.3 writes the number as a character. */
@@ -255,10 +278,10 @@ static bool read_text(const char *text, struct oom_text *out)
     else
         read_later(text, &t);
     t.allowed = size_before(text, "allowed;");
-    t.others = sum_others(text);
     t.gpu = read_gpu(text);
     if (!has_sizes(&t))
         return false;
+    read_processes(text, &t);
     *out = t;
     return true;
 }
@@ -341,18 +364,9 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
     return true;
 }
 
-/* PyTorch begins a unit above its value, not at it (policies/pytorch/pytorch_text.c). */
-uint64_t oom_text_rounding(uint64_t bytes)
-{
-    const uint64_t unit = bytes > GIB ? GIB : bytes > MIB ? MIB : bytes > KIB ? KIB : 0;
-    return unit / 200 + (unit > 0);
-}
-
 uint64_t oom_text_outside(const struct oom_text *t)
 {
-    const uint64_t rounding = oom_text_rounding(t->total) + oom_text_rounding(t->free) +
-                              oom_text_rounding(t->allocated) + oom_text_rounding(t->reserved);
-    const uint64_t held = add_capped(t->free, t->reserved);
+    const uint64_t rounding = figures_rounding(t), held = add_capped(t->free, t->reserved);
     if (t->total <= add_capped(held, rounding))
         return held <= t->total + rounding ? 0 : OOM_TEXT_UNKNOWN;
     return t->total - held;

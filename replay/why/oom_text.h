@@ -18,7 +18,9 @@ struct oom_text {
     uint64_t asked;                  /* of the device: whole segments in most releases */
     uint64_t total, free;            /* of the card */
     uint64_t process;                /* this process, context and libraries included */
-    uint64_t others;                 /* sum of the other processes that the text names */
+    uint64_t others;                 /* sum of the other processes that the text names; at least, if is_listed */
+    bool     is_listed;              /* the program itself is among "Process N", as in a container, where PyTorch does
+                                      * not know its own number; `others` leaves out the largest of them */
     uint64_t allowed;                /* limit set by a memory fraction */
     uint64_t allocated, reserved;    /* by PyTorch */
     uint64_t private_pools;          /* free in private pools, as of CUDA graphs; part of `allocated` */
