@@ -120,3 +120,38 @@ Test(oom_answer, what_is_below_the_rounding_of_the_figures_is_nothing)
     t = text_of(TORCH_2_9, &oom);
     cr_expect_eq(oom_text_outside(&t), OOM_TEXT_UNKNOWN);
 }
+
+static bool has_option(const struct pytorch_rules *rules, const char *setting)
+{
+    const char *const end = strchr(setting, ':');
+    const size_t n = (size_t)(end - setting);
+    return strncmp(setting, "expandable_segments", n) == 0 ? rules->has_expandable
+                                                           : strncmp(setting, "max_split_size_mb", n) == 0;
+}
+
+Test(oom_answer, a_setting_is_one_that_the_release_has_and_reads)
+{
+    for (int r = 0; r < TORCH_RELEASES; r++) {
+        const struct pytorch_rules rules = pytorch_rules_of((enum torch_release)r);
+        struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 20 * MIB);
+        oom.device = 1;                              /* 2.3 ends its text at device 0 */
+        const struct oom_text t = text_of((enum torch_release)r, &oom);
+        const struct oom_answer a = oom_answer_of(&t);
+        cr_expect_eq(a.verdict, VERDICT_FRAGMENTED);
+        cr_assert_not_null(a.setting);
+        cr_expect(has_option(&rules, a.setting), "2.%d: %s", r, a.setting);
+        cr_expect(strcmp(t.variable, "PYTORCH_CUDA_ALLOC_CONF") == 0 || rules.reads_general_name, "2.%d", r);
+    }
+}
+
+Test(oom_answer, expandable_segments_are_not_recommended_to_who_has_them)
+{
+    struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 20 * MIB);
+    oom.is_expandable = true;
+    struct oom_text t = text_of(TORCH_2_15, &oom);
+    cr_expect(t.is_expandable && oom_answer_of(&t).setting == NULL);
+    oom.has_reserve = true;
+    oom.reserve_bytes = 16 * MIB;
+    t = text_of(TORCH_2_15, &oom);
+    cr_expect(t.expandable_reserve == 16 * MIB && oom_answer_of(&t).setting == NULL);
+}

@@ -205,6 +205,19 @@ sed -i 's/Process 77/Process 5 has 8.00 GiB memory in use. &/; s/23.99/15.99/; s
 expect_status 0 why container
 has out '^Somebody else has the memory: other processes hold at least 8 GiB of the card.'
 
+# ---- a setting that the release has, which wrote the text ----
+early='RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 3; 79.15 GiB total capacity; 70.09 GiB '\
+'already allocated; 301.62 MiB free; 77.45 GiB reserved in total by PyTorch)'
+echo "$early If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation." >early
+expect_status 0 why early
+has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 .* PyTorch 2.0 or older, which has no expandable_'
+echo "$early" >early
+expect_status 0 why early
+grep -q export out && fail "a setting is printed that the release may lack: $(cat out)"
+{ cat log; echo 'If it is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True'; } >general
+expect_status 0 why general
+has out 'export PYTORCH_ALLOC_CONF=expandable_segments:True'
+
 # ---- what a text does not tell, and a limit ----
 figures() {                          # ASKED FREE ALLOWED ALLOCATED CACHED: the text on a card of 24 GiB
     cat >figures <<END

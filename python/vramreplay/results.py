@@ -629,7 +629,7 @@ class WhyText(Result):
     #: of the processes that the text lists; without the largest, if one of them must be the program itself, as
     #: in a container
     other_processes_bytes: int
-    #: a setting that may serve the request; null: none
+    #: a setting of the release that wrote it, which may serve the request; null: none
     setting: Optional[str]
 
 

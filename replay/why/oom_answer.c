@@ -53,13 +53,16 @@ static enum verdict_kind judge(const struct oom_text *t, struct oom_answer *a)
     return compare(t, a);
 }
 
-/* A setting helps if it may put what is free and what is cached together. */
+/* A setting helps if it may put what is free and what is cached together. PyTorch has expandable segments from 2.1 on;
+ * before, it has max_split_size_mb if its text says so. */
 static const char *find_setting(const struct oom_text *t, const struct oom_answer *a)
 {
     const bool is_enough = a->room + a->cached >= (a->verdict == VERDICT_LIMITED ? t->asked : a->least_asked);
     const bool may_lie_in_pieces = a->verdict == VERDICT_LIMITED || a->verdict == VERDICT_FRAGMENTED ||
                                    a->verdict == VERDICT_FULL_OR_FRAGMENTED;
-    return is_enough && may_lie_in_pieces ? "expandable_segments:True" : NULL;
+    if (!is_enough || !may_lie_in_pieces || t->is_expandable)
+        return NULL;
+    return !t->is_early ? "expandable_segments:True" : t->names_max_split ? "max_split_size_mb:128" : NULL;
 }
 
 struct oom_answer oom_answer_of(const struct oom_text *t)
@@ -181,7 +184,7 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
         print_reason(out, "The card had room. Raise the fraction where the program sets it: with "
                           "torch.cuda.set_per_process_memory_fraction, or as per_process_memory_fraction in the "
                           "allocator's settings.");
-    if (a->verdict == VERDICT_CARD_HAD_ROOM)
+    if (a->verdict == VERDICT_CARD_HAD_ROOM && t->expandable_reserve == OOM_TEXT_UNKNOWN)
         print_reason(out, "It may be a limit that the text does not name: a memory fraction in PyTorch 2.1 to 2.4, or "
                           "one of the system, as on a shared GPU. Or another process gave memory back just then.");
     if (a->verdict == VERDICT_FULL)
@@ -194,6 +197,24 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
         print_reason(out, "What is free in private pools counts as allocated, and other requests cannot use it. CUDA "
                           "graphs may share a pool, torch.cuda.graph(g, pool=...), if they are always replayed in the "
                           "order of their capture.");
+}
+
+/* What the release that wrote the text lacks, or has on already. */
+static void print_release(FILE *out, const struct oom_text *t, const struct oom_answer *a)
+{
+    char b[UNITS_TEXT];
+    struct words w = { .n = 0 };
+    const bool is_in_pieces = a->verdict == VERDICT_FRAGMENTED || a->verdict == VERDICT_FULL_OR_FRAGMENTED;
+    if (t->is_early && is_in_pieces)
+        print_reason(out, "This text is of PyTorch 2.0 or older, which has no expandable_segments. In 2.1 or newer, "
+                          "expandable_segments:True is the setting to try first.");
+    if (t->expandable_reserve != OOM_TEXT_UNKNOWN)
+        words_add(&w, "- The request exceeds the reserve of expandable segments, %s. Raise "
+                      "expandable_segments_reserve, or leave it out.", units_format_bytes(t->expandable_reserve, b));
+    else if (t->is_expandable)
+        words_add(&w, "- expandable_segments is on already.");
+    if (w.n > 0)
+        words_print_screen(out, &w);
 }
 
 static void print_next(FILE *out, const struct oom_answer *a)
@@ -215,11 +236,12 @@ void oom_answer_print(FILE *out, const struct oom_text *t)
     words_print_screen(out, &first);
     if (a.setting != NULL) {
         fprintf(out, "\n  ");
-        text_put_export(out, "PYTORCH_CUDA_ALLOC_CONF", a.setting);
+        text_put_export(out, t->variable, a.setting);
         fputc('\n', out);
     }
     fputc('\n', out);
     print_why_so(out, t, &a);
+    print_release(out, t, &a);
     print_which(out, t);
     print_held(out, t);
     print_next(out, &a);

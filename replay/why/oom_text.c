@@ -261,6 +261,21 @@ static void read_later(const char *text, struct oom_text *t)
         t->reserved = t->allocated + unallocated;
 }
 
+/* What the hint at the end of a text tells of the release and its settings. */
+static void read_hint(const char *text, struct oom_text *t)
+{
+    static const char *const variables[] = { "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
+                                             "PYTORCH_ALLOC_CONF" };
+    t->variable = variables[0];
+    for (size_t i = 1; i < sizeof variables / sizeof variables[0]; i++)
+        if (find_words(text, variables[i], NULL) != NULL)
+            t->variable = variables[i];
+    t->names_max_split = find_words(text, "try setting max_split_size_mb", NULL) != NULL;
+    t->expandable_reserve = size_after(text, "exceeds the expandable-segment reserve of");
+    t->is_expandable = t->expandable_reserve != OOM_TEXT_UNKNOWN ||
+                       find_words(text, "expandable_segments is enabled", NULL) != NULL;
+}
+
 /* Whether all is there that every release writes, and no figure contradicts another. */
 static bool has_sizes(const struct oom_text *t)
 {
@@ -273,12 +288,14 @@ static bool read_text(const char *text, struct oom_text *out)
     struct oom_text t = { .rank = -1 };
     t.total = t.free = t.process = t.allocated = t.reserved = t.private_pools = OOM_TEXT_UNKNOWN;
     t.asked = size_after(text, opening);
-    if (find_words(text, "reserved in total by PyTorch", NULL) != NULL)
+    t.is_early = find_words(text, "reserved in total by PyTorch", NULL) != NULL;
+    if (t.is_early)
         read_early(text, &t);
     else
         read_later(text, &t);
     t.allowed = size_before(text, "allowed;");
     t.gpu = read_gpu(text);
+    read_hint(text, &t);
     if (!has_sizes(&t))
         return false;
     read_processes(text, &t);

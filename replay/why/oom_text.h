@@ -13,7 +13,8 @@
 
 #define OOM_TEXT_UNKNOWN UINT64_MAX
 
-/* Bytes; OOM_TEXT_UNKNOWN: the text does not say, which holds for process, allowed and private_pools only. */
+/* Bytes; OOM_TEXT_UNKNOWN: the text does not say, which holds for process, allowed,
+ * private_pools and expandable_reserve only. */
 struct oom_text {
     uint64_t asked;                  /* of the device: whole segments in most releases */
     uint64_t total, free;            /* of the card */
@@ -25,6 +26,12 @@ struct oom_text {
     uint64_t allocated, reserved;    /* by PyTorch */
     uint64_t private_pools;          /* free in private pools, as of CUDA graphs; part of `allocated` */
     unsigned gpu;
+    const char *variable;            /* of the settings, as the text names it; PYTORCH_CUDA_ALLOC_CONF if it names none.
+                                      * Static */
+    bool     is_early;               /* the wording up to PyTorch 2.0 */
+    bool     names_max_split;        /* max_split_size_mb */
+    bool     is_expandable;          /* expandable segments are on; known from 2.14 on */
+    uint64_t expandable_reserve;     /* which the request exceeds, where expandable segments cannot grow beyond it */
     int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */
     uint64_t line;                   /* of the text that was searched, from 1 on */
     uint64_t n_errors;               /* that the text holds */
