@@ -182,14 +182,32 @@ Test(oom_text, a_process_that_must_be_the_program_itself_is_none_of_the_others)
     }
 }
 
-Test(oom_text, what_is_cut_off_or_something_else_is_none)
+Test(oom_text, what_is_something_else_is_none)
 {
     struct oom_text t;
     static const char *const texts[] = {
-        "", "out of memory", "CUDA out of memory. Tried to allocate",
-        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU ", "CUDA out of memory. Tried to allocate x MiB (GPU 0;",
-        "RuntimeError: CUDA error: out of memory",
+        "", "out of memory", "CUDA out of memory. Tried to alloc", "RuntimeError: CUDA error: out of memory",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        t.line = 9;
         cr_expect_not(oom_text_find(texts[i], strlen(texts[i]), &t), "%s", texts[i]);
+        cr_expect_eq(t.line, 0, "%s", texts[i]);
+    }
+}
+
+/* Cut anywhere, a text is whole or lacks something that comes after the cut. */
+Test(oom_text, what_is_cut_off_lacks_what_follows)
+{
+    static const char *const parts[] = { "what was asked for", "the card's capacity", "what is free",
+                                         "what is allocated", "what is reserved" };
+    size_t part = 0;
+    for (size_t n = (size_t)(strstr(whole, "1.25") - whole); n < strlen(whole); n++) {
+        struct oom_text t;
+        const bool is_whole = oom_text_find(whole, n, &t);
+        cr_assert(t.line == 1 && is_whole == (oom_text_lacks(&t) == NULL));
+        while (part < 5 && (is_whole || strcmp(parts[part], oom_text_lacks(&t)) != 0))
+            part++;
+        cr_assert_eq(is_whole, part == 5, "%.*s", (int)n, whole);
+    }
+    cr_expect_eq(part, 5);
 }

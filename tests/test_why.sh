@@ -287,6 +287,15 @@ has out '^Somebody else has the memory'          # figures say more than words
 
 echo "nothing of the kind" >log
 expect_status 2 why log
-has err 'log: byte 0: neither a native trace'
+has err 'log: holds no complete OutOfMemoryError of PyTorch. Give the whole log'
+error '' 3 '1.25 GiB' | cut -c 1-170 >cut
+expect_status 2 why cut
+has err "cut: line 1: an OutOfMemoryError that lacks what is allocated. Give the whole text"
+printf 'step\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU ' >cut
+expect_status 2 why cut
+has err "cut: line 2: .* that lacks the card's capacity (as it does on GPU 0 in PyTorch 2.3)"
+echo '{"schema": "replay-report/1"}' >results.json
+expect_status 2 why results.json
+has err 'results are read by'                    # the sentence of who reads recordings
 
 [ "$failures" = 0 ]

@@ -8,6 +8,7 @@
 #include "replay/why/oom_answer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,16 +91,32 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dro
 
 static bool take_text(struct why_session *s, const char *bytes, size_t n, uint64_t dropped)
 {
-    if (oom_text_find(bytes, n, &s->text)) {
+    const bool is_found = oom_text_find(bytes, n, &s->text);
+    if (s->text.line > 0)
         s->text.line += dropped;
+    if (is_found)
         return true;
-    }
     s->refusal = library_refusal_find(bytes, n);
     return s->refusal != NULL;
 }
 
+/* Says what a text lacks. Of a recording that cannot be read, `why` already says more: it is binary, or JSON. */
+static enum err refuse_text(const struct why_session *s, const char *bytes, size_t n, struct err_detail *why)
+{
+    if (n == 0 || memchr(bytes, '\0', n) != NULL || bytes[0] == '{' || bytes[0] == '[')
+        return ERR_FORMAT;
+    if (s->text.line == 0)
+        return err_set(why, ERR_FORMAT, 0, "%s: holds no complete OutOfMemoryError of PyTorch. Give the whole log, or "
+                       "record the run: replay record --help. If it is a recording, replay info says what is wrong",
+                       s->path);
+    return err_set(why, ERR_FORMAT, s->text.line, "%s: line %" PRIu64 ": an OutOfMemoryError that lacks %s%s. "
+                   "Give the whole text, or record the run: replay record --help", s->path, s->text.line,
+                   oom_text_lacks(&s->text),
+                   s->text.total == OOM_TEXT_UNKNOWN ? " (as it does on GPU 0 in PyTorch 2.3)" : "");
+}
+
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
- * that the card was full. If there is none, `why` stays, which says what the file is not. */
+ * that the card was full. */
 static enum err find_text(struct why_session *s, struct err_detail *why)
 {
     struct err_detail reason;
@@ -113,8 +130,10 @@ static enum err find_text(struct why_session *s, struct err_detail *why)
         e = read_log(in, bytes, &n, &dropped, &reason);
     if (e == ERR_HOST_NOMEM)
         *why = reason;
-    else
-        e = e == ERR_OK && take_text(s, bytes, n, dropped) ? ERR_OK : ERR_FORMAT;
+    else if (e != ERR_OK)
+        e = ERR_FORMAT;                      /* `why` says what the file is not */
+    else if (!take_text(s, bytes, n, dropped))
+        e = refuse_text(s, bytes, n, why);
     input_close(in);
     free(bytes);
     return e;

@@ -276,30 +276,34 @@ static void read_hint(const char *text, struct oom_text *t)
                        find_words(text, "expandable_segments is enabled", NULL) != NULL;
 }
 
-/* Whether all is there that every release writes, and no figure contradicts another. */
-static bool has_sizes(const struct oom_text *t)
+const char *oom_text_lacks(const struct oom_text *t)
 {
-    return t->asked != OOM_TEXT_UNKNOWN && t->total != OOM_TEXT_UNKNOWN && t->free != OOM_TEXT_UNKNOWN &&
-           t->allocated != OOM_TEXT_UNKNOWN && t->reserved != OOM_TEXT_UNKNOWN && t->allocated <= t->reserved;
+    return t->asked == OOM_TEXT_UNKNOWN       ? "what was asked for"
+           : t->total == OOM_TEXT_UNKNOWN     ? "the card's capacity"
+           : t->free == OOM_TEXT_UNKNOWN      ? "what is free"
+           : t->allocated == OOM_TEXT_UNKNOWN ? "what is allocated"
+           : t->reserved == OOM_TEXT_UNKNOWN  ? "what is reserved"
+                                              : NULL;
 }
 
-static bool read_text(const char *text, struct oom_text *out)
+/* False if it lacks a size. */
+static bool read_text(const char *text, struct oom_text *t)
 {
-    struct oom_text t = { .rank = -1 };
-    t.total = t.free = t.process = t.allocated = t.reserved = t.private_pools = OOM_TEXT_UNKNOWN;
-    t.asked = size_after(text, opening);
-    t.is_early = find_words(text, "reserved in total by PyTorch", NULL) != NULL;
-    if (t.is_early)
-        read_early(text, &t);
+    *t = (struct oom_text){ .rank = -1 };
+    t->total = t->free = t->process = t->allocated = t->reserved = t->private_pools = OOM_TEXT_UNKNOWN;
+    t->asked = size_after(text, opening);
+    t->is_early = find_words(text, "reserved in total by PyTorch", NULL) != NULL;
+    if (t->is_early)
+        read_early(text, t);
     else
-        read_later(text, &t);
-    t.allowed = size_before(text, "allowed;");
-    t.gpu = read_gpu(text);
-    read_hint(text, &t);
-    if (!has_sizes(&t))
+        read_later(text, t);
+    t->allowed = size_before(text, "allowed;");
+    t->gpu = read_gpu(text);
+    read_hint(text, t);
+    if (oom_text_lacks(t) != NULL)
         return false;
-    read_processes(text, &t);
-    *out = t;
+    t->allocated = t->allocated < t->reserved ? t->allocated : t->reserved;
+    read_processes(text, t);
     return true;
 }
 
@@ -327,10 +331,9 @@ static bool read_at(const char *text, size_t at, size_t n, struct oom_text *out)
     const char *next = find_words(one + 1, opening, NULL);
     if (next != NULL)
         one[next - one] = '\0';
-    if (!read_text(one, out))
-        return false;
+    const bool is_whole = read_text(one, out);
     out->rank = read_rank(text, at);
-    return true;
+    return is_whole;
 }
 
 /* The last error of each rank, or of each GPU if ranks are not named, in the order of the first ones. */
@@ -361,14 +364,19 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
 {
     struct deaths deaths = { .n = 0 };
     uint64_t line = 1, n_errors = 0;
+    *out = (struct oom_text){ .line = 0 };
     for (size_t i = 0; i < n; i++) {
         struct oom_text t;
         line += text[i] == '\n';
-        if (!is_opening(text, i, n) || !read_at(text, i, n, &t))
+        if (!is_opening(text, i, n))
             continue;
+        const bool is_whole = read_at(text, i, n, &t);
         t.line = line;
-        n_errors++;
-        deaths_put(&deaths, &t);
+        n_errors += is_whole;
+        if (is_whole)
+            deaths_put(&deaths, &t);
+        else
+            *out = t;
     }
     if (deaths.n == 0)
         return false;

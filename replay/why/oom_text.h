@@ -40,8 +40,12 @@ struct oom_text {
 
 /* Looks for such texts in text[0, n), whatever stands around and within them: a log, a traceback, line breaks, colours,
  * a prefix of each line. A program may survive an error and try again, so each rank died of its last one. Takes the
- * first of these, because a rank that dies may take others with it. False if there is none with its sizes. */
+ * first of these, because a rank that dies may take others with it. False if there is none with all sizes that every
+ * release writes; then *out is the last that lacks some, or has line 0. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
+
+/* The first that such a text lacks: "the card's capacity". NULL: nothing. Static. */
+const char *oom_text_lacks(const struct oom_text *t);
 
 /* How far a figure of the text may be off: half of its second decimal. */
 uint64_t oom_text_rounding(uint64_t bytes);
