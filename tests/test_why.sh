@@ -161,6 +161,8 @@ expect_status 0 why rmm.csv
 has out \
     '^The recording does not tell: a request was refused when it was recorded, but [^ ]* has room for it, and how much'
 has out 'At record 2 the program asked for 30 MiB, with 40 MiB live. With --device and the card it ran on'
+expect_status 0 why rmm.csv --device 24GiB
+has out 'If that is the card it ran on, others had memory of it, or a limit such as set_per_process_memory_'
 expect_status 0 why rmm.csv --device 64MiB
 has out '^Really full: short by at least 6 MiB'
 

@@ -167,6 +167,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     out->outside = find_outside(trace, device);
     out->recorded_usable = trace_info(trace)->capacity_bytes;
     out->device = device->typed;
+    out->is_card_named = device->has_total;
     out->context_bytes = device->config.context_bytes;
     out->context_source = device->context_source;
     if (!is_state && (out->has_refusal || device->has_total))

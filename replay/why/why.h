@@ -52,6 +52,7 @@ struct why {
                                         OOM_TEXT_UNKNOWN: not known */
     uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
     const char *device;              /* the card it is looked at on, as typed; borrowed from the choice */
+    bool     is_card_named;          /* a person gave its size */
     const char *context_source;      /* where that is from; NULL: typed, or there is none */
     char     context_sentence[WHY_SENTENCE];
     uint64_t later_live;             /* after the refusal the recording has so much live at once, which is what exceeds

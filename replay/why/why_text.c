@@ -133,6 +133,19 @@ static void print_cure(FILE *out, const struct why *y)
 
 /* ---- reasons ---- */
 
+/* The card has room for a request that was refused: what that may come from. */
+static const char *what_else(const struct why *y)
+{
+    if (y->verdict == VERDICT_SOMEBODY_ELSE)
+        return " Others are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If "
+               "this is not the card it ran on, leave out --device.";
+    if (y->is_card_named)
+        return " If that is the card it ran on, others had memory of it, or a limit such as "
+               "set_per_process_memory_fraction refused the request: neither is in the recording. The error's text "
+               "tells more: replay why LOG.";
+    return " With --device and the card it ran on, the answer is about that card.";
+}
+
 static void print_refusal(FILE *out, const struct why *y, const char *event_word)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
@@ -144,10 +157,7 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
                   text_mib(y->asked, a), text_mib(y->live, b));
         if (y->recorded_usable > 0)
             words_add(&w, " Of the card it could have %s.", text_mib(y->recorded_usable, c));
-        words_add(&w, y->verdict == VERDICT_SOMEBODY_ELSE
-                          ? " Others are processes that nvidia-smi shows, or a limit such as "
-                            "set_per_process_memory_fraction. If this is not the card it ran on, leave out --device."
-                          : " With --device and the card it ran on, the answer is about that card.");
+        words_add(&w, "%s", what_else(y));
         words_print_screen(out, &w);
         return;
     }
