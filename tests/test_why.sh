@@ -183,6 +183,7 @@ GiB is allocated by PyTorch, and 4.11 GiB is reserved by PyTorch but unallocated
 END
 expect_status 0 why log
 has out '^Fragmented: .* reserved but unallocated. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out 'the setting is worth a try, not certain'
 "$replay" why - <log >again && cmp -s out again || fail "standard input gets another answer"
 cat >processes <<'END'
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of

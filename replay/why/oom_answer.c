@@ -220,7 +220,8 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
 static void print_next(FILE *out, const struct oom_answer *a)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "- This is all that the error's text tells. A recording tells ");
+    words_add(&w, "- This is all that the error's text tells%s. A recording tells ",
+              a->setting != NULL ? ", so the setting is worth a try, not certain" : "");
     if (a->verdict == VERDICT_FRAGMENTED || a->verdict == VERDICT_FULL_OR_FRAGMENTED)
         words_add(&w, "which setting cures it, and ");
     words_add(&w, "whose lines hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay "
