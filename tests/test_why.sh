@@ -161,6 +161,8 @@ expect_status 0 why rmm.csv
 has out \
     '^The recording does not tell: a request was refused when it was recorded, but [^ ]* has room for it, and how much'
 has out 'At record 2 the program asked for 30 MiB, with 40 MiB live. With --device and the card it ran on'
+expect_status 0 why rmm.csv --device 24GiB
+has out 'If that is the card it ran on, others had memory of it, or a limit such as set_per_process_memory_'
 expect_status 0 why rmm.csv --device 64MiB
 has out '^Really full: short by at least 6 MiB'
 
@@ -181,6 +183,7 @@ GiB is allocated by PyTorch, and 4.11 GiB is reserved by PyTorch but unallocated
 END
 expect_status 0 why log
 has out '^Fragmented: .* reserved but unallocated. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out 'the setting is worth a try, not certain'
 "$replay" why - <log >again && cmp -s out again || fail "standard input gets another answer"
 cat >processes <<'END'
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of
@@ -189,9 +192,80 @@ GiB memory in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.0
 memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
 END
 expect_status 0 why processes
-has out '^Somebody else has the memory: other processes hold 1242 MiB of the card.'
+has out '^Somebody else has the memory: other processes hold 1.21 GiB of the card.'
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
+
+# ---- in a container the program itself is "Process N" ----
+cat >container <<'END'
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total capacity of 24.00 GiB of
+which 4.00 MiB is free. Process 77 has 23.99 GiB memory in use. Of the allocated memory 23.60 GiB is allocated by
+PyTorch, and 1018.00 KiB is reserved by PyTorch but unallocated.
+END
+expect_status 0 why container
+has out '^Really full: short by at least 59[0-9.]* MiB.*One of the processes that the text lists must be the prog'
+sed -i 's/Process 77/Process 5 has 8.00 GiB memory in use. &/; s/23.99/15.99/; s/23.60/15.00/' container
+expect_status 0 why container
+has out '^Somebody else has the memory: other processes hold at least 8 GiB of the card.'
+
+# ---- a setting that the release has, which wrote the text ----
+early='RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 3; 79.15 GiB total capacity; 70.09 GiB '\
+'already allocated; 301.62 MiB free; 77.45 GiB reserved in total by PyTorch)'
+echo "$early If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation." >early
+expect_status 0 why early
+has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 .* PyTorch 2.0 or older, which has no expandable_'
+echo "$early" >early
+expect_status 0 why early
+grep -q export out && fail "a setting is printed that the release may lack: $(cat out)"
+{ cat log; echo 'If it is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True'; } >general
+expect_status 0 why general
+has out 'export PYTORCH_ALLOC_CONF=expandable_segments:True'
+
+# ---- what a text does not tell, and a limit ----
+figures() {                          # ASKED FREE ALLOWED ALLOCATED CACHED: the text on a card of 24 GiB
+    cat >figures <<END
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate $1. GPU 0 has a total capacity of 24.00 GiB of which $2 is
+free. Including non-PyTorch memory, this process has 5.96 GiB memory in use. ${3}Of the allocated memory $4 is allocated
+by PyTorch, and $5 is reserved by PyTorch but unallocated.
+END
+    expect_status 0 why figures
+}
+figures '20.00 MiB' '2.00 MiB' '' '23.98 GiB' '8.01 MiB'
+has out '^Full or fragmented, the text does not tell: PyTorch asked for a segment of 20 MiB for a request of 1 to 10 M'\
+'iB, or of 18 to 20 MiB. 2 MiB were free on the card, and 8.01 MiB are reserved but unallocated. export PYT'
+grep -q 'other processes' out && fail "something below the rounding: $(cat out)"
+figures '64.00 MiB' '30.00 MiB' '' '23.00 GiB' '33.00 MiB'
+has out '^Full or fragmented, .* a segment of 64 MiB for a request of 61.99 MiB to 64 MiB.'
+figures '1.00 GiB' '2.00 MiB' '' '23.00 GiB' '8.00 MiB'
+has out '^Really full: short by at least 1[0-9.]* MiB. No allocator setting makes live data smaller. - What a block'
+has out 'other processes had about 1014 MiB'
+figures '100.00 MiB' '18.04 GiB' '6.00 GiB allowed; ' '5.96 GiB' '0 bytes'
+has out '^A memory fraction refused it: 6 GiB are allowed, 5.96 GiB of them were reserved, and 100 MiB were asked for.'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+expect_status 0 why figures --json text.json
+has text.json '"verdict": "limited", .*"allowed_bytes": 6442450944, .*"setting": null'
+figures '1.19 GiB' '14.71 GiB' '' '7.89 GiB' '12.54 MiB'
+has out '^The card had room: 14.71 GiB were free, and 1.19 GiB were asked for. The text does not tell why that was'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+
+# ---- several errors: the first rank to end, and in a long log the line is counted from its beginning ----
+error() {                            # BEFORE GPU SIZE: a line of a log
+    printf '%storch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU %s has a total capacity of '\
+'79.10 GiB of which 512.38 MiB is free. Including non-PyTorch memory, this process has 78.58 GiB memory in use. Of th'\
+'e allocated memory 75.91 GiB is allocated by PyTorch, and 1.21 GiB is reserved by PyTorch but unallocated.\n' \
+        "$1" "$3" "$2"
+}
+{ echo start; error '[rank3]: ' 3 '1.25 GiB'; error '[rank1]: ' 1 '640.00 MiB'; } >ranks
+expect_status 0 why ranks
+has out 'The log holds 2 such errors. This is about the one in line 2, of rank 3: the first rank to end. - On GPU 3 PyT'
+expect_status 0 why ranks --json text.json
+has text.json '"errors": 2, "line": 2, "rank": 3, "gpu": 3'
+{ yes 'step' | head -n 4000000; error '' 0 '640.00 MiB'; error '' 0 '700.00 MiB'; } >long
+expect_status 0 why long
+has out 'The log holds 2 such errors. This is about the last one, in line 4000002.'
+{ error '' 1 '1.25 GiB'; error '' 0 '1.30 GiB'; } >gpus
+expect_status 0 why gpus
+has out 'about the one in line 1: the first process to end. - On GPU 1'
 
 # ---- errors that say it in other words ----
 refused() {                          # the error's words, who was refused, and the line to use
@@ -216,6 +290,15 @@ has out '^Somebody else has the memory'          # figures say more than words
 
 echo "nothing of the kind" >log
 expect_status 2 why log
-has err 'log: byte 0: neither a native trace'
+has err 'log: holds no complete OutOfMemoryError of PyTorch. Give the whole log'
+error '' 3 '1.25 GiB' | cut -c 1-170 >cut
+expect_status 2 why cut
+has err "cut: line 1: an OutOfMemoryError that lacks what is allocated. Give the whole text"
+printf 'step\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU ' >cut
+expect_status 2 why cut
+has err "cut: line 2: .* that lacks the card's capacity (as it does on GPU 0 in PyTorch 2.3)"
+echo '{"schema": "replay-report/1"}' >results.json
+expect_status 2 why results.json
+has err 'results are read by'                    # the sentence of who reads recordings
 
 [ "$failures" = 0 ]

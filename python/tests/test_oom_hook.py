@@ -58,15 +58,19 @@ def test_an_uncaught_error_shows_the_verdict_after_the_traceback(python):
 
 
 MESSAGE = ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 24.00 GiB of which "
-           "14.00 MiB is free. {}Including non-PyTorch memory, this process has 2.04 GiB memory in use. Of the "
+           "{} is free. {}Including non-PyTorch memory, this process has 2.04 GiB memory in use. {}Of the "
            "allocated memory 1.49 GiB is allocated by PyTorch, and 104.38 MiB is reserved by PyTorch but unallocated.")
 
 
-@pytest.mark.parametrize("others, verdict", [("", "Fragmented: "), (
-    "Process 7 has 21.90 GiB memory in use. ", "Somebody else has the memory: other processes hold 21.90 GiB")])
-def test_other_processes_that_hold_the_card_come_first(python, others, verdict):
+@pytest.mark.parametrize("free, others, allowed, verdict", [
+    ("14.00 MiB", "", "", "Fragmented: "),
+    ("14.00 MiB", "Process 7 has 21.90 GiB memory in use. ", "",
+     "Somebody else has the memory: other processes hold 21.90 GiB"),
+    ("20.00 GiB", "", "4.00 GiB allowed; ", "A memory fraction refused it: 4 GiB are allowed"),
+    ("20.00 GiB", "", "", "The card had room: 20 GiB were free")])
+def test_what_the_text_alone_tells_comes_first(python, free, others, allowed, verdict):
     done = python("import vramreplay.torch as h" + CATCH + "print(h.notes(caught)[0].lstrip())",
-                  FAKE_MESSAGE=MESSAGE.format(others))
+                  FAKE_MESSAGE=MESSAGE.format(free, others, allowed))
     assert said(done)[0].startswith(verdict) and "Fragmented: 26.37 MiB would have fitted" in done.stdout
 
 

@@ -168,14 +168,14 @@ def verdict(hook: Hook, path: str, message: str) -> str:
         return f"`replay why {path}` has no answer after {hook.timeout:.0f} s."
     except (ReplayError, OSError) as reason:
         return f"`replay why {path}` has no answer: {reason}"
-    return others_words(message) + said.rstrip()
+    return text_words(message) + said.rstrip()
 
 
-def others_words(message: str) -> str:
-    """The program's sentence on other processes that hold the card, or "". The error's text alone tells of them."""
+def text_words(message: str) -> str:
+    """What the error's text alone tells: other processes, a memory fraction, a card that had room; or ""."""
     try:
         answer = json.loads(running.run(["why", "-", "--json", "-"], timeout=TIMEOUT_S, stdin=as_log(message)))
-        if answer["verdict"] != "somebody-else":
+        if answer["verdict"] not in ("somebody-else", "limited", "card-had-room"):
             return ""
         return running.run(["why", "-"], timeout=TIMEOUT_S, stdin=as_log(message)).decode().split("\n\n")[0] + "\n\n"
     except ReplayError:                             # not a text that the program knows

@@ -596,20 +596,41 @@ class WhyCategory(Result):
 @dataclass(frozen=True)
 class WhyText(Result):
     """`text` of Why: instead of all from also on, if the file is the text of an error."""
-    #: null: it does not say
-    asked_bytes: Optional[int]
-    #: null: it does not say
-    card_bytes: Optional[int]
-    #: null: it does not say
-    free_bytes: Optional[int]
-    #: null: it does not say
-    allocated_bytes: Optional[int]
-    #: null: it does not say
-    reserved_bytes: Optional[int]
-    #: null: it does not say
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    errors: Optional[int]
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    line: Optional[int]
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    rank: Optional[int]
+    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
+    #: first that ended a rank
+    gpu: Optional[int]
+    #: the segment that PyTorch asked for; the smallest request that it may stand for
+    asked_bytes: int
+    #: the segment that PyTorch asked for; the smallest request that it may stand for
+    least_asked_bytes: int
+    #: as the text says
+    card_bytes: int
+    #: as the text says
+    free_bytes: int
+    #: limit of a memory fraction; free in private pools, which is part of allocated; null: it does not say
+    allowed_bytes: Optional[int]
+    #: as the text says
+    allocated_bytes: int
+    #: as the text says
+    reserved_bytes: int
+    #: limit of a memory fraction; free in private pools, which is part of allocated; null: it does not say
+    private_pools_bytes: Optional[int]
+    #: on the card and not PyTorch's; 0: less than the rounding; null: the figures contradict each other
     outside_bytes: Optional[int]
-    #: null: it does not say
-    other_processes_bytes: Optional[int]
+    #: of the processes that the text lists; without the largest, if one of them must be the program itself, as
+    #: in a container
+    other_processes_bytes: int
+    #: a setting of the release that wrote it, which may serve the request; null: none
+    setting: Optional[str]
 
 
 @dataclass(frozen=True)
@@ -634,7 +655,9 @@ class Why(Result):
     #: the memory; leak; fragmented (if recommended and serves_refused are null, no setting tried cures it);
     #: full; cache: nothing was refused; recording-ends: the recording does not tell; of the text of an error
     #: also library-refused: the driver or a library was refused memory, not PyTorch, and workspace-refused:
-    #: probably PyTorch was, for a convolution
+    #: probably PyTorch was, for a convolution; and of PyTorch's own limited: a memory fraction refused what the
+    #: card had room for, card-had-room: the text does not tell why it was refused, and full-or-fragmented: the
+    #: text does not tell which
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None

@@ -5,9 +5,10 @@
 #include "base/input.h"
 #include "replay/results/result.h"
 #include "replay/why/library_refusal.h"
-#include "replay/why/why.h"
+#include "replay/why/oom_answer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,18 +57,28 @@ static enum err spool_stdin(struct why_session *s, struct err_detail *why)
     return fclose(to) == 0 && is_written ? ERR_OK : err_set(why, ERR_IO, 0, "%s: cannot be written", s->spooled);
 }
 
-/* Reads the text into `bytes`, keeping its last LOG_MAX bytes. */
-static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_detail *why)
+static uint64_t count_lines(const char *bytes, size_t n)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += bytes[i] == '\n';
+    return lines;
+}
+
+/* Reads the text into `bytes`, keeping its last LOG_MAX bytes. Lines before them are counted in *dropped. */
+static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dropped, struct err_detail *why)
 {
     const unsigned char *part;
     size_t n_part = 1;
     enum err e = ERR_OK;
     *n = 0;
+    *dropped = 0;
     while (e == ERR_OK && n_part > 0) {
         e = input_peek(in, INPUT_PEEK_MAX, &part, &n_part, why);
         if (e != ERR_OK || n_part == 0)
             break;
         if (*n + n_part > LOG_MAX) {
+            *dropped += count_lines(bytes, LOG_MAX / 2);
             memmove(bytes, bytes + LOG_MAX / 2, *n - LOG_MAX / 2);
             *n -= LOG_MAX / 2;
         }
@@ -78,30 +89,51 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_de
     return e;
 }
 
-static bool take_text(struct why_session *s, const char *bytes, size_t n)
+static bool take_text(struct why_session *s, const char *bytes, size_t n, uint64_t dropped)
 {
-    if (oom_text_find(bytes, n, &s->text))
+    const bool is_found = oom_text_find(bytes, n, &s->text);
+    if (s->text.line > 0)
+        s->text.line += dropped;
+    if (is_found)
         return true;
     s->refusal = library_refusal_find(bytes, n);
     return s->refusal != NULL;
 }
 
+/* Says what a text lacks. Of a recording that cannot be read, `why` already says more: it is binary, or JSON. */
+static enum err refuse_text(const struct why_session *s, const char *bytes, size_t n, struct err_detail *why)
+{
+    if (n == 0 || memchr(bytes, '\0', n) != NULL || bytes[0] == '{' || bytes[0] == '[')
+        return ERR_FORMAT;
+    if (s->text.line == 0)
+        return err_set(why, ERR_FORMAT, 0, "%s: holds no complete OutOfMemoryError of PyTorch. Give the whole log, or "
+                       "record the run: replay record --help. If it is a recording, replay info says what is wrong",
+                       s->path);
+    return err_set(why, ERR_FORMAT, s->text.line, "%s: line %" PRIu64 ": an OutOfMemoryError that lacks %s%s. "
+                   "Give the whole text, or record the run: replay record --help", s->path, s->text.line,
+                   oom_text_lacks(&s->text),
+                   s->text.total == OOM_TEXT_UNKNOWN ? " (as it does on GPU 0 in PyTorch 2.3)" : "");
+}
+
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
- * that the card was full. If there is none, `why` stays, which says what the file is not. */
+ * that the card was full. */
 static enum err find_text(struct why_session *s, struct err_detail *why)
 {
     struct err_detail reason;
     struct input *in = NULL;
     size_t n = 0;
+    uint64_t dropped = 0;
     char *bytes = malloc(LOG_MAX + INPUT_PEEK_MAX);
     enum err e = bytes == NULL ? err_set(&reason, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->path)
                                : input_open(s->path, &in, &reason);
     if (e == ERR_OK)
-        e = read_log(in, bytes, &n, &reason);
+        e = read_log(in, bytes, &n, &dropped, &reason);
     if (e == ERR_HOST_NOMEM)
         *why = reason;
-    else
-        e = e == ERR_OK && take_text(s, bytes, n) ? ERR_OK : ERR_FORMAT;
+    else if (e != ERR_OK)
+        e = ERR_FORMAT;                      /* `why` says what the file is not */
+    else if (!take_text(s, bytes, n, dropped))
+        e = refuse_text(s, bytes, n, why);
     input_close(in);
     free(bytes);
     return e;
@@ -143,7 +175,7 @@ static void write_json(FILE *out, const struct why_session *s)
     else if (s->refusal != NULL)
         library_refusal_json(&w, s->refusal);
     else
-        why_json_text(&w, &s->text);
+        oom_answer_json(&w, &s->text);
     json_end_object(&w);
 }
 
@@ -165,7 +197,7 @@ static enum exit_status why_main(const struct options *o)
     else if (e == ERR_OK && !s.is_stdout_taken && s.refusal != NULL)
         library_refusal_print(stdout, s.refusal);
     else if (e == ERR_OK && !s.is_stdout_taken)
-        why_print_text(stdout, &s.text);
+        oom_answer_print(stdout, &s.text);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;
@@ -184,8 +216,9 @@ const struct subcommand cmd_why = {
             "input. Errors of cuBLAS, cuDNN, NCCL and the driver that mean the same are known, too. The "
             "first line is the verdict, the first of these that holds: a setting is not in force; somebody else has "
             "the memory; a leak; fragmented, and the lines to paste; really full, and by how much it is short; nothing "
-            "was refused; or the recording does not tell. A recording that ends with a refused request gives lower "
-            "bounds: what the program would have needed next is not in it.\n"
+            "was refused; or the recording does not tell. Of a text it may also be that a memory fraction refused the "
+            "request, that the card had room, or that the text does not tell full from fragmented. A recording that "
+            "ends with a refused request gives lower bounds: what the program would have needed next is not in it.\n"
             "\n"
             "Examples:\n"
             "  replay why snapshot.pickle\n"

@@ -2,8 +2,7 @@
 /*
  * The text of PyTorch's OutOfMemoryError, taken apart: what a person has who recorded nothing.
  *
- * Sizes in the text are rounded to two decimals, so a figure in GiB is off by up to 5 MiB. Source of the texts:
- * policies/pytorch/pytorch_text.c.
+ * Source of the texts: policies/pytorch/pytorch_text.c.
  */
 #ifndef REPLAY_REPLAY_WHY_OOM_TEXT_H
 #define REPLAY_REPLAY_WHY_OOM_TEXT_H
@@ -14,24 +13,45 @@
 
 #define OOM_TEXT_UNKNOWN UINT64_MAX
 
-/* Bytes; OOM_TEXT_UNKNOWN: the text does not say. */
+/* Bytes; OOM_TEXT_UNKNOWN: the text does not say, which holds for process, allowed,
+ * private_pools and expandable_reserve only. */
 struct oom_text {
     uint64_t asked;                  /* of the device: whole segments in most releases */
     uint64_t total, free;            /* of the card */
     uint64_t process;                /* this process, context and libraries included */
-    uint64_t others;                 /* sum of the other processes that the text names */
+    uint64_t others;                 /* sum of the other processes that the text names; at least, if is_listed */
+    bool     is_listed;              /* the program itself is among "Process N", as in a container, where PyTorch does
+                                      * not know its own number; `others` leaves out the largest of them */
     uint64_t allowed;                /* limit set by a memory fraction */
     uint64_t allocated, reserved;    /* by PyTorch */
-    uint64_t private_pools;          /* allocated in private pools, such as CUDA graphs */
+    uint64_t private_pools;          /* free in private pools, as of CUDA graphs; part of `allocated` */
     unsigned gpu;
+    const char *variable;            /* of the settings, as the text names it; PYTORCH_CUDA_ALLOC_CONF if it names none.
+                                      * Static */
+    bool     is_early;               /* the wording up to PyTorch 2.0 */
+    bool     names_max_split;        /* max_split_size_mb */
+    bool     is_expandable;          /* expandable segments are on; known from 2.14 on */
+    uint64_t expandable_reserve;     /* which the request exceeds, where expandable segments cannot grow beyond it */
+    int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */
+    uint64_t line;                   /* of the text that was searched, from 1 on */
+    uint64_t n_errors;               /* that the text holds */
+    size_t   n_ranks;                /* that they are of; of GPUs, if ranks are not named */
 };
 
-/* Looks for the last such text in text[0, n), whatever stands around it (a log, a traceback), line breaks within it
- * included. False if there is none with its sizes. */
+/* Looks for such texts in text[0, n), whatever stands around and within them: a log, a traceback, line breaks, colours,
+ * a prefix of each line. A program may survive an error and try again, so each rank died of its last one. Takes the
+ * first of these, because a rank that dies may take others with it. False if there is none with all sizes that every
+ * release writes; then *out is the last that lacks some, or has line 0. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
 
-/* What the card has in use that PyTorch did not reserve: contexts, libraries, other processes. OOM_TEXT_UNKNOWN if the
- * text does not tell. */
+/* The first that such a text lacks: "the card's capacity". NULL: nothing. Static. */
+const char *oom_text_lacks(const struct oom_text *t);
+
+/* How far a figure of the text may be off: half of its second decimal. */
+uint64_t oom_text_rounding(uint64_t bytes);
+
+/* What the card has in use that PyTorch did not reserve: contexts, libraries, other processes. 0 if it is less than the
+ * rounding of the figures; OOM_TEXT_UNKNOWN if they contradict each other. */
 uint64_t oom_text_outside(const struct oom_text *t);
 
 #endif

@@ -167,6 +167,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     out->outside = find_outside(trace, device);
     out->recorded_usable = trace_info(trace)->capacity_bytes;
     out->device = device->typed;
+    out->is_card_named = device->has_total;
     out->context_bytes = device->config.context_bytes;
     out->context_source = device->context_source;
     if (!is_state && (out->has_refusal || device->has_total))
@@ -188,6 +189,7 @@ void why_close(struct why *w)
 const char *why_word(enum verdict_kind v)
 {
     static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "leak", "fragmented", "full",
-                                                      "cache", "recording-ends" };
+                                                      "cache", "recording-ends", "limited", "card-had-room",
+                                                      "full-or-fragmented" };
     return words[v];
 }

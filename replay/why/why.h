@@ -21,6 +21,10 @@ enum verdict_kind {
     VERDICT_FULL,                    /* live data and the request exceed the card */
     VERDICT_CACHE,                   /* nothing was refused; reserved memory is cache */
     VERDICT_RECORDING_ENDS,          /* nothing of the above can be told from this recording */
+    /* Of the text of an error only (oom_answer.h). */
+    VERDICT_LIMITED,                 /* a memory fraction refused what the card had room for */
+    VERDICT_CARD_HAD_ROOM,           /* it had, and the text does not tell why the request was refused */
+    VERDICT_FULL_OR_FRAGMENTED,      /* the text does not tell which */
     VERDICT_KINDS
 };
 
@@ -48,6 +52,7 @@ struct why {
                                         OOM_TEXT_UNKNOWN: not known */
     uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
     const char *device;              /* the card it is looked at on, as typed; borrowed from the choice */
+    bool     is_card_named;          /* a person gave its size */
     const char *context_source;      /* where that is from; NULL: typed, or there is none */
     char     context_sentence[WHY_SENTENCE];
     uint64_t later_live;             /* after the refusal the recording has so much live at once, which is what exceeds
@@ -89,9 +94,5 @@ void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
 /* The members verdict, also, trace, ... of the object that is open (report/SCHEMA.md, replay-why/1). */
 void why_json(struct json_writer *j, const struct why *w);
-
-/* The same of an error's text alone. */
-void why_print_text(FILE *out, const struct oom_text *t);
-void why_json_text(struct json_writer *j, const struct oom_text *t);
 
 #endif

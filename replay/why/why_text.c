@@ -60,8 +60,7 @@ void why_add_verdict(struct words *w, const struct why *y)
         if (y->reserved > y->live)
             words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
         break;
-    case VERDICT_RECORDING_ENDS:
-    case VERDICT_KINDS:
+    default:
         if (y->is_state) {
             words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
                       text_mib(y->live, a), text_mib(y->reserved, b));
@@ -81,9 +80,9 @@ void why_add_verdict(struct words *w, const struct why *y)
 
 static void print_also(FILE *out, const struct why *y)
 {
-    static const char *const also[VERDICT_KINDS] = {
+    static const char *const also[VERDICT_CACHE] = {
         "a setting is not in force", "somebody else holds memory", "live memory grows from step to step",
-        "it is fragmented", "it is really full", "much of it is cache", "the recording ends there",
+        "it is fragmented", "it is really full",
     };
     struct words w = { .n = 0 };
     for (int v = 0; v < VERDICT_CACHE; v++)
@@ -134,6 +133,19 @@ static void print_cure(FILE *out, const struct why *y)
 
 /* ---- reasons ---- */
 
+/* The card has room for a request that was refused: what that may come from. */
+static const char *what_else(const struct why *y)
+{
+    if (y->verdict == VERDICT_SOMEBODY_ELSE)
+        return " Others are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If "
+               "this is not the card it ran on, leave out --device.";
+    if (y->is_card_named)
+        return " If that is the card it ran on, others had memory of it, or a limit such as "
+               "set_per_process_memory_fraction refused the request: neither is in the recording. The error's text "
+               "tells more: replay why LOG.";
+    return " With --device and the card it ran on, the answer is about that card.";
+}
+
 static void print_refusal(FILE *out, const struct why *y, const char *event_word)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
@@ -145,10 +157,7 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
                   text_mib(y->asked, a), text_mib(y->live, b));
         if (y->recorded_usable > 0)
             words_add(&w, " Of the card it could have %s.", text_mib(y->recorded_usable, c));
-        words_add(&w, y->verdict == VERDICT_SOMEBODY_ELSE
-                          ? " Others are processes that nvidia-smi shows, or a limit such as "
-                            "set_per_process_memory_fraction. If this is not the card it ran on, leave out --device."
-                          : " With --device and the card it ran on, the answer is about that card.");
+        words_add(&w, "%s", what_else(y));
         words_print_screen(out, &w);
         return;
     }
@@ -275,71 +284,6 @@ void why_print(FILE *out, const struct why *y, const char *event_word)
     if (y->cure == CURE_NONE)
         fputc('\n', out);
     why_print_reasons(out, y, event_word);
-}
-
-/* ---- the text of an error alone ---- */
-
-static enum verdict_kind text_verdict(const struct oom_text *t)
-{
-    const uint64_t cached = t->reserved - t->allocated, free = t->free == OOM_TEXT_UNKNOWN ? 0 : t->free;
-    if (t->others > 0 && add_capped(free, t->others) >= t->asked && cached < t->asked)
-        return VERDICT_SOMEBODY_ELSE;
-    return add_capped(free, cached) >= t->asked ? VERDICT_FRAGMENTED : VERDICT_FULL;
-}
-
-static void add_text_verdict(struct words *w, const struct oom_text *t)
-{
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    const uint64_t cached = t->reserved - t->allocated, free = t->free == OOM_TEXT_UNKNOWN ? 0 : t->free;
-    switch (text_verdict(t)) {
-    case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: other processes hold %s of the card.", text_mib(t->others, a));
-        break;
-    case VERDICT_FRAGMENTED:
-        words_add(w, "Fragmented: %s were asked for, and %s are reserved but unallocated.", text_mib(t->asked, a),
-                  text_mib(cached, b));
-        break;
-    default:
-        words_add(w, "Really full: short by at least %s. No allocator setting can serve this.",
-                  text_mib(t->asked - free - cached, a));
-        break;
-    }
-}
-
-void why_print_text(FILE *out, const struct oom_text *t)
-{
-    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
-    const uint64_t outside = oom_text_outside(t);
-    struct words first = { .n = 0 }, held = { .n = 0 }, next = { .n = 0 };
-    add_text_verdict(&first, t);
-    words_print_screen(out, &first);
-    if (text_verdict(t) == VERDICT_FRAGMENTED)
-        fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
-    fputc('\n', out);
-    words_add(&held, "- PyTorch had %s reserved, of it %s allocated", text_mib(t->reserved, a),
-              text_mib(t->allocated, b));
-    if (outside != OOM_TEXT_UNKNOWN)
-        words_add(&held, "; contexts, libraries and other processes had %s", text_mib(outside, c));
-    words_add(&held, ".");
-    words_print_screen(out, &held);
-    words_add(&next, "- This is all that the error's text tells. A recording tells which setting cures it, and whose "
-                     "lines hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, "
-                     "then replay why.");
-    words_print_screen(out, &next);
-}
-
-void why_json_text(struct json_writer *j, const struct oom_text *t)
-{
-    json_put_text(j, "verdict", why_word(text_verdict(t)));
-    json_put_object(j, "text");
-    json_put_number(j, "asked_bytes", t->asked);
-    json_put_number_unless(j, "card_bytes", t->total, OOM_TEXT_UNKNOWN);
-    json_put_number_unless(j, "free_bytes", t->free, OOM_TEXT_UNKNOWN);
-    json_put_number(j, "allocated_bytes", t->allocated);
-    json_put_number(j, "reserved_bytes", t->reserved);
-    json_put_number_unless(j, "outside_bytes", oom_text_outside(t), OOM_TEXT_UNKNOWN);
-    json_put_number(j, "other_processes_bytes", t->others);
-    json_end_object(j);
 }
 
 /* ---- JSON ---- */

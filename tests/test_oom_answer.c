@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What the text of an error supports is said, and no more: its sizes are rounded, and it does not name the request. */
+#include "replay/why/oom_answer.h"
+
+#include "base/units.h"
+#include "policies/pytorch/pytorch_text.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+/* The text that a release writes on such a card. */
+static struct oom_text text_of(enum torch_release release, const struct pytorch_oom *oom)
+{
+    struct refusal said;
+    struct oom_text t;
+    const struct pytorch_rules rules = pytorch_rules_of(release);
+    pytorch_text_oom(&rules, oom, &said);
+    cr_assert(oom_text_find(said.text, strlen(said.text), &t), "%s", said.text);
+    return t;
+}
+
+/* On a card of 1000 MiB that PyTorch has alone; all in bytes. */
+static struct pytorch_oom refused(uint64_t segment, uint64_t free, uint64_t cached)
+{
+    return (struct pytorch_oom){
+        .segment_bytes = segment, .rounded_bytes = segment, .total_bytes = 1000 * MIB, .free_bytes = free,
+        .process_bytes = 1000 * MIB - free, .reserved_bytes = 1000 * MIB - free,
+        .allocated_bytes = 1000 * MIB - free - cached, .limit_bytes = UINT64_MAX,
+    };
+}
+
+static struct oom_answer answer_to(const struct pytorch_oom *oom)
+{
+    const struct oom_text t = text_of(TORCH_2_9, oom);
+    return oom_answer_of(&t);
+}
+
+/* The segment of a request under PyTorch's default settings. */
+static uint64_t segment_of(uint64_t request)
+{
+    const uint64_t rounded = align_up(request, 512);
+    return rounded <= MIB ? 2 * MIB : rounded < 10 * MIB ? 20 * MIB : align_up(rounded, 2 * MIB);
+}
+
+Test(oom_answer, the_request_is_never_below_the_least_that_the_text_stands_for)
+{
+    const uint64_t requests[] = {
+        1, 512, MIB, MIB + 1, 8 * MIB, 10 * MIB - 512, 10 * MIB - 511, 10 * MIB, 10 * MIB + 1, 12 * MIB, 18 * MIB,
+        18 * MIB + 1, 20 * MIB, 20 * MIB + 1, 999 * MIB, GIB, GIB + 1, 3 * GIB + 77 * MIB, 79 * GIB + 3,
+    };
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        const struct pytorch_oom oom = refused(segment_of(requests[i]), 0, 0);
+        const struct oom_answer a = answer_to(&oom);
+        cr_expect_leq(a.least_asked, requests[i]);
+        cr_expect_eq(a.verdict, VERDICT_FULL);
+        cr_expect_leq(a.shortfall, requests[i]);
+    }
+}
+
+Test(oom_answer, each_verdict_has_its_figures)
+{
+    const struct { uint64_t segment, free, cached; enum verdict_kind verdict; bool has_setting; } cases[] = {
+        { 20, 17, 0, VERDICT_FULL_OR_FRAGMENTED, true },     /* for 8 MiB, expandable segments ran */
+        { 20, 2, 10, VERDICT_FULL_OR_FRAGMENTED, true },
+        { 20, 0, 0, VERDICT_FULL, false },
+        { 20, 19, 10, VERDICT_FRAGMENTED, true },
+        { 2, 1, 0, VERDICT_FULL_OR_FRAGMENTED, true },
+        { 2, 1, 500, VERDICT_FRAGMENTED, true },
+        { 32, 24, 7, VERDICT_FULL_OR_FRAGMENTED, true },
+        { 32, 20, 9, VERDICT_FULL, false },
+        { 32, 22, 20, VERDICT_FRAGMENTED, true },
+        { 100, 300, 0, VERDICT_CARD_HAD_ROOM, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct pytorch_oom oom = refused(cases[i].segment * MIB, cases[i].free * MIB, cases[i].cached * MIB);
+        const struct oom_answer a = answer_to(&oom);
+        cr_expect_eq(a.verdict, cases[i].verdict, "case %zu: %s", i, why_word(a.verdict));
+        cr_expect_eq(a.setting != NULL, cases[i].has_setting, "case %zu", i);
+    }
+}
+
+Test(oom_answer, what_is_free_in_private_pools_counts_but_no_setting_is_promised_for_it)
+{
+    struct pytorch_oom oom = refused(32 * MIB, 20 * MIB, 49 * MIB);
+    oom.private_free_bytes = 43 * MIB;
+    struct oom_answer a = answer_to(&oom);
+    cr_expect(a.verdict == VERDICT_FRAGMENTED && a.cached == 6 * MIB && a.setting == NULL);
+    oom.private_free_bytes = 30 * MIB;
+    a = answer_to(&oom);
+    cr_expect(a.verdict == VERDICT_FRAGMENTED && a.cached == 19 * MIB && a.setting != NULL);
+}
+
+Test(oom_answer, a_limit_is_blamed_only_if_it_is_what_refused_the_request)
+{
+    struct pytorch_oom oom = refused(100 * MIB, 300 * MIB, 0);
+    oom.limit_bytes = 750 * MIB;                     /* 50 MiB are left of it */
+    struct oom_answer a = answer_to(&oom);
+    cr_expect(a.verdict == VERDICT_LIMITED && a.room == 50 * MIB && a.setting == NULL);
+    oom.allocated_bytes -= 60 * MIB;                 /* under the limit it is fragmented */
+    a = answer_to(&oom);
+    cr_expect(a.verdict == VERDICT_LIMITED && a.setting != NULL);
+    oom.limit_bytes = 850 * MIB;
+    a = answer_to(&oom);
+    cr_expect_eq(a.verdict, VERDICT_CARD_HAD_ROOM);
+    oom = refused(100 * MIB, 80 * MIB, 0);
+    oom.limit_bytes = 930 * MIB;                     /* the card could not have served it either */
+    a = answer_to(&oom);
+    cr_expect(a.verdict == VERDICT_FULL && a.room == 10 * MIB);
+}
+
+Test(oom_answer, what_is_below_the_rounding_of_the_figures_is_nothing)
+{
+    struct pytorch_oom oom = refused(20 * MIB, 2 * MIB, 10 * MIB + 9999);
+    struct oom_text t = text_of(TORCH_2_9, &oom);
+    cr_expect_eq(oom_text_outside(&t), 0);
+    oom.total_bytes += MIB;
+    t = text_of(TORCH_2_9, &oom);
+    cr_expect(oom_text_outside(&t) > MIB - 40 * KIB && oom_text_outside(&t) < MIB + 40 * KIB);
+    oom.total_bytes = 500 * MIB;                     /* the figures contradict each other */
+    t = text_of(TORCH_2_9, &oom);
+    cr_expect_eq(oom_text_outside(&t), OOM_TEXT_UNKNOWN);
+}
+
+static bool has_option(const struct pytorch_rules *rules, const char *setting)
+{
+    const char *const end = strchr(setting, ':');
+    const size_t n = (size_t)(end - setting);
+    return strncmp(setting, "expandable_segments", n) == 0 ? rules->has_expandable
+                                                           : strncmp(setting, "max_split_size_mb", n) == 0;
+}
+
+Test(oom_answer, a_setting_is_one_that_the_release_has_and_reads)
+{
+    for (int r = 0; r < TORCH_RELEASES; r++) {
+        const struct pytorch_rules rules = pytorch_rules_of((enum torch_release)r);
+        struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 20 * MIB);
+        oom.device = 1;                              /* 2.3 ends its text at device 0 */
+        const struct oom_text t = text_of((enum torch_release)r, &oom);
+        const struct oom_answer a = oom_answer_of(&t);
+        cr_expect_eq(a.verdict, VERDICT_FRAGMENTED);
+        cr_assert_not_null(a.setting);
+        cr_expect(has_option(&rules, a.setting), "2.%d: %s", r, a.setting);
+        cr_expect(strcmp(t.variable, "PYTORCH_CUDA_ALLOC_CONF") == 0 || rules.reads_general_name, "2.%d", r);
+    }
+}
+
+Test(oom_answer, expandable_segments_are_not_recommended_to_who_has_them)
+{
+    struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 20 * MIB);
+    oom.is_expandable = true;
+    struct oom_text t = text_of(TORCH_2_15, &oom);
+    cr_expect(t.is_expandable && oom_answer_of(&t).setting == NULL);
+    oom.has_reserve = true;
+    oom.reserve_bytes = 16 * MIB;
+    t = text_of(TORCH_2_15, &oom);
+    cr_expect(t.expandable_reserve == 16 * MIB && oom_answer_of(&t).setting == NULL);
+}
