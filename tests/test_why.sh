@@ -300,5 +300,8 @@ has err "cut: line 2: .* that lacks the card's capacity (as it does on GPU 0 in 
 echo '{"schema": "replay-report/1"}' >results.json
 expect_status 2 why results.json
 has err 'results are read by'                    # the sentence of who reads recordings
+head -c 1200 "$3/samples/mlp-adam.trace.zst" >cut.zst
+expect_status 2 why cut.zst
+has err 'cut.zst: holds no request, so nothing can be said of it'
 
 [ "$failures" = 0 ]

@@ -139,6 +139,15 @@ static enum err find_text(struct why_session *s, struct err_detail *why)
     return e;
 }
 
+/* Of a recording without a request nothing can be said: it may be cut off before the first. */
+static enum err check_requests(const struct why_session *s, struct err_detail *why)
+{
+    size_t n_start;
+    (void)trace_start_blocks(s->trace, &n_start);
+    return trace_info(s->trace)->events > 0 || n_start > 0
+         ? ERR_OK : err_set(why, ERR_INPUT, 0, "%s: holds no request, so nothing can be said of it", s->path);
+}
+
 static enum err session_open(struct why_session *s, struct err_detail *why)
 {
     struct options o = *s->options;
@@ -150,6 +159,8 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
     e = cli_open_trace_or_state(&o, 0, &s->trace, &s->is_state, why);
     if (e == ERR_FORMAT)
         return find_text(s, why);
+    if (e == ERR_OK)
+        e = check_requests(s, why);
     return e == ERR_OK ? device_choose_for_advice(o.device, s->trace, &s->device, why) : e;
 }
 
