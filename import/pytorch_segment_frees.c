@@ -25,6 +25,7 @@
 #include <string.h>
 
 enum { SMALL_SEGMENT = 2 << 20, LARGE_PAGE = 20 << 20, NON_SPLIT_ROUNDING = 20 << 20 };
+enum { EXACT_LEAST = 10 << 20, EXACT_ROUNDING = 2 << 20 };     /* requests from 10 MiB on get segments of their own */
 
 static bool is_segment_free(const struct snapshot_record *r)
 {
@@ -42,6 +43,17 @@ uint32_t free_run_end(const struct walk *w, uint32_t i)
             break;
     }
     return end;
+}
+
+/* What PyTorch asks the device for at most, to serve a request that it has nothing for. Source: PyTorch,
+ * CUDACachingAllocator.cpp, get_allocation_size; an expandable range grows by whole pages. */
+static uint64_t segment_bytes(const struct walk *w, uint64_t requested)
+{
+    if (requested <= MIB)
+        return SMALL_SEGMENT;
+    if (w->s->settings.is_expandable)
+        return round_up(requested, LARGE_PAGE);
+    return requested < EXACT_LEAST ? LARGE_PAGE : round_up(requested, EXACT_ROUNDING);
 }
 
 struct walk_room walk_room(const struct walk *w)
@@ -62,14 +74,15 @@ struct walk_room walk_room(const struct walk *w)
             room.first_refused = i;
             room.first_held = held;
         }
-        if (add_capped(held, r->size) < refused)
-            refused = add_capped(held, r->size);
+        const uint64_t needed = add_capped(held, segment_bytes(w, r->size));
+        if (needed < refused)
+            refused = needed;
         if (add_capped(held, r->addr) > reported)
             reported = add_capped(held, r->addr);
     }
     /* Free memory that the device reported is room for the program, unless a memory fraction kept the program from it:
-     * then requests were refused although they would have fitted. Garbage collection works only with such a fraction.
-     * */
+     * then requests were refused although their segments would have fitted. Garbage collection works only with such a
+     * fraction. */
     room.is_all = room.n_refused > 0 && reported < refused && w->s->settings.gc_threshold <= 0;
     if (room.is_all && reported > room.bytes)
         room.bytes = reported;

@@ -157,6 +157,34 @@ Test(coverage, whole_steps_before_a_larger_one_count)
     trace_close(trace);
 }
 
+/* Steps that the program marks may differ in size. What the cut one needs is known only if they had as much live. */
+Test(coverage, marked_steps_reach_a_refusal_at_what_they_had_live_at_once)
+{
+    static const struct { uint64_t asked, kept; bool reach; } cases[] = {
+        { 8 * BYTES, 0, true }, { 9 * BYTES, 0, false }, { 8 * BYTES, BYTES, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct script s = script_open();
+        uint32_t label;
+        cr_assert_eq(trace_put_label(s.out, "step", 4, &label, NULL), ERR_OK);
+        for (uint64_t step = 0; step < 3; step++) {
+            const struct trace_record mark = { .kind = EVENT_MARK, .label = label, .time_ns = s.time_ns };
+            cr_assert_eq(trace_put(s.out, &mark, NULL), ERR_OK);
+            put(&s, EVENT_ALLOC, 9, step < 2 ? 8 * BYTES : BYTES);
+            put(&s, EVENT_FREE, 9, step < 2 ? 8 * BYTES : BYTES);
+            if (cases[i].kept > 0)
+                put(&s, EVENT_ALLOC, 20 + step, cases[i].kept);
+        }
+        put(&s, EVENT_OOM, 0, cases[i].asked);
+        struct trace_reader *trace = script_close(&s);
+        const struct coverage c = covered(trace);
+        cr_expect_eq(c.steps.how, STEPS_BY_MARK);
+        cr_expect_eq(c.steps.whole, 2);
+        cr_expect_eq(c.steps.reach_refusal, cases[i].reach, "case %zu", i);
+        trace_close(trace);
+    }
+}
+
 Test(coverage, the_layers_of_one_forward_pass_are_no_steps)
 {
     struct script s = script_open();

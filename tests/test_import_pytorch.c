@@ -611,7 +611,7 @@ Test(import_pytorch, a_final_state_is_that_of_one_device)
 }
 
 /* A device refuses a request while 20 MiB are held and some are free. */
-static void snap_refused(struct snap *s, uint64_t free_bytes, uint64_t asked)
+static void snap_refused(struct snap *s, uint64_t free_bytes, uint64_t asked, bool is_expandable)
 {
     snap_begin(s);
     snap_record(s, "segment_alloc", BASE, 20 * MIB);
@@ -619,13 +619,18 @@ static void snap_refused(struct snap *s, uint64_t free_bytes, uint64_t asked)
     snap_record(s, "oom", free_bytes, asked);
     snap_segments(s);
     snap_segment(s, BASE, 20 * MIB, "large", 20 * MIB, 20 * MIB, 'a', NOTHING);
-    snap_end(s);
+    snap_raw(s, "e");
+    snap_text(s, "allocator_settings");
+    snap_raw(s, "}(");
+    snap_entry(s, "max_split_size", UINT64_MAX);
+    snap_entry(s, "expandable_segments", is_expandable);
+    snap_raw(s, "uu.");
 }
 
 Test(import_pytorch, a_refusal_tells_what_the_device_had)
 {
     static struct snap s;
-    snap_refused(&s, 12 * MIB, 30 * MIB);
+    snap_refused(&s, 12 * MIB, 30 * MIB, false);
     struct trace_reader *r = import_snap(&s, &auto_config);
     cr_expect_eq(trace_info(r)->capacity_bytes, 32 * MIB);
     const char *notes = trace_meta(r, "notes");
@@ -633,12 +638,31 @@ Test(import_pytorch, a_refusal_tells_what_the_device_had)
               notes);
     cr_expect(strstr(notes, "not recorded: a memory fraction") != NULL, "%s", notes);
     trace_close(r);
-    snap_refused(&s, 40 * MIB, 30 * MIB);                /* there was room: a memory fraction refused */
+    snap_refused(&s, 40 * MIB, 30 * MIB, false);         /* there was room: a memory fraction refused */
     r = import_snap(&s, &auto_config);
     cr_expect_eq(trace_info(r)->capacity_bytes, 0);
     cr_expect(strstr(trace_meta(r, "notes"), "not recorded: the device's capacity, a memory") != NULL, "%s",
               trace_meta(r, "notes"));
     trace_close(r);
+}
+
+/* PyTorch asks the device for whole segments: what is free may exceed the request and still be too little. */
+Test(import_pytorch, a_refused_segment_may_be_larger_than_its_request)
+{
+    static const struct { uint64_t free_bytes, asked; bool is_expandable, is_known; } cases[] = {
+        {1 * MIB, 512, false, true},             {2 * MIB, 512, false, false},
+        {18 * MIB, 3 * MIB, false, true},        {20 * MIB, 3 * MIB, false, false},
+        {31 * MIB, 30 * MIB + 512, false, true}, {32 * MIB, 30 * MIB + 512, false, false},
+        {38 * MIB, 30 * MIB, true, true},        {40 * MIB, 30 * MIB, true, false},
+    };
+    static struct snap s;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snap_refused(&s, cases[i].free_bytes, cases[i].asked, cases[i].is_expandable);
+        struct trace_reader *r = import_snap(&s, &auto_config);
+        cr_expect_eq(trace_info(r)->capacity_bytes, cases[i].is_known ? 20 * MIB + cases[i].free_bytes : 0, "case %zu",
+                     i);
+        trace_close(r);
+    }
 }
 
 Test(import_pytorch, blocks_of_the_final_state_do_not_overlap_in_their_segment)

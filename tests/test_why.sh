@@ -38,14 +38,20 @@ has info.json '"begins": "cut"'
 expect_status 0 fit "$data/oom-long-run.trace.zst"
 has out 'The beginning of the recording is missing'
 
-# ---- fragmented, with whole steps on record ----
+# ---- fragmented; the step that was cut is larger than the whole ones before it, so none of them tells the rest ----
 expect_status 0 why "$data/oom-fragmented.trace.zst"
 has out '^Fragmented: 26.37 MiB would have fitted, but what is free lies in pieces. '\
 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out 'With this setting the refused request is served; what follows was not recorded. To find out: replay run-sim'
 expect_status 0 why "$data/oom-fragmented.trace.zst" --json why.json
 has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
-has why.json '"recommended": { "conf": "expandable_segments:True"'
+has why.json '"recommended": null, "serves_refused": { "conf": "expandable_segments:True"'
+expect_status 0 tune "$data/oom-fragmented.trace.zst"
+has out 'With this setting the refused request is served; what follows was not recorded: export'
+has out 'best found [0-9]* MiB .* >=[0-9]* MiB yes'
+expect_status 0 tune "$data/oom-fragmented.trace.zst" --device 4GiB
+has out 'No setting is recommended, because the step that was cut is unlike the whole ones before it.'
 
 # ---- a smaller card than the recorded one: what was recorded after the refused request counts ----
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB
@@ -70,7 +76,7 @@ has why.json '"later_live_bytes": null, "later_event": null'
 expect_status 0 why "$data/oom-leak.trace.zst"
 has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'
 has out 'figures are lower bounds. - If the cut step goes on as the one before (filled in, not recorded), '\
-'live data peaks at 629.10 MiB, and a card of 650 MiB holds it.'
+'live data peaks at 629.10 MiB, and a card of 650 MiB holds it until the next step.'
 expect_status 0 why "$data/oom-leak.trace.zst" --json why.json
 has why.json '"verdict": "leak"'
 has why.json \
@@ -79,7 +85,8 @@ expect_status 0 fit "$data/oom-leak.trace.zst" --json fit.json
 has fit.json '"is_lower_bound": true, "named_card": null.*"if_step_goes_on_bytes": 681574400'
 expect_status 0 fit "$data/oom-leak.trace.zst"
 has out '>=650 MiB .* not known'
-has out 'If the cut step goes on as the one before (filled in from it, not recorded): best-fit needs a card of 650 MiB.'
+has out 'If the cut step goes on as the one before (filled in from it, not recorded): '\
+'best-fit needs a card of 650 MiB, until the next step.'
 expect_status 0 tune "$data/oom-leak.trace.zst" --json tune.json
 has tune.json \
     '"if_step_goes_on": { "live_peak_bytes": [0-9]*, "smallest_card_bytes": 681574400, "runs_with_setting": null }'

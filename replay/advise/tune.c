@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The search, the proof on changed copies, smallest cards of the finalists, and the look at holes. */
+/* The search, smallest cards of the finalists, the proof on changed copies, and the look at holes. */
 #include "replay/advise/tune.h"
 
 #include "base/units.h"
@@ -107,7 +107,7 @@ static enum err tuner_refine(struct tuner *r, struct err_detail *why)
         before = r->tried.n;
         for (size_t i = 0; i < around && i < r->t->n_entries && e == ERR_OK; i++)
             e = settings_add_neighbours(&r->space, &r->t->entries[i].settings, &r->tried, why);
-        for (size_t i = 0; i < TUNE_FINALISTS / 2 && i < r->t->n_entries && e == ERR_OK; i++)
+        for (size_t i = 0; i < TUNE_BEST && i < r->t->n_entries && e == ERR_OK; i++)
             e = settings_add_simpler(&r->space, &r->t->entries[i].settings, &r->tried, why);
         if (e == ERR_OK)
             e = tuner_try_new(r, why);
@@ -148,19 +148,97 @@ static enum err tuner_run_baseline(struct tuner *r, struct err_detail *why)
     return e != ERR_OK ? e : entries_run(r, r->trace, &t->baseline, 1, why);
 }
 
-/* ---- changed copies ---- */
+/* ---- finalists ---- */
 
-/* Half of the finalists are the best entries. The others are, by rank, entries of one setting, which depend less on the
- * trace's exact sizes, and the defaults. */
+static bool is_part_of_best(const struct tune *t, const struct settings *s)
+{
+    for (size_t i = 0; i < TUNE_BEST && i < t->n_entries; i++)
+        if (settings_are_part(s, &t->entries[i].settings))
+            return true;
+    return false;
+}
+
+/* The best entries; and whatever their rank the defaults, each option alone, and the parts of the best. These depend
+ * less on the trace's exact sizes, and nothing may be recommended that one of them does as well. */
 static void tuner_name_finalists(const struct tuner *r)
 {
     struct tune *t = r->t;
     for (size_t i = 0; i < t->n_entries && t->n_finalists < TUNE_FINALISTS; i++) {
-        const unsigned n = settings_count(&t->entries[i].settings);
-        const bool has_room = t->n_finalists < TUNE_FINALISTS - 1;
-        if (t->entries[i].trial.fits && (n == 0 || (has_room && (i < TUNE_FINALISTS / 2 || n == 1))))
-            t->finalists[t->n_finalists++] = (struct tune_finalist){ .entry = i };
+        const struct tune_entry *entry = &t->entries[i];
+        if (entry->trial.fits && (i < TUNE_BEST || settings_count(&entry->settings) <= 1 ||
+                                  is_part_of_best(t, &entry->settings)))
+            t->finalists[t->n_finalists++] = (struct tune_finalist){ .entry = i, .runs_filled = true };
     }
+}
+
+static const struct tune_finalist *baseline_of(const struct tune *t)
+{
+    return &t->finalists[t->n_finalists];
+}
+
+static enum err tuner_size(const struct tuner *r, const struct policy_spec *spec, struct tune_finalist *f,
+                           struct err_detail *why)
+{
+    struct fit fit;
+    const enum err e = fit_find_smallest(r->trace, spec, r->device, r->t->bounds.live_bytes, r->cfg, &fit, why);
+    if (e != ERR_OK)
+        return e;
+    f->smallest_bytes = fit.smallest_bytes;
+    f->time_ns = fit.trial.device_time_ns;
+    return ERR_OK;
+}
+
+/* Finds the smallest cards of the baseline and of the finalists. */
+static enum err tuner_size_finalists(const struct tuner *r, struct err_detail *why)
+{
+    struct tune *t = r->t;
+    enum err e = tuner_size(r, &t->baseline.spec, &t->finalists[t->n_finalists], why);
+    for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
+        e = tuner_size(r, &t->entries[t->finalists[i].entry].spec, &t->finalists[i], why);
+    return e;
+}
+
+/* ---- changed copies ---- */
+
+/* Whether smallest cards tell a finalist from the baseline. */
+static bool is_compared_tight(const struct tune *t, const struct tune_finalist *f)
+{
+    return t->baseline.trial.fits && f->smallest_bytes > 0 && baseline_of(t)->smallest_bytes > 0;
+}
+
+/* The card on which the two are compared on a copy, whose live data may be larger or smaller than the recording's. */
+static struct device_config tight_device(const struct tuner *r, const struct tune_finalist *f,
+                                         const struct trace_reader *copy)
+{
+    struct device_config device = r->device->config;
+    const uint64_t taken = add_capped(device.context_bytes, device.others_bytes);
+    const uint64_t now = f->smallest_bytes, was = baseline_of(r->t)->smallest_bytes;
+    const uint64_t card = now < was ? now + (was - now) / 2 : now;
+    const double share = (double)trace_info(copy)->peak_requested_bytes /
+                         (double)trace_info(r->trace)->peak_requested_bytes;
+    device.total_bytes = (uint64_t)((double)(card - taken) * share) + taken;
+    return device;
+}
+
+/* Which finalists are better than the baseline on a copy: each and the baseline on a card that is just large enough. */
+static enum err tuner_compare_on(const struct tuner *r, struct trace_reader *changed, struct tune_copy *copy,
+                                 struct err_detail *why)
+{
+    const struct tune *t = r->t;
+    struct trial now[TUNE_FINALISTS], was[TUNE_FINALISTS];
+    for (size_t i = 0; i < t->n_finalists; i++) {
+        const struct tune_finalist *f = &t->finalists[i];
+        const struct device_config device = is_compared_tight(t, f) ? tight_device(r, f, changed) : r->device->config;
+        now[i] = (struct trial){ .spec = &t->entries[f->entry].spec, .device = device };
+        was[i] = (struct trial){ .spec = &t->baseline.spec, .device = device };
+    }
+    enum err e = trials_run(changed, r->device->ops, now, t->n_finalists, r->cfg, why);
+    if (e == ERR_OK)
+        e = trials_run(changed, r->device->ops, was, t->n_finalists, r->cfg, why);
+    for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
+        copy->beats[i] = copy->trials[i].fits && now[i].fits &&
+                         trial_compare(&now[i], &was[i], t->price_bytes_per_ms) < 0;
+    return e;
 }
 
 /* The finalists, and last the baseline, on one copy. */
@@ -177,12 +255,12 @@ static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, st
                                           .device = r->device->config };
     if (e == ERR_OK)
         e = trials_run(changed, r->device->ops, copy->trials, n + 1, r->cfg, why);
+    if (e == ERR_OK)
+        e = tuner_compare_on(r, changed, copy, why);
     trace_close(changed);
     for (size_t i = 0; i <= n && e == ERR_OK; i++) {
-        struct tune_finalist *f = &t->finalists[i];
-        f->runs += copy->trials[i].fits;
-        f->beats += copy->trials[i].fits &&
-                    trial_compare(&copy->trials[i], &copy->trials[n], t->price_bytes_per_ms) < 0;
+        t->finalists[i].runs += copy->trials[i].fits;
+        t->finalists[i].beats += i < n && copy->beats[i];
     }
     return e;
 }
@@ -194,7 +272,6 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
     struct tune *t = r->t;
     const bool is_repeatable = trace_info(r->trace)->n_controls == 0;
     enum err e = ERR_OK;
-    tuner_name_finalists(r);
     for (; t->n_copies < TUNE_COPIES && e == ERR_OK; t->n_copies++) {
         struct tune_copy *copy = &t->copies[t->n_copies];
         *copy = (struct tune_copy){ .seed = seed + t->n_copies + 1,
@@ -205,39 +282,6 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
 }
 
 /* ---- the winner ---- */
-
-static const struct tune_finalist *baseline_of(const struct tune *t)
-{
-    return &t->finalists[t->n_finalists];
-}
-
-static enum err tuner_size(const struct tuner *r, const struct policy_spec *spec, struct tune_finalist *f,
-                           struct err_detail *why)
-{
-    struct fit fit;
-    const enum err e = fit_find_smallest(r->trace, spec, r->device, r->t->bounds.live_bytes, r->cfg, &fit, why);
-    if (e != ERR_OK)
-        return e;
-    f->is_sized = true;
-    f->smallest_bytes = fit.smallest_bytes;
-    f->time_ns = fit.trial.device_time_ns;
-    return ERR_OK;
-}
-
-/* Finds the smallest cards of the baseline and of the finalists that can still win: copies go first, so these are the
- * ones that run in as many copies as any. */
-static enum err tuner_size_finalists(const struct tuner *r, struct err_detail *why)
-{
-    struct tune *t = r->t;
-    unsigned most = 0;
-    for (size_t i = 0; i < t->n_finalists; i++)
-        most = t->finalists[i].runs > most ? t->finalists[i].runs : most;
-    enum err e = tuner_size(r, &t->baseline.spec, &t->finalists[t->n_finalists], why);
-    for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
-        if (t->finalists[i].runs == most)
-            e = tuner_size(r, &t->entries[t->finalists[i].entry].spec, &t->finalists[i], why);
-    return e;
-}
 
 /* A finalist, or the baseline, as the rule sees it. One without a smallest card needs more than any card has. */
 static struct contender contender_of(const struct tune *t, const struct tune_finalist *f)
@@ -259,16 +303,20 @@ static bool is_most(const struct tune *t, unsigned copies)
     return 2 * copies > t->n_copies;
 }
 
-/* Whether it is better than the baseline on the recording, by smallest cards, or runs in more copies. */
+static uint64_t score_of(const struct tune *t, const struct tune_finalist *f)
+{
+    const struct contender c = contender_of(t, f);
+    return winner_score(c.bytes, c.time_ns, t->price_bytes_per_ms);
+}
+
+/* Whether it is better than the baseline: it runs the recording, or runs in more copies, or needs less. */
 static bool finalist_gains(const struct tune *t, const struct tune_finalist *f)
 {
-    const struct contender a = contender_of(t, f), b = contender_of(t, baseline_of(t));
+    if (!t->baseline.trial.fits)
+        return true;
     if (f->runs != baseline_of(t)->runs)
         return f->runs > baseline_of(t)->runs;
-    if (a.is_ok != b.is_ok)
-        return a.is_ok;
-    return add_capped(winner_score(a.bytes, a.time_ns, t->price_bytes_per_ms), t->least_gain_bytes) <=
-           winner_score(b.bytes, b.time_ns, t->price_bytes_per_ms);
+    return add_capped(score_of(t, f), t->least_gain_bytes) <= score_of(t, baseline_of(t));
 }
 
 static bool is_finalist_confirmed(const struct tune *t, const struct tune_finalist *f)
@@ -276,31 +324,41 @@ static bool is_finalist_confirmed(const struct tune *t, const struct tune_finali
     return finalist_gains(t, f) && is_most(t, f->beats);
 }
 
-/* The copies go first, because a setting that runs this recording but not one like it fixes nothing, and the best of
- * hundreds on one recording may owe that to its exact sizes. So: the one that runs in more copies, then one that most
- * copies confirm, then one that gains; of these the winner by smallest card and driver time. */
+/* The cut step and the copies go first, because a setting that runs this recording but not one like it fixes nothing,
+ * and the best of hundreds on one recording may owe that to its exact sizes. So: the one that runs in more copies, then
+ * one that most copies confirm, then one that gains; of these the best by smallest card and driver time. */
 static bool is_better_finalist(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
 {
     const bool is_a_confirmed = is_finalist_confirmed(t, a), is_b_confirmed = is_finalist_confirmed(t, b);
+    if (a->runs_filled != b->runs_filled)
+        return a->runs_filled;
     if (a->runs != b->runs)
         return a->runs > b->runs;
     if (is_a_confirmed != is_b_confirmed)
         return is_a_confirmed;
     if (finalist_gains(t, a) != finalist_gains(t, b))
         return finalist_gains(t, a);
-    if (a->is_sized != b->is_sized)
-        return a->is_sized;
     const struct contender x = contender_of(t, a), y = contender_of(t, b);
     const int by_rule = winner_compare(&x, &y, t->price_bytes_per_ms);
     return by_rule != 0 ? by_rule < 0 : a->entry < b->entry;
 }
 
+/* A recording that ends in a refusal tells what would have followed only if its steps reach over that place. */
+static bool is_judged(const struct tune *t)
+{
+    const struct coverage *c = &t->coverage;
+    if (!coverage_is_lower_bound(c))
+        return true;
+    return coverage_has_whole_step(c) &&
+           (c->ends != ENDS_REFUSED || t->filled.is_known || c->steps.reach_refusal);
+}
+
 static enum tune_advice advice_on(const struct tune *t, const struct tune_finalist *f)
 {
-    const bool is_judged = !coverage_is_lower_bound(&t->coverage) || coverage_has_whole_step(&t->coverage);
-    if (!finalist_gains(t, f) || (!is_judged && t->baseline.trial.fits))
+    const bool gets_through = t->is_judged && f->runs_filled;
+    if (!finalist_gains(t, f) || (!gets_through && t->baseline.trial.fits))
         return TUNE_NOTHING;
-    if (!is_judged)
+    if (!gets_through)
         return TUNE_SERVES_REFUSED;
     if (!t->baseline.trial.fits)
         return is_most(t, f->runs) ? TUNE_RECOMMENDED : TUNE_WITH_CAUTION;
@@ -320,14 +378,68 @@ bool tune_recommends(const struct tune *t)
     return t->advice == TUNE_RECOMMENDED || t->advice == TUNE_WITH_CAUTION;
 }
 
-/* Whether `a` holds fewer settings than `b`, each of them as in `b`, and does as well but for a gain that matters. */
-static bool is_part_enough(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
+static const struct settings *settings_of(const struct tune *t, const struct tune_finalist *f)
 {
-    const struct contender x = contender_of(t, a), y = contender_of(t, b);
-    return settings_are_part(&t->entries[a->entry].settings, &t->entries[b->entry].settings) && a->runs >= b->runs &&
-           finalist_gains(t, a) && is_finalist_confirmed(t, a) >= is_finalist_confirmed(t, b) && x.is_ok >= y.is_ok &&
-           winner_score(x.bytes, x.time_ns, t->price_bytes_per_ms) <
-               add_capped(winner_score(y.bytes, y.time_ns, t->price_bytes_per_ms), t->least_gain_bytes);
+    return &t->entries[f->entry].settings;
+}
+
+/* Whether `a` does as well as `b`, except for a gain that does not matter. */
+static bool is_as_good(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
+{
+    return a->runs_filled >= b->runs_filled && a->runs + TUNE_COPIES_SPARED >= b->runs &&
+           is_most(t, a->runs) >= is_most(t, b->runs) && finalist_gains(t, a) &&
+           is_finalist_confirmed(t, a) >= is_finalist_confirmed(t, b) &&
+           score_of(t, a) < add_capped(score_of(t, b), t->least_gain_bytes);
+}
+
+/* Of the finalists that do as well as the best, the one with the fewest settings; of several the best of them. */
+static size_t find_simplest(const struct tune *t, size_t best)
+{
+    size_t found = best;
+    for (size_t i = 0; i < t->n_finalists; i++) {
+        const struct tune_finalist *f = &t->finalists[i], *so_far = &t->finalists[found];
+        const unsigned n = settings_count(settings_of(t, f)), least = settings_count(settings_of(t, so_far));
+        if (is_as_good(t, f, &t->finalists[best]) && (n < least || (n == least && is_better_finalist(t, f, so_far))))
+            found = i;
+    }
+    return found;
+}
+
+/* Whether `fit` would be asked about it beside the winner: one option alone, or a part of the winner. */
+static bool is_obvious(const struct tune *t, const struct tune_finalist *f, const struct tune_finalist *winner)
+{
+    return settings_count(settings_of(t, f)) <= 1 || settings_are_part(settings_of(t, f), settings_of(t, winner));
+}
+
+/* Whether another reason than its score keeps `a` from winning. */
+static bool is_less_robust(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *winner)
+{
+    return a->runs_filled < winner->runs_filled || a->runs < winner->runs ||
+           is_finalist_confirmed(t, a) < is_finalist_confirmed(t, winner);
+}
+
+static size_t find_rival(const struct tune *t, size_t winner)
+{
+    size_t best = winner;
+    for (size_t i = 0; i < t->n_finalists; i++) {
+        const struct tune_finalist *f = &t->finalists[i], *w = &t->finalists[winner];
+        if (is_obvious(t, f, w) && is_less_robust(t, f, w) && score_of(t, f) < score_of(t, &t->finalists[best]))
+            best = i;
+    }
+    return best == winner ? SIZE_MAX : best;
+}
+
+/* What the copies say of the winner. */
+static void judge_copies(struct tune *t, size_t winner)
+{
+    for (size_t c = 0; c < t->n_copies; c++) {
+        struct tune_copy *copy = &t->copies[c];
+        copy->runs = copy->wins = copy->trials[winner].fits;
+        copy->beats_baseline = copy->beats[winner];
+        for (size_t i = 0; i < t->n_finalists; i++)
+            copy->wins = copy->wins && trial_compare(&copy->trials[winner], &copy->trials[i],
+                                                     t->price_bytes_per_ms) <= 0;
+    }
 }
 
 static void tuner_choose(const struct tuner *r)
@@ -337,22 +449,12 @@ static void tuner_choose(const struct tuner *r)
     for (size_t i = 1; i < t->n_finalists; i++)
         if (is_better_finalist(t, &t->finalists[i], &t->finalists[best]))
             best = i;
-    for (size_t i = 0; i < t->n_finalists; i++)
-        if (is_part_enough(t, &t->finalists[i], &t->finalists[best])) {
-            best = i;
-            i = SIZE_MAX;                        /* look again: a part of this one may be enough, too */
-        }
+    best = find_simplest(t, best);
     t->winner = t->finalists[best].entry;
+    t->filled.runs_with_winner = t->filled.is_known && t->finalists[best].runs_filled;
     t->advice = advice_on(t, &t->finalists[best]);
-    for (size_t c = 0; c < t->n_copies; c++) {
-        struct tune_copy *copy = &t->copies[c];
-        copy->runs = copy->wins = copy->trials[best].fits;
-        copy->beats_baseline = copy->runs && trial_compare(&copy->trials[best], &copy->trials[t->n_finalists],
-                                                           t->price_bytes_per_ms) < 0;
-        for (size_t i = 0; i < t->n_finalists; i++)
-            copy->wins = copy->wins && trial_compare(&copy->trials[best], &copy->trials[i],
-                                                     t->price_bytes_per_ms) <= 0;
-    }
+    t->rival = find_rival(t, best);
+    judge_copies(t, best);
 }
 
 /* ---- why ---- */
@@ -376,20 +478,22 @@ static unsigned settings_kinds(const struct settings *s)
            (s->large_segment_mib > 0 ? 8U : 0) | (s->gc_percent > 0 ? 16U : 0) | (s->roundup[0] != '\0' ? 32U : 0);
 }
 
-/* Sorts `fits`, best first. */
+/* Whether fit `a` comes before `b`: by its smallest card, then the simpler setting. */
+static bool is_fit_before(const struct tune *t, size_t a, size_t b)
+{
+    const uint64_t x = t->fits[a].smallest_bytes, y = t->fits[b].smallest_bytes;
+    if (x != y)
+        return x != 0 && (y == 0 || x < y);
+    const struct simplicity p = simplicity_of(&t->entries[t->fit_entries[a]]);
+    const struct simplicity q = simplicity_of(&t->entries[t->fit_entries[b]]);
+    return winner_compare_simplicity(&p, &q) < 0;
+}
+
+/* Sorts `fits`. */
 static void tuner_sort_fits(struct tune *t)
 {
     for (size_t i = 1; i < t->n_fits; i++)
-        for (size_t k = i; k > 0; k--) {
-            struct contender c[2];
-            for (size_t j = 0; j < 2; j++) {
-                const struct fit *f = &t->fits[k - 1 + j];
-                c[j] = (struct contender){ .setting = simplicity_of(&t->entries[t->fit_entries[k - 1 + j]]),
-                                           .bytes = f->smallest_bytes > 0 ? f->smallest_bytes : UINT64_MAX,
-                                           .time_ns = f->trial.device_time_ns };
-            }
-            if (winner_compare(&c[0], &c[1], t->price_bytes_per_ms) <= 0)
-                break;
+        for (size_t k = i; k > 0 && is_fit_before(t, k, k - 1); k--) {
             const struct fit fit = t->fits[k];
             const size_t entry = t->fit_entries[k];
             t->fits[k] = t->fits[k - 1];
@@ -450,32 +554,27 @@ static enum err tuner_search(struct tuner *r, struct err_detail *why)
     return e == ERR_OK ? tuner_refine(r, why) : e;
 }
 
-/* Which setting to recommend, and why. At least one entry runs. */
-static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *why)
-{
-    enum err e = tuner_try_copies(r, seed, why);
-    if (e == ERR_OK)
-        e = tuner_size_finalists(r, why);
-    if (e != ERR_OK)
-        return e;
-    tuner_choose(r);
-    return tune_recommends(r->t) ? tuner_look_at_holes(r, why) : ERR_OK;
-}
-
+/* Which finalists run the recording whose cut step is filled in. */
 static enum err try_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *why)
 {
     struct tune *t = r->t;
+    struct trial trials[TUNE_FINALISTS];
+    for (size_t i = 0; i < t->n_finalists; i++)
+        trials[i] = (struct trial){ .spec = &t->entries[t->finalists[i].entry].spec, .device = r->device->config };
+    const enum err e = trials_run(filled, r->device->ops, trials, t->n_finalists, r->cfg, why);
+    for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
+        t->finalists[i].runs_filled = trials[i].fits;
+    return e;
+}
+
+static enum err size_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *why)
+{
     struct fit fit;
     const uint64_t live = trace_info(filled)->peak_requested_bytes;
-    struct trial winner = { .device = r->device->config };
-    enum err e = fit_find_smallest(filled, &t->baseline.spec, r->device, live, r->cfg, &fit, why);
-    if (e == ERR_OK && t->n_entries > 0) {
-        winner.spec = &t->entries[t->winner].spec;
-        e = trials_run(filled, r->device->ops, &winner, 1, r->cfg, why);
-    }
+    const enum err e = fit_find_smallest(filled, &r->t->baseline.spec, r->device, live, r->cfg, &fit, why);
     if (e == ERR_OK)
-        t->filled = (struct tune_filled){ .is_known = true, .live_bytes = live, .smallest_bytes = fit.smallest_bytes,
-                                          .runs_with_winner = winner.fits };
+        r->t->filled = (struct tune_filled){ .is_known = true, .live_bytes = live,
+                                             .smallest_bytes = fit.smallest_bytes };
     return e;
 }
 
@@ -484,9 +583,36 @@ static enum err tuner_fill_step(struct tuner *r, struct err_detail *why)
     struct trace_reader *filled;
     enum err e = filled_step_open(r->trace, &r->t->coverage, &filled, why);
     if (e == ERR_OK && filled != NULL)
+        e = size_filled(r, filled, why);
+    if (e == ERR_OK && filled != NULL && r->t->n_finalists > 0)
         e = try_filled(r, filled, why);
     trace_close(filled);
     return e;
+}
+
+/* Which setting to recommend, and why. At least one entry runs. */
+static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *why)
+{
+    tuner_name_finalists(r);
+    enum err e = tuner_size_finalists(r, why);
+    if (e == ERR_OK)
+        e = tuner_try_copies(r, seed, why);
+    if (e == ERR_OK)
+        e = tuner_fill_step(r, why);
+    if (e != ERR_OK)
+        return e;
+    r->t->is_judged = is_judged(r->t);
+    tuner_choose(r);
+    return tune_recommends(r->t) ? tuner_look_at_holes(r, why) : ERR_OK;
+}
+
+/* How much larger the card would have to be, if no entry runs. */
+static enum err tuner_give_up(struct tuner *r, bool only_cure, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (!only_cure && r->t->bounds.live_bytes <= r->t->usable_bytes)
+        e = tuner_fit(r, why);
+    return e == ERR_OK ? tuner_fill_step(r, why) : e;
 }
 
 /* Whether a setting may help: a request is refused though all that is live at once would fit. */
@@ -523,11 +649,8 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     settings_set_close(&r.tried);
     if (e != ERR_OK)
         return e;
-    if (out->n_entries > 0 && out->entries[0].trial.fits)
-        e = tuner_decide(&r, asked->seed, why);
-    else if (!asked->only_cure && out->bounds.live_bytes <= out->usable_bytes)
-        e = tuner_fit(&r, why);
-    return e == ERR_OK ? tuner_fill_step(&r, why) : e;
+    const bool runs = out->n_entries > 0 && out->entries[0].trial.fits;
+    return runs ? tuner_decide(&r, asked->seed, why) : tuner_give_up(&r, asked->only_cure, why);
 }
 
 void tune_close(struct tune *t)

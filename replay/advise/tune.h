@@ -2,11 +2,12 @@
 /*
  * Which setting of PyTorch's allocator serves a trace best on a card, and why.
  *
- *     hundreds of settings --runs on the trace--> 16 finalists --runs on 8 changed copies--> the most robust
- *                                                                  --smallest cards, as `fit`--> the winner
+ *     hundreds of settings --runs on the trace--> finalists --smallest cards, as `fit`, and runs on 8 changed copies-->
+ *     the most robust --by smallest cards--> the best of these --of those that do as well--> the simplest
  *
  * "Best" is as in report/winner.h. To find smallest cards for hundreds of settings would cost too many runs, so the
- * first step ranks by the peak of the card.
+ * first step ranks by the peak of the card. A setting that shows only on a smaller card ranks low there: so each option
+ * alone, and each part of the best, is a finalist whatever its rank.
  */
 #ifndef REPLAY_REPLAY_ADVISE_TUNE_H
 #define REPLAY_REPLAY_ADVISE_TUNE_H
@@ -17,7 +18,10 @@
 #include "replay/coverage/coverage.h"
 #include "replay/plan/bounds.h"
 
-enum { TUNE_COPIES = 8, TUNE_FINALISTS = 16, TUNE_FITS = 6, TUNE_PERCENT = 2 };
+enum { TUNE_COPIES = 8, TUNE_BEST = 8, TUNE_FINALISTS = 64, TUNE_FITS = 6, TUNE_PERCENT = 2 };
+
+/* To run in so many copies less is no evidence against a simpler setting. */
+enum { TUNE_COPIES_SPARED = 1 };
 
 /* A gain matters from this share of the card on: 2 percent. */
 enum { TUNE_GAIN_SHARE = 50 };
@@ -34,8 +38,8 @@ struct tune_entry {
 struct tune_finalist {
     size_t   entry;
     unsigned runs;                   /* copies of which it serves every request */
-    unsigned beats;                  /* of these, copies on which it is better than the baseline */
-    bool     is_sized;               /* its smallest card was looked for: it runs in as many copies as any finalist */
+    unsigned beats;                  /* of these, copies on which it is better than the baseline (tune_copy.beats) */
+    bool     runs_filled;            /* it serves every request of the filled-in recording; true if there is none */
     uint64_t smallest_bytes;         /* the smallest card on which it runs the recording; 0: none was found */
     uint64_t time_ns;                /* modelled driver time there */
 };
@@ -44,8 +48,8 @@ struct tune_finalist {
 enum tune_advice {
     TUNE_NOTHING,                    /* no entry runs, or none does better than the baseline */
     TUNE_HERE_ONLY,                  /* it does better on the recording, but not in most copies */
-    TUNE_SERVES_REFUSED,             /* it serves the request that was refused when recorded; but no whole step is on
-                                      * record, so nothing tells whether it would get the program through */
+    TUNE_SERVES_REFUSED,             /* it serves the request that was refused when recorded; but whether it would get
+                                      * the program through is not on record (tune.is_judged) */
     TUNE_WITH_CAUTION,               /* it saves a recording that runs out of memory, but few of its copies */
     TUNE_RECOMMENDED,
 };
@@ -55,6 +59,9 @@ struct tune_copy {
     uint64_t seed;
     unsigned rounds;                 /* how often the trace is repeated in it */
     struct trial trials[TUNE_FINALISTS + 1];     /* of the finalists, then of the baseline */
+    bool     beats[TUNE_FINALISTS];  /* whether a finalist is better than the baseline, on a card halfway between the
+                                      * smallest ones of both, or on the finalist's if that is the larger one. If the
+                                      * baseline does not run the recording: on the card that is asked about */
     bool     runs;                   /* the winner serves every request of it; */
     bool     beats_baseline;         /* is better there than the baseline; */
     bool     wins;                   /* and no finalist is better there */
@@ -65,7 +72,7 @@ struct tune_filled {
     bool     is_known;               /* false: the step cannot be filled in, and nothing below holds */
     uint64_t live_bytes;             /* at its peak */
     uint64_t smallest_bytes;         /* the smallest card for it under the recorded settings; 0: none was found */
-    bool     runs_with_winner;       /* on the card that is asked about; false without entries */
+    bool     runs_with_winner;       /* on the card that is asked about; false if no entry runs the recording there */
 };
 
 struct tune {
@@ -80,16 +87,20 @@ struct tune {
     uint64_t           least_gain_bytes;         /* a gain below it does not matter; 0 on a card without end */
     struct tune_entry *entries;                  /* best first, by their peak of the card on the recording */
     size_t             n_entries;
+    bool               is_judged;                /* the recording tells what follows a setting: it is whole, or whole
+                                                  * steps of it reach over the place where it was cut */
     size_t             winner;                   /* the entry that wins among the finalists; without any the first */
+    size_t             rival;                    /* the finalist of one option, or that is a part of the winner, that
+                                                  * needs less on the recording, but failed otherwise; SIZE_MAX: none */
     enum tune_advice   advice;
     struct holes       holes_before, holes_after;    /* at `holes_event`; filled in if a setting is recommended */
     uint64_t           holes_event;              /* events before it */
     struct tune_copy   copies[TUNE_COPIES];      /* filled in if an entry runs */
     size_t             n_copies;
-    struct tune_finalist finalists[TUNE_FINALISTS + 1];      /* the best entries, and the best with few settings, by
-                                                  * rank; then the baseline, which has no entry */
+    struct tune_finalist finalists[TUNE_FINALISTS + 1];      /* by rank: the best entries, their parts, each option
+                                                  * alone and the defaults; then the baseline, which has no entry */
     size_t             n_finalists;              /* without it */
-    struct fit         fits[TUNE_FITS];          /* if no entry runs: smallest cards, best first, of the entries that
+    struct fit         fits[TUNE_FITS];          /* if no entry runs: smallest cards, ascending, of the entries that
                                                   * got farthest */
     size_t             fit_entries[TUNE_FITS];   /* the entries of `fits` */
     size_t             n_fits;

@@ -5,6 +5,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* A leak is at least so many bytes a step, and so many steps must show it. */
+enum { LEAK_MIN_BYTES = 1 << 20, LEAK_MIN_STEPS = 3 };
+
 /* Repetition is looked for among so many requests at the end. */
 enum { REQUESTS_MAX = 1 << 22 };
 
@@ -45,6 +48,7 @@ struct steps_pass {
     size_t n;
     size_t *request_of;              /* by slot; SIZE_MAX: none that is kept */
     struct label_marks *marks;       /* by label */
+    uint64_t refused_live_bytes;     /* live with the first refused request that none follows; 0: a request follows */
 };
 
 static void pass_event(void *arg, const struct event *ev, uint64_t number)
@@ -59,6 +63,9 @@ static void pass_event(void *arg, const struct event *ev, uint64_t number)
             p->requests[p->n++] = (struct request){ ev->bytes ^ place << 40, number, p->live_bytes, ev->bytes,
                                                     SIZE_MAX };
         p->live_bytes += ev->bytes;
+        p->refused_live_bytes = 0;
+    } else if (ev->kind == EVENT_OOM && p->refused_live_bytes == 0) {
+        p->refused_live_bytes = p->live_bytes + ev->bytes;
     } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
         if (p->request_of[ev->slot] != SIZE_MAX)
             p->requests[p->request_of[ev->slot]].died = p->n;
@@ -87,6 +94,23 @@ static uint64_t start_live_bytes(const struct trace_reader *trace)
     return live;
 }
 
+/* The most live at once with the requests of events [begin, end). */
+static uint64_t live_peak_between(const struct steps_pass *p, uint64_t begin, uint64_t end)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->requests[i].event >= begin && p->requests[i].event < end &&
+            p->requests[i].live_bytes + p->requests[i].bytes > most)
+            most = p->requests[i].live_bytes + p->requests[i].bytes;
+    return most;
+}
+
+static bool steps_reach_refusal(const struct steps_pass *p, const struct steps *s)
+{
+    return p->refused_live_bytes > 0 && s->growth_bytes < LEAK_MIN_BYTES &&
+           p->refused_live_bytes <= live_peak_between(p, s->begin, s->end);
+}
+
 /* The label that stands most often, at least twice: what lies between two of its marks is a step. */
 static bool steps_by_mark(const struct steps_pass *p, uint32_t n_labels, struct steps *out)
 {
@@ -100,6 +124,7 @@ static bool steps_by_mark(const struct steps_pass *p, uint32_t n_labels, struct 
                                    .previous = m->n > 2 ? m->third : m->second,
                                    .growth_bytes = (int64_t)m->live_last - (int64_t)m->live_second };
         }
+    out->reach_refusal = most > 1 && steps_reach_refusal(p, out);
     return most > 1;
 }
 
@@ -215,6 +240,11 @@ static enum err steps_by_repetition(const struct steps_pass *p, uint64_t n_event
                            .begin = r[begin].event, .begin_end = r[begin + run.period].event,
                            .previous = r[previous].event };
     return ERR_OK;
+}
+
+bool steps_leak(const struct steps *s)
+{
+    return s->whole >= LEAK_MIN_STEPS && s->growth_bytes >= LEAK_MIN_BYTES;
 }
 
 unsigned steps_borders(const struct steps *s, uint64_t out[3])

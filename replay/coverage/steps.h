@@ -27,7 +27,13 @@ struct steps {
     uint64_t first, end;             /* the last whole step: events [first, end), our numbers; 0, 0: none */
     uint64_t begin, begin_end;       /* the first whole step, likewise */
     uint64_t previous;               /* where the step before it begins; == first if it is the only one */
+    bool     reach_refusal;          /* STEPS_BY_MARK: the recording ends with a refused request, the whole steps had at
+                                      * least as much live at once as was live with it, and the last one kept nothing:
+                                      * so the cut step, too, needs no more than they did */
 };
+
+/* Whether live memory grows from step to step, by what matters. */
+bool steps_leak(const struct steps *s);
 
 /* The events before which parts of a run end (replay_config.borders): where the first whole step begins, where it ends,
  * and, if there are several, where the last one ends. Returns how many; 0: there are no steps. */

@@ -273,17 +273,20 @@ static void print_filled(const struct fit_session *s)
         words_add(&w, "%s%s%s%s", i > 0 ? "; " : "", s->specs[i].typed,
                   s->filled_bytes[i] > 0 ? " needs a card of " : ": none found",
                   s->filled_bytes[i] > 0 ? text_mib(s->filled_bytes[i], size) : "");
-    words_add(&w, ".");
+    words_add(&w, steps_leak(&s->coverage.steps) ? ", until the next step." : ".");
     if (s->has_filled)
         words_print(stdout, &w, 0, 2);
 }
 
 static enum err print_text(const struct fit_session *s)
 {
+    char text[WORDS_CONTEXT];
     coverage_print(stdout, &s->coverage);
     fresh_start_print(stdout, s->trace);
     print_best(s);
     const enum err e = print_table(s);
+    device_say_smallest(&s->device, text, sizeof text);
+    text_put_line(stdout, text, 2);
     printf("\n");
     print_filled(s);
     print_context(s);

@@ -51,11 +51,6 @@ static const char *baseline_name(const struct tune *t)
     return t->is_baseline_recorded ? "recorded" : "default";
 }
 
-static const char *winner_name(const struct tune *t)
-{
-    return tune_recommends(t) ? "the recommended setting" : "the best found";
-}
-
 /* "expandable_segments:True" or "the defaults", and the call that goes with it if there is one. */
 static void words_add_settings(struct words *w, const struct tune *t, const struct settings *settings)
 {
@@ -65,6 +60,17 @@ static void words_add_settings(struct words *w, const struct tune *t, const stru
     const unsigned fraction = settings_fraction_call(settings, &t->rules);
     if (fraction > 0)
         words_add(w, " and set_per_process_memory_fraction(0.%02u)", fraction);
+}
+
+/* Named with its settings if they are not printed to be pasted. */
+static void words_add_winner(struct words *w, const struct tune *t)
+{
+    words_add(w, "%s", tune_recommends(t) ? "the recommended setting" : "the best found");
+    if (t->advice != TUNE_NOTHING)
+        return;
+    words_add(w, " (");
+    words_add_settings(w, t, &t->entries[t->winner].settings);
+    words_add(w, ")");
 }
 
 /* ---- text ---- */
@@ -87,10 +93,11 @@ enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
 static void add_trial(struct terminal_table *rows, const struct tune_session *s, const char *what,
                       const struct trial *t, const struct tune_finalist *f)
 {
-    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], card[TEXT_NUMBER] = "-";
-    char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes";
+    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], bytes[TEXT_NUMBER];
+    char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes", card[TEXT_NUMBER + 2] = "-";
     if (f != NULL && f->smallest_bytes > 0)
-        text_mib(f->smallest_bytes, card);
+        snprintf(card, sizeof card, "%s%s", coverage_is_lower_bound(&s->tune.coverage) ? ">=" : "",
+                 text_mib(f->smallest_bytes, bytes));
     if (!t->fits)
         snprintf(runs, sizeof runs, "no: stops at %s", event_text(s, t->stopped_at, where));
     terminal_table_add(rows, (const char *const[TRIAL_COLUMNS]){
@@ -110,6 +117,11 @@ static enum err print_trials(const struct tune_session *s)
                   tune_finalist_of(t, t->winner));
     const enum err e =
         terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
+    if (t->n_finalists > 0) {
+        char text[256];
+        device_say_smallest(&s->device, text, sizeof text);
+        text_put_line(stdout, text, 2);
+    }
     printf("\n");
     return e;
 }
@@ -148,35 +160,122 @@ static void words_add_mechanism(struct words *w, const struct settings *s)
                      "of the card. ", s->gc_percent, s->fraction_percent);
 }
 
-static void print_why(const struct tune_session *s)
-{
-    const struct tune *t = &s->tune;
-    const struct trial *b = &t->baseline.trial;
-    char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
-    struct words w = { .n = 0 };
-    if (b->fits)
-        words_add(&w, "Why: at its peak (%s reserved, %s), the %s setting has ", text_mib(b->peak_reserved_bytes, a),
-                  event_text(s, (int64_t)t->holes_event - 1, where), baseline_name(t));
-    else
-        words_add(&w, "Why: at %s the %s setting refuses %s, with %s reserved and %s free on the card. It then has ",
-                  event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
-                  text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
-    words_add(&w, "%s of free memory in segments that cannot be given back, because live blocks lie in them",
-              text_mib(t->holes_before.pinned_bytes, a));
-    words_add_holes(&w, &t->holes_before);
-    words_add(&w, "With the recommended setting %s of %s reserved are pinned in this way at the same moment",
-              text_mib(t->holes_after.pinned_bytes, a), text_mib(t->holes_after.reserved_bytes, c));
-    words_add_holes(&w, &t->holes_after);
-    words_add_mechanism(&w, &t->entries[t->winner].settings);
-    words_print(stdout, &w, 0, 2);
-}
-
 /* The winner as a finalist. */
 static const struct tune_finalist *winner_on_copies(const struct tune *t)
 {
     const struct tune_finalist *f = tune_finalist_of(t, t->winner);
     assert(f != NULL);
     return f;
+}
+
+/* What a finalist gains over another on the recording: a smaller card, or driver time on the smallest. */
+static void words_add_gain(struct words *w, const struct tune *t, const struct tune_finalist *now,
+                           const struct tune_finalist *was)
+{
+    const char *at_least = coverage_is_lower_bound(&t->coverage) ? "at least " : "";
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (was->smallest_bytes == 0)
+        words_add(w, "runs on a card of %s%s, and the other on none that was tried", at_least,
+                  text_mib(now->smallest_bytes, a));
+    else if (now->smallest_bytes != was->smallest_bytes)
+        words_add(w, "runs on a card of %s%s instead of %s", at_least, text_mib(now->smallest_bytes, a),
+                  text_mib(was->smallest_bytes, b));
+    else
+        words_add(w, "takes %s of driver time on its smallest card instead of %s", text_time(now->time_ns, a),
+                  text_time(was->time_ns, b));
+}
+
+/* The moment that the reason is of: where the baseline is refused a request, or else its peak. */
+static void words_add_moment(struct words *w, const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    const struct trial *b = &t->baseline.trial;
+    char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
+    if (b->fits)
+        words_add(w, "at its peak (%s reserved, %s) the %s setting has ", text_mib(b->peak_reserved_bytes, a),
+                  event_text(s, (int64_t)t->holes_event - 1, where), baseline_name(t));
+    else
+        words_add(w, "at %s the %s setting refuses %s, with %s reserved and %s free on the card. It then has ",
+                  event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
+                  text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
+}
+
+/* Only if fewer bytes are pinned with the winner. */
+static void words_add_pinned(struct words *w, const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    words_add_moment(w, s);
+    words_add(w, "%s of free memory in segments that cannot be given back, because live blocks lie in them",
+              text_mib(t->holes_before.pinned_bytes, a));
+    words_add_holes(w, &t->holes_before);
+    words_add(w, "With the recommended setting %s of %s reserved are pinned in this way at the same moment",
+              text_mib(t->holes_after.pinned_bytes, a), text_mib(t->holes_after.reserved_bytes, b));
+    words_add_holes(w, &t->holes_after);
+}
+
+static bool needs_less(const struct tune_finalist *a, const struct tune_finalist *b)
+{
+    if (a->smallest_bytes != b->smallest_bytes)
+        return a->smallest_bytes > 0 && (b->smallest_bytes == 0 || a->smallest_bytes < b->smallest_bytes);
+    return a->time_ns < b->time_ns;
+}
+
+/* The first reason in which the winner improves on the baseline. */
+static void print_why(const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    const struct tune_finalist *now = winner_on_copies(t), *was = &t->finalists[t->n_finalists];
+    struct words w = { .n = 0 };
+    words_add(&w, "Why: ");
+    if (t->holes_after.pinned_bytes < t->holes_before.pinned_bytes) {
+        words_add_pinned(&w, s);
+    } else if (needs_less(now, was)) {
+        words_add(&w, "it ");
+        words_add_gain(&w, t, now, was);
+        words_add(&w, ". ");
+    } else if (now->runs > was->runs) {
+        words_add(&w, "it runs in %u of %zu changed copies, and the %s setting in %u. ", now->runs, t->n_copies,
+                  baseline_name(t), was->runs);
+    }
+    words_add_mechanism(&w, &t->entries[t->winner].settings);
+    words_print(stdout, &w, 0, 2);
+}
+
+/* What has a lower peak than the winner on the recording, and what came of it. */
+static void words_add_first(struct words *w, const struct tune *t)
+{
+    const struct tune_entry *first = &t->entries[0];
+    const struct tune_finalist *f = &t->finalists[0];
+    char reserved[TEXT_NUMBER], card[TEXT_NUMBER];
+    if (first->trial.peak_reserved_bytes >= t->entries[t->winner].trial.peak_reserved_bytes)
+        return;
+    words_add(w, " By its peak on this card alone, ");
+    words_add_settings(w, t, &first->settings);
+    words_add(w, " would come first, with %s; ", text_mib(first->trial.peak_reserved_bytes, reserved));
+    if (f->smallest_bytes > winner_on_copies(t)->smallest_bytes)
+        words_add(w, "but its smallest card is %s; ", text_mib(f->smallest_bytes, card));
+    words_add(w, "of the copies it runs in %u and is better than the %s setting in %u.", f->runs, baseline_name(t),
+              f->beats);
+}
+
+/* Why a simple setting that `fit` prefers is not the winner. */
+static void words_add_rival(struct words *w, const struct tune *t)
+{
+    const struct tune_finalist *winner = winner_on_copies(t);
+    if (t->rival == SIZE_MAX)
+        return;
+    const struct tune_finalist *f = &t->finalists[t->rival];
+    words_add(w, " Of this recording alone ");
+    words_add_settings(w, t, &t->entries[f->entry].settings);
+    words_add(w, " ");
+    words_add_gain(w, t, f, winner);
+    if (f->runs_filled < winner->runs_filled)
+        words_add(w, ", but runs out of memory if the cut step goes on.");
+    else if (f->runs < winner->runs)
+        words_add(w, ", but runs out of memory in %zu of the copies.", t->n_copies - f->runs);
+    else
+        words_add(w, ", but is better than the %s setting in only %u of the copies.", baseline_name(t), f->beats);
 }
 
 /* On how many copies the winner runs, is better than the baseline, and is best. */
@@ -193,16 +292,11 @@ static void print_copies(const struct tune *t)
     words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a "
                   "row; seeds %" PRIu64 " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
               t->copies[t->n_copies - 1].seed);
-    words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
-              winner_name(t), winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
-    if (t->winner > 0) {
-        char reserved[TEXT_NUMBER];
-        words_add(&w, " By its peak on the recording alone, ");
-        words_add_settings(&w, t, &t->entries[0].settings);
-        words_add(&w, " would come first, with %s; of the copies it runs in %u and is better than the %s setting in "
-                  "%u.", text_mib(t->entries[0].trial.peak_reserved_bytes, reserved), t->finalists[0].runs,
-                  baseline_name(t), t->finalists[0].beats);
-    }
+    words_add_winner(&w, t);
+    words_add(&w, " runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists on this card "
+                  "in %u.", winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
+    words_add_first(&w, t);
+    words_add_rival(&w, t);
     words_print(stdout, &w, 0, 2);
 }
 
@@ -211,9 +305,10 @@ static void print_bounds(const struct tune_session *s)
     const struct tune *t = &s->tune;
     const struct trial *best = &t->entries[t->winner].trial;
     const bool is_compared = best->fits && best->peak_reserved_bytes >= t->bounds.live_bytes;
-    struct words w = { .n = 0 };
+    struct words name = { .n = 0 }, w = { .n = 0 };
+    words_add_winner(&name, t);
     words_add_possible(&w, t->bounds.live_bytes, trace_info(s->trace)->peak_requested_bytes, t->bounds.plan_bytes,
-                       is_compared ? winner_name(t) : NULL, best->peak_reserved_bytes);
+                       is_compared ? name.text : NULL, best->peak_reserved_bytes);
     words_print(stdout, &w, 0, 2);
 }
 
@@ -257,25 +352,12 @@ static void print_nothing_helps(const struct tune_session *s)
               t->n_entries);
     words_add_settings(&w, t, &best->settings);
     words_add(&w, ", stops at %s: it refuses %s with %s reserved and %s free on the card. Live data alone would fit "
-                  "with %s to spare; the rest is lost to fragmentation. Smallest cards, best first:",
+                  "with %s to spare; the rest is lost to fragmentation. Smallest cards:",
               event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
     words_print(stdout, &w, 0, 2);
     print_smallest_cards(s);
-}
-
-/* What the winner gains on the recording: a smaller card, or driver time on the smallest. */
-static void words_add_gain(struct words *w, const struct tune *t)
-{
-    const struct tune_finalist *now = winner_on_copies(t), *was = &t->finalists[t->n_finalists];
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    if (now->smallest_bytes != was->smallest_bytes)
-        words_add(w, "It runs on a card of %s instead of %s", text_mib(now->smallest_bytes, a),
-                  text_mib(was->smallest_bytes, b));
-    else
-        words_add(w, "On its smallest card it takes %s of driver time instead of %s", text_time(now->time_ns, a),
-                  text_time(was->time_ns, b));
 }
 
 /* If the copies refute the winner: what it gains on this recording, and that it cannot be relied on. */
@@ -284,8 +366,8 @@ static void print_best_here(const struct tune *t)
     struct words w = { .n = 0 };
     words_add(&w, "No setting tried would also help another run. The best one helps this recording only: ");
     words_add_settings(&w, t, &t->entries[t->winner].settings);
-    words_add(&w, ". ");
-    words_add_gain(&w, t);
+    words_add(&w, ". It ");
+    words_add_gain(&w, t, winner_on_copies(t), &t->finalists[t->n_finalists]);
     words_add(&w, ", but is better than the %s setting in only %u of %zu changed copies.", baseline_name(t),
               winner_on_copies(t)->beats, t->n_copies);
     words_print(stdout, &w, 0, 2);
@@ -310,8 +392,13 @@ static void print_nothing(const struct tune *t)
 {
     char gain[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    if (coverage_is_lower_bound(&t->coverage) && !coverage_has_whole_step(&t->coverage))
+    if (!t->is_judged && !coverage_has_whole_step(&t->coverage))
         words_add(&w, "No setting is recommended, because no whole step is on record.");
+    else if (!t->is_judged)
+        words_add(&w, "No setting is recommended, because the step that was cut is unlike the whole ones before it.");
+    else if (!winner_on_copies(t)->runs_filled)
+        words_add(&w, "No setting is recommended, because the step that was cut runs out of memory under each of them "
+                      "if it goes on.");
     else if (t->least_gain_bytes > 0)
         words_add(&w, "Leave it as it is: no setting tried is better than the %s one by %d%% of the card (%s).",
                   baseline_name(t), 100 / TUNE_GAIN_SHARE, text_mib(t->least_gain_bytes, gain));
@@ -378,9 +465,12 @@ static void print_filled(const struct tune *t)
                   text_mib(t->filled.smallest_bytes, size));
     else
         words_add(&w, "No card was found for the %s setting", baseline_name(t));
-    if (t->entries[0].trial.fits)
-        words_add(&w, "; %s %s on this card", winner_name(t),
-                  t->filled.runs_with_winner ? "runs" : "runs out of memory");
+    words_add(&w, "%s", steps_leak(&t->coverage.steps) ? " until the next step" : "");
+    if (t->entries[0].trial.fits) {
+        words_add(&w, "; ");
+        words_add_winner(&w, t);
+        words_add(&w, " %s on this card", t->filled.runs_with_winner ? "runs" : "runs out of memory");
+    }
     words_add(&w, ".");
     words_print(stdout, &w, 0, 2);
 }
@@ -658,11 +748,13 @@ const struct subcommand cmd_tune = {
             "wins of the smallest card on which the setting runs and its driver time at --price; of equals, the one "
             "with fewer settings. replay fit ranks by the same rule.\n"
             "\n"
-            "The best setting, and the best one that changes a single thing, are then tried on changed copies of the "
-            "trace (--seed). tune recommends a setting that runs in most copies and is better than the recorded "
-            "setting in most. If the recorded setting runs out of memory, tune also recommends, with a caution, a "
-            "setting that only saves the recording. A trace that was recorded in mid-run starts with its live requests "
-            "placed anew.\n",
+            "The best settings, their parts and each option alone are then tried on changed copies of the trace "
+            "(--seed). The copies come before the rule: tune recommends a setting that runs in most copies and is "
+            "better than the recorded setting in most. Of those that do as well, except for 2% of the card, it takes "
+            "the one with the fewest options. If the copies keep an option alone, or a part of what is recommended, "
+            "from winning by the rule, the text names it with the reason. If the recorded setting runs out of memory, "
+            "tune also recommends, with a caution, a setting that only saves the recording. A trace that was recorded "
+            "in mid-run starts with its live requests placed anew.\n",
     .status_note = "The status is 0 also if nothing helps.",
     .flags = tune_flags,
     .n_inputs_min = 1,

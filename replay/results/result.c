@@ -187,6 +187,19 @@ void device_say_context(const struct device_choice *d, char *text, size_t room)
              d->is_context_recorded ? ", as when the request was refused" : "");
 }
 
+void device_say_smallest(const struct device_choice *d, char *text, size_t room)
+{
+    const uint64_t context = d->config.context_bytes, others = d->config.others_bytes;
+    char taken[UNITS_TEXT];
+    units_format_bytes(add_capped(context, others), taken);
+    if (context == 0 && others == 0)
+        snprintf(text, room, "Smallest cards are without the CUDA context and libraries.");
+    else
+        snprintf(text, room, "Smallest cards include the %s of %s%s%s.", taken,
+                 context > 0 ? "the CUDA context and libraries" : "", context > 0 && others > 0 ? " and " : "",
+                 others > 0 ? "other processes" : "");
+}
+
 enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
                            struct err_detail *why)
 {

@@ -41,6 +41,9 @@ MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader
 /* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */
 void device_say_context(const struct device_choice *d, char *text, size_t room);
 
+/* The sentence that says whether smallest cards (advise/fit.h) include what the context and others take. */
+void device_say_smallest(const struct device_choice *d, char *text, size_t room);
+
 /* The same for a command that also runs on a real card. The capacity of a real card is known once it is open. */
 MUST_USE enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
                                     struct err_detail *why);

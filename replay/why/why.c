@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A leak is at least so many bytes a step, and so many steps must show it. */
-enum { LEAK_MIN_BYTES = 1 << 20, LEAK_MIN_STEPS = 3 };
-
 /* ---- facts ---- */
 
 static void take_refusal(struct why *w, const struct holdings *live)
@@ -48,7 +45,7 @@ static enum err read_leaks(struct why *w, struct trace_reader *trace, struct err
     const struct steps *s = &w->coverage.steps;
     struct holdings h;
     w->growth = s->growth_bytes;
-    if (s->whole < LEAK_MIN_STEPS || s->growth_bytes < LEAK_MIN_BYTES)
+    if (!steps_leak(s))
         return ERR_OK;
     enum err e = holdings_read(trace, MOMENT_EVENT, s->end, &h, why);
     if (e != ERR_OK)
@@ -116,9 +113,9 @@ static void find_cure(struct why *w)
     const struct tune *t = &w->tune;
     const bool is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 &&
                            t->entries[t->winner].trial.fits;
-    w->cure = !is_served                                ? CURE_NONE
-              : coverage_has_whole_step(&w->coverage) ? CURE_RECOMMENDED
-                                                      : CURE_SERVES_REFUSED;
+    w->cure = !is_served                                                    ? CURE_NONE
+              : coverage_has_whole_step(&w->coverage) && tune_recommends(t) ? CURE_RECOMMENDED
+                                                                            : CURE_SERVES_REFUSED;
 }
 
 /* ---- the verdict ---- */
@@ -137,7 +134,7 @@ static void judge(struct why *w)
                                w->outside > CARD_CONTEXT_MOST_BYTES && w->tune.baseline.trial.fits;
     w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
-    w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
+    w->holds[VERDICT_LEAK] = steps_leak(&w->coverage.steps);
     w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 &&
                                    (w->cure != CURE_NONE || why_is_incurable(w));
     w->holds[VERDICT_FULL] = w->has_refusal && w->shortfall > 0;

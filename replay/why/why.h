@@ -31,9 +31,9 @@ enum verdict_kind {
 /* How the setting found may be recommended. */
 enum cure_kind {
     CURE_NONE,
-    CURE_SERVES_REFUSED,             /* it serves the refused request, and what was recorded after it; no step is
-                                      * whole */
-    CURE_RECOMMENDED,                /* whole steps are on record */
+    CURE_SERVES_REFUSED,             /* it serves the refused request, and what was recorded after it; whether that gets
+                                      * the program through a step is not on record */
+    CURE_RECOMMENDED,                /* tune recommends it, and a whole step is on record */
 };
 
 enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };

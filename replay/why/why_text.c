@@ -103,13 +103,31 @@ void why_put_paste(FILE *out, const struct why *y, const char *indent)
         settings_put_paste(out, &t->entries[t->winner].settings, &t->rules, indent);
 }
 
+/* "With this setting all that was recorded runs on this card, 3 whole steps of it." */
+static void add_recorded(struct words *w, const struct why *y)
+{
+    const uint64_t whole = y->coverage.steps.whole;
+    words_add(w, "With this setting all that was recorded runs on this card");
+    if (whole > 0)
+        words_add(w, ", %" PRIu64 " whole step%s of it", whole, whole == 1 ? "" : "s");
+    words_add(w, ".");
+}
+
+static void add_caution(struct words *w, const struct tune *t)
+{
+    const struct tune_finalist *f = tune_finalist_of(t, t->winner);
+    if (t->advice == TUNE_WITH_CAUTION)
+        words_add(w, " But it runs out of memory in %zu of %zu changed copies: another run may, too.",
+                  t->n_copies - f->runs, t->n_copies);
+}
+
 void why_add_promise(struct words *w, const struct why *y)
 {
     if (y->cure == CURE_RECOMMENDED) {
-        words_add(w, "With this setting all that was recorded runs on this card, %" PRIu64 " whole step%s of it.",
-                  y->coverage.steps.whole, y->coverage.steps.whole == 1 ? "" : "s");
+        add_recorded(w, y);
         if (y->coverage.ends == ENDS_REFUSED)
             words_add(w, " What follows the refused request was not recorded.");
+        add_caution(w, &y->tune);
     } else if (y->cure == CURE_SERVES_REFUSED) {
         words_add(w, coverage_is_lower_bound(&y->coverage)
                          ? "With this setting the refused request is served; what follows was not recorded. "
@@ -223,7 +241,8 @@ static void print_filled(FILE *out, const struct why *y)
     words_add(&w, "- If the cut step goes on as the one before (filled in, not recorded), live data peaks at %s",
               text_mib(f->live_bytes, live));
     if (f->smallest_bytes > 0)
-        words_add(&w, ", and a card of %s holds it", text_mib(f->smallest_bytes, size));
+        words_add(&w, ", and a card of %s holds it%s", text_mib(f->smallest_bytes, size),
+                  steps_leak(&y->coverage.steps) ? " until the next step" : "");
     if (y->cure != CURE_NONE)
         words_add(&w, "; with the setting above it %s this card", f->runs_with_winner ? "runs on" : "does not run on");
     words_add(&w, ".");

@@ -71,8 +71,9 @@ def long_run(replay, snapshot):
 def fragmented(replay, snapshot):
     check("fragmented.py dies on 1640 MiB", not run(replay, "fragmented.py", 1640, snapshot))
     why = answer(replay, "why", snapshot)
-    check("why: fragmented, with a setting", why["verdict"] == "fragmented" and why["recommended"] is not None)
-    conf = (why["recommended"] or why["serves_refused"] or {"conf": None})["conf"]
+    check("why: fragmented, with a setting that serves the request", why["verdict"] == "fragmented" and
+          why["recommended"] is None and why["serves_refused"] is not None)
+    conf = (why["serves_refused"] or {"conf": None})["conf"]
     check("it runs there with %s" % conf, run(replay, "fragmented.py", 1640, snapshot, conf))
 
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* why: what is promised of a setting, in words. */
+#include "replay/why/why.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { WHOLE_MOST = 2 };
+
+/* What is promised of a setting that runs all of a program with so many whole steps. */
+static void promise(struct words *w, uint64_t whole, enum tune_advice advice)
+{
+    static struct why y;
+    y = (struct why){ .cure = CURE_RECOMMENDED, .coverage = { .ends = ENDS_EXIT, .steps.whole = whole },
+                      .tune = { .advice = advice, .n_copies = TUNE_COPIES, .n_finalists = 1,
+                                .finalists[0] = { .runs = 3 } } };
+    *w = (struct words){ .n = 0 };
+    why_add_promise(w, &y);
+}
+
+Test(why_text, steps_are_counted_only_if_there_are_some)
+{
+    static const char *const expected[WHOLE_MOST + 1] = {
+        "With this setting all that was recorded runs on this card.",
+        "With this setting all that was recorded runs on this card, 1 whole step of it.",
+        "With this setting all that was recorded runs on this card, 2 whole steps of it.",
+    };
+    for (uint64_t whole = 0; whole <= WHOLE_MOST; whole++) {
+        struct words w;
+        promise(&w, whole, TUNE_RECOMMENDED);
+        cr_expect_str_eq(w.text, expected[whole]);
+    }
+}
+
+Test(why_text, a_caution_of_tune_is_repeated)
+{
+    struct words w;
+    promise(&w, 1, TUNE_WITH_CAUTION);
+    cr_expect(strstr(w.text, " But it runs out of memory in 5 of 8 changed copies: another run may, too.") != NULL,
+              "%s", w.text);
+}
