@@ -214,8 +214,8 @@ static struct device_config tight_device(const struct tuner *r, const struct tun
     const uint64_t taken = add_capped(device.context_bytes, device.others_bytes);
     const uint64_t now = f->smallest_bytes, was = baseline_of(r->t)->smallest_bytes;
     const uint64_t card = now < was ? now + (was - now) / 2 : now;
-    const double share = (double)trace_info(copy)->peak_requested_bytes /
-                         (double)trace_info(r->trace)->peak_requested_bytes;
+    const uint64_t requested = trace_info(r->trace)->peak_requested_bytes;
+    const double share = requested == 0 ? 1 : (double)trace_info(copy)->peak_requested_bytes / (double)requested;
     device.total_bytes = (uint64_t)((double)(card - taken) * share) + taken;
     return device;
 }
