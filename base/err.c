@@ -4,6 +4,7 @@
 
 #include "base/shown.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -23,6 +24,11 @@ const char *err_name(enum err e)
 const char *err_text(enum err e)
 {
     return (unsigned)e < ERR_COUNT ? err_table[e].text : "unknown error";
+}
+
+enum err err_of_open(int reason)
+{
+    return reason == EMFILE || reason == ENFILE ? ERR_IO : reason == ENOMEM ? ERR_HOST_NOMEM : ERR_INPUT;
 }
 
 enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...)

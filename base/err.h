@@ -54,6 +54,10 @@ const char *err_name(enum err e);
 /* The general sentence of an error, for use without a detail. Static storage. */
 const char *err_text(enum err e);
 
+/* Of a file that cannot be opened, by errno: ERR_INPUT, or ERR_IO if the host has no descriptor left, or
+ * ERR_HOST_NOMEM. */
+enum err err_of_open(int reason);
+
 /* Fills `why` (may be NULL; a longer text is cut) and returns `e`: return err_set(...) ends a function. The text is one
  * line, whatever names it holds. */
 enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -313,7 +313,7 @@ static enum err input_start(struct input *in, struct err_detail *why)
 {
     struct stat st;
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
-        return err_set(why, ERR_INPUT, 0, "%s: %s", in->name, strerror(errno));
+        return err_set(why, err_of_open(errno), 0, "%s: %s", in->name, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return err_set(why, ERR_INPUT, 0, "%s: is a directory: name a file in it (replay FOLDER compares all "
                        "recordings of a job)", in->name);

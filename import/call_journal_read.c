@@ -196,7 +196,7 @@ void call_journal_free(struct call_journal *log)
 static enum err follow_open(const char *path, int *fd, struct err_detail *why)
 {
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    return *fd >= 0 ? ERR_OK : err_set(why, ERR_INPUT, 0, "%s: cannot be opened: %s", path, strerror(errno));
+    return *fd >= 0 ? ERR_OK : err_set(why, err_of_open(errno), 0, "%s: cannot be opened: %s", path, strerror(errno));
 }
 
 /* Reads n bytes; *got are there. */

@@ -252,8 +252,9 @@ def expect_address(browser):
     expect_quiet(browser, 'a page with an address')
     expect(browser.eval('window.replayPage.view') == view, 'the view of', fragment, 'is another')
     expect(text_of(browser, 'selection') == says, 'the selection of', fragment, 'is another')
-    browser.open(os.path.join(folder, 'run.html'), fragment='#request=1e99&a=77&at=-5&color=<b>&from=x&zoom=')
-    expect_quiet(browser, 'a page with a wrong address')
+    for fragment in '#request=1e99&a=77&at=-5&color=<b>&from=x&zoom=', '#request=0.5&a=0.25&group=1.5&hidden=0.1':
+        browser.open(os.path.join(folder, 'run.html'), fragment=fragment)
+        expect_quiet(browser, 'a page with a wrong address')
 
 
 def test_numbers(browser):

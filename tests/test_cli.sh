@@ -132,6 +132,10 @@ run loop.trace --json /dev/null
 [ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
 refuse 2 'only one output' loop.trace --json - --csv -
 refuse 2 'a.out: two outputs have this name' loop.trace --json a.out --samples a.out
+refuse 2 './a.out: two outputs have this name' loop.trace --json a.out --csv ./a.out
+refuse 2 'a.out: two outputs have this name' report loop.trace --html a.out --md a.out
+refuse 2 'a.out: two outputs have this name' plan loop.trace -o a.out --json a.out
+refuse 2 'results/link: two outputs have this name' loop.trace --json results/a.json --csv results/link
 refuse 3 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
 refuse 3 'results: cannot be written: Is a directory' loop.trace --json results
 refuse 2 'loop.trace: is an input' loop.trace --json loop.trace

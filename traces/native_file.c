@@ -307,7 +307,7 @@ static enum err native_open_fd(struct native_file *f, const char *path, struct e
     f->fd = f->is_fd_ours ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (f->fd < 0) {
         f->is_fd_ours = false;
-        return err_set(why, ERR_INPUT, 0, "%s: cannot be opened: %s", path, strerror(errno));
+        return err_set(why, err_of_open(errno), 0, "%s: cannot be opened: %s", path, strerror(errno));
     }
     if (fstat(f->fd, &st) != 0)
         return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(errno));

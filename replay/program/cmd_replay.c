@@ -165,11 +165,6 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
 static enum err session_open_outputs(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
-    const char *const paths[] = {o->json, o->csv, o->samples, o->perfetto};
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        for (size_t k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0 && strcmp(paths[i], "-") != 0)
-                return err_set(why, ERR_USAGE, 0, "%s: two outputs have this name", paths[i]);
     enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);

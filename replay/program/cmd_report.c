@@ -152,11 +152,27 @@ static bool report_condition(const struct report_session *s, size_t i)
     return n > 0;
 }
 
+/* A figure that no run has cannot trigger --fail-if. Returns whether a condition asks for one, and names it. */
+static bool asks_for_nothing(const struct report_session *s, size_t i)
+{
+    const struct run_table *t = &s->runs.table;
+    size_t n = 0;
+    for (size_t row = 0; row < t->n_rows; row++)
+        n += run_table_cell(t, row, s->conditions[i].column)->kind == FIELD_NULL;
+    if (n == 0)
+        return false;
+    fprintf(stderr, "replay: %s: %zu of %zu runs have no such figure\n", s->options->fail_if[i], n, t->n_rows);
+    return n == t->n_rows;
+}
+
 /* A source that could not be read cannot trigger --fail-if; do not report success either. */
 static enum exit_status report_status(const struct report_session *s, bool is_failed)
 {
+    bool is_void = false;
+    for (size_t i = 0; i < s->options->n_fail_if; i++)
+        is_void |= asks_for_nothing(s, i);
     if (s->runs.n_left_out == 0)
-        return is_failed ? STATUS_FAILED : STATUS_DONE;
+        return is_failed ? STATUS_FAILED : is_void ? STATUS_USAGE : STATUS_DONE;
     fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is incomplete\n", s->runs.n_left_out,
             s->runs.n_left_out == 1 ? "trace or run was" : "traces or runs were");
     return STATUS_USAGE;

@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/nearest.h"
+#include "replay/program/output_names.h"
 
 #include <assert.h>
 #include <string.h>
@@ -74,7 +75,7 @@ enum exit_status subcommand_run(const struct subcommand *c, int argc, char **arg
     if (o.is_given[FLAG_HELP]) {
         help_print_command(stdout, c);
         status = cli_finish_stdout(STATUS_DONE);
-    } else if ((e = check_inputs(c, &o, &why)) != ERR_OK) {
+    } else if ((e = check_inputs(c, &o, &why)) != ERR_OK || (e = output_names_check(&o, &why)) != ERR_OK) {
         status = cli_fail(e, &why);
     } else {
         status = c->run(&o);

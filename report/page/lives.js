@@ -200,6 +200,58 @@ function groupsOf(trace, kind) {
 
 /* ---- a run ---- */
 
+/* A map that is packed: what is placed in it gets the lowest gap that is large enough, of the first GAPS_LOOKED_AT, or
+ * else a place above all others. */
+const GAPS_LOOKED_AT = 1000;
+
+class PackedMap {
+  constructor() {
+    this.gaps = [];                  /* { place, extent }, by place; none touches another, or the top */
+    this.top = this.extent = 0;      /* the end of what is placed now, and of all that ever was */
+  }
+
+  take(extent) {
+    const near = Math.min(this.gaps.length, GAPS_LOOKED_AT);
+    let index = 0;
+    while (index < near && this.gaps[index].extent < extent)
+      index++;
+    if (index === near) {
+      this.top += extent;
+      this.extent = Math.max(this.extent, this.top);
+      return this.top - extent;
+    }
+    const gap = this.gaps[index], place = gap.place;
+    gap.place += extent;
+    gap.extent -= extent;
+    if (gap.extent === 0)
+      this.gaps.splice(index, 1);
+    return place;
+  }
+
+  give(place, extent) {
+    let low = 0, high = this.gaps.length;
+    while (low < high) {
+      const middle = low + high >> 1;
+      if (this.gaps[middle].place < place)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    const gap = { place, extent }, before = this.gaps[low - 1], after = this.gaps[low];
+    if (after && place + extent === after.place) {
+      gap.extent += after.extent;
+      this.gaps.splice(low, 1);
+    }
+    if (before && before.place + before.extent === place)
+      before.extent += gap.extent;
+    else
+      this.gaps.splice(low, 0, gap);
+    const last = this.gaps[this.gaps.length - 1];
+    if (last.place + last.extent === this.top)
+      this.top = this.gaps.pop().place;
+  }
+}
+
 /*
  * Gives each segment and range a place that it keeps all its life: the lowest that is free when it begins. So the map
  * of a run is packed, and nothing in it moves.
@@ -207,8 +259,7 @@ function groupsOf(trace, kind) {
  *     addresses   | A |.........| B |......| C |        packed   | A | C |  B  |
  */
 function packMemory(run) {
-  const places = [];                 /* what is there now, by place */
-  let extent = 0;
+  const map = new PackedMap();
   run.pieces = run.memory.filter(m => m.kind !== MEMORY_MAPPED);
   run.mapped = run.memory.filter(m => m.kind === MEMORY_MAPPED);
   for (const range of run.pieces)
@@ -219,20 +270,17 @@ function packMemory(run) {
     if (m.range)
       m.range.extent = Math.max(m.range.extent, m.addr + m.bytes - m.range.addr);
   }
-  for (const piece of run.pieces) {
-    let at = 0, index = 0;
-    for (let i = places.length; i-- > 0;)
-      if (places[i].ended <= piece.born)
-        places.splice(i, 1);
-    while (index < places.length && places[index].place < at + piece.extent) {
-      at = places[index].place + places[index].extent;
-      index++;
-    }
-    piece.place = at;
-    places.splice(index, 0, piece);
-    extent = Math.max(extent, at + piece.extent);
+  const lasting = run.pieces.filter(m => m.extent > 0 && m.born < m.ended);
+  const ending = [...lasting].sort((a, b) => a.ended - b.ended);
+  let ended = 0;
+  for (const piece of run.pieces)
+    piece.place = 0;
+  for (const piece of lasting) {
+    for (; ending[ended].ended <= piece.born; ended++)
+      map.give(ending[ended].place, ending[ended].extent);
+    piece.place = map.take(piece.extent);
   }
-  run.extent = extent;
+  run.extent = map.extent;
 }
 
 function reservedStepsOf(run) {

@@ -21,6 +21,7 @@ const view = {
   axis: 'event',                     /* what the chart's ticks say: event or time */
 };
 const VIEW_TEXTS = ['color', 'hold', 'axis'];
+const VIEW_NUMBERS = ['case', 'a', 'b', 'request', 'group', 'hidden'];
 
 const drawers = [];                  /* { keys, draw }: called when one of the keys has changed */
 let changed = new Set();
@@ -70,13 +71,16 @@ function writeAddress() {
   }, 200);
 }
 
+/* Whether a number may stand in an address: what names a thing by its number is whole. */
+const isOfView = (key, value) => VIEW_NUMBERS.includes(key) ? Number.isSafeInteger(value) : Number.isFinite(value);
+
 /* What an address says, as far as it says it; anything else is ignored. */
 function readAddress() {
   const changes = {};
   for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
     if (VIEW_TEXTS.includes(key) && /^[a-z]+$/.test(text))
       changes[key] = text;
-    else if (key in view && !VIEW_TEXTS.includes(key) && text !== '' && Number.isFinite(Number(text)))
+    else if (key in view && !VIEW_TEXTS.includes(key) && text !== '' && isOfView(key, Number(text)))
       changes[key] = Number(text);
   }
   return changes;

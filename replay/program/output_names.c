@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* A file is the same by its folder and its last name, or, if it is there, by its inode. */
+#include "replay/program/output_names.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_same_folder(const char *a, const char *b)
+{
+    char x[PATH_MAX], y[PATH_MAX];
+    struct stat sx, sy;
+    snprintf(x, sizeof x, "%s", a);
+    snprintf(y, sizeof y, "%s", b);
+    return stat(dirname(x), &sx) == 0 && stat(dirname(y), &sy) == 0 && is_same_inode(&sx, &sy);
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Standard output and devices take several, or say themselves that they do not. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
+        return false;
+    const bool is_a_there = stat(a, &x) == 0, is_b_there = stat(b, &y) == 0;
+    if (is_a_there && is_b_there)
+        return S_ISREG(x.st_mode) && is_same_inode(&x, &y);
+    return !is_a_there && !is_b_there && strcmp(last_name(a), last_name(b)) == 0 && is_same_folder(a, b);
+}
+
+enum err output_names_check(const struct options *o, struct err_detail *why)
+{
+    const char *const paths[] = { o->json, o->csv, o->samples, o->perfetto, o->html, o->md, o->markdown, o->folded,
+                                  o->speedscope, o->out };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && is_same_file(paths[i], paths[k]))
+                return err_set(why, ERR_USAGE, 0, "%.150s: two outputs have this name", paths[i]);
+    return ERR_OK;
+}

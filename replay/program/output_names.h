@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#ifndef REPLAY_REPLAY_PROGRAM_OUTPUT_NAMES_H
+#define REPLAY_REPLAY_PROGRAM_OUTPUT_NAMES_H
+
+#include "replay/program/options.h"
+
+/* ERR_USAGE if two outputs of a command line are one file: the second would replace the first. */
+MUST_USE enum err output_names_check(const struct options *o, struct err_detail *why);
+
+#endif
