@@ -19,6 +19,8 @@ is() {
 #     HOW  forever  steps without an end       once     three steps
 #          grows    nothing ever repeats       waits    one request, and then nothing more
 #          branches the simulated card tells of five lines that branched on a value that it does not compute
+#          leaks    steps without an end, and each leaves 1 MiB behind
+#          leaks60  60 of these
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
 #define _GNU_SOURCE
@@ -50,7 +52,8 @@ int main(int argc, char **argv)
         return 1;
     for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
         fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
-    for (int i = 0; strcmp(how, "once") != 0 || i < 3; i++) {
+    const int n_steps = strcmp(how, "once") == 0 ? 3 : strcmp(how, "leaks60") == 0 ? 60 : 1 << 30;
+    for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
             usleep(1000);
         const size_t grown = strcmp(how, "grows") == 0 ? (size_t)i << 12 : 0;
@@ -58,7 +61,10 @@ int main(int argc, char **argv)
             puts("out of memory");
             return 1;
         }
-        ((int (*)(void *))dlsym(l, "cudaFree"))(p);
+        void *step = p;
+        if (strncmp(how, "leaks", 5) == 0 && take(1 << 20) != 0)
+            return 1;
+        ((int (*)(void *))dlsym(l, "cudaFree"))(step);
         usleep(2000);
     }
     return 0;
@@ -66,7 +72,7 @@ int main(int argc, char **argv)
 C
 cc -w -o train train.c -ldl || exit 1
 
-expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB.' \
+expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB, as far as was seen: ' \
     "$replay" predict --device 1GiB --json a.json -- ./train forever 10
 is a.json fits true
 is a.json ended '"steps repeat"'
@@ -78,6 +84,17 @@ for key in $(grep -o '^ *"[a-z_]*":' a.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
 expect 'the recording stays' 0 'requested at most      200 MiB' "$replay" info train.predict.zst
+# 100 MiB, 60 of what leaks, and the step's 10
+expect 'a leak is no equal step: it runs to its end' 0 'Fits on 1GiB: takes 170 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB -o o -- ./train leaks60 1
+expect 'one on its smallest card likewise' 1 'Does not fit on 160MiB: would take 170 MiB of 160 MiB.' \
+    "$replay" predict --device 160MiB -o o -- ./train leaks60 1
+expect 'one without an end does not settle' 1 'live memory grows by 1 MiB a step, so 300MiB lasts' \
+    "$replay" predict --device 300MiB --json a.json -o o -- ./train leaks 1
+expect 'its end is told' 0 '"lasts_steps": 1' cat a.json
+is a.json is_whole false
+is a.json growth_bytes_per_step 1048576
+is a.json smallest_card_bytes null
 expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o -- ./train once 10
 expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
 expect 'with context' 0 'takes 250 MiB of 1 GiB' \

@@ -1247,8 +1247,10 @@ class PredictCard(Result):
     card: str
     #: as typed; null: the program's own setting
     policy: Optional[str]
-    #: at value; null: interrupted before anything was known
+    #: at value; null: interrupted before anything was known, or the program does not settle
     fits: Optional[bool]
+    #: if it does not settle: about how many steps the card lasts for
+    lasts_steps: Optional[int]
     #: reserved at most: on this card if it fits, else on one without an end
     peak_reserved_bytes: Optional[int]
     #: the same of the whole card, with context and others
@@ -1295,7 +1297,7 @@ class Predict(Result):
     verdict: str
     #: it fits in every row, and is_whole: exit status 0
     fits: bool
-    #: every row is known, from a run that ended by itself or showed whole steps
+    #: every row is known, from a run that ended by itself or showed whole steps and settled
     is_whole: bool
     #: of --range: its range.name; from range.low to range.high by range.step
     range: Optional[PredictRange]
@@ -1318,6 +1320,8 @@ class Predict(Result):
     status: Optional[int]
     #: equal steps that were seen; null: none
     whole_steps: Optional[int]
+    #: by how much live memory grows from step to step; null: not at all, or by less than 1% in 1,000 steps
+    growth_bytes_per_step: Optional[int]
     #: of the program
     runs: int
     #: of texts

@@ -485,16 +485,18 @@ static enum err find_categories(struct prediction *p, const struct prediction_ru
     return predicted_categories_find(trace, &p->categories, why);
 }
 
+/* Of a program that still grows neither a card nor a setting is named: none lasts. */
 static enum err say_once(struct prediction *p, struct err_detail *why)
 {
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
     enum err e = need_run(p, row->card, p->range.low, true, &run, why);
-    if (e == ERR_OK)
+    const struct predicted_run *shown = &p->runs[row->run].made;
+    if (e == ERR_OK && !predicted_run_grows(&run->made))
         e = with_trace(p, run, find_smallest, why);
-    if (e == ERR_OK && p->runs[row->run].made.is_of_pytorch)
+    if (e == ERR_OK && shown->is_of_pytorch)
         e = with_trace(p, &p->runs[row->run], find_categories, why);
-    if (e == ERR_OK && row->policy == NULL && p->runs[row->run].made.is_of_pytorch)
+    if (e == ERR_OK && row->policy == NULL && shown->is_of_pytorch && !predicted_run_grows(shown))
         e = with_trace(p, &p->runs[row->run], find_setting, why);
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
@@ -512,7 +514,8 @@ bool prediction_is_whole(const struct prediction *p)
     bool is_whole = *p->interrupted == 0;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
-        is_whole = is_whole && run != NULL && (run->end == RUN_ENDED || run->whole_steps > 0);
+        is_whole = is_whole && run != NULL && !predicted_run_grows(run) &&
+                   (run->end == RUN_ENDED || run->whole_steps > 0);
     }
     return is_whole;
 }
@@ -523,6 +526,15 @@ bool prediction_fits(const struct prediction *p)
     for (size_t i = 0; i < p->n_rows; i++)
         fits = fits && p->rows[i].fits;
     return fits;
+}
+
+uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    const uint64_t has = row->answer.device.config.total_bytes, peak = row->answer.card_peak_bytes;
+    const uint64_t more = has > peak ? (has - peak) / run->growth.bytes_per_step : 0;
+    const uint64_t less = has < peak ? divide_up(peak - has, run->growth.bytes_per_step) : 0;
+    return run->whole_steps + more - (less < run->whole_steps ? less : run->whole_steps);
 }
 
 const struct prediction_run *prediction_run_shown(const struct prediction *p)

@@ -73,11 +73,14 @@ MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
 /* Removes the recordings that were not taken elsewhere. */
 void prediction_close(struct prediction *p);
 
-/* Whether every row is known, from a run that ended by itself or showed whole steps. */
+/* Whether every row is known, from a run that ended by itself or showed whole steps and does not grow. */
 bool prediction_is_whole(const struct prediction *p);
 
 /* Whether every row is known in this way, and fits. */
 bool prediction_fits(const struct prediction *p);
+
+/* About how many steps a card of a row lasts for whose run grows. */
+uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row);
 
 /* The run that the first row's figures are from; NULL: none. */
 const struct prediction_run *prediction_run_shown(const struct prediction *p);

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 11 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 12 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -39,8 +39,9 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
     struct words *w = assumption_add(a);
     switch (run->end) {
     case RUN_REPEATED:
-        words_add(w, "The program was stopped after %" PRIu64 " equal steps. What it does later (validation, saving) "
-                  "was not seen; --steps 0 runs it to its end.", run->whole_steps);
+        words_add(w, "The program was stopped after %" PRIu64 " %s steps. What it does later (validation, saving) "
+                  "was not seen; --steps 0 runs it to its end.", run->whole_steps,
+                  predicted_run_grows(run) ? "growing" : "equal");
         break;
     case RUN_TOO_LONG:
         words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
@@ -62,6 +63,18 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
                   run->is_refused ? ": it was refused memory" : "");
         break;
     }
+}
+
+/* Of a program that still grows the first line tells. */
+static void assume_growth(struct assumptions *a, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->end == RUN_ENDED && run->growth.bytes_per_step > 0)
+        words_add(assumption_add(a), "Live memory grew by %s a step: a longer run needs more (replay why).",
+                  units_format_bytes(run->growth.bytes_per_step, bytes));
+    if (run->growth.ignored_bytes > 0)
+        words_add(assumption_add(a), "Live memory grows by %s a step, which is left out: it is less than 1%% in 1,000 "
+                                     "steps.", units_format_bytes(run->growth.ignored_bytes, bytes));
 }
 
 static void assume_context(struct assumptions *a, const struct predicted_row *row)
@@ -91,6 +104,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     if (run == NULL)
         return;
     assume_end(a, p, &run->made);
+    assume_growth(a, &run->made);
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
                                  "are zeros. A program that branches on them may take another way.");
     if (run->made.branches.n > 0)
@@ -192,33 +206,85 @@ static void words_add_card(struct words *w, const struct prediction *p)
         words_add(w, "; the smallest of the named ones is %s", p->smallest.card->name);
 }
 
-static void words_add_verdict(struct words *w, const struct prediction *p)
+static bool row_grows(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && predicted_run_grows(&p->runs[row->run].made);
+}
+
+/* A row that does not settle; NULL: all do. */
+static const struct predicted_row *growing_row(const struct prediction *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (row_grows(p, &p->rows[i]))
+            return &p->rows[i];
+    return NULL;
+}
+
+static void words_add_growth(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    char bytes[UNITS_TEXT], size[UNITS_TEXT];
+    words_add(w, "Does not settle: live memory grows by %s a step", units_format_bytes(run->growth.bytes_per_step,
+                                                                                       bytes));
+    if (p->has_range)
+        words_add(w, " with %s=%" PRIu64, p->name, row->value);
+    if (p->options->n_devices == 0)
+        words_add(w, ". It took %s in %" PRIu64 " steps.", units_format_bytes(row->answer.card_peak_bytes, size),
+                  run->whole_steps);
+    else
+        words_add(w, ", so %.60s lasts for about %" PRIu64 " steps.", row->card, prediction_row_lasts(p, row));
+}
+
+/* What was stopped because its steps repeat may need a larger card later: the first line says after how many. */
+static void words_add_seen(struct words *w, const struct prediction *p)
+{
+    uint64_t steps = UINT64_MAX;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_run *run = &p->runs[p->rows[i].run].made;
+        if (p->rows[i].is_known && run->end == RUN_REPEATED && run->whole_steps < steps)
+            steps = run->whole_steps;
+    }
+    if (steps != UINT64_MAX && prediction_fits(p))
+        words_add(w, ", as far as was seen: %" PRIu64 " steps", steps);
+}
+
+/* Whether it fits, and what it takes. */
+static void words_add_fit(struct words *w, const struct prediction *p)
 {
     const struct predicted_row *row = &p->rows[0];
     const size_t n = rows_that_fit(p);
     char needs[UNITS_TEXT], has[UNITS_TEXT];
-    if (!prediction_is_whole(p) && row->is_known)
-        words_add(w, "As far as was seen: ");
-    if (!row->is_known) {
-        words_add(w, "nothing is known yet.");
-    } else if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
+    if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
         words_add(w, "Needs ");
         words_add_card(w, p);
-        words_add(w, ".");
     } else if (p->n_rows == 1) {
         words_add(w, "%s %.60s", row->fits ? "Fits on" : "Does not fit on", row->card);
         if (p->has_range && row->fits)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
             words_add(w, " even with %s=%" PRIu64, p->name, row->value);
-        words_add(w, ": %s %s of %s.", row->fits ? "takes" : "would take",
+        words_add(w, ": %s %s of %s", row->fits ? "takes" : "would take",
                   units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
-        words_add(w, n == 2 ? "Fits on both cards." : "Fits on all %zu cards.", n);
+        words_add(w, n == 2 ? "Fits on both cards" : "Fits on all %zu cards", n);
     } else {
         words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
         words_add_failing(w, p);
+    }
+}
+
+static void words_add_verdict(struct words *w, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0], *grows = growing_row(p);
+    if (!row->is_known) {
+        words_add(w, "nothing is known yet.");
+    } else if (grows != NULL) {
+        words_add_growth(w, p, grows);
+    } else {
+        words_add(w, prediction_is_whole(p) ? "" : "As far as was seen: ");
+        words_add_fit(w, p);
+        words_add_seen(w, p);
         words_add(w, ".");
     }
 }
@@ -229,7 +295,12 @@ enum { ROW_COLUMNS = 7 };
 static void add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
 {
     char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
-    const char *policy = row->policy != NULL ? row->policy : "";
+    char lasts[TEXT_NUMBER + 8];
+    const char *policy = row->policy != NULL ? row->policy : "", *fits = row->fits ? "yes" : "no";
+    if (row_grows(p, row)) {
+        snprintf(lasts, sizeof lasts, "%" PRIu64 " steps", prediction_row_lasts(p, row));
+        fits = lasts;
+    }
     if (p->has_range)
         snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
     if (!row->is_known) {
@@ -242,7 +313,7 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
                                  units_format_bytes(row->answer.peak_reserved_bytes, reserved),
                                  units_format_bytes(row->answer.card_peak_bytes, peak),
                                  units_format_bytes(row->answer.device.config.total_bytes, has),
-                                 row->fits ? "yes" : "no" });
+                                 fits });
 }
 
 /* Columns that no row has a word for are left out. */
@@ -382,10 +453,11 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
     json_put_object(w, NULL);
     json_put_text(w, "card", row->card);
     json_put_text(w, "policy", row->policy);
-    if (has_run)
+    if (has_run && !row_grows(p, row))
         json_put_bool(w, "fits", row->fits);
     else
         json_put_null(w, "fits");
+    json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
     json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
     json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
@@ -441,6 +513,7 @@ static void json_run(struct json_writer *w, const struct prediction *p)
     else
         json_put_null(w, "status");
     json_put_number_unless(w, "whole_steps", whole_steps, 0);
+    json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);
     json_put_number(w, "runs", p->n_runs);
 }
 
