@@ -21,6 +21,7 @@ is() {
 #          branches the simulated card tells of five lines that branched on a value that it does not compute
 #          leaks    steps without an end, and each leaves 1 MiB behind
 #          leaks60  60 of these
+#          hopper   three steps; 40 MiB more stay on a card of capability 9.x, 9 GiB more on others
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
 #define _GNU_SOURCE
@@ -50,9 +51,14 @@ int main(int argc, char **argv)
     l = dlopen("libcudart.so.12", RTLD_NOW);
     if (l == NULL || take((size_t)100 << 20) != 0)
         return 1;
+    int major = 0;
+    ((int (*)(int *, int, int))dlsym(l, "cudaDeviceGetAttribute"))(&major, 75, 0);
+    if (strcmp(how, "hopper") == 0 && take((size_t)(major == 9 ? 40 : 9 << 10) << 20) != 0)
+        return 1;
     for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
         fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
-    const int n_steps = strcmp(how, "once") == 0 ? 3 : strcmp(how, "leaks60") == 0 ? 60 : 1 << 30;
+    const int is_short = strcmp(how, "once") == 0 || strcmp(how, "hopper") == 0;
+    const int n_steps = is_short ? 3 : strcmp(how, "leaks60") == 0 ? 60 : 1 << 30;
     for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
             usleep(1000);
@@ -97,6 +103,14 @@ is a.json growth_bytes_per_step 1048576
 is a.json smallest_card_bytes null
 expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o -- ./train once 10
 expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
+# A card that is a size alone is of capability 9.0, the smallest named ones are not.
+expect 'the size is one of a card that is a size alone' 0 'Needs a card of 150 MiB; the smallest of the named ones' \
+    "$replay" predict --json a.json -o o -- ./train hopper 1
+card=$(sed -n 's/.*"smallest_card": "\(.*\)".*/\1/p' a.json)
+expect "the program runs there" 0 '' "$replay" run-sim --device 150MiB -- ./train hopper 1
+expect "and on $card, which is named" 0 'Fits on' "$replay" predict --device "$card" -o o -- ./train hopper 1
+expect 'which a card has too that is named beside sizes' 0 "the smallest of the named ones is $card" \
+    "$replay" predict --device 1GiB -o o -- ./train hopper 1
 expect 'with context' 0 'takes 250 MiB of 1 GiB' \
     "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
 expect "branches on what is not computed are named" 0 'there: train.py:1, train.py:2, train.py:3 and 2 more.' \
@@ -152,7 +166,9 @@ cp python-launch.sh python3
 chmod +x python-launch.sh python3
 for launcher in ./python-launch.sh ./python3; do
     rm -f "$work/elsewhere/asked"
-    expect "$launcher is run" 0 'Needs a card' env work="$work" "$replay" predict --no-overlay -o o -- "$launcher" word
+    # On the smallest named card, so that it need not run on another one.
+    expect "$launcher is run" 0 'Fits on' \
+        env work="$work" "$replay" predict --device rtx3070-8g --no-overlay -o o -- "$launcher" word
     expect "$launcher is run once" 0 1 sh -c 'wc -l <"$0"' "$work/elsewhere/asked"
     expect "with its own arguments" 0 '1 word' cat "$work/elsewhere/asked"
 done

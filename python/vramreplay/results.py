@@ -1301,12 +1301,17 @@ class Predict(Result):
     is_whole: bool
     #: of --range: its range.name; from range.low to range.high by range.step
     range: Optional[PredictRange]
-    #: one object per card and setting, in the order given
+    #: one object per card and setting, in the order given; without --device one of the memory of the largest
+    #: named card, and one of smallest_card
     cards: List[PredictCard]
-    #: the smallest card for the first row's setting and the least value, and the smallest named one
+    #: the smallest card for the first row's setting and the least value, of that row's class, and the smallest
+    #: named one; the program was run there too. null: none was found
     smallest_card_bytes: Optional[int]
-    #: the smallest card for the first row's setting and the least value, and the smallest named one
+    #: the smallest card for the first row's setting and the least value, of that row's class, and the smallest
+    #: named one; the program was run there too. null: none was found
     smallest_card: Optional[str]
+    #: a larger card on which it runs out of memory; null: none of those tried
+    larger_failing_card_bytes: Optional[int]
     #: what the program holds when it has requested most, by category as in replay-who/1: category, bytes,
     #: requests; null: it does not use PyTorch's allocator
     categories: Optional[List[Any]]

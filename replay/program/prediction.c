@@ -22,6 +22,9 @@
 /* The memory of an enlarged card. */
 #define ENLARGED "16TiB"
 
+/* So many named cards are tried before none is named. */
+enum { CARDS_TRIED = 3 };
+
 /* ---- options ---- */
 
 /* "batch=1..256", "batch=8..256:8" */
@@ -47,14 +50,15 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
                    "value goes, as in --batch {%s}", p->name, p->name);
 }
 
-/* The largest named card: where nobody names one, the program should find all the memory that it may want. */
-static const char *largest_card(void)
+/* As large as the largest named card: where nobody names one, the program should find all the memory that it may
+ * want. */
+static void choose_default_card(struct prediction *p)
 {
-    const struct device_model *m = NULL, *next;
-    for (size_t i = 0; (next = device_model_at(i)) != NULL; i++)
-        m = next;
-    assert(m != NULL);
-    return m->name;
+    const struct device_model *m;
+    uint64_t bytes = 0;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        bytes = m->total_bytes > bytes ? m->total_bytes : bytes;
+    snprintf(p->default_card, sizeof p->default_card, "%" PRIu64 "GiB", bytes / GIB);
 }
 
 static enum err make_rows(struct prediction *p, struct err_detail *why)
@@ -64,8 +68,8 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
     struct device_config cfg;
     const struct device_ops *ops;
     bool has_total;
-    p->default_card = largest_card();
-    p->rows = calloc(n_cards * n_policies, sizeof *p->rows);
+    choose_default_card(p);
+    p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
     if (p->rows == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t c = 0; c < n_cards; c++) {
@@ -394,6 +398,18 @@ static struct prediction_run *run_so_far(const struct prediction *p, const struc
     return r != NULL ? r : find_run(p, row->card, row->value, false);
 }
 
+/* Fills in a row from a run. */
+static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
+                         struct err_detail *why)
+{
+    const enum err e = row_answer(p, row, run, &row->answer, why);
+    row->answer.trial.spec = NULL;
+    row->is_known = e == ERR_OK;
+    row->fits = row->is_known && row->answer.fits;
+    row->run = (size_t)(run - p->runs);
+    return e;
+}
+
 static enum err row_finish(struct prediction *p, struct predicted_row *row, struct err_detail *why)
 {
     struct prediction_run *run = NULL;
@@ -403,14 +419,7 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
         run = run_so_far(p, row);
     else if (e != ERR_OK)
         return e;
-    if (run == NULL)
-        return ERR_OK;
-    e = row_answer(p, row, run, &row->answer, why);
-    row->answer.trial.spec = NULL;
-    row->is_known = e == ERR_OK;
-    row->fits = row->is_known && row->answer.fits;
-    row->run = (size_t)(run - p->runs);
-    return e;
+    return run == NULL ? ERR_OK : row_take(p, row, run, why);
 }
 
 static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *why)
@@ -425,30 +434,67 @@ static enum err find_largest(struct prediction *p, struct predicted_row *row, st
 
 /* ---- what is said once ---- */
 
-/* A card that nobody named is only large enough: no context is taken off it, so that the smallest card is the program's
- * alone. */
 static enum err find_smallest(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
                               const struct replay_config *cfg, struct err_detail *why)
 {
-    struct device_choice device = p->rows[0].answer.device;
     struct policy_spec spec;
     struct bounds bounds;
     enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
     if (e != ERR_OK)
         return e;
-    if (p->options->n_devices == 0) {
-        device.config.context_bytes = 0;
-        device.context_source = NULL;
-    }
     e = read_release(p, trace, why);
     if (e == ERR_OK)
         e = bounds_find(trace, &bounds, why);
     if (e == ERR_OK)
-        e = fit_find(trace, &spec, &device, bounds.live_bytes, cfg, &p->smallest, why);
+        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, why);
     policy_spec_close(&spec);
     p->smallest.trial.spec = NULL;
     p->has_smallest = e == ERR_OK && p->smallest.smallest_bytes > 0;
     return e;
+}
+
+/* The smallest of the named cards that are larger; NULL: none is. */
+static const struct device_model *larger_card(uint64_t bytes)
+{
+    const struct device_model *larger = NULL, *m;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        if (m->total_bytes > bytes && (larger == NULL || m->total_bytes < larger->total_bytes))
+            larger = m;
+    return larger;
+}
+
+/* Runs the program on a named card, with the first row's setting. *row becomes its row. */
+static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *why)
+{
+    struct prediction_run *run;
+    *row = p->rows[0];
+    row->card = card;
+    row->value = p->range.low;
+    const enum err e = need_run(p, card, row->value, true, &run, why);
+    return e == ERR_OK ? row_take(p, row, run, why) : e;
+}
+
+/* What libraries take depends on the card (its compute capability), so that a named card is only named after the
+ * program has run on it. A program that fails there gets none. */
+static enum err confirm_card(struct prediction *p, struct err_detail *why)
+{
+    struct predicted_row row = { .fits = false };
+    const struct device_model *card = prediction_is_whole(p) ? p->smallest.card : NULL;
+    enum err e = ERR_OK;
+    p->smallest.card = NULL;
+    for (size_t i = 0; card != NULL && i < CARDS_TRIED && e == ERR_OK; i++) {
+        e = try_card(p, card->name, &row, why);
+        if (row.fits)
+            break;
+        const uint64_t has = card->total_bytes, peak = row.answer.card_peak_bytes;
+        card = larger_card(peak > has ? peak : has);
+    }
+    if (e != ERR_OK || !row.fits)
+        return e == ERR_INPUT ? ERR_OK : e;
+    p->smallest.card = card;
+    if (p->options->n_devices == 0 && !p->has_range)
+        p->rows[p->n_rows++] = row;
+    return ERR_OK;
 }
 
 static enum err with_trace(struct prediction *p, const struct prediction_run *run,
@@ -474,8 +520,11 @@ static enum err find_setting(struct prediction *p, const struct prediction_run *
 {
     (void)run;
     const struct tune_request asked = { .price_bytes_per_ms = p->options->price };
+    struct device_choice device = p->rows[0].answer.device;
+    if (p->options->n_devices == 0)              /* a gain is measured against the need, not against a card of ours */
+        device.config.total_bytes = p->smallest.smallest_bytes;
     p->has_tune = true;
-    return tune_run(trace, &p->rows[0].answer.device, &asked, cfg, &p->tune, why);
+    return tune_run(trace, &device, &asked, cfg, &p->tune, why);
 }
 
 static enum err find_categories(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
@@ -491,13 +540,15 @@ static enum err say_once(struct prediction *p, struct err_detail *why)
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
     enum err e = need_run(p, row->card, p->range.low, true, &run, why);
-    const struct predicted_run *shown = &p->runs[row->run].made;
     if (e == ERR_OK && !predicted_run_grows(&run->made))
         e = with_trace(p, run, find_smallest, why);
-    if (e == ERR_OK && shown->is_of_pytorch)
-        e = with_trace(p, &p->runs[row->run], find_categories, why);
-    if (e == ERR_OK && row->policy == NULL && shown->is_of_pytorch && !predicted_run_grows(shown))
-        e = with_trace(p, &p->runs[row->run], find_setting, why);
+    if (e == ERR_OK && p->has_smallest)
+        e = confirm_card(p, why);                /* may move p->runs */
+    run = &p->runs[row->run];
+    if (e == ERR_OK && run->made.is_of_pytorch)
+        e = with_trace(p, run, find_categories, why);
+    if (e == ERR_OK && row->policy == NULL && run->made.is_of_pytorch && p->has_smallest)
+        e = with_trace(p, run, find_setting, why);
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 

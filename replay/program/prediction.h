@@ -43,16 +43,17 @@ struct prediction {
     bool   has_range;
     char   name[64];                 /* what varies: "batch" */
     struct value_range range;
-    const char *default_card;        /* if none is named */
+    char   default_card[32];         /* if none is named: a size alone, so that the answer is of the usual class */
     struct prediction_run *runs;
     size_t n_runs, room_runs;
     struct predicted_row *rows;      /* card by card, then setting by setting; the first one speaks for all that is
-                                      * said once */
+                                      * said once. If no card is named, the smallest named one comes last */
     size_t n_rows;
 
     char   release[16];              /* of PyTorch, that the first row's recording is of; "": it is not PyTorch's */
 
-    /* The smallest card for the least value, with the first row's setting. */
+    /* The smallest card for the least value, with the first row's setting, and of its class. The program was run on
+     * the named card (smallest.card) by itself. */
     bool   has_smallest;
     struct fit smallest;
 

@@ -128,8 +128,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
     }
     if (is_any_bare)
-        words_add(assumption_add(a), "Of a card that is a size alone nothing is set aside for the CUDA context and "
-                                     "libraries (24GiB,context=450MiB).");
+        words_add(assumption_add(a), "A card that is a size alone says that it is an H100. Of it nothing is set aside "
+                                     "for the CUDA context and libraries (24GiB,context=450MiB).");
 }
 
 /* ---- what was written ---- */
@@ -198,10 +198,19 @@ static void words_add_failing(struct words *w, const struct prediction *p)
     words_add(w, n > NAMES_SHOWN ? ", ..." : "");
 }
 
+/* A size to type after --device: in its two decimals never less than it is. */
+static const char *card_size_text(uint64_t bytes, char buf[UNITS_TEXT])
+{
+    const uint64_t unit = bytes >= TIB ? TIB : GIB;
+    const uint64_t hundredths = divide_up(bytes, unit / 100);
+    const bool is_exact = bytes < GIB || bytes % unit == 0;
+    return units_format_bytes(is_exact ? bytes : hundredths * (unit / 100) + hundredths, buf);
+}
+
 static void words_add_card(struct words *w, const struct prediction *p)
 {
     char size[UNITS_TEXT];
-    words_add(w, "a card of %s", units_format_bytes(p->smallest.smallest_bytes, size));
+    words_add(w, "a card of %s", card_size_text(p->smallest.smallest_bytes, size));
     if (p->smallest.card != NULL)
         words_add(w, "; the smallest of the named ones is %s", p->smallest.card->name);
 }
@@ -368,14 +377,20 @@ static void print_largest(FILE *out, const struct prediction *p)
 static void print_smallest(FILE *out, const struct prediction *p)
 {
     struct words w = { .n = 0 };
-    if (!p->has_smallest || (p->options->n_devices == 0 && !p->has_range))
+    char size[UNITS_TEXT];
+    if (!p->has_smallest)
         return;
     if (p->has_range)
         words_add(&w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
-    else
+    else if (p->options->n_devices > 0)
         words_add(&w, "Needs ");
-    words_add_card(&w, p);
-    words_add(&w, ".");
+    if (p->has_range || p->options->n_devices > 0) {
+        words_add_card(&w, p);
+        words_add(&w, ".");
+    }
+    if (!p->smallest.is_monotone)
+        words_add(&w, "%sIt runs out of memory on a larger one of %s, though (replay fit).", w.n > 0 ? " " : "",
+                  units_format_bytes(p->smallest.larger_failing_bytes, size));
     paragraph(out, &w);
 }
 
@@ -398,14 +413,14 @@ static void print_setting(FILE *out, const struct prediction *p)
     if (!p->has_tune)
         return;
     if (best == NULL) {
-        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.",
-                  100 / TUNE_GAIN_SHARE);
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s.", 100 / TUNE_GAIN_SHARE,
+                  p->options->n_devices == 0 ? "what it needs" : "the card");
         paragraph(out, &w);
         return;
     }
     if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
         words_add(&w, "This setting saves most: a card of %s instead of %s (replay tune).",
-                  units_format_bytes(best->smallest_bytes, a), units_format_bytes(now->smallest_bytes, b));
+                  card_size_text(best->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
     else
         words_add(&w, "This setting helps most (replay tune).");
     paragraph(out, &w);
@@ -546,6 +561,8 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     json_end_array(&w);
     json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
     json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
+    json_put_number_if(&w, "larger_failing_card_bytes", p->has_smallest && !p->smallest.is_monotone,
+                       p->smallest.larger_failing_bytes);
     predicted_categories_put_json(&w, p->categories);
     json_setting(&w, p);
     json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);

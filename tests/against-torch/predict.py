@@ -169,6 +169,14 @@ def cards(case):
     check("the recording that stays passes verify", "all equal" in out, out + err)
 
 
+def smallest(case):
+    _, answer, out, err = case.predict("--", sys.executable, "train.py", "--batch", "64")
+    mib = answer["smallest_card_bytes"] >> 20
+    check("without a card named: it runs on %d MiB" % mib, case.reserved("sim:%dMiB" % mib, 64) is not None, out)
+    check("and reserves on the named card what was said",
+          case.reserved(answer["smallest_card"], 64) == answer["cards"][1]["peak_reserved_bytes"], out)
+
+
 def files(case):
     checkpoint = case.folder / "checkpoint.pt"
     checkpoint.write_text("good")
@@ -214,7 +222,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, files, loops):
+        for part in (values, recordings, batches, cards, smallest, files, loops):
             part(Case(replay, folder))
     return 1 if failures else 0
 
