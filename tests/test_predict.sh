@@ -22,6 +22,7 @@ is() {
 #          leaks    steps without an end, and each leaves 1 MiB behind
 #          leaks60  60 of these
 #          hopper   three steps; 40 MiB more stay on a card of capability 9.x, 9 GiB more on others
+#          second   three steps on the second card
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
 #define _GNU_SOURCE
@@ -57,7 +58,11 @@ int main(int argc, char **argv)
         return 1;
     for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
         fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
-    const int is_short = strcmp(how, "once") == 0 || strcmp(how, "hopper") == 0;
+    if (strcmp(how, "second") == 0 && ((int (*)(int))dlsym(l, "cudaSetDevice"))(1) != 0) {
+        puts("CUDA error: invalid device ordinal");
+        return 1;
+    }
+    const int is_short = strcmp(how, "once") == 0 || strcmp(how, "second") == 0 || strcmp(how, "hopper") == 0;
     const int n_steps = is_short ? 3 : strcmp(how, "leaks60") == 0 ? 60 : 1 << 30;
     for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
@@ -155,6 +160,17 @@ expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8
 expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
+
+
+# ---- a program that fails on its way ----
+expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
+    "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'
+is a.json failure '"no room for it"'
+expect 'a rank that dies is told' 1 'simulate as many' \
+    "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
+expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB,count=2 -o o -- sh -c './train once 1 & ./train second 1; wait'
+expect 'not any number' 2 'count= is a number' "$replay" predict --device 1GiB,count=0 -- ./train once 1
 
 # ---- a program that is only named like an interpreter is not asked where torch lies ----
 cat >python-launch.sh <<'SH'

@@ -1297,7 +1297,7 @@ class Predict(Result):
     verdict: str
     #: it fits in every row, and is_whole: exit status 0
     fits: bool
-    #: every row is known, from a run that ended by itself or showed whole steps and settled
+    #: every row is known, from a run that ended by itself or showed whole steps, settled and did not fail
     is_whole: bool
     #: of --range: its range.name; from range.low to range.high by range.step
     range: Optional[PredictRange]
@@ -1323,6 +1323,9 @@ class Predict(Result):
     ended: Optional[str]
     #: its exit status, if it ended by itself
     status: Optional[int]
+    #: the line that names why the program, or a process of it, failed; null: it did not, or it was refused
+    #: memory
+    failure: Optional[str]
     #: equal steps that were seen; null: none
     whole_steps: Optional[int]
     #: by how much live memory grows from step to step; null: not at all, or by less than 1% in 1,000 steps

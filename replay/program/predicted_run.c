@@ -256,6 +256,17 @@ static enum err take_recordings(struct predicted_run *run, const char *journals,
     return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, why) : e;
 }
 
+/* Whether it, or a process of it, failed for another reason than memory. */
+static void read_failure(struct predicted_run *run)
+{
+    const bool has_status = run->end == RUN_ENDED && run->status != 0;
+    if (has_status)
+        program_failure_read(run->log, &run->failure);
+    else
+        program_failure_of_rank(run->log, &run->failure);
+    run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
+}
+
 bool predicted_run_grows(const struct predicted_run *run)
 {
     return run->end != RUN_ENDED && run->growth.bytes_per_step > 0;
@@ -337,6 +348,8 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         e = sim_card_read(card, &is_complete, why);
     if (e == ERR_OK)
         e = take_recordings(out, sim_card_journals(card), o.steps, why);
+    if (e == ERR_OK)
+        read_failure(out);
     if (e == ERR_OK)
         out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
     if (e == ERR_OK)

@@ -11,6 +11,7 @@
 #include "replay/coverage/step_growth.h"
 #include "replay/program/options.h"
 #include "replay/program/overlay.h"
+#include "replay/program/program_failure.h"
 #include "replay/program/unknown_branches.h"
 
 enum run_end {
@@ -37,6 +38,8 @@ struct predicted_run {
     enum run_end end;
     int   status;                    /* as of child_run */
     bool  is_refused;                /* it ended in a request that was refused */
+    bool  has_failed;                /* it ended with an error that is none of memory, or a process of it did: */
+    struct program_failure failure;
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
+#include "cudasim/device_text.h"
 #include "replay/plan/bounds.h"
 #include "replay/program/cli.h"
 #include "replay/program/journal_folder.h"
@@ -21,6 +22,9 @@
 
 /* The memory of an enlarged card. */
 #define ENLARGED "16TiB"
+
+/* The longest text of a card. */
+enum { CARD_BYTES = 256 };
 
 /* So many named cards are tried before none is named. */
 enum { CARDS_TRIED = 3 };
@@ -61,25 +65,44 @@ static void choose_default_card(struct prediction *p)
     snprintf(p->default_card, sizeof p->default_card, "%" PRIu64 "GiB", bytes / GIB);
 }
 
+/* One of the cards that a text names: "24GiB,count=2" is two of "24GiB". Returns how many; 0: the number is wrong, or
+ * the text is too long. */
+static int card_alone(const char *card, char out[static CARD_BYTES])
+{
+    const bool is_short = strlen(card) < CARD_BYTES;
+    snprintf(out, CARD_BYTES, "%s", card);
+    return is_short ? cudasim_take_count(out) : 0;
+}
+
+/* A card as typed, with its memory. */
+static enum err check_card(const char *card, struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    bool has_total;
+    char alone[CARD_BYTES];
+    if (card_alone(card, alone) == 0)
+        return err_set(why, ERR_USAGE, 0, "--device '%.80s': count= is a number from 1 to %d", card,
+                       CUDASIM_COUNT_MAX);
+    const enum err e = device_parse(alone, &cfg, &ops, &has_total, why);
+    if (e == ERR_OK && (!has_total || cfg.total_bytes == DEVICE_UNLIMITED))
+        return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g", card);
+    return e;
+}
+
 static enum err make_rows(struct prediction *p, struct err_detail *why)
 {
     const struct options *o = p->options;
     const size_t n_cards = o->n_devices > 0 ? o->n_devices : 1, n_policies = o->n_policies > 0 ? o->n_policies : 1;
-    struct device_config cfg;
-    const struct device_ops *ops;
-    bool has_total;
     choose_default_card(p);
     p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
     if (p->rows == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t c = 0; c < n_cards; c++) {
         const char *card = o->n_devices > 0 ? o->devices[c] : p->default_card;
-        const enum err e = device_parse(card, &cfg, &ops, &has_total, why);
+        const enum err e = check_card(card, why);
         if (e != ERR_OK)
             return e;
-        if (!has_total || cfg.total_bytes == DEVICE_UNLIMITED)
-            return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g",
-                           card);
         for (size_t i = 0; i < n_policies; i++)
             p->rows[p->n_rows++] = (struct predicted_row){ .card = card,
                                                            .policy = o->n_policies > 0 ? o->policies[i] : NULL };
@@ -151,11 +174,13 @@ static const char *card_text(const char *card)
 static struct device_config card_config(const char *card)
 {
     struct device_config cfg = { .total_bytes = 0 };
+    char alone[CARD_BYTES];
     const struct device_ops *ops;
     struct err_detail why;
     bool has_total;
-    return device_parse(card, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
-                                                                      : (struct device_config){ .total_bytes = 0 };
+    card_alone(card, alone);
+    return device_parse(alone, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
+                                                                       : (struct device_config){ .total_bytes = 0 };
 }
 
 static uint64_t card_bytes(const char *card)
@@ -188,7 +213,9 @@ static void run_device(const char *card, bool is_enlarged, char text[static PATH
     const size_t n = strcspn(rest, ",");
     const struct device_config cfg = card_config(card);
     const struct device_model found = device_found(&cfg);
-    const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(card) : NULL;
+    char alone[CARD_BYTES];
+    card_alone(card, alone);
+    const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(alone) : NULL;
     int n_text = snprintf(text, PATH_MAX, "sim:%s", rest);
     if (is_enlarged)
         n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%u.%u,multiprocessors=%u", ENLARGED, rest + n,
@@ -358,12 +385,14 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     const struct replay_config cfg = { .threads = p->options->threads, .on_oom = OOM_AS_RECORDED };
     struct trace_reader *trace;
     struct policy_spec spec;
+    char card[CARD_BYTES];
+    card_alone(row->card, card);
     enum err e = trace_open(r->made.trace, &trace, why);
     if (e != ERR_OK)
         return e;
     e = row_spec(row, r, trace, &spec, why);
     if (e == ERR_OK) {
-        e = card_answer_find(trace, &spec, row->card, &cfg, out, why);
+        e = card_answer_find(trace, &spec, card, &cfg, out, why);
         policy_spec_close(&spec);
     }
     trace_close(trace);
@@ -463,14 +492,17 @@ static const struct device_model *larger_card(uint64_t bytes)
     return larger;
 }
 
-/* Runs the program on a named card, with the first row's setting. *row becomes its row. */
+/* Runs the program on a named card, as many as the first row has of them, with its setting. *row becomes its row. */
 static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *why)
 {
     struct prediction_run *run;
+    char alone[CARD_BYTES];
+    const int count = card_alone(p->rows[0].card, alone);
+    snprintf(p->named_card, sizeof p->named_card, count > 1 ? "%s,count=%d" : "%s", card, count);
     *row = p->rows[0];
-    row->card = card;
+    row->card = p->named_card;
     row->value = p->range.low;
-    const enum err e = need_run(p, card, row->value, true, &run, why);
+    const enum err e = need_run(p, row->card, row->value, true, &run, why);
     return e == ERR_OK ? row_take(p, row, run, why) : e;
 }
 
@@ -565,7 +597,7 @@ bool prediction_is_whole(const struct prediction *p)
     bool is_whole = *p->interrupted == 0;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
-        is_whole = is_whole && run != NULL && !predicted_run_grows(run) &&
+        is_whole = is_whole && run != NULL && !predicted_run_grows(run) && !run->has_failed &&
                    (run->end == RUN_ENDED || run->whole_steps > 0);
     }
     return is_whole;

@@ -56,6 +56,7 @@ struct prediction {
      * the named card (smallest.card) by itself. */
     bool   has_smallest;
     struct fit smallest;
+    char   named_card[96];           /* that it was run on: "rtx3070-8g,count=2" */
 
     struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
 

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 12 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 13 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -77,6 +77,13 @@ static void assume_growth(struct assumptions *a, const struct predicted_run *run
                                      "steps.", units_format_bytes(run->growth.ignored_bytes, bytes));
 }
 
+static void assume_failure(struct assumptions *a, const struct predicted_run *run)
+{
+    if (run->has_failed)
+        words_add(assumption_add(a), "The program failed: %s%s%s", run->failure.line,
+                  run->failure.advice != NULL ? " - " : "", run->failure.advice != NULL ? run->failure.advice : "");
+}
+
 static void assume_context(struct assumptions *a, const struct predicted_row *row)
 {
     char bytes[UNITS_TEXT];
@@ -105,6 +112,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         return;
     assume_end(a, p, &run->made);
     assume_growth(a, &run->made);
+    assume_failure(a, &run->made);
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
                                  "are zeros. A program that branches on them may take another way.");
     if (run->made.branches.n > 0)
@@ -244,6 +252,15 @@ static void words_add_growth(struct words *w, const struct prediction *p, const 
         words_add(w, ", so %.60s lasts for about %" PRIu64 " steps.", row->card, prediction_row_lasts(p, row));
 }
 
+/* Whether a run that a row rests on failed for another reason than memory. */
+static bool has_failed(const struct prediction *p)
+{
+    bool has_failed = false;
+    for (size_t i = 0; i < p->n_rows; i++)
+        has_failed = has_failed || (p->rows[i].is_known && p->runs[p->rows[i].run].made.has_failed);
+    return has_failed;
+}
+
 /* What was stopped because its steps repeat may need a larger card later: the first line says after how many. */
 static void words_add_seen(struct words *w, const struct prediction *p)
 {
@@ -291,6 +308,7 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
     } else if (grows != NULL) {
         words_add_growth(w, p, grows);
     } else {
+        words_add(w, has_failed(p) ? "The program failed. " : "");
         words_add(w, prediction_is_whole(p) ? "" : "As far as was seen: ");
         words_add_fit(w, p);
         words_add_seen(w, p);
@@ -527,6 +545,7 @@ static void json_run(struct json_writer *w, const struct prediction *p)
         json_put_number(w, "status", (unsigned)run->status);
     else
         json_put_null(w, "status");
+    json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
     json_put_number_unless(w, "whole_steps", whole_steps, 0);
     json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);
     json_put_number(w, "runs", p->n_runs);
