@@ -22,6 +22,8 @@ is() {
 #          leaks    steps without an end, and each leaves 1 MiB behind
 #          leaks60  60 of these
 #          hopper   three steps; 40 MiB more stay on a card of capability 9.x, 9 GiB more on others
+#          fills    takes the batch in MiB until it is refused, and ends well
+#          halves   three steps; halves its batch when it is refused
 #          second   three steps on the second card
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
@@ -39,7 +41,8 @@ static int take(size_t bytes)
 int main(int argc, char **argv)
 {
     const char *how = argv[1];
-    const int batch = atoi(argv[2]), is_cheap = strcmp(how, "eights") == 0 && batch % 8 == 0;
+    int batch = atoi(argv[2]);
+    const int is_cheap = strcmp(how, "eights") == 0 && batch % 8 == 0;
     if (argc > 3) {
         FILE *f = fopen(argv[3], "w");
         if (f == NULL) {
@@ -62,13 +65,18 @@ int main(int argc, char **argv)
         puts("CUDA error: invalid device ordinal");
         return 1;
     }
-    const int is_short = strcmp(how, "once") == 0 || strcmp(how, "second") == 0 || strcmp(how, "hopper") == 0;
+    while (strcmp(how, "fills") == 0)
+        if (take((size_t)batch << 20) != 0)
+            return 0;
+    const int is_short = strcmp(how, "once") == 0 || strcmp(how, "halves") == 0 || strcmp(how, "second") == 0 || strcmp(how, "hopper") == 0;
     const int n_steps = is_short ? 3 : strcmp(how, "leaks60") == 0 ? 60 : 1 << 30;
     for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
             usleep(1000);
         const size_t grown = strcmp(how, "grows") == 0 ? (size_t)i << 12 : 0;
         if (take(((size_t)batch * (is_cheap ? 5 : 10) << 20) + grown) != 0) {
+            if (strcmp(how, "halves") == 0 && (batch /= 2) > 0)
+                continue;
             puts("out of memory");
             return 1;
         }
@@ -161,6 +169,17 @@ expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
 
+
+# ---- a program that adapts to its card ----
+expect 'one that fills the card runs there' 0 'Runs on 1GiB and takes 996 MiB of 1 GiB. It adapts to the card' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./train fills 64
+is a.json refused_bytes 67108864
+is a.json smallest_card_bytes null
+expect 'one that halves its batch likewise' 0 'Runs on 512MiB' "$replay" predict --device 512MiB -o o -- ./train halves 64
+expect 'it is run on each card by itself' 0 'Fits on both cards' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 100
+expect 'as it is on a small one after it fits on a large one' 0 'was refused on 512MiB' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 80
 
 # ---- a program that fails on its way ----
 expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \

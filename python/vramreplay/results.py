@@ -1249,6 +1249,8 @@ class PredictCard(Result):
     policy: Optional[str]
     #: at value; null: interrupted before anything was known, or the program does not settle
     fits: Optional[bool]
+    #: if the program adapts to the card: the last request that was refused there, after which it went on
+    refused_bytes: Optional[int]
     #: if it does not settle: about how many steps the card lasts for
     lasts_steps: Optional[int]
     #: reserved at most: on this card if it fits, else on one without an end

@@ -237,7 +237,9 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     if (e != ERR_OK)
         return e;
     run->whole_steps = coverage.steps.whole;
-    run->is_refused = coverage.ends == ENDS_REFUSED;
+    run->is_refused = coverage.ends == ENDS_REFUSED && !(run->end == RUN_ENDED && run->status == 0);
+    run->survived = run->is_refused ? 0 : coverage.refusals;
+    run->refused_bytes = coverage.refused_bytes;
     return ERR_OK;
 }
 

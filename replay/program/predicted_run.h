@@ -38,6 +38,8 @@ struct predicted_run {
     enum run_end end;
     int   status;                    /* as of child_run */
     bool  is_refused;                /* it ended in a request that was refused */
+    uint64_t survived;               /* refused requests after which it went on: it adapts to the card */
+    uint64_t refused_bytes;          /* the last one that was refused */
     bool  has_failed;                /* it ended with an error that is none of memory, or a process of it did: */
     struct program_failure failure;
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */

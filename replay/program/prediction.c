@@ -309,16 +309,38 @@ static enum err check_run(const struct prediction *p, const struct prediction_ru
                    at);
 }
 
-/* The run that there is for a class and a value; NULL: none that will do. */
+/* What a program did that adapts to the card holds for that card alone. */
+static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
+{
+    return r->value == value && (r->made.survived > 0 ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
+}
+
+/* The run that there is for a card and a value, of its class; NULL: none that will do. */
 static struct prediction_run *find_run(const struct prediction *p, const char *card, uint64_t value, bool is_whole)
 {
     for (size_t i = 0; i < p->n_runs; i++) {
         struct prediction_run *r = &p->runs[i];
-        if (r->value == value && is_of_class(r->card, card) && r->made.trace[0] != '\0' &&
+        if (is_run_for(r, card, value) && r->made.trace[0] != '\0' &&
             !(is_whole && r->made.is_refused && !r->is_enlarged))
             return r;
     }
     return NULL;
+}
+
+/* Whether the program adapts to cards of this class. */
+static bool is_adapting(const struct prediction *p, const char *card, uint64_t value)
+{
+    bool is_adapting = false;
+    for (size_t i = 0; i < p->n_runs; i++)
+        is_adapting = is_adapting || (p->runs[i].value == value && is_of_class(p->runs[i].card, card) &&
+                                      p->runs[i].made.survived > 0);
+    return is_adapting;
+}
+
+/* The card to run on for an answer about `card`. */
+static const char *card_to_run(const struct prediction *p, const char *card, uint64_t value)
+{
+    return is_adapting(p, card, value) ? card : largest_of_class(p, card);
 }
 
 /* Makes a run. ERR_INTERRUPTED if the person wants the answer so far. */
@@ -332,7 +354,7 @@ static enum err add_run(struct prediction *p, const char *card, uint64_t value, 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     p->runs = runs;
     struct prediction_run *r = &p->runs[p->n_runs++];
-    *r = (struct prediction_run){ .card = largest_of_class(p, card), .value = value, .is_enlarged = is_enlarged };
+    *r = (struct prediction_run){ .card = card, .value = value, .is_enlarged = is_enlarged };
     const enum err e = start_run(p, r, why);
     if (e == ERR_OK && r->made.end == RUN_INTERRUPTED)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
@@ -346,9 +368,11 @@ static enum err need_run(struct prediction *p, const char *card, uint64_t value,
     enum err e = ERR_OK;
     *out = find_run(p, card, value, is_whole);
     if (*out == NULL && find_run(p, card, value, false) == NULL)
-        e = add_run(p, card, value, false, why);
+        e = add_run(p, card_to_run(p, card, value), value, false, why);
+    if (e == ERR_OK && find_run(p, card, value, false) == NULL)
+        e = add_run(p, card, value, false, why);             /* the first one told that it adapts */
     if (e == ERR_OK && (*out = find_run(p, card, value, is_whole)) == NULL)
-        e = add_run(p, card, value, true, why);
+        e = add_run(p, largest_of_class(p, card), value, true, why);
     if (e == ERR_OK && *out == NULL)
         *out = find_run(p, card, value, is_whole);
     assert(e != ERR_OK || *out != NULL);
@@ -439,6 +463,24 @@ static enum err row_take(const struct prediction *p, struct predicted_row *row, 
     return e;
 }
 
+/* Whether a row does not fit, as told by a run on a larger card that refused nothing. */
+static bool row_may_adapt(const struct prediction *p, const struct predicted_row *row)
+{
+    const struct prediction_run *run = &p->runs[row->run];
+    return row->is_known && !row->fits && row->policy == NULL && !run->is_enlarged && !run->made.is_refused &&
+           strcmp(run->card, row->card) != 0;
+}
+
+/* Runs the program on the row's own card. If it goes on there after a refused request, that is the row's answer. */
+static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+{
+    const size_t n = p->n_runs;
+    const enum err e = add_run(p, row->card, row->value, false, why);
+    if (e != ERR_OK)
+        return e == ERR_INPUT || e == ERR_INTERRUPTED ? ERR_OK : e;
+    return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], why) : ERR_OK;
+}
+
 static enum err row_finish(struct prediction *p, struct predicted_row *row, struct err_detail *why)
 {
     struct prediction_run *run = NULL;
@@ -448,7 +490,8 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
         run = run_so_far(p, row);
     else if (e != ERR_OK)
         return e;
-    return run == NULL ? ERR_OK : row_take(p, row, run, why);
+    e = run == NULL ? ERR_OK : row_take(p, row, run, why);
+    return e == ERR_OK && row_may_adapt(p, row) ? row_try_itself(p, row, why) : e;
 }
 
 static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *why)
@@ -566,13 +609,13 @@ static enum err find_categories(struct prediction *p, const struct prediction_ru
     return predicted_categories_find(trace, &p->categories, why);
 }
 
-/* Of a program that still grows neither a card nor a setting is named: none lasts. */
+/* Of a program that still grows, or adapts to its card, neither another card nor a setting is named. */
 static enum err say_once(struct prediction *p, struct err_detail *why)
 {
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
     enum err e = need_run(p, row->card, p->range.low, true, &run, why);
-    if (e == ERR_OK && !predicted_run_grows(&run->made))
+    if (e == ERR_OK && !predicted_run_grows(&run->made) && run->made.survived == 0)
         e = with_trace(p, run, find_smallest, why);
     if (e == ERR_OK && p->has_smallest)
         e = confirm_card(p, why);                /* may move p->runs */
@@ -609,6 +652,11 @@ bool prediction_fits(const struct prediction *p)
     for (size_t i = 0; i < p->n_rows; i++)
         fits = fits && p->rows[i].fits;
     return fits;
+}
+
+bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && row->fits && p->runs[row->run].made.survived > 0;
 }
 
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)

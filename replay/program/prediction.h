@@ -4,7 +4,7 @@
  *
  * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
  * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
- * larger than any.
+ * larger than any. A program that goes on after a refused request adapts to its card, so it runs on each card by itself.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTION_H
@@ -80,6 +80,9 @@ bool prediction_is_whole(const struct prediction *p);
 
 /* Whether every row is known in this way, and fits. */
 bool prediction_fits(const struct prediction *p);
+
+/* Whether the program went on after a refused request on a row's card, so that it runs there. */
+bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
 
 /* About how many steps a card of a row lasts for whose run grows. */
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row);

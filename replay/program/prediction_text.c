@@ -77,6 +77,23 @@ static void assume_growth(struct assumptions *a, const struct predicted_run *run
                                      "steps.", units_format_bytes(run->growth.ignored_bytes, bytes));
 }
 
+static void words_add_adapting(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    char bytes[UNITS_TEXT];
+    words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
+              units_format_bytes(p->runs[row->run].made.refused_bytes, bytes), row->card);
+}
+
+/* Of one card alone the first line tells. */
+static void assume_adapting(struct assumptions *a, const struct prediction *p, const struct predicted_row *row)
+{
+    if (p->n_rows == 1 || !prediction_row_adapts(p, row))
+        return;
+    struct words *w = assumption_add(a);
+    words_add_adapting(w, p, row);
+    words_add(w, ".");
+}
+
 static void assume_failure(struct assumptions *a, const struct predicted_run *run)
 {
     if (run->has_failed)
@@ -133,6 +150,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         const struct predicted_row *row = &p->rows[i];
         if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0))
             assume_context(a, row);
+        assume_adapting(a, p, row);
         is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
     }
     if (is_any_bare)
@@ -274,7 +292,7 @@ static void words_add_seen(struct words *w, const struct prediction *p)
         words_add(w, ", as far as was seen: %" PRIu64 " steps", steps);
 }
 
-/* Whether it fits, and what it takes. */
+/* Whether it fits, and what it takes. The caller ends the sentence. */
 static void words_add_fit(struct words *w, const struct prediction *p)
 {
     const struct predicted_row *row = &p->rows[0];
@@ -283,6 +301,11 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
         words_add(w, "Needs ");
         words_add_card(w, p);
+    } else if (p->n_rows == 1 && prediction_row_adapts(p, row)) {
+        words_add(w, "Runs on %.60s and takes %s of %s. ", row->card,
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
+                  units_format_bytes(row->answer.device.config.total_bytes, has));
+        words_add_adapting(w, p, row);
     } else if (p->n_rows == 1) {
         words_add(w, "%s %.60s", row->fits ? "Fits on" : "Does not fit on", row->card);
         if (p->has_range && row->fits)
@@ -490,6 +513,8 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
         json_put_bool(w, "fits", row->fits);
     else
         json_put_null(w, "fits");
+    json_put_number_if(w, "refused_bytes", prediction_row_adapts(p, row),
+                       has_run ? p->runs[row->run].made.refused_bytes : 0);
     json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
     json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
