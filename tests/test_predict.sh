@@ -68,8 +68,9 @@ int main(int argc, char **argv)
     while (strcmp(how, "fills") == 0)
         if (take((size_t)batch << 20) != 0)
             return 0;
-    const int is_short = strcmp(how, "once") == 0 || strcmp(how, "halves") == 0 || strcmp(how, "second") == 0 || strcmp(how, "hopper") == 0;
-    const int n_steps = is_short ? 3 : strcmp(how, "leaks60") == 0 ? 60 : 1 << 30;
+    const int is_endless = strcmp(how, "forever") == 0 || strcmp(how, "grows") == 0 || strcmp(how, "leaks") == 0 ||
+                           strcmp(how, "branches") == 0 || strcmp(how, "eights") == 0 || strcmp(how, "waits") == 0;
+    const int n_steps = is_endless ? 1 << 30 : strcmp(how, "leaks60") == 0 ? 60 : 3;
     for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
             usleep(1000);
@@ -167,6 +168,11 @@ expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8
     timeout --foreground --preserve-status -s INT 4 "$replay" predict --device 8GiB -o o -- ./train grows 1
 expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
+expect 'a script that is not there' 2 'The script is not there' \
+    "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
+touch script.py
+expect 'a script that is no program' 2 'it is a script: python3 script.py' "$replay" predict -o o -- script.py
+expect 'no program' 2 'the program is missing' "$replay" predict --device 1GiB
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
 
 
@@ -175,7 +181,8 @@ expect 'one that fills the card runs there' 0 'Runs on 1GiB and takes 996 MiB of
     "$replay" predict --device 1GiB --json a.json -o o -- ./train fills 64
 is a.json refused_bytes 67108864
 is a.json smallest_card_bytes null
-expect 'one that halves its batch likewise' 0 'Runs on 512MiB' "$replay" predict --device 512MiB -o o -- ./train halves 64
+expect 'one that halves its batch likewise' 0 'Runs on 512MiB' \
+    "$replay" predict --device 512MiB -o o -- ./train halves 64
 expect 'it is run on each card by itself' 0 'Fits on both cards' \
     "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 100
 expect 'as it is on a small one after it fits on a large one' 0 'was refused on 512MiB' \

@@ -4,7 +4,8 @@
  *
  * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
  * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
- * larger than any. A program that goes on after a refused request adapts to its card, so it runs on each card by itself.
+ * larger than any. A program that goes on after a refused request adapts to its card, so it runs on each card by
+ * itself.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTION_H

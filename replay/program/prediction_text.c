@@ -445,25 +445,28 @@ static const struct tune_finalist *best_setting(const struct prediction *p, cons
     return tune_finalist_of(t, t->winner);
 }
 
+/* With a range, of the value that the first row's figures are of. */
 static void print_setting(FILE *out, const struct prediction *p)
 {
     const struct tune_finalist *now;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT], with[96] = "";
     const struct tune_finalist *best = best_setting(p, &now);
     struct words w = { .n = 0 };
     if (!p->has_tune)
         return;
+    if (p->has_range)
+        snprintf(with, sizeof with, " with %s=%" PRIu64, p->name, p->rows[0].value);
     if (best == NULL) {
-        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s.", 100 / TUNE_GAIN_SHARE,
-                  p->options->n_devices == 0 ? "what it needs" : "the card");
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s%s.", 100 / TUNE_GAIN_SHARE,
+                  p->options->n_devices == 0 ? "what it needs" : "the card", with);
         paragraph(out, &w);
         return;
     }
     if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
-        words_add(&w, "This setting saves most: a card of %s instead of %s (replay tune).",
+        words_add(&w, "This setting saves most%s: a card of %s instead of %s (replay tune).", with,
                   card_size_text(best->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
     else
-        words_add(&w, "This setting helps most (replay tune).");
+        words_add(&w, "This setting helps most%s (replay tune).", with);
     paragraph(out, &w);
     fputc('\n', out);
     settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, "  ");

@@ -14,6 +14,7 @@ enum { TAIL_BYTES = 65536 };
              "of the same shapes: values do not matter here."
 #define DATA "A file that it reads is missing. Its contents do not matter here, only the shapes: give it a file of " \
              "zeros of the same size, or let it make up random tensors."
+#define NAME "The script is not there: its name is taken from the working folder."
 #define SAFE "It wanted to write a file of another user or group, which the overlay that keeps its files safe cannot " \
              "copy: make the file yours (chgrp), or use --no-overlay."
 #define SHUT "It wanted to write where no overlay keeps its files safe, which is read-only meanwhile: let it write " \
@@ -33,6 +34,7 @@ static const struct reason reasons[] = {
     { "name resolution", NET }, { "Name or service not known", NET }, { "ConnectionError", NET },
     { "Value too large for defined data type", SAFE }, { "Read-only file system", SHUT },
     { "ModuleNotFoundError", CODE },
+    { "can't open file", NAME },
     { "FileNotFoundError", DATA }, { "No such file or directory", DATA },
 };
 
