@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cuts "count=N" out of the text, because sim/device_spec.c does not know it. 0 if it is wrong. */
-static int take_count(char *text)
+int cudasim_take_count(char *text)
 {
     char *at = strstr(text, "count=");
     if (at == NULL || at == text || (at[-1] != ',' && at[-1] != ':'))
@@ -32,7 +31,7 @@ enum err cudasim_parse_devices(const char *text, struct device_config *cfg, cons
     if (strlen(text) >= sizeof copy)
         return err_set(why, ERR_USAGE, 0, "device '%.40s...': the text is too long", text);
     memcpy(copy, text, strlen(text) + 1);
-    const int n = take_count(copy);
+    const int n = cudasim_take_count(copy);
     if (n == 0)
         return err_set(why, ERR_USAGE, 0, "device '%s': count= is a number from 1 to %d", text, CUDASIM_COUNT_MAX);
     const enum err e = device_parse(copy, cfg, ops, &has_total, why);

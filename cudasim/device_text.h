@@ -14,4 +14,8 @@ enum { CUDASIM_COUNT_MAX = 16 };
 MUST_USE enum err cudasim_parse_devices(const char *text, struct device_config *cfg, const struct device_ops **ops,
                                         int *count, struct err_detail *why);
 
+/* Cuts "count=N" out of the text, because device_parse does not know it, and returns N. Without one 1; 0 if it is
+ * wrong. */
+int cudasim_take_count(char *text);
+
 #endif

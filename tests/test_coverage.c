@@ -2,6 +2,7 @@
 /* coverage: where a recording begins, how it ends, what was refused in it, and its whole steps. */
 #include "tests/engine_rig.h"
 #include "replay/coverage/coverage.h"
+#include "replay/coverage/step_growth.h"
 
 #include "traces/trace.h"
 
@@ -140,6 +141,59 @@ Test(coverage, a_run_is_told_apart_by_its_steps)
     }
     lane_close(&lane);
     rig_trace_close(&t);
+}
+
+/* Of steps that each leave a block behind, if `leaves` says so of their number. */
+static struct step_growth growth_of(bool (*leaves)(unsigned), unsigned steps, uint64_t least)
+{
+    struct step_growth growth;
+    struct script s = script_open();
+    for (unsigned i = 0; i < steps; i++) {
+        train(&s, 1);
+        for (unsigned k = 0; k < LAYERS; k++)
+            put(&s, EVENT_FREE, k, BYTES);
+        put(&s, EVENT_ALLOC, s.next++, BYTES);
+        if (!leaves(i))
+            put(&s, EVENT_FREE, s.next - 1, BYTES);
+    }
+    struct trace_reader *trace = script_close(&s);
+    const struct coverage c = covered(trace);
+    cr_expect_eq(c.steps.whole, steps, "%d", (int)c.steps.whole);
+    cr_assert_eq(step_growth_find(trace, &c.steps, least, &growth, NULL), ERR_OK);
+    trace_close(trace);
+    return growth;
+}
+
+static bool leaves_nothing(unsigned step)
+{
+    (void)step;
+    return false;
+}
+
+static bool leaves_all(unsigned step)
+{
+    (void)step;
+    return true;
+}
+
+static bool leaves_every_fourth(unsigned step)
+{
+    return step % 4 == 0;
+}
+
+static bool leaves_the_first_eight(unsigned step)
+{
+    return step < 8;
+}
+
+Test(coverage, a_program_settles_unless_the_later_steps_hold_more_than_the_earlier)
+{
+    cr_expect_eq(growth_of(leaves_nothing, 20, 5).bytes_per_step, 0);
+    cr_expect_eq(growth_of(leaves_all, 20, 5).bytes_per_step, BYTES);
+    cr_expect_eq(growth_of(leaves_all, 3, 5).bytes_per_step, BYTES, "fewer steps than are asked for");
+    cr_expect_eq(growth_of(leaves_every_fourth, 32, 5).bytes_per_step, BYTES / 4);
+    cr_expect_gt(growth_of(leaves_the_first_eight, 10, 5).bytes_per_step, 0);
+    cr_expect_eq(growth_of(leaves_the_first_eight, 20, 5).bytes_per_step, 0, "what fills a buffer first settles");
 }
 
 Test(coverage, whole_steps_before_a_larger_one_count)

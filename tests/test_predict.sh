@@ -19,6 +19,12 @@ is() {
 #     HOW  forever  steps without an end       once     three steps
 #          grows    nothing ever repeats       waits    one request, and then nothing more
 #          branches the simulated card tells of five lines that branched on a value that it does not compute
+#          leaks    steps without an end, and each leaves 1 MiB behind
+#          leaks60  60 of these
+#          hopper   three steps; 40 MiB more stay on a card of capability 9.x, 9 GiB more on others
+#          fills    takes the batch in MiB until it is refused, and ends well
+#          halves   three steps; halves its batch when it is refused
+#          second   three steps on the second card
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
 #define _GNU_SOURCE
@@ -35,7 +41,8 @@ static int take(size_t bytes)
 int main(int argc, char **argv)
 {
     const char *how = argv[1];
-    const int batch = atoi(argv[2]), is_cheap = strcmp(how, "eights") == 0 && batch % 8 == 0;
+    int batch = atoi(argv[2]);
+    const int is_cheap = strcmp(how, "eights") == 0 && batch % 8 == 0;
     if (argc > 3) {
         FILE *f = fopen(argv[3], "w");
         if (f == NULL) {
@@ -48,17 +55,36 @@ int main(int argc, char **argv)
     l = dlopen("libcudart.so.12", RTLD_NOW);
     if (l == NULL || take((size_t)100 << 20) != 0)
         return 1;
+    int major = 0;
+    ((int (*)(int *, int, int))dlsym(l, "cudaDeviceGetAttribute"))(&major, 75, 0);
+    if (strcmp(how, "hopper") == 0 && take((size_t)(major == 9 ? 40 : 9 << 10) << 20) != 0)
+        return 1;
     for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
         fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
-    for (int i = 0; strcmp(how, "once") != 0 || i < 3; i++) {
+    if (strcmp(how, "second") == 0 && ((int (*)(int))dlsym(l, "cudaSetDevice"))(1) != 0) {
+        puts("CUDA error: invalid device ordinal");
+        return 1;
+    }
+    while (strcmp(how, "fills") == 0)
+        if (take((size_t)batch << 20) != 0)
+            return 0;
+    const int is_endless = strcmp(how, "forever") == 0 || strcmp(how, "grows") == 0 || strcmp(how, "leaks") == 0 ||
+                           strcmp(how, "branches") == 0 || strcmp(how, "eights") == 0 || strcmp(how, "waits") == 0;
+    const int n_steps = is_endless ? 1 << 30 : strcmp(how, "leaks60") == 0 ? 60 : 3;
+    for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
             usleep(1000);
         const size_t grown = strcmp(how, "grows") == 0 ? (size_t)i << 12 : 0;
         if (take(((size_t)batch * (is_cheap ? 5 : 10) << 20) + grown) != 0) {
+            if (strcmp(how, "halves") == 0 && (batch /= 2) > 0)
+                continue;
             puts("out of memory");
             return 1;
         }
-        ((int (*)(void *))dlsym(l, "cudaFree"))(p);
+        void *step = p;
+        if (strncmp(how, "leaks", 5) == 0 && take(1 << 20) != 0)
+            return 1;
+        ((int (*)(void *))dlsym(l, "cudaFree"))(step);
         usleep(2000);
     }
     return 0;
@@ -66,7 +92,7 @@ int main(int argc, char **argv)
 C
 cc -w -o train train.c -ldl || exit 1
 
-expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB.' \
+expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB, as far as was seen: ' \
     "$replay" predict --device 1GiB --json a.json -- ./train forever 10
 is a.json fits true
 is a.json ended '"steps repeat"'
@@ -78,8 +104,27 @@ for key in $(grep -o '^ *"[a-z_]*":' a.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
 expect 'the recording stays' 0 'requested at most      200 MiB' "$replay" info train.predict.zst
+# 100 MiB, 60 of what leaks, and the step's 10
+expect 'a leak is no equal step: it runs to its end' 0 'Fits on 1GiB: takes 170 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB -o o -- ./train leaks60 1
+expect 'one on its smallest card likewise' 1 'Does not fit on 160MiB: would take 170 MiB of 160 MiB.' \
+    "$replay" predict --device 160MiB -o o -- ./train leaks60 1
+expect 'one without an end does not settle' 1 'live memory grows by 1 MiB a step, so 300MiB lasts' \
+    "$replay" predict --device 300MiB --json a.json -o o -- ./train leaks 1
+expect 'its end is told' 0 '"lasts_steps": 1' cat a.json
+is a.json is_whole false
+is a.json growth_bytes_per_step 1048576
+is a.json smallest_card_bytes null
 expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o -- ./train once 10
 expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
+# A card that is a size alone is of capability 9.0, the smallest named ones are not.
+expect 'the size is one of a card that is a size alone' 0 'Needs a card of 150 MiB; the smallest of the named ones' \
+    "$replay" predict --json a.json -o o -- ./train hopper 1
+card=$(sed -n 's/.*"smallest_card": "\(.*\)".*/\1/p' a.json)
+expect "the program runs there" 0 '' "$replay" run-sim --device 150MiB -- ./train hopper 1
+expect "and on $card, which is named" 0 'Fits on' "$replay" predict --device "$card" -o o -- ./train hopper 1
+expect 'which a card has too that is named beside sizes' 0 "the smallest of the named ones is $card" \
+    "$replay" predict --device 1GiB -o o -- ./train hopper 1
 expect 'with context' 0 'takes 250 MiB of 1 GiB' \
     "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
 expect "branches on what is not computed are named" 0 'there: train.py:1, train.py:2, train.py:3 and 2 more.' \
@@ -123,7 +168,35 @@ expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8
     timeout --foreground --preserve-status -s INT 4 "$replay" predict --device 8GiB -o o -- ./train grows 1
 expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
+expect 'a script that is not there' 2 'The script is not there' \
+    "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
+touch script.py
+expect 'a script that is no program' 2 'it is a script: python3 script.py' "$replay" predict -o o -- script.py
+expect 'no program' 2 'the program is missing' "$replay" predict --device 1GiB
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
+
+
+# ---- a program that adapts to its card ----
+expect 'one that fills the card runs there' 0 'Runs on 1GiB and takes 996 MiB of 1 GiB. It adapts to the card' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./train fills 64
+is a.json refused_bytes 67108864
+is a.json smallest_card_bytes null
+expect 'one that halves its batch likewise' 0 'Runs on 512MiB' \
+    "$replay" predict --device 512MiB -o o -- ./train halves 64
+expect 'it is run on each card by itself' 0 'Fits on both cards' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 100
+expect 'as it is on a small one after it fits on a large one' 0 'was refused on 512MiB' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 80
+
+# ---- a program that fails on its way ----
+expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
+    "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'
+is a.json failure '"no room for it"'
+expect 'a rank that dies is told' 1 'simulate as many' \
+    "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
+expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB,count=2 -o o -- sh -c './train once 1 & ./train second 1; wait'
+expect 'not any number' 2 'count= is a number' "$replay" predict --device 1GiB,count=0 -- ./train once 1
 
 # ---- a program that is only named like an interpreter is not asked where torch lies ----
 cat >python-launch.sh <<'SH'
@@ -135,7 +208,9 @@ cp python-launch.sh python3
 chmod +x python-launch.sh python3
 for launcher in ./python-launch.sh ./python3; do
     rm -f "$work/elsewhere/asked"
-    expect "$launcher is run" 0 'Needs a card' env work="$work" "$replay" predict --no-overlay -o o -- "$launcher" word
+    # On the smallest named card, so that it need not run on another one.
+    expect "$launcher is run" 0 'Fits on' \
+        env work="$work" "$replay" predict --device rtx3070-8g --no-overlay -o o -- "$launcher" word
     expect "$launcher is run once" 0 1 sh -c 'wc -l <"$0"' "$work/elsewhere/asked"
     expect "with its own arguments" 0 '1 word' cat "$work/elsewhere/asked"
 done

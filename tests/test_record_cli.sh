@@ -293,7 +293,7 @@ expect 2 'mean the same: give one' run-sim --device 1GiB --simulate 2GiB -- "$pr
 expect 2 'torch-libs is for a program on a simulated card' record -o x.trace --torch-libs . -- "$program" driver log
 expect 2 'not standard output' run-sim -o - -- "$program" driver log
 expect 2 'record needs a name' record -- "$program" driver log
-expect 2 'a file is missing' record -o x.trace
+expect 2 'the program is missing' record -o x.trace
 expect 2 'not standard output' record -o - -- "$program" driver log
 expect 0 'Examples:' record --help
 

@@ -216,7 +216,7 @@ expect 'and its trace says so' 0 'device capacity        3 GiB' "$replay" info t
 expect 'a program that is not there' 2 './nowhere: cannot be started' "$replay" run-sim -- ./nowhere
 expect 'a wrong device' 2 'count= is a number' "$replay" run-sim --device sim:1GiB,count=99 -- true
 expect 'a card without an end' 2 'needs a capacity' "$replay" run-sim --device sim:unlimited -- true
-expect 'no command' 2 'a file is missing' "$replay" run-sim
+expect 'no command' 2 'the program is missing' "$replay" run-sim
 
 expect 'what is recorded' 7 ': process ' "$replay" run-sim --device sim:1GiB --record r.zst -- ./runtime
 expect 'is all there' 0 'alloc                10' "$replay" info r.zst

@@ -1271,8 +1271,12 @@ class PredictCard(Result):
     card: str
     #: as typed; null: the program's own setting
     policy: Optional[str]
-    #: at value; null: interrupted before anything was known
+    #: at value; null: interrupted before anything was known, or the program does not settle
     fits: Optional[bool]
+    #: if the program adapts to the card: the last request that was refused there, after which it went on
+    refused_bytes: Optional[int]
+    #: if it does not settle: about how many steps the card lasts for
+    lasts_steps: Optional[int]
     #: reserved at most: on this card if it fits, else on one without an end
     peak_reserved_bytes: Optional[int]
     #: the same of the whole card, with context and others
@@ -1319,16 +1323,21 @@ class Predict(Result):
     verdict: str
     #: it fits in every row, and is_whole: exit status 0
     fits: bool
-    #: every row is known, from a run that ended by itself or showed whole steps
+    #: every row is known, from a run that ended by itself or showed whole steps, settled and did not fail
     is_whole: bool
     #: of --range: its range.name; from range.low to range.high by range.step
     range: Optional[PredictRange]
-    #: one object per card and setting, in the order given
+    #: one object per card and setting, in the order given; without --device one of the memory of the largest
+    #: named card, and one of smallest_card
     cards: List[PredictCard]
-    #: the smallest card for the first row's setting and the least value, and the smallest named one
+    #: the smallest card for the first row's setting and the least value, of that row's class, and the smallest
+    #: named one; the program was run there too. null: none was found
     smallest_card_bytes: Optional[int]
-    #: the smallest card for the first row's setting and the least value, and the smallest named one
+    #: the smallest card for the first row's setting and the least value, of that row's class, and the smallest
+    #: named one; the program was run there too. null: none was found
     smallest_card: Optional[str]
+    #: a larger card on which it runs out of memory; null: none of those tried
+    larger_failing_card_bytes: Optional[int]
     #: what the program holds when it has requested most, by category as in replay-who/1: category, bytes,
     #: requests; null: it does not use PyTorch's allocator
     categories: Optional[List[Any]]
@@ -1340,8 +1349,13 @@ class Predict(Result):
     ended: Optional[str]
     #: its exit status, if it ended by itself
     status: Optional[int]
+    #: the line that names why the program, or a process of it, failed; null: it did not, or it was refused
+    #: memory
+    failure: Optional[str]
     #: equal steps that were seen; null: none
     whole_steps: Optional[int]
+    #: by how much live memory grows from step to step; null: not at all, or by less than 1% in 1,000 steps
+    growth_bytes_per_step: Optional[int]
     #: of the program
     runs: int
     #: of texts

@@ -167,8 +167,8 @@ static enum exit_status predict_main(const struct options *o)
 }
 
 static const struct flag_use predict_flags[] = {
-    TAKES_AS(DEVICES, "a card to predict for, such as 24GiB or h100-80g; may be given several times (default: the "
-                      "smallest card is looked for)"),
+    TAKES_AS(DEVICES, "a card to predict for, such as 24GiB, h100-80g or, for ranks, 24GiB,count=2; may be given "
+                      "several times (default: the smallest card is looked for)"),
     TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's "
                      "own)"),
     TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),
@@ -183,6 +183,12 @@ const struct subcommand cmd_predict = {
     .text = "predict runs the program on the simulated card (see replay run-sim --help), stops it once its steps "
             "repeat, and answers on one screen: what it reserves at most, whether it fits on each card, the "
             "smallest card, and the setting that saves most. The recording stays, for replay, why and who.\n"
+            "\n"
+            "Steps repeat if they request the same and live memory settles. A program whose memory grows with every "
+            "step runs on, to its end or for 1,000 steps. The answer then says for how many steps a card lasts.\n"
+            "\n"
+            "A program that goes on after a refused request adapts to its card: it fits there, and the request is "
+            "named.\n"
             "\n"
             "With --range the program runs several times, with other values in the place of {NAME}. The largest "
             "value that fits is found by bisection for each card; the one above it is tried too.\n"

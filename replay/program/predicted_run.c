@@ -23,9 +23,13 @@
 /* Time between looks; a look for steps waits this many times as long as the last one took. */
 enum { LOOK_MS = 100, SEARCH_SHARE = 4 };
 
+/* A program that holds more with every step is stopped after so many. */
+enum { GROWING_STEPS = 1000 };
+
 /* What recordings hold. */
 struct found {
     uint64_t steps;                  /* the most that one of them holds */
+    bool     is_growing;             /* one of them holds more with every step */
     uint64_t requests;               /* of all */
     struct timespec written;         /* the newest snapshot; 0: none, and traces grow with the program */
 };
@@ -53,20 +57,24 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-/* Adds what one recording holds. */
-static void search(const char *path, struct found *found)
+/* Adds what one recording holds. Growth is looked for once there are `least` steps. */
+static void search(const char *path, uint64_t least, struct found *found)
 {
     struct stat st;
     const struct import_config cfg = { .gpu = -1, .without_stacks = true };
     struct err_detail why;
     struct trace_reader *trace = NULL;
     struct steps steps = { .how = STEPS_NONE };
+    struct step_growth growth = { .bytes_per_step = 0 };
     if (trace_open_any(path, NULL, &cfg, &trace, &why) != ERR_OK)
         return;                      /* nothing in it yet, or half written: the next look tells */
     const uint64_t requests = trace_info(trace)->by_kind[EVENT_ALLOC];
     if (requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
         steps.whole = 0;
+    if (steps.whole >= least && step_growth_find(trace, &steps, least, &growth, &why) != ERR_OK)
+        steps.whole = 0;
     trace_close(trace);
+    found->is_growing = found->is_growing || growth.bytes_per_step > 0;
     found->requests += requests;
     if (ends_in(path, ".pickle") && stat(path, &st) == 0 && is_later(&st.st_mtim, &found->written))
         found->written = st.st_mtim;
@@ -86,7 +94,7 @@ static bool is_searched(const char *folder, const char *name)
     return access(path, F_OK) != 0;
 }
 
-static struct found search_all(const char *folder)
+static struct found search_all(const char *folder, uint64_t least)
 {
     struct found found = { .steps = 0 };
     DIR *d = opendir(folder);
@@ -95,7 +103,7 @@ static struct found search_all(const char *folder)
         char path[PATH_MAX];
         if (is_searched(folder, entry->d_name) &&
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
-            search(path, &found);
+            search(path, least, &found);
     }
     if (d != NULL)
         closedir(d);
@@ -109,7 +117,7 @@ static void running_search(struct running *r)
     const int64_t began = monotonic_ms();
     if (began < r->next_search_ms)
         return;
-    const struct found found = search_all(r->journals);
+    const struct found found = search_all(r->journals, r->request->options->steps);
     const int64_t now = monotonic_ms();
     r->next_search_ms = now + SEARCH_SHARE * (now - began);
     const bool is_fresh = found.written.tv_sec == 0 || is_later(&found.written, &r->found.written);
@@ -138,6 +146,12 @@ static bool running_stop(struct running *r, enum run_end end)
     return false;
 }
 
+/* Whether what a look found is enough for an answer. */
+static bool has_enough(const struct found *found, uint64_t least)
+{
+    return least > 0 && found->steps >= least && (!found->is_growing || found->steps >= GROWING_STEPS);
+}
+
 static bool running_look(void *arg)
 {
     struct running *r = arg;
@@ -148,7 +162,7 @@ static bool running_look(void *arg)
     if (*r->request->interrupted != 0)
         return running_stop(r, RUN_INTERRUPTED);
     running_search(r);
-    if (o->steps > 0 && r->run->whole_steps >= o->steps)
+    if (has_enough(&r->found, o->steps))
         return running_stop(r, RUN_REPEATED);
     const int64_t now = monotonic_ms();
     if ((uint64_t)(now - r->started_ms) / 1000 < o->within_s)
@@ -209,7 +223,7 @@ static enum err choose_trace(struct predicted_run *run, struct err_detail *why)
 }
 
 /* What the chosen recording covers. */
-static enum err read_coverage(struct predicted_run *run, struct err_detail *why)
+static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *why)
 {
     struct trace_reader *trace;
     struct coverage coverage;
@@ -217,16 +231,21 @@ static enum err read_coverage(struct predicted_run *run, struct err_detail *why)
     if (e != ERR_OK)
         return e;
     e = coverage_read(trace, &coverage, why);
+    if (e == ERR_OK)
+        e = step_growth_find(trace, &coverage.steps, least, &run->growth, why);
     trace_close(trace);
     if (e != ERR_OK)
         return e;
     run->whole_steps = coverage.steps.whole;
-    run->is_refused = coverage.ends == ENDS_REFUSED;
+    run->is_refused = coverage.ends == ENDS_REFUSED && !(run->end == RUN_ENDED && run->status == 0);
+    run->survived = run->is_refused ? 0 : coverage.refusals;
+    run->refused_bytes = coverage.refused_bytes;
     return ERR_OK;
 }
 
 /* A program that asked for no memory has no recording, which is an answer. */
-static enum err take_recordings(struct predicted_run *run, const char *journals, struct err_detail *why)
+static enum err take_recordings(struct predicted_run *run, const char *journals, uint64_t least,
+                                struct err_detail *why)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
@@ -236,7 +255,23 @@ static enum err take_recordings(struct predicted_run *run, const char *journals,
         return ERR_OK;
     if (e == ERR_OK)
         e = choose_trace(run, why);
-    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, why) : e;
+    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, why) : e;
+}
+
+/* Whether it, or a process of it, failed for another reason than memory. */
+static void read_failure(struct predicted_run *run)
+{
+    const bool has_status = run->end == RUN_ENDED && run->status != 0;
+    if (has_status)
+        program_failure_read(run->log, &run->failure);
+    else
+        program_failure_of_rank(run->log, &run->failure);
+    run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
+}
+
+bool predicted_run_grows(const struct predicted_run *run)
+{
+    return run->end != RUN_ENDED && run->growth.bytes_per_step > 0;
 }
 
 /* ---- the run ---- */
@@ -314,7 +349,9 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         e = sim_card_read(card, &is_complete, why);
     if (e == ERR_OK)
-        e = take_recordings(out, sim_card_journals(card), why);
+        e = take_recordings(out, sim_card_journals(card), o.steps, why);
+    if (e == ERR_OK)
+        read_failure(out);
     if (e == ERR_OK)
         out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
     if (e == ERR_OK)

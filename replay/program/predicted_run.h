@@ -2,13 +2,16 @@
 /*
  * One run of a program for `predict`: on a simulated card, behind an overlay, until its steps repeat.
  *
- * The recording is looked at while it grows. The program is stopped once it holds enough equal steps.
+ * The recording is looked at while it grows. The program is stopped once it holds enough equal steps. A program whose
+ * live memory grows with every step goes on for much longer, because it may end before a card is full.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTED_RUN_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTED_RUN_H
 
+#include "replay/coverage/step_growth.h"
 #include "replay/program/options.h"
 #include "replay/program/overlay.h"
+#include "replay/program/program_failure.h"
 #include "replay/program/unknown_branches.h"
 
 enum run_end {
@@ -35,8 +38,13 @@ struct predicted_run {
     enum run_end end;
     int   status;                    /* as of child_run */
     bool  is_refused;                /* it ended in a request that was refused */
+    uint64_t survived;               /* refused requests after which it went on: it adapts to the card */
+    uint64_t refused_bytes;          /* the last one that was refused */
+    bool  has_failed;                /* it ended with an error that is none of memory, or a process of it did: */
+    struct program_failure failure;
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
+    struct step_growth growth;       /* over these */
     unsigned n_recordings;           /* of processes and cards */
     bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
     uint64_t workspace_bytes;        /* its answer */
@@ -48,5 +56,8 @@ struct predicted_run {
  * importing the recording. */
 MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
                                      struct err_detail *why);
+
+/* Whether it was stopped while each step held more than the one before: what it takes in the end is not known. */
+bool predicted_run_grows(const struct predicted_run *run);
 
 #endif

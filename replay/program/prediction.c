@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
+#include "cudasim/device_text.h"
 #include "replay/plan/bounds.h"
 #include "replay/program/cli.h"
 #include "replay/program/journal_folder.h"
@@ -21,6 +22,12 @@
 
 /* The memory of an enlarged card. */
 #define ENLARGED "16TiB"
+
+/* The longest text of a card. */
+enum { CARD_BYTES = 256 };
+
+/* So many named cards are tried before none is named. */
+enum { CARDS_TRIED = 3 };
 
 /* ---- options ---- */
 
@@ -47,35 +54,55 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
                    "value goes, as in --batch {%s}", p->name, p->name);
 }
 
-/* The largest named card: where nobody names one, the program should find all the memory that it may want. */
-static const char *largest_card(void)
+/* As large as the largest named card: where nobody names one, the program should find all the memory that it may
+ * want. */
+static void choose_default_card(struct prediction *p)
 {
-    const struct device_model *m = NULL, *next;
-    for (size_t i = 0; (next = device_model_at(i)) != NULL; i++)
-        m = next;
-    assert(m != NULL);
-    return m->name;
+    const struct device_model *m;
+    uint64_t bytes = 0;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        bytes = m->total_bytes > bytes ? m->total_bytes : bytes;
+    snprintf(p->default_card, sizeof p->default_card, "%" PRIu64 "GiB", bytes / GIB);
+}
+
+/* One of the cards that a text names: "24GiB,count=2" is two of "24GiB". Returns how many; 0: the number is wrong, or
+ * the text is too long. */
+static int card_alone(const char *card, char out[static CARD_BYTES])
+{
+    const bool is_short = strlen(card) < CARD_BYTES;
+    snprintf(out, CARD_BYTES, "%s", card);
+    return is_short ? cudasim_take_count(out) : 0;
+}
+
+/* A card as typed, with its memory. */
+static enum err check_card(const char *card, struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    bool has_total;
+    char alone[CARD_BYTES];
+    if (card_alone(card, alone) == 0)
+        return err_set(why, ERR_USAGE, 0, "--device '%.80s': count= is a number from 1 to %d", card,
+                       CUDASIM_COUNT_MAX);
+    const enum err e = device_parse(alone, &cfg, &ops, &has_total, why);
+    if (e == ERR_OK && (!has_total || cfg.total_bytes == DEVICE_UNLIMITED))
+        return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g", card);
+    return e;
 }
 
 static enum err make_rows(struct prediction *p, struct err_detail *why)
 {
     const struct options *o = p->options;
     const size_t n_cards = o->n_devices > 0 ? o->n_devices : 1, n_policies = o->n_policies > 0 ? o->n_policies : 1;
-    struct device_config cfg;
-    const struct device_ops *ops;
-    bool has_total;
-    p->default_card = largest_card();
-    p->rows = calloc(n_cards * n_policies, sizeof *p->rows);
+    choose_default_card(p);
+    p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
     if (p->rows == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t c = 0; c < n_cards; c++) {
         const char *card = o->n_devices > 0 ? o->devices[c] : p->default_card;
-        const enum err e = device_parse(card, &cfg, &ops, &has_total, why);
+        const enum err e = check_card(card, why);
         if (e != ERR_OK)
             return e;
-        if (!has_total || cfg.total_bytes == DEVICE_UNLIMITED)
-            return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g",
-                           card);
         for (size_t i = 0; i < n_policies; i++)
             p->rows[p->n_rows++] = (struct predicted_row){ .card = card,
                                                            .policy = o->n_policies > 0 ? o->policies[i] : NULL };
@@ -147,11 +174,13 @@ static const char *card_text(const char *card)
 static struct device_config card_config(const char *card)
 {
     struct device_config cfg = { .total_bytes = 0 };
+    char alone[CARD_BYTES];
     const struct device_ops *ops;
     struct err_detail why;
     bool has_total;
-    return device_parse(card, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
-                                                                      : (struct device_config){ .total_bytes = 0 };
+    card_alone(card, alone);
+    return device_parse(alone, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
+                                                                       : (struct device_config){ .total_bytes = 0 };
 }
 
 static uint64_t card_bytes(const char *card)
@@ -184,7 +213,9 @@ static void run_device(const char *card, bool is_enlarged, char text[static PATH
     const size_t n = strcspn(rest, ",");
     const struct device_config cfg = card_config(card);
     const struct device_model found = device_found(&cfg);
-    const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(card) : NULL;
+    char alone[CARD_BYTES];
+    card_alone(card, alone);
+    const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(alone) : NULL;
     int n_text = snprintf(text, PATH_MAX, "sim:%s", rest);
     if (is_enlarged)
         n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%u.%u,multiprocessors=%u", ENLARGED, rest + n,
@@ -278,16 +309,38 @@ static enum err check_run(const struct prediction *p, const struct prediction_ru
                    at);
 }
 
-/* The run that there is for a class and a value; NULL: none that will do. */
+/* What a program did that adapts to the card holds for that card alone. */
+static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
+{
+    return r->value == value && (r->made.survived > 0 ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
+}
+
+/* The run that there is for a card and a value, of its class; NULL: none that will do. */
 static struct prediction_run *find_run(const struct prediction *p, const char *card, uint64_t value, bool is_whole)
 {
     for (size_t i = 0; i < p->n_runs; i++) {
         struct prediction_run *r = &p->runs[i];
-        if (r->value == value && is_of_class(r->card, card) && r->made.trace[0] != '\0' &&
+        if (is_run_for(r, card, value) && r->made.trace[0] != '\0' &&
             !(is_whole && r->made.is_refused && !r->is_enlarged))
             return r;
     }
     return NULL;
+}
+
+/* Whether the program adapts to cards of this class. */
+static bool is_adapting(const struct prediction *p, const char *card, uint64_t value)
+{
+    bool is_adapting = false;
+    for (size_t i = 0; i < p->n_runs; i++)
+        is_adapting = is_adapting || (p->runs[i].value == value && is_of_class(p->runs[i].card, card) &&
+                                      p->runs[i].made.survived > 0);
+    return is_adapting;
+}
+
+/* The card to run on for an answer about `card`. */
+static const char *card_to_run(const struct prediction *p, const char *card, uint64_t value)
+{
+    return is_adapting(p, card, value) ? card : largest_of_class(p, card);
 }
 
 /* Makes a run. ERR_INTERRUPTED if the person wants the answer so far. */
@@ -301,7 +354,7 @@ static enum err add_run(struct prediction *p, const char *card, uint64_t value, 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     p->runs = runs;
     struct prediction_run *r = &p->runs[p->n_runs++];
-    *r = (struct prediction_run){ .card = largest_of_class(p, card), .value = value, .is_enlarged = is_enlarged };
+    *r = (struct prediction_run){ .card = card, .value = value, .is_enlarged = is_enlarged };
     const enum err e = start_run(p, r, why);
     if (e == ERR_OK && r->made.end == RUN_INTERRUPTED)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
@@ -315,9 +368,11 @@ static enum err need_run(struct prediction *p, const char *card, uint64_t value,
     enum err e = ERR_OK;
     *out = find_run(p, card, value, is_whole);
     if (*out == NULL && find_run(p, card, value, false) == NULL)
-        e = add_run(p, card, value, false, why);
+        e = add_run(p, card_to_run(p, card, value), value, false, why);
+    if (e == ERR_OK && find_run(p, card, value, false) == NULL)
+        e = add_run(p, card, value, false, why);             /* the first one told that it adapts */
     if (e == ERR_OK && (*out = find_run(p, card, value, is_whole)) == NULL)
-        e = add_run(p, card, value, true, why);
+        e = add_run(p, largest_of_class(p, card), value, true, why);
     if (e == ERR_OK && *out == NULL)
         *out = find_run(p, card, value, is_whole);
     assert(e != ERR_OK || *out != NULL);
@@ -354,12 +409,14 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     const struct replay_config cfg = { .threads = p->options->threads, .on_oom = OOM_AS_RECORDED };
     struct trace_reader *trace;
     struct policy_spec spec;
+    char card[CARD_BYTES];
+    card_alone(row->card, card);
     enum err e = trace_open(r->made.trace, &trace, why);
     if (e != ERR_OK)
         return e;
     e = row_spec(row, r, trace, &spec, why);
     if (e == ERR_OK) {
-        e = card_answer_find(trace, &spec, row->card, &cfg, out, why);
+        e = card_answer_find(trace, &spec, card, &cfg, out, why);
         policy_spec_close(&spec);
     }
     trace_close(trace);
@@ -394,6 +451,36 @@ static struct prediction_run *run_so_far(const struct prediction *p, const struc
     return r != NULL ? r : find_run(p, row->card, row->value, false);
 }
 
+/* Fills in a row from a run. */
+static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
+                         struct err_detail *why)
+{
+    const enum err e = row_answer(p, row, run, &row->answer, why);
+    row->answer.trial.spec = NULL;
+    row->is_known = e == ERR_OK;
+    row->fits = row->is_known && row->answer.fits;
+    row->run = (size_t)(run - p->runs);
+    return e;
+}
+
+/* Whether a row does not fit, as told by a run on a larger card that refused nothing. */
+static bool row_may_adapt(const struct prediction *p, const struct predicted_row *row)
+{
+    const struct prediction_run *run = &p->runs[row->run];
+    return row->is_known && !row->fits && row->policy == NULL && !run->is_enlarged && !run->made.is_refused &&
+           strcmp(run->card, row->card) != 0;
+}
+
+/* Runs the program on the row's own card. If it goes on there after a refused request, that is the row's answer. */
+static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+{
+    const size_t n = p->n_runs;
+    const enum err e = add_run(p, row->card, row->value, false, why);
+    if (e != ERR_OK)
+        return e == ERR_INPUT || e == ERR_INTERRUPTED ? ERR_OK : e;
+    return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], why) : ERR_OK;
+}
+
 static enum err row_finish(struct prediction *p, struct predicted_row *row, struct err_detail *why)
 {
     struct prediction_run *run = NULL;
@@ -403,14 +490,8 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
         run = run_so_far(p, row);
     else if (e != ERR_OK)
         return e;
-    if (run == NULL)
-        return ERR_OK;
-    e = row_answer(p, row, run, &row->answer, why);
-    row->answer.trial.spec = NULL;
-    row->is_known = e == ERR_OK;
-    row->fits = row->is_known && row->answer.fits;
-    row->run = (size_t)(run - p->runs);
-    return e;
+    e = run == NULL ? ERR_OK : row_take(p, row, run, why);
+    return e == ERR_OK && row_may_adapt(p, row) ? row_try_itself(p, row, why) : e;
 }
 
 static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *why)
@@ -425,30 +506,70 @@ static enum err find_largest(struct prediction *p, struct predicted_row *row, st
 
 /* ---- what is said once ---- */
 
-/* A card that nobody named is only large enough: no context is taken off it, so that the smallest card is the program's
- * alone. */
 static enum err find_smallest(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
                               const struct replay_config *cfg, struct err_detail *why)
 {
-    struct device_choice device = p->rows[0].answer.device;
     struct policy_spec spec;
     struct bounds bounds;
     enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
     if (e != ERR_OK)
         return e;
-    if (p->options->n_devices == 0) {
-        device.config.context_bytes = 0;
-        device.context_source = NULL;
-    }
     e = read_release(p, trace, why);
     if (e == ERR_OK)
         e = bounds_find(trace, &bounds, why);
     if (e == ERR_OK)
-        e = fit_find(trace, &spec, &device, bounds.live_bytes, cfg, &p->smallest, why);
+        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, why);
     policy_spec_close(&spec);
     p->smallest.trial.spec = NULL;
     p->has_smallest = e == ERR_OK && p->smallest.smallest_bytes > 0;
     return e;
+}
+
+/* The smallest of the named cards that are larger; NULL: none is. */
+static const struct device_model *larger_card(uint64_t bytes)
+{
+    const struct device_model *larger = NULL, *m;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        if (m->total_bytes > bytes && (larger == NULL || m->total_bytes < larger->total_bytes))
+            larger = m;
+    return larger;
+}
+
+/* Runs the program on a named card, as many as the first row has of them, with its setting. *row becomes its row. */
+static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *why)
+{
+    struct prediction_run *run;
+    char alone[CARD_BYTES];
+    const int count = card_alone(p->rows[0].card, alone);
+    snprintf(p->named_card, sizeof p->named_card, count > 1 ? "%s,count=%d" : "%s", card, count);
+    *row = p->rows[0];
+    row->card = p->named_card;
+    row->value = p->range.low;
+    const enum err e = need_run(p, row->card, row->value, true, &run, why);
+    return e == ERR_OK ? row_take(p, row, run, why) : e;
+}
+
+/* What libraries take depends on the card (its compute capability), so that a named card is only named after the
+ * program has run on it. A program that fails there gets none. */
+static enum err confirm_card(struct prediction *p, struct err_detail *why)
+{
+    struct predicted_row row = { .fits = false };
+    const struct device_model *card = prediction_is_whole(p) ? p->smallest.card : NULL;
+    enum err e = ERR_OK;
+    p->smallest.card = NULL;
+    for (size_t i = 0; card != NULL && i < CARDS_TRIED && e == ERR_OK; i++) {
+        e = try_card(p, card->name, &row, why);
+        if (row.fits)
+            break;
+        const uint64_t has = card->total_bytes, peak = row.answer.card_peak_bytes;
+        card = larger_card(peak > has ? peak : has);
+    }
+    if (e != ERR_OK || !row.fits)
+        return e == ERR_INPUT ? ERR_OK : e;
+    p->smallest.card = card;
+    if (p->options->n_devices == 0 && !p->has_range)
+        p->rows[p->n_rows++] = row;
+    return ERR_OK;
 }
 
 static enum err with_trace(struct prediction *p, const struct prediction_run *run,
@@ -474,8 +595,11 @@ static enum err find_setting(struct prediction *p, const struct prediction_run *
 {
     (void)run;
     const struct tune_request asked = { .price_bytes_per_ms = p->options->price };
+    struct device_choice device = p->rows[0].answer.device;
+    if (p->options->n_devices == 0)              /* a gain is measured against the need, not against a card of ours */
+        device.config.total_bytes = p->smallest.smallest_bytes;
     p->has_tune = true;
-    return tune_run(trace, &p->rows[0].answer.device, &asked, cfg, &p->tune, why);
+    return tune_run(trace, &device, &asked, cfg, &p->tune, why);
 }
 
 static enum err find_categories(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
@@ -485,17 +609,21 @@ static enum err find_categories(struct prediction *p, const struct prediction_ru
     return predicted_categories_find(trace, &p->categories, why);
 }
 
+/* Of a program that still grows, or adapts to its card, neither another card nor a setting is named. */
 static enum err say_once(struct prediction *p, struct err_detail *why)
 {
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
     enum err e = need_run(p, row->card, p->range.low, true, &run, why);
-    if (e == ERR_OK)
+    if (e == ERR_OK && !predicted_run_grows(&run->made) && run->made.survived == 0)
         e = with_trace(p, run, find_smallest, why);
-    if (e == ERR_OK && p->runs[row->run].made.is_of_pytorch)
-        e = with_trace(p, &p->runs[row->run], find_categories, why);
-    if (e == ERR_OK && row->policy == NULL && p->runs[row->run].made.is_of_pytorch)
-        e = with_trace(p, &p->runs[row->run], find_setting, why);
+    if (e == ERR_OK && p->has_smallest)
+        e = confirm_card(p, why);                /* may move p->runs */
+    run = &p->runs[row->run];
+    if (e == ERR_OK && run->made.is_of_pytorch)
+        e = with_trace(p, run, find_categories, why);
+    if (e == ERR_OK && row->policy == NULL && run->made.is_of_pytorch && p->has_smallest)
+        e = with_trace(p, run, find_setting, why);
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
@@ -512,7 +640,8 @@ bool prediction_is_whole(const struct prediction *p)
     bool is_whole = *p->interrupted == 0;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
-        is_whole = is_whole && run != NULL && (run->end == RUN_ENDED || run->whole_steps > 0);
+        is_whole = is_whole && run != NULL && !predicted_run_grows(run) && !run->has_failed &&
+                   (run->end == RUN_ENDED || run->whole_steps > 0);
     }
     return is_whole;
 }
@@ -523,6 +652,20 @@ bool prediction_fits(const struct prediction *p)
     for (size_t i = 0; i < p->n_rows; i++)
         fits = fits && p->rows[i].fits;
     return fits;
+}
+
+bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && row->fits && p->runs[row->run].made.survived > 0;
+}
+
+uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    const uint64_t has = row->answer.device.config.total_bytes, peak = row->answer.card_peak_bytes;
+    const uint64_t more = has > peak ? (has - peak) / run->growth.bytes_per_step : 0;
+    const uint64_t less = has < peak ? divide_up(peak - has, run->growth.bytes_per_step) : 0;
+    return run->whole_steps + more - (less < run->whole_steps ? less : run->whole_steps);
 }
 
 const struct prediction_run *prediction_run_shown(const struct prediction *p)

@@ -4,7 +4,8 @@
  *
  * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
  * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
- * larger than any.
+ * larger than any. A program that goes on after a refused request adapts to its card, so it runs on each card by
+ * itself.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTION_H
@@ -43,18 +44,20 @@ struct prediction {
     bool   has_range;
     char   name[64];                 /* what varies: "batch" */
     struct value_range range;
-    const char *default_card;        /* if none is named */
+    char   default_card[32];         /* if none is named: a size alone, so that the answer is of the usual class */
     struct prediction_run *runs;
     size_t n_runs, room_runs;
     struct predicted_row *rows;      /* card by card, then setting by setting; the first one speaks for all that is
-                                      * said once */
+                                      * said once. If no card is named, the smallest named one comes last */
     size_t n_rows;
 
     char   release[16];              /* of PyTorch, that the first row's recording is of; "": it is not PyTorch's */
 
-    /* The smallest card for the least value, with the first row's setting. */
+    /* The smallest card for the least value, with the first row's setting, and of its class. The program was run on
+     * the named card (smallest.card) by itself. */
     bool   has_smallest;
     struct fit smallest;
+    char   named_card[96];           /* that it was run on: "rtx3070-8g,count=2" */
 
     struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
 
@@ -73,11 +76,17 @@ MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
 /* Removes the recordings that were not taken elsewhere. */
 void prediction_close(struct prediction *p);
 
-/* Whether every row is known, from a run that ended by itself or showed whole steps. */
+/* Whether every row is known, from a run that ended by itself or showed whole steps and does not grow. */
 bool prediction_is_whole(const struct prediction *p);
 
 /* Whether every row is known in this way, and fits. */
 bool prediction_fits(const struct prediction *p);
+
+/* Whether the program went on after a refused request on a row's card, so that it runs there. */
+bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
+
+/* About how many steps a card of a row lasts for whose run grows. */
+uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row);
 
 /* The run that the first row's figures are from; NULL: none. */
 const struct prediction_run *prediction_run_shown(const struct prediction *p);

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 11 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 13 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -39,8 +39,9 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
     struct words *w = assumption_add(a);
     switch (run->end) {
     case RUN_REPEATED:
-        words_add(w, "The program was stopped after %" PRIu64 " equal steps. What it does later (validation, saving) "
-                  "was not seen; --steps 0 runs it to its end.", run->whole_steps);
+        words_add(w, "The program was stopped after %" PRIu64 " %s steps. What it does later (validation, saving) "
+                  "was not seen; --steps 0 runs it to its end.", run->whole_steps,
+                  predicted_run_grows(run) ? "growing" : "equal");
         break;
     case RUN_TOO_LONG:
         words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
@@ -62,6 +63,42 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
                   run->is_refused ? ": it was refused memory" : "");
         break;
     }
+}
+
+/* Of a program that still grows the first line tells. */
+static void assume_growth(struct assumptions *a, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->end == RUN_ENDED && run->growth.bytes_per_step > 0)
+        words_add(assumption_add(a), "Live memory grew by %s a step: a longer run needs more (replay why).",
+                  units_format_bytes(run->growth.bytes_per_step, bytes));
+    if (run->growth.ignored_bytes > 0)
+        words_add(assumption_add(a), "Live memory grows by %s a step, which is left out: it is less than 1%% in 1,000 "
+                                     "steps.", units_format_bytes(run->growth.ignored_bytes, bytes));
+}
+
+static void words_add_adapting(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    char bytes[UNITS_TEXT];
+    words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
+              units_format_bytes(p->runs[row->run].made.refused_bytes, bytes), row->card);
+}
+
+/* Of one card alone the first line tells. */
+static void assume_adapting(struct assumptions *a, const struct prediction *p, const struct predicted_row *row)
+{
+    if (p->n_rows == 1 || !prediction_row_adapts(p, row))
+        return;
+    struct words *w = assumption_add(a);
+    words_add_adapting(w, p, row);
+    words_add(w, ".");
+}
+
+static void assume_failure(struct assumptions *a, const struct predicted_run *run)
+{
+    if (run->has_failed)
+        words_add(assumption_add(a), "The program failed: %s%s%s", run->failure.line,
+                  run->failure.advice != NULL ? " - " : "", run->failure.advice != NULL ? run->failure.advice : "");
 }
 
 static void assume_context(struct assumptions *a, const struct predicted_row *row)
@@ -91,6 +128,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     if (run == NULL)
         return;
     assume_end(a, p, &run->made);
+    assume_growth(a, &run->made);
+    assume_failure(a, &run->made);
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
                                  "are zeros. A program that branches on them may take another way.");
     if (run->made.branches.n > 0)
@@ -111,11 +150,12 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         const struct predicted_row *row = &p->rows[i];
         if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0))
             assume_context(a, row);
+        assume_adapting(a, p, row);
         is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
     }
     if (is_any_bare)
-        words_add(assumption_add(a), "Of a card that is a size alone nothing is set aside for the CUDA context and "
-                                     "libraries (24GiB,context=450MiB).");
+        words_add(assumption_add(a), "A card that is a size alone says that it is an H100. Of it nothing is set aside "
+                                     "for the CUDA context and libraries (24GiB,context=450MiB).");
 }
 
 /* ---- what was written ---- */
@@ -184,41 +224,117 @@ static void words_add_failing(struct words *w, const struct prediction *p)
     words_add(w, n > NAMES_SHOWN ? ", ..." : "");
 }
 
+/* A size to type after --device: in its two decimals never less than it is. */
+static const char *card_size_text(uint64_t bytes, char buf[UNITS_TEXT])
+{
+    const uint64_t unit = bytes >= TIB ? TIB : GIB;
+    const uint64_t hundredths = divide_up(bytes, unit / 100);
+    const bool is_exact = bytes < GIB || bytes % unit == 0;
+    return units_format_bytes(is_exact ? bytes : hundredths * (unit / 100) + hundredths, buf);
+}
+
 static void words_add_card(struct words *w, const struct prediction *p)
 {
     char size[UNITS_TEXT];
-    words_add(w, "a card of %s", units_format_bytes(p->smallest.smallest_bytes, size));
+    words_add(w, "a card of %s", card_size_text(p->smallest.smallest_bytes, size));
     if (p->smallest.card != NULL)
         words_add(w, "; the smallest of the named ones is %s", p->smallest.card->name);
 }
 
-static void words_add_verdict(struct words *w, const struct prediction *p)
+static bool row_grows(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && predicted_run_grows(&p->runs[row->run].made);
+}
+
+/* A row that does not settle; NULL: all do. */
+static const struct predicted_row *growing_row(const struct prediction *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (row_grows(p, &p->rows[i]))
+            return &p->rows[i];
+    return NULL;
+}
+
+static void words_add_growth(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    char bytes[UNITS_TEXT], size[UNITS_TEXT];
+    words_add(w, "Does not settle: live memory grows by %s a step", units_format_bytes(run->growth.bytes_per_step,
+                                                                                       bytes));
+    if (p->has_range)
+        words_add(w, " with %s=%" PRIu64, p->name, row->value);
+    if (p->options->n_devices == 0)
+        words_add(w, ". It took %s in %" PRIu64 " steps.", units_format_bytes(row->answer.card_peak_bytes, size),
+                  run->whole_steps);
+    else
+        words_add(w, ", so %.60s lasts for about %" PRIu64 " steps.", row->card, prediction_row_lasts(p, row));
+}
+
+/* Whether a run that a row rests on failed for another reason than memory. */
+static bool has_failed(const struct prediction *p)
+{
+    bool has_failed = false;
+    for (size_t i = 0; i < p->n_rows; i++)
+        has_failed = has_failed || (p->rows[i].is_known && p->runs[p->rows[i].run].made.has_failed);
+    return has_failed;
+}
+
+/* What was stopped because its steps repeat may need a larger card later: the first line says after how many. */
+static void words_add_seen(struct words *w, const struct prediction *p)
+{
+    uint64_t steps = UINT64_MAX;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_run *run = &p->runs[p->rows[i].run].made;
+        if (p->rows[i].is_known && run->end == RUN_REPEATED && run->whole_steps < steps)
+            steps = run->whole_steps;
+    }
+    if (steps != UINT64_MAX && prediction_fits(p))
+        words_add(w, ", as far as was seen: %" PRIu64 " steps", steps);
+}
+
+/* Whether it fits, and what it takes. The caller ends the sentence. */
+static void words_add_fit(struct words *w, const struct prediction *p)
 {
     const struct predicted_row *row = &p->rows[0];
     const size_t n = rows_that_fit(p);
     char needs[UNITS_TEXT], has[UNITS_TEXT];
-    if (!prediction_is_whole(p) && row->is_known)
-        words_add(w, "As far as was seen: ");
-    if (!row->is_known) {
-        words_add(w, "nothing is known yet.");
-    } else if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
+    if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
         words_add(w, "Needs ");
         words_add_card(w, p);
-        words_add(w, ".");
+    } else if (p->n_rows == 1 && prediction_row_adapts(p, row)) {
+        words_add(w, "Runs on %.60s and takes %s of %s. ", row->card,
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
+                  units_format_bytes(row->answer.device.config.total_bytes, has));
+        words_add_adapting(w, p, row);
     } else if (p->n_rows == 1) {
         words_add(w, "%s %.60s", row->fits ? "Fits on" : "Does not fit on", row->card);
         if (p->has_range && row->fits)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
             words_add(w, " even with %s=%" PRIu64, p->name, row->value);
-        words_add(w, ": %s %s of %s.", row->fits ? "takes" : "would take",
+        words_add(w, ": %s %s of %s", row->fits ? "takes" : "would take",
                   units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
-        words_add(w, n == 2 ? "Fits on both cards." : "Fits on all %zu cards.", n);
+        words_add(w, n == 2 ? "Fits on both cards" : "Fits on all %zu cards", n);
     } else {
         words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
         words_add_failing(w, p);
+    }
+}
+
+static void words_add_verdict(struct words *w, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0], *grows = growing_row(p);
+    if (!row->is_known) {
+        words_add(w, "nothing is known yet.");
+    } else if (grows != NULL) {
+        words_add_growth(w, p, grows);
+    } else {
+        words_add(w, has_failed(p) ? "The program failed. " : "");
+        words_add(w, prediction_is_whole(p) ? "" : "As far as was seen: ");
+        words_add_fit(w, p);
+        words_add_seen(w, p);
         words_add(w, ".");
     }
 }
@@ -229,7 +345,12 @@ enum { ROW_COLUMNS = 7 };
 static void add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
 {
     char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
-    const char *policy = row->policy != NULL ? row->policy : "";
+    char lasts[TEXT_NUMBER + 8];
+    const char *policy = row->policy != NULL ? row->policy : "", *fits = row->fits ? "yes" : "no";
+    if (row_grows(p, row)) {
+        snprintf(lasts, sizeof lasts, "%" PRIu64 " steps", prediction_row_lasts(p, row));
+        fits = lasts;
+    }
     if (p->has_range)
         snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
     if (!row->is_known) {
@@ -242,7 +363,7 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
                                  units_format_bytes(row->answer.peak_reserved_bytes, reserved),
                                  units_format_bytes(row->answer.card_peak_bytes, peak),
                                  units_format_bytes(row->answer.device.config.total_bytes, has),
-                                 row->fits ? "yes" : "no" });
+                                 fits });
 }
 
 /* Columns that no row has a word for are left out. */
@@ -297,14 +418,20 @@ static void print_largest(FILE *out, const struct prediction *p)
 static void print_smallest(FILE *out, const struct prediction *p)
 {
     struct words w = { .n = 0 };
-    if (!p->has_smallest || (p->options->n_devices == 0 && !p->has_range))
+    char size[UNITS_TEXT];
+    if (!p->has_smallest)
         return;
     if (p->has_range)
         words_add(&w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
-    else
+    else if (p->options->n_devices > 0)
         words_add(&w, "Needs ");
-    words_add_card(&w, p);
-    words_add(&w, ".");
+    if (p->has_range || p->options->n_devices > 0) {
+        words_add_card(&w, p);
+        words_add(&w, ".");
+    }
+    if (!p->smallest.is_monotone)
+        words_add(&w, "%sIt runs out of memory on a larger one of %s, though (replay fit).", w.n > 0 ? " " : "",
+                  units_format_bytes(p->smallest.larger_failing_bytes, size));
     paragraph(out, &w);
 }
 
@@ -318,25 +445,28 @@ static const struct tune_finalist *best_setting(const struct prediction *p, cons
     return tune_finalist_of(t, t->winner);
 }
 
+/* With a range, of the value that the first row's figures are of. */
 static void print_setting(FILE *out, const struct prediction *p)
 {
     const struct tune_finalist *now;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT], with[96] = "";
     const struct tune_finalist *best = best_setting(p, &now);
     struct words w = { .n = 0 };
     if (!p->has_tune)
         return;
+    if (p->has_range)
+        snprintf(with, sizeof with, " with %s=%" PRIu64, p->name, p->rows[0].value);
     if (best == NULL) {
-        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.",
-                  100 / TUNE_GAIN_SHARE);
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s%s.", 100 / TUNE_GAIN_SHARE,
+                  p->options->n_devices == 0 ? "what it needs" : "the card", with);
         paragraph(out, &w);
         return;
     }
     if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
-        words_add(&w, "This setting saves most: a card of %s instead of %s (replay tune).",
-                  units_format_bytes(best->smallest_bytes, a), units_format_bytes(now->smallest_bytes, b));
+        words_add(&w, "This setting saves most%s: a card of %s instead of %s (replay tune).", with,
+                  card_size_text(best->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
     else
-        words_add(&w, "This setting helps most (replay tune).");
+        words_add(&w, "This setting helps most%s (replay tune).", with);
     paragraph(out, &w);
     fputc('\n', out);
     settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, "  ");
@@ -382,10 +512,13 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
     json_put_object(w, NULL);
     json_put_text(w, "card", row->card);
     json_put_text(w, "policy", row->policy);
-    if (has_run)
+    if (has_run && !row_grows(p, row))
         json_put_bool(w, "fits", row->fits);
     else
         json_put_null(w, "fits");
+    json_put_number_if(w, "refused_bytes", prediction_row_adapts(p, row),
+                       has_run ? p->runs[row->run].made.refused_bytes : 0);
+    json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
     json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
     json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
@@ -440,7 +573,9 @@ static void json_run(struct json_writer *w, const struct prediction *p)
         json_put_number(w, "status", (unsigned)run->status);
     else
         json_put_null(w, "status");
+    json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
     json_put_number_unless(w, "whole_steps", whole_steps, 0);
+    json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);
     json_put_number(w, "runs", p->n_runs);
 }
 
@@ -473,6 +608,8 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     json_end_array(&w);
     json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
     json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
+    json_put_number_if(&w, "larger_failing_card_bytes", p->has_smallest && !p->smallest.is_monotone,
+                       p->smallest.larger_failing_bytes);
     predicted_categories_put_json(&w, p->categories);
     json_setting(&w, p);
     json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);

@@ -13,4 +13,7 @@ struct program_failure {
 /* Reads the end of a log. A log that cannot be read is one without a line. */
 void program_failure_read(const char *log, struct program_failure *out);
 
+/* Reads there whether a process of several has failed while others went on. An empty line: none has said so. */
+void program_failure_of_rank(const char *log, struct program_failure *out);
+
 #endif

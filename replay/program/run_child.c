@@ -248,6 +248,15 @@ static enum err child_wait(pid_t pid, const struct child_setting *setting, const
     return e;
 }
 
+/* Why a program cannot be started, and how a file that lies there may be. */
+static enum err start_error(const char *program, int reason, struct err_detail *why)
+{
+    const size_t n = strlen(program);
+    const bool is_script = n > 3 && strcmp(program + n - 3, ".py") == 0 && access(program, F_OK) == 0;
+    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%.200s: cannot be started: %s%s%.200s",
+                   program, strerror(reason), is_script ? "; it is a script: python3 " : "", is_script ? program : "");
+}
+
 enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *why)
 {
     int fds[2], reason = 0;
@@ -283,8 +292,7 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     sigprocmask(SIG_SETMASK, &mask, NULL);
     passing_on_end(&passing_on);
     if (e == ERR_OK && has_failed)
-        e = err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%s: cannot be started: %s", argv[0],
-                    strerror(reason));
+        e = start_error(argv[0], reason, why);
     return e;
 }
 
