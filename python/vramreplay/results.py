@@ -698,9 +698,10 @@ class Why(Result):
     growth_bytes_per_step: Optional[int] = None
     #: the setting and why
     not_in_force: Optional[str] = None
-    #: a setting that serves the refused request, with whole steps on record
+    #: a setting that tune recommends, with whole steps on record
     recommended: Optional[Cure] = None
-    #: one that serves it, and what was recorded after it; no step was recorded whole
+    #: one that serves it, and what was recorded after it; whether it gets the program through a step is not on
+    #: record
     serves_refused: Optional[Cure] = None
     #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
     #: (null: none)
@@ -908,13 +909,13 @@ class TuneCopy(Result):
     #: of the changes; how often in a row
     rounds: int
     #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
-    #: one; none of the finalists is better
+    #: one, on a card between the smallest ones of both; none of the finalists is better on this card
     runs: bool
     #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
-    #: one; none of the finalists is better
+    #: one, on a card between the smallest ones of both; none of the finalists is better on this card
     beats_recorded: bool
     #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
-    #: one; none of the finalists is better
+    #: one, on a card between the smallest ones of both; none of the finalists is better on this card
     wins: bool
 
 
@@ -964,10 +965,11 @@ class Tune(Result):
     #: recorded
     recorded: TuneRecorded
     #: null: no setting is better than the recorded one by two percent of the card, or none that would hold for
-    #: another run, or no whole step is on record. Members as of recorded from outcome on, and:
+    #: another run, or the recording does not tell what follows the refused request (doc/advice.md). Members as
+    #: of recorded from outcome on, and:
     recommended: Optional[Setting]
-    #: if no whole step is on record: the setting under which the request that was refused when recorded is
-    #: served; what follows was not recorded; members as of recommended
+    #: if the recording does not tell what follows the refused request: the setting under which that request is
+    #: served; members as of recommended
     serves_refused: Optional[Setting]
     #: if nothing is recommended: what is better on this recording, although most of its copies do not confirm
     #: it; members as of recommended
@@ -986,7 +988,7 @@ class Tune(Result):
     best: List[Setting]
     #: changed copies of the trace; empty if no setting runs
     copies: List[TuneCopy]
-    #: if no setting runs: what the card would have to be, best first
+    #: if no setting runs: what the card would have to be, ascending
     smallest_cards: List[TuneSmallestCard]
 
 
