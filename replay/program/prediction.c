@@ -288,7 +288,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
 
 /* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
  * before. */
-static enum err check_run(const struct prediction *p, const struct prediction_run *r, struct err_detail *why)
+static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *why)
 {
     const struct predicted_run *run = &r->made;
     struct program_failure failure;
@@ -296,6 +296,7 @@ static enum err check_run(const struct prediction *p, const struct prediction_ru
     const bool has_shown = run->status == 0 || run->is_refused || run->whole_steps > 0;
     if (run->end != RUN_ENDED || (run->trace[0] != '\0' && has_shown))
         return ERR_OK;
+    p->showed_nothing = true;
     if (p->has_range)
         snprintf(at, sizeof at, " with %s=%" PRIu64, p->name, r->value);
     program_failure_read(run->log, &failure);
@@ -347,6 +348,7 @@ static const char *card_to_run(const struct prediction *p, const char *card, uin
 static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
                         struct err_detail *why)
 {
+    p->showed_nothing = false;
     if (*p->interrupted != 0)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
     struct prediction_run *runs = array_grow(p->runs, p->n_runs, &p->room_runs, sizeof *runs);
@@ -477,7 +479,7 @@ static enum err row_try_itself(struct prediction *p, struct predicted_row *row, 
     const size_t n = p->n_runs;
     const enum err e = add_run(p, row->card, row->value, false, why);
     if (e != ERR_OK)
-        return e == ERR_INPUT || e == ERR_INTERRUPTED ? ERR_OK : e;
+        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], why) : ERR_OK;
 }
 
@@ -565,7 +567,7 @@ static enum err confirm_card(struct prediction *p, struct err_detail *why)
         card = larger_card(peak > has ? peak : has);
     }
     if (e != ERR_OK || !row.fits)
-        return e == ERR_INPUT ? ERR_OK : e;
+        return p->showed_nothing ? ERR_OK : e;
     p->smallest.card = card;
     if (p->options->n_devices == 0 && !p->has_range)
         p->rows[p->n_rows++] = row;

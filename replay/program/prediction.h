@@ -47,6 +47,7 @@ struct prediction {
     char   default_card[32];         /* if none is named: a size alone, so that the answer is of the usual class */
     struct prediction_run *runs;
     size_t n_runs, room_runs;
+    bool   showed_nothing;           /* the last run: the program failed, or asked for nothing */
     struct predicted_row *rows;      /* card by card, then setting by setting; the first one speaks for all that is
                                       * said once. If no card is named, the smallest named one comes last */
     size_t n_rows;
