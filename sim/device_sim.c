@@ -17,6 +17,7 @@
  */
 #include "base/units.h"
 #include "sim/device.h"
+#include "sim/rests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct sim_extent {
     uint64_t addr, bytes;
 };
 
-/* Extents that do not overlap, ascending. */
+/* A list of extents. */
 struct extents {
     struct sim_extent *all;
     size_t n, cap;
@@ -38,9 +39,9 @@ struct sim {
     struct device base;                     /* first, so the two pointers convert */
     uint64_t above, below;                  /* nothing was given at or above, and below these */
     uint32_t n_phys;                        /* handles given out so far */
-    struct extents taken;                   /* first fit: what is in use */
-    struct extents rests;                   /* Linux: what is left of spans */
-    struct extents listed;                  /* Linux: given by a list, rests not yet looked for */
+    struct extents taken;                   /* first fit: what is in use, ascending, without overlaps */
+    struct rests rests;                     /* Linux: what is left of spans */
+    struct extents listed;                  /* Linux: given by a list, in its order, rests not yet looked for */
 };
 
 static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
@@ -57,7 +58,7 @@ static void sim_close(struct device *dev)
 {
     struct sim *sim = (struct sim *)dev;
     free(sim->taken.all);
-    free(sim->rests.all);
+    rests_close(&sim->rests);
     free(sim->listed.all);
     free(sim);
 }
@@ -117,32 +118,26 @@ static enum err sim_take_first_fit(struct sim *sim, uint64_t bytes, uint64_t *ad
     return ERR_OK;
 }
 
-/* Adds a rest, joined with its neighbours. There is room for one more. */
-static void rests_add(struct extents *rests, uint64_t addr, uint64_t bytes)
+static int extent_compare(const void *a, const void *b)
 {
-    size_t i = extents_above(rests, addr);
-    if (i > 0 && rests->all[i - 1].addr + rests->all[i - 1].bytes == addr) {
-        i--;
-        rests->all[i].bytes += bytes;
-    } else {
-        extents_put(rests, i, addr, bytes);
-    }
-    if (i + 1 < rests->n && rests->all[i].addr + rests->all[i].bytes == rests->all[i + 1].addr) {
-        rests->all[i].bytes += rests->all[i + 1].bytes;
-        extents_remove(rests, i + 1);
-    }
+    const struct sim_extent *x = a, *y = b;
+    if (x->addr != y->addr)
+        return x->addr < y->addr ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 /* The rests of spans that a list of addresses began: what lies between its extents, up to a whole span. */
 static enum err sim_find_rests(struct sim *sim)
 {
     const struct extents *listed = &sim->listed;
+    if (listed->n > 1)
+        qsort(listed->all, listed->n, sizeof *listed->all, extent_compare);
     for (size_t i = 0; i < listed->n; i++) {
         const uint64_t end = listed->all[i].addr + listed->all[i].bytes;
         const uint64_t span_end = align_up(end, SPAN_BYTES);
         const uint64_t next = i + 1 < listed->n ? listed->all[i + 1].addr : UINT64_MAX;
         const uint64_t rest_end = next < span_end ? next : span_end;
-        if (!extents_reserve(&sim->rests))
+        if (rests_reserve(&sim->rests) != ERR_OK)
             return ERR_HOST_NOMEM;
         if (end < rest_end)
             rests_add(&sim->rests, end, rest_end - end);
@@ -153,26 +148,16 @@ static enum err sim_find_rests(struct sim *sim)
 
 static enum err sim_take_of_spans(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
-    struct extents *rests = &sim->rests;
-    size_t i = 0;
-    if (sim_find_rests(sim) != ERR_OK || !extents_reserve(rests))
+    if (sim_find_rests(sim) != ERR_OK || rests_reserve(&sim->rests) != ERR_OK)
         return ERR_HOST_NOMEM;
-    while (i < rests->n && rests->all[i].bytes < bytes)
-        i++;
-    if (i < rests->n) {
-        *addr = rests->all[i].addr;
-        rests->all[i].addr += bytes;
-        rests->all[i].bytes -= bytes;
-        if (rests->all[i].bytes == 0)
-            extents_remove(rests, i);
+    if (rests_take(&sim->rests, bytes, addr))
         return ERR_OK;
-    }
     const uint64_t whole = align_up(bytes, SPAN_BYTES), top = sim->below / SPAN_BYTES * SPAN_BYTES;
     if (whole >= top)
         return ERR_DEVICE_OOM;              /* the address space is used up */
     sim->below = *addr = top - whole;
     if (whole > bytes)
-        rests_add(rests, *addr + bytes, whole - bytes);
+        rests_add(&sim->rests, *addr + bytes, whole - bytes);
     return ERR_OK;
 }
 
@@ -188,7 +173,7 @@ static enum err sim_take_listed(struct sim *sim, uint64_t bytes, uint64_t *addr)
     if (sim->below > *addr)
         sim->below = *addr;
     if (dev->opened_with == ADDRESSES_LINUX)
-        extents_put(&sim->listed, extents_above(&sim->listed, *addr), *addr, bytes);
+        extents_put(&sim->listed, sim->listed.n, *addr, bytes);
     return ERR_OK;
 }
 
@@ -198,7 +183,8 @@ static void sim_give_back(struct device *dev, uint64_t addr, uint64_t bytes)
     const size_t i = extents_above(&sim->taken, addr);
     if (i > 0 && sim->taken.all[i - 1].addr == addr)
         extents_remove(&sim->taken, i - 1);
-    if (dev->opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK && extents_reserve(&sim->rests))
+    if (dev->opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK &&
+        rests_reserve(&sim->rests) == ERR_OK)
         rests_add(&sim->rests, addr, align_up(bytes, DEVICE_PAGE_BYTES));    /* without host memory it stays unused */
 }
 
