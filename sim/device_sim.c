@@ -20,7 +20,6 @@
 #include "sim/rests.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SIM_BASE  UINT64_C(0x7f0000000000)  /* where CUDA's unified addresses usually are */
 #define SPAN_BYTES (UINT64_C(32) << 20)
@@ -39,8 +38,8 @@ struct sim {
     struct device base;                     /* first, so the two pointers convert */
     uint64_t above, below;                  /* nothing was given at or above, and below these */
     uint32_t n_phys;                        /* handles given out so far */
-    struct extents taken;                   /* first fit: what is in use, ascending, without overlaps */
-    struct rests rests;                     /* Linux: what is left of spans */
+    struct rests rests;                     /* Linux: what is left of spans. First fit: all from `above` on; or none
+                                             * before the first request, and after an address of a list */
     struct extents listed;                  /* Linux: given by a list, in its order, rests not yet looked for */
 };
 
@@ -57,7 +56,6 @@ static enum err sim_open(const struct device_config *cfg, struct device **out, s
 static void sim_close(struct device *dev)
 {
     struct sim *sim = (struct sim *)dev;
-    free(sim->taken.all);
     rests_close(&sim->rests);
     free(sim->listed.all);
     free(sim);
@@ -76,46 +74,13 @@ static bool extents_reserve(struct extents *x)
     return true;
 }
 
-static void extents_put(struct extents *x, size_t i, uint64_t addr, uint64_t bytes)
-{
-    memmove(x->all + i + 1, x->all + i, (x->n - i) * sizeof *x->all);
-    x->all[i] = (struct sim_extent){.addr = addr, .bytes = bytes};
-    x->n++;
-}
-
-static void extents_remove(struct extents *x, size_t i)
-{
-    memmove(x->all + i, x->all + i + 1, (x->n - i - 1) * sizeof *x->all);
-    x->n--;
-}
-
-/* The first extent that begins above `addr`, as an index. */
-static size_t extents_above(const struct extents *x, uint64_t addr)
-{
-    size_t low = 0, high = x->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (x->all[middle].addr <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Puts an extent into the lowest gap that fits. */
 static enum err sim_take_first_fit(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
-    struct extents *taken = &sim->taken;
-    if (!extents_reserve(taken))
+    if (rests_reserve(&sim->rests) != ERR_OK)
         return ERR_HOST_NOMEM;
-    uint64_t at = sim->above;
-    size_t i = 0;
-    for (; i < taken->n && taken->all[i].addr - at < bytes; i++)
-        at = taken->all[i].addr + taken->all[i].bytes;
-    extents_put(taken, i, at, bytes);
-    *addr = at;
-    return ERR_OK;
+    if (sim->rests.root == 0)
+        rests_add(&sim->rests, sim->above, UINT64_MAX - sim->above);
+    return rests_take(&sim->rests, bytes, addr) ? ERR_OK : ERR_DEVICE_OOM;
 }
 
 static int extent_compare(const void *a, const void *b)
@@ -173,18 +138,24 @@ static enum err sim_take_listed(struct sim *sim, uint64_t bytes, uint64_t *addr)
     if (sim->below > *addr)
         sim->below = *addr;
     if (dev->opened_with == ADDRESSES_LINUX)
-        extents_put(&sim->listed, sim->listed.n, *addr, bytes);
+        sim->listed.all[sim->listed.n++] = (struct sim_extent){.addr = *addr, .bytes = bytes};
+    if (dev->opened_with == ADDRESSES_FIRST_FIT)
+        rests_clear(&sim->rests);
     return ERR_OK;
+}
+
+/* Whether addresses that are given back may be taken again. First fit leaves those of a list alone. */
+static bool sim_takes_again(struct sim *sim, uint64_t addr)
+{
+    if (sim->base.opened_with == ADDRESSES_FIRST_FIT)
+        return sim->rests.root != 0 && addr >= sim->above;
+    return sim->base.opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK;
 }
 
 static void sim_give_back(struct device *dev, uint64_t addr, uint64_t bytes)
 {
     struct sim *sim = (struct sim *)dev;
-    const size_t i = extents_above(&sim->taken, addr);
-    if (i > 0 && sim->taken.all[i - 1].addr == addr)
-        extents_remove(&sim->taken, i - 1);
-    if (dev->opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK &&
-        rests_reserve(&sim->rests) == ERR_OK)
+    if (sim_takes_again(sim, addr) && rests_reserve(&sim->rests) == ERR_OK)
         rests_add(&sim->rests, addr, align_up(bytes, DEVICE_PAGE_BYTES));    /* without host memory it stays unused */
 }
 

@@ -131,6 +131,12 @@ void rests_close(struct rests *r)
     free(r->at);
 }
 
+void rests_clear(struct rests *r)
+{
+    r->n = r->cap > 0;                       /* entry 0 */
+    r->root = r->vacant = 0;
+}
+
 enum err rests_reserve(struct rests *r)
 {
     if (r->n < r->cap || r->vacant != 0)

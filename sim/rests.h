@@ -29,6 +29,9 @@ struct rests {
 
 void rests_close(struct rests *r);
 
+/* Drops all rests, and keeps their memory. */
+void rests_clear(struct rests *r);
+
 /* Makes room for one more. ERR_HOST_NOMEM. */
 MUST_USE enum err rests_reserve(struct rests *r);
 

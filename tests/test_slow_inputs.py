@@ -58,7 +58,8 @@ def commands(kind, size, path, folder):
     if kind in STREAMS:
         return [[path, "--policy", policy] for policy in POLICIES]
     if kind in SEGMENTS:
-        return [["stats", path, "--device", "sim:unlimited", "--policy", "best-fit"]]
+        return [["stats", path, "--policy", "best-fit", "--device", "sim:unlimited,addresses=" + order]
+                for order in ("linux", "first-fit")]
     if kind in RETRIES:
         return [["stats", path, "--device", "80GiB", "--on-oom", "skip", "--policy", policy] for policy in GIVE_BACK]
     if kind in GROWTHS:
