@@ -17,9 +17,9 @@
  */
 #include "base/units.h"
 #include "sim/device.h"
+#include "sim/rests.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SIM_BASE  UINT64_C(0x7f0000000000)  /* where CUDA's unified addresses usually are */
 #define SPAN_BYTES (UINT64_C(32) << 20)
@@ -28,7 +28,7 @@ struct sim_extent {
     uint64_t addr, bytes;
 };
 
-/* Extents that do not overlap, ascending. */
+/* A list of extents. */
 struct extents {
     struct sim_extent *all;
     size_t n, cap;
@@ -38,9 +38,9 @@ struct sim {
     struct device base;                     /* first, so the two pointers convert */
     uint64_t above, below;                  /* nothing was given at or above, and below these */
     uint32_t n_phys;                        /* handles given out so far */
-    struct extents taken;                   /* first fit: what is in use */
-    struct extents rests;                   /* Linux: what is left of spans */
-    struct extents listed;                  /* Linux: given by a list, rests not yet looked for */
+    struct rests rests;                     /* Linux: what is left of spans. First fit: all from `above` on; or none
+                                             * before the first request, and after an address of a list */
+    struct extents listed;                  /* Linux: given by a list, in its order, rests not yet looked for */
 };
 
 static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
@@ -56,8 +56,7 @@ static enum err sim_open(const struct device_config *cfg, struct device **out, s
 static void sim_close(struct device *dev)
 {
     struct sim *sim = (struct sim *)dev;
-    free(sim->taken.all);
-    free(sim->rests.all);
+    rests_close(&sim->rests);
     free(sim->listed.all);
     free(sim);
 }
@@ -75,74 +74,35 @@ static bool extents_reserve(struct extents *x)
     return true;
 }
 
-static void extents_put(struct extents *x, size_t i, uint64_t addr, uint64_t bytes)
-{
-    memmove(x->all + i + 1, x->all + i, (x->n - i) * sizeof *x->all);
-    x->all[i] = (struct sim_extent){.addr = addr, .bytes = bytes};
-    x->n++;
-}
-
-static void extents_remove(struct extents *x, size_t i)
-{
-    memmove(x->all + i, x->all + i + 1, (x->n - i - 1) * sizeof *x->all);
-    x->n--;
-}
-
-/* The first extent that begins above `addr`, as an index. */
-static size_t extents_above(const struct extents *x, uint64_t addr)
-{
-    size_t low = 0, high = x->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (x->all[middle].addr <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Puts an extent into the lowest gap that fits. */
 static enum err sim_take_first_fit(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
-    struct extents *taken = &sim->taken;
-    if (!extents_reserve(taken))
+    if (rests_reserve(&sim->rests) != ERR_OK)
         return ERR_HOST_NOMEM;
-    uint64_t at = sim->above;
-    size_t i = 0;
-    for (; i < taken->n && taken->all[i].addr - at < bytes; i++)
-        at = taken->all[i].addr + taken->all[i].bytes;
-    extents_put(taken, i, at, bytes);
-    *addr = at;
-    return ERR_OK;
+    if (sim->rests.root == 0)
+        rests_add(&sim->rests, sim->above, UINT64_MAX - sim->above);
+    return rests_take(&sim->rests, bytes, addr) ? ERR_OK : ERR_DEVICE_OOM;
 }
 
-/* Adds a rest, joined with its neighbours. There is room for one more. */
-static void rests_add(struct extents *rests, uint64_t addr, uint64_t bytes)
+static int extent_compare(const void *a, const void *b)
 {
-    size_t i = extents_above(rests, addr);
-    if (i > 0 && rests->all[i - 1].addr + rests->all[i - 1].bytes == addr) {
-        i--;
-        rests->all[i].bytes += bytes;
-    } else {
-        extents_put(rests, i, addr, bytes);
-    }
-    if (i + 1 < rests->n && rests->all[i].addr + rests->all[i].bytes == rests->all[i + 1].addr) {
-        rests->all[i].bytes += rests->all[i + 1].bytes;
-        extents_remove(rests, i + 1);
-    }
+    const struct sim_extent *x = a, *y = b;
+    if (x->addr != y->addr)
+        return x->addr < y->addr ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 /* The rests of spans that a list of addresses began: what lies between its extents, up to a whole span. */
 static enum err sim_find_rests(struct sim *sim)
 {
     const struct extents *listed = &sim->listed;
+    if (listed->n > 1)
+        qsort(listed->all, listed->n, sizeof *listed->all, extent_compare);
     for (size_t i = 0; i < listed->n; i++) {
         const uint64_t end = listed->all[i].addr + listed->all[i].bytes;
         const uint64_t span_end = align_up(end, SPAN_BYTES);
         const uint64_t next = i + 1 < listed->n ? listed->all[i + 1].addr : UINT64_MAX;
         const uint64_t rest_end = next < span_end ? next : span_end;
-        if (!extents_reserve(&sim->rests))
+        if (rests_reserve(&sim->rests) != ERR_OK)
             return ERR_HOST_NOMEM;
         if (end < rest_end)
             rests_add(&sim->rests, end, rest_end - end);
@@ -153,26 +113,16 @@ static enum err sim_find_rests(struct sim *sim)
 
 static enum err sim_take_of_spans(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
-    struct extents *rests = &sim->rests;
-    size_t i = 0;
-    if (sim_find_rests(sim) != ERR_OK || !extents_reserve(rests))
+    if (sim_find_rests(sim) != ERR_OK || rests_reserve(&sim->rests) != ERR_OK)
         return ERR_HOST_NOMEM;
-    while (i < rests->n && rests->all[i].bytes < bytes)
-        i++;
-    if (i < rests->n) {
-        *addr = rests->all[i].addr;
-        rests->all[i].addr += bytes;
-        rests->all[i].bytes -= bytes;
-        if (rests->all[i].bytes == 0)
-            extents_remove(rests, i);
+    if (rests_take(&sim->rests, bytes, addr))
         return ERR_OK;
-    }
     const uint64_t whole = align_up(bytes, SPAN_BYTES), top = sim->below / SPAN_BYTES * SPAN_BYTES;
     if (whole >= top)
         return ERR_DEVICE_OOM;              /* the address space is used up */
     sim->below = *addr = top - whole;
     if (whole > bytes)
-        rests_add(rests, *addr + bytes, whole - bytes);
+        rests_add(&sim->rests, *addr + bytes, whole - bytes);
     return ERR_OK;
 }
 
@@ -188,17 +138,24 @@ static enum err sim_take_listed(struct sim *sim, uint64_t bytes, uint64_t *addr)
     if (sim->below > *addr)
         sim->below = *addr;
     if (dev->opened_with == ADDRESSES_LINUX)
-        extents_put(&sim->listed, extents_above(&sim->listed, *addr), *addr, bytes);
+        sim->listed.all[sim->listed.n++] = (struct sim_extent){.addr = *addr, .bytes = bytes};
+    if (dev->opened_with == ADDRESSES_FIRST_FIT)
+        rests_clear(&sim->rests);
     return ERR_OK;
+}
+
+/* Whether addresses that are given back may be taken again. First fit leaves those of a list alone. */
+static bool sim_takes_again(struct sim *sim, uint64_t addr)
+{
+    if (sim->base.opened_with == ADDRESSES_FIRST_FIT)
+        return sim->rests.root != 0 && addr >= sim->above;
+    return sim->base.opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK;
 }
 
 static void sim_give_back(struct device *dev, uint64_t addr, uint64_t bytes)
 {
     struct sim *sim = (struct sim *)dev;
-    const size_t i = extents_above(&sim->taken, addr);
-    if (i > 0 && sim->taken.all[i - 1].addr == addr)
-        extents_remove(&sim->taken, i - 1);
-    if (dev->opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK && extents_reserve(&sim->rests))
+    if (sim_takes_again(sim, addr) && rests_reserve(&sim->rests) == ERR_OK)
         rests_add(&sim->rests, addr, align_up(bytes, DEVICE_PAGE_BYTES));    /* without host memory it stays unused */
 }
 

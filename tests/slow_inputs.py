@@ -370,6 +370,11 @@ def one_size(n):
     return b"1\n" + b"".join(fill(n, lambda i: b"a %d 9\n" % i))
 
 
+def spans(n):
+    """Segments that each leave a rest of 14 MiB, in which no other fits. A log of malloc lab."""
+    return b"1\n" + b"".join(fill(n, lambda i: b"a %d %d\n" % (i, 18 * MIB)))
+
+
 def csv_lives(n):
     """Lives inside one another, in descending order of their beginnings."""
     return b"id,lower,upper,size\n" + b"".join(fill(n, lambda i: b"%d,%d,%d,512\n" % (i, n - i, n + i + 1)))
@@ -475,7 +480,7 @@ KINDS = {f.__name__: f for f in (
     facts, collide, numbers, deep_stack, shared_stack, nested_stacks, long_names, devices, too_many_devices,
     shared_segments, shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges,
     waits, warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
-    csv_ends, csv_sizes, one_size, csv_streams, csv_retries, csv_long_lines, csv_days, csv_lives, profile_ends,
+    csv_ends, csv_sizes, one_size, spans, csv_streams, csv_retries, csv_long_lines, csv_days, csv_lives, profile_ends,
     profile_objects, pprof_lines, pprof_no_lines, pprof_devices, refusals, nearly_refusals, endless_view,
     endless_column)}
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The device's front functions and the simulated device: capacity, pages, addresses, failures on purpose. */
+#include "base/random.h"
 #include "base/units.h"
 #include "sim/card_context.h"
 #include "sim/device.h"
 #include "sim/pages.h"
+#include "sim/rests.h"
 #include "sim/stream_queues.h"
 
 #include <criterion/criterion.h>
@@ -548,6 +550,50 @@ Test(device, what_a_card_says_of_itself_can_be_typed)
     cr_expect_eq(device_found(&own).multiprocessors, 7);
     cr_expect_str_eq(device_found(&own).title, "NVIDIA A100-SXM4-80GB");
     cr_expect_eq(device_found(&plain).capability, 90);
+}
+
+/* ---- rests ---- */
+
+enum { REST_UNITS = 4096 };
+
+/* The lowest of `n` units in a row that are free, all of them rests; REST_UNITS if there are none. */
+static unsigned lowest_free(const bool *is_free, unsigned n)
+{
+    unsigned in_row = 0;
+    for (unsigned i = 0; i < REST_UNITS; i++) {
+        in_row = is_free[i] ? in_row + 1 : 0;
+        if (in_row == n)
+            return i + 1 - n;
+    }
+    return REST_UNITS;
+}
+
+Test(rests, the_lowest_that_is_large_enough_is_taken_from_its_start)
+{
+    bool is_free[REST_UNITS] = {false};
+    struct rests r = {.at = NULL};
+    uint64_t random = 1, addr;
+    unsigned n_taken = 0;
+    for (unsigned turn = 0; turn < 20000; turn++) {
+        const uint64_t draw = random_next(&random);
+        const unsigned n = 1 + (unsigned)draw % (turn / 2000 % 2 == 0 ? 3 : 20);
+        const unsigned unit = (unsigned)(draw >> 32) % REST_UNITS;
+        if (draw >> 63 == 0) {
+            const unsigned want = lowest_free(is_free, n);
+            cr_assert_eq(rests_take(&r, n, &addr), want < REST_UNITS, "turn %u", turn);
+            if (want < REST_UNITS) {
+                cr_assert_eq(addr, want, "turn %u: %u instead of %u", turn, (unsigned)addr, want);
+                memset(is_free + want, false, n);
+                n_taken++;
+            }
+        } else if (!is_free[unit]) {
+            cr_assert_eq(rests_reserve(&r), ERR_OK);
+            rests_add(&r, unit, 1);
+            is_free[unit] = true;
+        }
+    }
+    cr_expect_gt(n_taken, 1000);
+    rests_close(&r);
 }
 
 /* ---- pages and streams ---- */

@@ -26,6 +26,7 @@
 
 static bool     is_counting, is_refusing_on;         /* from the refused call on, or that one only */
 static uint64_t n_calls, refused_call;               /* from 1; 0: none */
+static uint64_t asked_bytes;                         /* of all calls; what was given back counts, too */
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -36,32 +37,33 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
 
-static bool is_refused(void)
+static bool is_refused(size_t bytes)
 {
     if (!is_counting)
         return false;
     n_calls++;
+    asked_bytes += bytes;
     return refused_call > 0 && (n_calls == refused_call || (is_refusing_on && n_calls > refused_call));
 }
 
 void *__wrap_malloc(size_t n)
 {
-    return is_refused() ? NULL : __real_malloc(n);
+    return is_refused(n) ? NULL : __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return is_refused() ? NULL : __real_calloc(n, size);
+    return is_refused(n * size) ? NULL : __real_calloc(n, size);
 }
 
 void *__wrap_realloc(void *p, size_t n)
 {
-    return is_refused() ? NULL : __real_realloc(p, n);
+    return is_refused(n) ? NULL : __real_realloc(p, n);
 }
 
 char *__wrap_strdup(const char *s)
 {
-    return is_refused() ? NULL : __real_strdup(s);
+    return is_refused(strlen(s) + 1) ? NULL : __real_strdup(s);
 }
 
 /* ---- work, with each of its calls refused in turn ---- */
@@ -180,12 +182,12 @@ struct program {
     struct policy_spec   spec;
 };
 
-static void program_open(struct program *p)
+static void program_open(struct program *p, void (*put_all)(struct trace_writer *))
 {
     struct err_detail why = {.text = ""};
     struct trace_writer *w;
     cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
-    put_program(w);
+    put_all(w);
     cr_assert_eq(trace_finish_bytes(w, &p->bytes, &p->n, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(trace_open_bytes(p->bytes, p->n, &p->in, &why), ERR_OK, "%s", why.text);
 }
@@ -262,7 +264,7 @@ Test(host_memory, a_drawing_without_memory_says_so_and_ends)
     static const char *const specs[] = {"pytorch", "pytorch:expandable", "none"};
     struct err_detail why = {.text = ""};
     struct program p;
-    program_open(&p);
+    program_open(&p, put_program);
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
         expect_no_memory_is_survived(draw_once, &p, specs[i]);
@@ -277,10 +279,41 @@ Test(host_memory, a_replay_without_memory_says_so_and_ends)
                                         "pytorch:version=2.4.1,roundup=4", "pytorch:max-split=21MiB", "none"};
     struct err_detail why = {.text = ""};
     struct program p;
-    program_open(&p);
+    program_open(&p, put_program);
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
         expect_no_memory_is_survived(replay_once, &p, specs[i]);
+        policy_spec_close(&p.spec);
+    }
+    program_close(&p);
+}
+
+/* A stream for each request, which is freed at once. */
+enum { N_STREAMS = 4000, STREAM_BYTES_MOST = 1500 };
+
+static void put_streams(struct trace_writer *w)
+{
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        struct trace_record r = {.kind = EVENT_ALLOC, .ptr = 1, .bytes = 512, .stream = i, .record = TRACE_NO_RECORD};
+        put(w, &r);
+        r.kind = EVENT_FREE;
+        put(w, &r);
+    }
+}
+
+Test(host_memory, a_stream_with_one_free_block_takes_little)
+{
+    static const char *const specs[] = {"pytorch", "cupy", "paddle", "rmm-pool", "cuda-async"};
+    struct err_detail why = {.text = ""};
+    struct program p;
+    program_open(&p, put_streams);
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        asked_bytes = 0;
+        const struct outcome o = work_refused(replay_once, &p, 0, false);
+        cr_expect_eq(o.e, ERR_OK, "%s: %s", specs[i], err_text(o.e));
+        cr_expect_leq(asked_bytes, UINT64_C(1) * N_STREAMS * STREAM_BYTES_MOST, "%s: %" PRIu64 " bytes per stream",
+                      specs[i], asked_bytes / N_STREAMS);
         policy_spec_close(&p.spec);
     }
     program_close(&p);
@@ -347,7 +380,7 @@ static struct outcome read_once(void *arg)
 Test(host_memory, a_trace_that_is_read_without_memory_says_so)
 {
     struct program p;
-    program_open(&p);
+    program_open(&p, put_program);
     expect_no_memory_is_survived(read_once, &p, "a native trace");
     program_close(&p);
 }
@@ -483,7 +516,7 @@ Test(host_memory, a_report_that_is_printed_without_memory_is_whole_or_fails)
     struct report report;
     struct program p;
     struct lane l;
-    program_open(&p);
+    program_open(&p, put_program);
     cr_assert_eq(policy_spec_parse("pytorch", &p.spec, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(device_choose("sim:1GiB", p.in, &device, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(lane_open(&p.spec, &device_sim, &device.config, p.in, 0, &l, &why), ERR_OK, "%s", why.text);

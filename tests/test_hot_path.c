@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* What the hot pair of `pytorch` promises beside its answers: no memory from the host, hints that change nothing, and
- * sets of free blocks in order however many there are. Built so that the counters below stand in for malloc. */
+/* What the hot pair of `pytorch` promises beside its answers: no memory from the host except for finer bins, hints that
+ * change nothing, and sets of free blocks in order however many there are. Built so that the counters below stand in
+ * for malloc. */
 #include "policies/parts/free_set.h"
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
@@ -97,7 +98,10 @@ static const char *const specs[] = {
 };
 enum { SPECS = sizeof specs / sizeof specs[0] };
 
-Test(hot_path, a_request_or_free_without_a_device_call_takes_no_memory_of_the_host)
+/* One stream; each of its two sets gets finer bins twice. */
+enum { FINER_BINS = 2 * 2 };
+
+Test(hot_path, a_request_or_free_without_a_device_call_takes_memory_of_the_host_for_finer_bins_only)
 {
     for (size_t i = 0; i < SPECS; i++) {
         struct drive d;
@@ -115,7 +119,7 @@ Test(hot_path, a_request_or_free_without_a_device_call_takes_no_memory_of_the_ho
                 n_calls += is_hit ? n_host_calls - before : 0;
             }
         cr_expect_gt(n_hits, 20000, "%s: %" PRIu64 " hits", specs[i], n_hits);
-        cr_expect_eq(n_calls, 0, "%s: %" PRIu64 " calls in %" PRIu64 " hits", specs[i], n_calls, n_hits);
+        cr_expect_leq(n_calls, FINER_BINS, "%s: %" PRIu64 " calls in %" PRIu64 " hits", specs[i], n_calls, n_hits);
         drive_close(&d);
     }
     cr_expect_gt(n_host_calls, 0, "nothing was counted at all");
@@ -288,8 +292,8 @@ static void list_grown_from_its_front(enum look look)
     for (uint64_t i = 0; i < SET_BLOCKS; i++)
         model_add(&m, last - i * 512, i);
     const struct free_bins *f = free_set_bins(&m.set, 0);
-    const unsigned bin = bin_of(first);
-    cr_assert_eq(bin, bin_of(last));
+    const unsigned bin = bin_in(f, first);
+    cr_assert_eq(bin, bin_in(f, last));
     cr_assert_not(bin_is_long(f, bin));
     if (look == LOOK_AT_LEAST)
         cr_assert_eq(m.blocks.at[free_set_at_least(&m.set, 0, last)].size, last);

@@ -28,6 +28,7 @@ STACKS = ("shared_stack", "nested_stacks")             # every command that read
 STARTS = ("start_ranges",)
 STREAMS = ("csv_streams",)
 RETRIES = ("csv_retries",)
+SEGMENTS = ("spans",)                  # on a card without a limit
 FACTS = ("facts",)
 POLICIES = ("pytorch", "pytorch:expandable_segments:True", "cupy", "paddle", "rmm-pool", "rmm-fixed:block=2GiB,count=1",
             "rmm-arena", "cuda-async:reuse=same")       # those that keep something for each stream
@@ -56,6 +57,9 @@ def commands(kind, size, path, folder):
         return [["info", path]]
     if kind in STREAMS:
         return [[path, "--policy", policy] for policy in POLICIES]
+    if kind in SEGMENTS:
+        return [["stats", path, "--policy", "best-fit", "--device", "sim:unlimited,addresses=" + order]
+                for order in ("linux", "first-fit")]
     if kind in RETRIES:
         return [["stats", path, "--device", "80GiB", "--on-oom", "skip", "--policy", policy] for policy in GIVE_BACK]
     if kind in GROWTHS:
@@ -94,7 +98,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
         for kind in (PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + RETRIES +
-                     FACTS + TEXTS):
+                     SEGMENTS + FACTS + TEXTS):
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)
@@ -103,7 +107,7 @@ def main():
                     share = None if taken is None else taken / (n * math.log2(n))
                     is_good = share is not None and share <= OPERATIONS
                     failures += not is_good
-                    name = arguments[-1] if kind in STREAMS + RETRIES else arguments[0]
+                    name = arguments[-1] if kind in STREAMS + RETRIES + SEGMENTS else arguments[0]
                     print(f"{'ok' if is_good else 'FAILED':6} {kind:18} {n:8} bytes, {name:6}: " +
                           ("did not end" if share is None else f"{share:.1f} operations per n log n"))
     return failures > 0

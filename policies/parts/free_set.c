@@ -8,7 +8,7 @@
 
 /* ---- bins ---- */
 
-/* The last bin < `bin` that is not empty; N_BINS if there is none. */
+/* The last bin < `bin` that is not empty; n_bins if there is none. */
 static unsigned bin_before(const struct free_bins *f, unsigned bin)
 {
     const uint64_t here = bin % 64 == 0 ? 0 : f->words[bin / 64] & ~(~UINT64_C(0) << bin % 64);
@@ -16,7 +16,7 @@ static unsigned bin_before(const struct free_bins *f, unsigned bin)
         return bin / 64 * 64 + log2_floor(here);
     const uint64_t below = f->summary & ~(~UINT64_C(0) << bin / 64);   /* bin <= N_BINS < 64 * 64 */
     if (below == 0)
-        return N_BINS;
+        return f->n_bins;
     const unsigned w = log2_floor(below);
     return w * 64 + log2_floor(f->words[w]);
 }
@@ -265,8 +265,53 @@ static void bin_lengthen(struct free_bins *f, struct block_entry *at, unsigned b
     long_set_root(f, bin, root);
 }
 
-void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
+/* Gives empty bins a table of its own, of 2^shift bins of bin_of each. False: no memory. */
+static bool bins_open_table(struct free_bins *f, unsigned shift)
 {
+    const unsigned n_bins = ((N_BINS - 1u) >> shift) + 1, n_words = (n_bins + 1) / 64 + 1;
+    uint64_t *words = calloc(1, n_words * sizeof *f->words + (n_bins + 1) * sizeof *f->root);
+    if (words == NULL)
+        return false;
+    f->summary = 0;
+    f->words = words;
+    f->root = (uint32_t *)(words + n_words);
+    f->n_bins = (uint16_t)n_bins;
+    f->shift = (uint8_t)shift;
+    f->list_steps = shift == 0 ? LIST_STEPS : LIST_STEPS_COARSE;
+    return true;
+}
+
+static void bins_close_table(struct free_bins *f)
+{
+    if (f->words != &f->first_word)
+        free(f->words);
+}
+
+/* Moves all blocks to finer bins. False: no bins are finer, or no memory. */
+static bool bins_refine(struct free_bins *f, struct block_entry *at)
+{
+    if (f->shift == 0)
+        return false;
+    free_bins_touch(f);
+    struct free_bins fine = *f;
+    if (!bins_open_table(&fine, f->shift - (unsigned)BIN_SPLIT_BITS))
+        return false;
+    for (uint32_t b; (b = free_bins_from(f, at, 0)) != BLOCK_NONE;) {
+        free_bins_remove(f, at, b);
+        free_bins_insert(&fine, at, b);
+    }
+    bins_close_table(f);
+    *f = fine;
+    return true;
+}
+
+unsigned free_bins_insert_long(struct free_bins *f, struct block_entry *at, uint32_t b)
+{
+    if (bins_refine(f, at)) {
+        free_bins_insert(f, at, b);
+        return at[b].bin;
+    }
+    const unsigned bin = at[b].bin;
     if (!bin_is_long(f, bin))
         bin_lengthen(f, at, bin);
     uint32_t root = bin_root(f, bin), *link = treap_find(at, &root, at[b].size);
@@ -276,6 +321,7 @@ void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned
     else
         treap_insert(at, &root, b);
     long_set_root(f, bin, root);
+    return bin;
 }
 
 void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
@@ -317,7 +363,7 @@ static uint32_t bin_below(struct free_bins *f, struct block_entry *at, unsigned 
     int steps = 0;
     for (uint32_t b = f->root[bin]; !bin_is_long(f, bin) && at[b].size < size; b = at[b].right) {
         found = b;
-        if (steps++ == LIST_STEPS)
+        if (steps++ == f->list_steps)
             bin_lengthen(f, at, bin);
     }
     return bin_is_long(f, bin) ? treap_below(at, bin_root(f, bin), size) : found;
@@ -412,21 +458,25 @@ enum err free_set_open(struct free_set *s, struct block_table *blocks, const uin
 
 void free_set_close(struct free_set *s)
 {
-    for (uint32_t i = 0; s->streams != NULL && i < s->streams->n; i++)
-        free(s->by_stream[s->streams->added[i]]);
+    for (uint32_t i = 0; s->streams != NULL && i < s->streams->n; i++) {
+        struct free_bins *f = s->by_stream[s->streams->added[i]];
+        bins_close_table(f);
+        free(f);
+    }
     free(s->by_stream);
     free_streams_destroy(s->streams);
 }
 
 enum err free_set_add_stream(struct free_set *s, uint16_t stream)
 {
-    struct free_bins *f = calloc(1, sizeof *f);
+    struct free_bins *f = malloc(sizeof *f);
     if (f == NULL)
         return ERR_HOST_NOMEM;
     struct free_streams *o = s->streams;
     assert(s->by_stream[stream] == NULL);
-    f->streams = o;
-    f->place = o->places == NULL ? (uint16_t)o->n : o->places[stream];
+    *f = (struct free_bins){.words = &f->first_word, .root = f->first_root, .n_bins = 1, .shift = BIN_SHIFT_ONE,
+                            .list_steps = LIST_STEPS_COARSE, .streams = o,
+                            .place = o->places == NULL ? (uint16_t)o->n : o->places[stream]};
     o->at[f->place] = stream;
     o->added[o->n++] = stream;
     s->by_stream[stream] = f;
@@ -465,7 +515,7 @@ static uint32_t last_of_size(const struct free_set *s, const struct free_bins *f
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size)
 {
     struct free_bins *f = s->by_stream[stream];
-    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_of(size), size));
+    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_in(f, size), size));
 }
 
 /* The bins of the stream at a place of the order; NULL for no place. */
@@ -484,7 +534,7 @@ static const struct max_tree *free_set_settle(const struct free_set *s)
     while (o->n_stale > 0) {
         const uint16_t place = o->stale[--o->n_stale];
         struct free_bins *f = bins_at(s, place);
-        const uint32_t b = bins_below(s, f, N_BINS, UINT64_MAX);
+        const uint32_t b = bins_below(s, f, f->n_bins, UINT64_MAX);
         f->is_stale = false;
         max_tree_put(&o->largest, place, b == BLOCK_NONE ? 0 : s->blocks->at[b].size);
     }
@@ -502,7 +552,7 @@ static uint32_t free_set_first_from(const struct free_set *s, uint32_t place, ui
 static uint32_t free_set_last_before(const struct free_set *s, uint32_t place)
 {
     struct free_bins *f = bins_at(s, max_tree_before(free_set_settle(s), place, 1));
-    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, N_BINS, UINT64_MAX));
+    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, f->n_bins, UINT64_MAX));
 }
 
 uint32_t free_set_elsewhere(const struct free_set *s, uint16_t stream, uint64_t size, bool is_last_first)

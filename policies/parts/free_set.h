@@ -19,6 +19,10 @@
  * block below the top compares nothing, and the removal of the top compares its heirs in pairs, which costs a logarithm
  * each in the long run (Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap", Algorithmica 1, 1986).
  *
+ * A stream begins with one bin for all sizes. When one of its lists gets long, it gets bins of a power of two each, and
+ * then those of bin_of. So a stream takes memory in proportion to its blocks: 64 bytes while it has a handful, and a
+ * recording with a stream for each request takes little. Order A does not depend on it: bins are ranges of sizes.
+ *
  * The steps that a request or a free takes in a short bin are inline: as calls they cost thirty more instructions per
  * event.
  */
@@ -40,9 +44,13 @@ enum {
 };
 static_assert(N_BINS + 1 < 64 * N_BIN_WORDS, "one summary word covers all");
 
-/* A walk of more than so many steps in a list turns the bin into a long one. It stays long until it is empty: its root
- * has the bit BIN_IS_LONG. */
-enum { LIST_STEPS = 64 };
+/* Coarse bins are so many bins of bin_of as one: first all of them, then a power of two. */
+enum { BIN_SHIFT_ONE = 2 * BIN_SPLIT_BITS };
+static_assert((N_BINS - 1) >> BIN_SHIFT_ONE == 0, "one bin holds all sizes");
+
+/* A walk of more than so many steps in a list gets the stream finer bins. If there are none, or no memory for them, it
+ * turns the bin into a long one. It stays long until it is empty: its root has the bit BIN_IS_LONG. */
+enum { LIST_STEPS = 64, LIST_STEPS_COARSE = 8 };
 #define BIN_IS_LONG BLOCKS_MAX
 
 /*
@@ -63,13 +71,19 @@ struct free_streams {
 /* Bit i of words[w]: root[64 w + i] is not BLOCK_NONE. Bit w of `summary`: words[w] is not 0. One root more than there
  * are bins is always BLOCK_NONE: bin_from may return its index. */
 struct free_bins {
-    uint64_t summary;
+    uint64_t  summary;
+    uint64_t *words;                           /* and the roots after them; of the coarsest table: first_word */
+    uint32_t *root;
     struct free_streams *streams;              /* of its set */
-    uint16_t place;
-    bool     is_stale;
-    uint64_t words[N_BIN_WORDS];
-    uint32_t root[N_BINS + 1];
+    uint16_t  place;
+    uint16_t  n_bins;
+    uint8_t   shift;                           /* 2^shift bins of bin_of are one here */
+    uint8_t   list_steps;                      /* at most, before something is done about the list */
+    bool      is_stale;
+    uint64_t  first_word;
+    uint32_t  first_root[2];
 };
+static_assert(sizeof(struct free_bins) <= 64, "a recording may have 65,535 streams and 255 pools");
 
 static inline unsigned bit_lowest(uint64_t w)
 {
@@ -82,6 +96,12 @@ static inline unsigned bin_of(uint64_t size)
     const uint64_t units = size >> BIN_UNIT_SHIFT;
     const unsigned shift = log2_floor(units | 1u << BIN_SPLIT_BITS) - BIN_SPLIT_BITS;
     return (shift << BIN_SPLIT_BITS) + (unsigned)(units >> shift);
+}
+
+/* The bin of a size in a stream's table. */
+static inline unsigned bin_in(const struct free_bins *f, uint64_t size)
+{
+    return bin_of(size) >> f->shift;
 }
 
 static inline void bin_mark(struct free_bins *f, unsigned bin)
@@ -98,13 +118,13 @@ static inline void bin_unmark(struct free_bins *f, unsigned bin)
     f->summary ^= (uint64_t)(word == 0) << bin / 64;
 }
 
-/* The first bin >= `bin` (<= N_BINS + 1) that is not empty; N_BINS if there is none. */
+/* The first bin >= `bin` (<= n_bins + 1) that is not empty; n_bins if there is none. */
 static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 {
     const uint64_t here = f->words[bin / 64] & ~UINT64_C(0) << bin % 64;
     const uint64_t above = f->summary & ~UINT64_C(1) << bin / 64;
     if ((here | above) == 0)
-        return N_BINS;
+        return f->n_bins;
     const unsigned w = here != 0 ? bin / 64 : bit_lowest(above);
     return w * 64 + bit_lowest(f->words[w] & (here != 0 ? here : ~UINT64_C(0)));
 }
@@ -119,12 +139,12 @@ static inline block_place block_place_of(const struct block_entry *b)
 }
 
 /* False: not inserted, because the list is too long. */
-static inline bool list_insert(struct block_entry *at, uint32_t *head, uint32_t b)
+static inline bool list_insert(struct block_entry *at, uint32_t *head, uint32_t b, int steps_most)
 {
     const block_place place = block_place_of(&at[b]);
     uint32_t *link = head, before = BLOCK_NONE;
     for (int steps = 0; block_place_of(&at[*link]) < place; steps++) {     /* BLOCK_NONE, larger than all, ends it */
-        if (steps == LIST_STEPS)
+        if (steps == steps_most)
             return false;
         before = *link;
         link = &at[before].right;
@@ -138,10 +158,10 @@ static inline bool list_insert(struct block_entry *at, uint32_t *head, uint32_t 
 }
 
 /* Moves *b, the first of a list, on to the first block of at least `size` bytes. False: the list is too long. */
-static inline bool list_at_least(const struct block_entry *at, uint32_t *b, uint64_t size)
+static inline bool list_at_least(const struct block_entry *at, uint32_t *b, uint64_t size, int steps_most)
 {
     for (int steps = 0; at[*b].size < size; steps++) {                   /* BLOCK_NONE, larger than all, ends it */
-        if (steps == LIST_STEPS)
+        if (steps == steps_most)
             return false;
         *b = at[*b].right;
     }
@@ -190,8 +210,9 @@ static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t
     return s->by_stream[stream];
 }
 
-/* The functions below for a long bin, or for one that has to become long. */
-void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
+/* The functions below for a long bin, or for one that has to become long. The first one gets finer bins before it makes
+ * one long, and returns the bin that `b` is in. */
+unsigned free_bins_insert_long(struct free_bins *f, struct block_entry *at, uint32_t b);
 void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
 uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size);
 
@@ -207,10 +228,10 @@ static inline void free_bins_touch(struct free_bins *f)
 /* Inserts `b`, which is in no set, into the bins of its stream. */
 static inline void free_bins_insert(struct free_bins *f, struct block_entry *at, uint32_t b)
 {
-    const unsigned bin = bin_of(at[b].size);
+    unsigned bin = bin_in(f, at[b].size);
     at[b].bin = (uint16_t)bin;
-    if (bin_is_long(f, bin) || !list_insert(at, &f->root[bin], b))
-        free_bins_insert_long(f, at, bin, b);
+    if (bin_is_long(f, bin) || !list_insert(at, &f->root[bin], b, f->list_steps))
+        bin = free_bins_insert_long(f, at, b);
     bin_mark(f, bin);
     free_bins_touch(f);
 }
@@ -235,9 +256,9 @@ static inline uint32_t free_bins_at_least(struct free_bins *f, struct block_entr
 {
     if (f == NULL)
         return BLOCK_NONE;
-    const unsigned bin = bin_from(f, bin_of(size));
+    const unsigned bin = bin_from(f, bin_in(f, size));
     uint32_t b = f->root[bin];
-    if (bin_is_long(f, bin) || !list_at_least(at, &b, size))
+    if (bin_is_long(f, bin) || !list_at_least(at, &b, size, f->list_steps))
         b = free_bins_at_least_long(f, at, bin, size);
     return b != BLOCK_NONE ? b : free_bins_from(f, at, bin + 1);
 }
@@ -250,7 +271,7 @@ uint32_t free_bins_next(const struct free_bins *f, struct block_entry *at, uint3
 static inline bool free_bins_end_with(const struct free_bins *f, const struct block_entry *at, uint32_t b)
 {
     const unsigned bin = at[b].bin;
-    return at[b].right == BLOCK_NONE && bin_from(f, bin + 1) == N_BINS && !bin_is_long(f, bin);
+    return at[b].right == BLOCK_NONE && bin_from(f, bin + 1) == f->n_bins && !bin_is_long(f, bin);
 }
 
 /* The same for callers that have the set and not the bins. */
