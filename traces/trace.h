@@ -104,8 +104,8 @@ const struct trace_info *trace_info(const struct trace_reader *r);
 struct trace_bytes trace_bytes(const struct trace_reader *r);
 
 /* A fact about the source, as text; NULL if the trace does not have it. Names in use:
- *   "units"                        written into every trace
- *   "source"                       "pytorch-snapshot", "cuda-calls" or "generated"
+ *   "units"                        TRACE_UNITS, written into every trace
+ *   "source"                       "pytorch-snapshot", "cuda-calls", "generated" and others (replay/conf/plain_facts.c)
  *   "path"                         the imported file
  *   "command", "process"           of the recorded program, from a journal of calls
  *   TRACE_META_RELEASE             "2.15"
@@ -113,7 +113,8 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *   "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions"
  *                                  its settings one by one
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
- *                                  TRACE_EXIT: it ends with the program
+ *                                  TRACE_EXIT: it ends with the program;
+ *                                  TRACE_OPEN: what follows its end is not known
  *   "notes"                        what the source does not tell, a line each */
 #define TRACE_META_RELEASE "profile"  /* holds the PyTorch release whose layout the recording has; older traces exist,
                                        * so the name on disk stays */
@@ -121,6 +122,8 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 #define TRACE_META_ENDS    "ends"
 #define TRACE_CUT          "cut"
 #define TRACE_EXIT         "exit"
+#define TRACE_OPEN         "open"
+#define TRACE_UNITS        "bytes, nanoseconds"
 const char *trace_meta(const struct trace_reader *r, const char *name);
 const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value);   /* NULL after the last */
 

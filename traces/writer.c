@@ -1088,7 +1088,7 @@ static enum err writer_prepare(struct trace_writer *w, int level, struct err_det
     if (e == ERR_OK)
         e = writer_pool(w, (const uint64_t[2]){0, 0}, &pool, why);
     if (e == ERR_OK)
-        e = trace_put_meta(w, "units", "bytes, nanoseconds", why);
+        e = trace_put_meta(w, "units", TRACE_UNITS, why);
     return e == ERR_OK ? writer_head(w, why) : e;
 }
 
