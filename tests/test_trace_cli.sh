@@ -52,6 +52,15 @@ expect_status 0 trace anonymise named.pickle -o anonymous.zst
 grep -q '^Facts left out: .*conf' out || fail "nothing says that the settings are left out: $(cat out)"
 ! zstd -dcq anonymous.zst | grep -aqE 'Alice|10\.1\.2\.3' || fail "the anonymous copy names a person or a host"
 
+# The proof reads the copy again, so a name that is no file's is refused at once.
+for place in - /dev/stdout /dev/null; do
+    timeout 20 "$replay" trace anonymise step.zst -o $place 2>err | cat >copied
+    status=${PIPESTATUS[0]}
+    [ "$status" = 2 ] || fail "trace anonymise -o $place to a pipe: exit $status, expected 2"
+    grep -q 'read back as proof' err || fail "trace anonymise -o $place does not say why: $(cat err)"
+    [ ! -s copied ] || fail "trace anonymise -o $place wrote before it was refused"
+done
+
 expect 2 'cut needs one of --events' trace cut step.zst -o x.zst
 expect 2 'expected A..B' trace cut step.zst --events 5 -o x.zst
 expect 2 'no part of a trace' trace cut step.zst --events 5..99999999 -o x.zst

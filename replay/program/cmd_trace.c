@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PATH_BYTES = 4096, TEXTS_SHOWN = 20, TEXT_COLUMNS = 76 };
 
@@ -216,6 +217,15 @@ static enum err open_files(struct edit *d, const struct edit_kind *kind, struct 
 
 /* ---- the proof ---- */
 
+/* ERR_USAGE if the copy cannot be read again where it would be written: a pipe would wait for ever. */
+static enum err check_provable(const char *path, struct err_detail *why)
+{
+    struct stat st;
+    if (strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode)))
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "%.150s: is no file; an anonymous copy is read back as proof", path);
+}
+
 struct shown_texts { size_t n; };
 
 static void show_text(void *arg, const char *what, const char *text)
@@ -262,8 +272,6 @@ static enum err prove(const struct trace_reader *in, const char *path, struct er
 {
     struct trace_reader *written = NULL;
     struct shown_texts shown = { 0 };
-    if (strcmp(path, "-") == 0)
-        return ERR_OK;
     const enum err e = trace_open(path, &written, why);
     if (e != ERR_OK)
         return e;
@@ -316,6 +324,8 @@ static enum exit_status trace_main(const struct options *o)
     if (e == ERR_OK)
         e = o->out != NULL ? cli_check_output(o, o->out, &why)
                            : err_set(&why, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
+    if (e == ERR_OK && kind->run == edit_anonymise)
+        e = check_provable(o->out, &why);
     if (e == ERR_OK) {
         d->o = o;
         e = open_files(d, kind, &why);
@@ -341,7 +351,7 @@ const struct subcommand cmd_trace = {
             "times, as a step that was cut out. merge puts several on one card, in order of time: as they began by the "
             "clock, or as @TIME says. resize multiplies all sizes. shift moves the time of day. anonymise takes out "
             "call stacks, labels, paths, commands and every text that is not of a closed list, reads back what it "
-            "wrote, and lists every text that is left and what was left out.\n"
+            "wrote, and lists every text that is left and what was left out; OUT must be a file.\n"
             "\n"
             "  replay trace cut run.pickle --step -o step.zst\n"
             "  replay trace repeat step.zst --times 100 -o long.zst\n"
