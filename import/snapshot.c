@@ -260,13 +260,11 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
 {
     const uint32_t word = field_word(f, KEY_ACTION) - (WORD_FIRST + 1);
     struct snapshot_record r = {.action = (uint8_t)(word < ACTION_UNKNOWN ? word : ACTION_UNKNOWN)};
-    int64_t addr = 0, size;
+    int64_t addr = 0;
     if (r.action != ACTION_UNKNOWN && !field_int(s, f, r.action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR, &addr) &&
         r.action != ACTION_SNAPSHOT)
         return snapshot_fail(s, "a trace record without an address", why);
-    if (r.action == ACTION_OOM && field_int(s, f, KEY_SIZE, &size))
-        r.size = (uint64_t)size;                         /* what was refused may be any number */
-    else if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
+    if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
         return snapshot_fail(s, "a trace record without a valid size", why);
     r.addr = (uint64_t)addr;
     field_int(s, f, KEY_TIME_US, &r.time_us);

@@ -171,6 +171,23 @@ Test(trace_edit, sizes_are_multiplied)
     trace_close(whole);
 }
 
+/* Not made smaller silently. */
+Test(trace_edit, a_resized_request_that_no_trace_can_hold_is_refused)
+{
+    const struct trace_record large[] = { { .kind = EVENT_OOM, .bytes = UINT64_C(1) << 62 },
+                                          { .kind = EVENT_ALLOC, .ptr = 1, .bytes = UINT64_C(1) << 62 } };
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        struct trace_writer *w = writer();
+        struct err_detail why = { .text = "" };
+        struct trace_reader *whole = finished(trace_put(w, &large[i], &why), w, &why);
+        w = writer();
+        cr_expect_eq(trace_resize(whole, 2, w, &why), ERR_FORMAT);
+        cr_expect_not_null(strstr(why.text, "more bytes live than a trace can hold"), "%s", why.text);
+        trace_abandon(w);
+        trace_close(whole);
+    }
+}
+
 /* Live bytes at a time: after the last event that is not later. */
 static uint64_t live_at(const struct event *events, const uint64_t *live, size_t n, uint64_t ns)
 {

@@ -260,8 +260,8 @@ MUST_USE enum err trace_put_stack_of(struct trace_writer *w, const uint32_t *fra
 
 /* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE with the time, address
  * and stack of the request. ERR_FORMAT, with the record's number, for an ALLOC of a live ptr, a free of a ptr that is
- * not live, a size of 0, and more than 65535 streams, 255 pools or 2^62 bytes live at once; the trace is then as it
- * was. */
+ * not live, a size of 0, and more than 65535 streams, 255 pools or 2^62 bytes live at once, a refused request among
+ * them; the trace is then as it was. */
 MUST_USE enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *why);
 MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr,
                                           uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,
