@@ -1756,7 +1756,7 @@ Test(trace, an_ordinal_that_no_device_has_is_refused)
 {
     struct err_detail why = {0};
     const struct { uint32_t device; enum err e; } cases[] = {
-        {0, ERR_OK}, {NATIVE_DEVICES_MAX - 1, ERR_OK}, {NATIVE_DEVICES_MAX, ERR_FORMAT}, {UINT32_MAX, ERR_FORMAT},
+        {0, ERR_OK}, {TRACE_DEVICES_MAX - 1, ERR_OK}, {TRACE_DEVICES_MAX, ERR_FORMAT}, {UINT32_MAX, ERR_FORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct trace_writer *w = writer_in_memory();

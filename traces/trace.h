@@ -19,6 +19,7 @@
 #define TRACE_CHUNK_EVENTS (UINT32_C(1) << 20)      /* at most: 24 MiB of events */
 #define TRACE_NO_RECORD UINT64_MAX
 #define TRACE_NO_STACK  0                           /* stack ids count from 1 */
+#define TRACE_DEVICES_MAX 4096                      /* devices of a recording */
 
 /* Facts about a trace as a whole. All sizes in bytes. */
 struct trace_info {
