@@ -79,6 +79,7 @@ struct calls_import {
     struct places request_places, physical_places, mapping_places;
     uint64_t n_unknown;               /* frees of memory whose allocation is not recorded */
     uint64_t n_unseen;                /* addresses that were handed out again without a recorded free */
+    uint64_t n_absurd;                /* refused requests that are larger than a trace can hold */
     char notes[NOTES_BYTES];
     size_t n_notes;
 };
@@ -153,6 +154,8 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
     if (p->n_unseen > 0)
         note(p, "%" PRIu64 " addresses were handed out again without a recorded free (by a call that is not recorded)",
              p->n_unseen);
+    if (p->n_absurd > 0)
+        note(p, "%" PRIu64 " refused requests are larger than a trace can hold, and left out", p->n_absurd);
 }
 
 /* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process
@@ -375,10 +378,15 @@ static enum err take_reset(struct calls_import *p, uint32_t i, struct err_detail
     return e;
 }
 
+/* A program may ask for any number of bytes. One request too many to write down does not spoil the recording. */
 static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
     const struct request about = request_of(p, i);
-    return p->log->records[i].bytes == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, &about, why);
+    if (p->log->records[i].bytes == 0)
+        return ERR_OK;
+    const enum err e = put_event(p, i, EVENT_OOM, &about, why);
+    p->n_absurd += e == ERR_FORMAT;
+    return e == ERR_FORMAT ? ERR_OK : e;
 }
 
 /* ---- virtual memory ---- */

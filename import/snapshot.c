@@ -63,7 +63,7 @@ enum { ROOM_RECORDS, ROOM_BLOCKS, ROOM_SEGMENTS, ROOM_STREAMS, ROOM_POOLS, ROOM_
 
 enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a tensor of 2^60 bytes */
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
-enum { DEVICES_MAX = 4096, HOST_DEVICE = -1 };
+enum { HOST_DEVICE = -1 };
 enum { SHARED_ROWS_FREE = 1 << 16 };
 enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
@@ -260,13 +260,11 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
 {
     const uint32_t word = field_word(f, KEY_ACTION) - (WORD_FIRST + 1);
     struct snapshot_record r = {.action = (uint8_t)(word < ACTION_UNKNOWN ? word : ACTION_UNKNOWN)};
-    int64_t addr = 0, size;
+    int64_t addr = 0;
     if (r.action != ACTION_UNKNOWN && !field_int(s, f, r.action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR, &addr) &&
         r.action != ACTION_SNAPSHOT)
         return snapshot_fail(s, "a trace record without an address", why);
-    if (r.action == ACTION_OOM && field_int(s, f, KEY_SIZE, &size))
-        r.size = (uint64_t)size;                         /* what was refused may be any number */
-    else if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
+    if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
         return snapshot_fail(s, "a trace record without a valid size", why);
     r.addr = (uint64_t)addr;
     field_int(s, f, KEY_TIME_US, &r.time_us);
@@ -326,7 +324,7 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
         return snapshot_fail(s, "a segment without an address", why);
     if (device == HOST_DEVICE)
         device = 0;                          /* the host's are the only ones of their list */
-    if (!field_size(s, f, KEY_TOTAL_SIZE, &g.size) || device < 0 || device >= DEVICES_MAX)
+    if (!field_size(s, f, KEY_TOTAL_SIZE, &g.size) || device < 0 || device >= TRACE_DEVICES_MAX)
         return snapshot_fail(s, "a segment without a valid size or device", why);
     g.addr = (uint64_t)addr;
     g.device = (uint32_t)device;
@@ -417,7 +415,7 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
         s->final_segments = s->ranges[pickle_index(segments)];
     if (pickle_kind(traces) == KIND_TRACES) {
         const struct snapshot_range *devices = &s->ranges[pickle_index(traces)];
-        if (devices->n > DEVICES_MAX)
+        if (devices->n > TRACE_DEVICES_MAX)
             return snapshot_fail(s, "more devices than any machine has", why);
         s->devices = calloc(devices->n, sizeof *s->devices);
         if (s->devices == NULL)

@@ -152,6 +152,8 @@ refuse 2 'pytorch:expandable$' loop.trace --policy expandable
 refuse 2 'pytorch:max-split=...$' loop.trace --policy max-split
 expect 0 '^Device: 24GB, 24 GiB' loop.trace --policy none --device 24GB
 expect 0 'GB and G mean GiB' --list
+refuse 2 'loop.trace: is of device 0 alone; --gpu 4095 is not in it' loop.trace --gpu 4095     # the last there may be
+refuse 2 'expected a whole number from 0 to 4095' loop.trace --gpu 4096
 refuse 2 'loop.trace: is of device 0 alone; --gpu 5 is not in it' loop.trace --gpu 5
 expect 0 '^none' loop.trace --gpu 0 --policy none
 refuse 2 "the nearest is none" loop.trace --policy NONE

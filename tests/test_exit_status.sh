@@ -160,7 +160,6 @@ done <<'TABLE'
 -o trace resize a.zst --scale 2
 -o trace repeat a.zst --times 2
 -o trace shift a.zst --by 1s
--o trace anonymise a.zst
 -o trace merge a.zst b.zst
 --json conform cupy --as cupy
 -o generate 530-270
@@ -168,6 +167,8 @@ done <<'TABLE'
 -o extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4
 TABLE
 ends 3 sweep a.zst --policy none -o no/such/folder/o.db
+ends 3 trace anonymise a.zst -o no/such/folder/o
+ends 2 trace anonymise a.zst -o /dev/null                       # cannot be read back
 if [ -c /dev/full ]; then
     while read -r line; do
         # shellcheck disable=SC2086

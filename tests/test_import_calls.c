@@ -145,6 +145,19 @@ static struct journal journal_of_simulated_card(void)
     return j;
 }
 
+Test(import_calls, a_refused_request_of_an_absurd_size_is_left_out_and_noted)
+{
+    struct journal j = journal_begin();
+    put_alloc(&j, 0x3000, 70);
+    put(&j, (struct call_record){.kind = CALL_OOM, .bytes = UINT64_MAX});
+    put(&j, (struct call_record){.kind = CALL_OOM, .bytes = 800});
+    struct trace_reader *trace = import_all(&j, -1);
+    char text[RECORDS_MAX];
+    cr_expect_str_eq(kinds_of(trace, text), "AO");
+    cr_expect_not_null(strstr(trace_meta(trace, "notes"), "1 refused requests are larger than a trace can hold"));
+    trace_close(trace);
+}
+
 Test(import_calls, a_simulated_card_has_events_of_its_own_memory_alone_and_nothing_of_the_wall_clock)
 {
     const struct journal j = journal_of_simulated_card();

@@ -71,6 +71,13 @@ static uint64_t duration_ns(const char *first, const char *second)
     return ns;
 }
 
+Test(import_csv, a_refused_request_is_bounded_like_a_served_one)
+{
+    expect_text_refused("op,ptr,size\nalloc,1,8\noom,0,18446744073709551615\n", NULL, ERR_FORMAT, "more bytes live");
+    expect_text_refused("op,ptr,size\nalloc,1,8\noom,0,4611686018427387897\n", NULL, ERR_FORMAT, "more bytes live");
+    expect_events("op,ptr,size\nalloc,1,8\noom,0,4611686018427387896\n", NULL, "a8 o4611686018427387896 ");
+}
+
 Test(import_csv, a_time_in_whole_numbers_is_exact)
 {
     cr_expect_eq(duration_ns("1760000000000000001", "1760000000000000004"), 3);

@@ -627,6 +627,20 @@ static void snap_refused(struct snap *s, uint64_t free_bytes, uint64_t asked, bo
     snap_raw(s, "uu.");
 }
 
+Test(import_pytorch, a_refused_request_of_a_size_that_no_tensor_has_is_refused_like_a_served_one)
+{
+    static const uint64_t sizes[] = { UINT64_C(1) << 60, INT64_MAX, UINT64_MAX };
+    static struct snap s;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        snap_begin(&s);
+        snap_record(&s, "alloc", 4096, MIB);
+        snap_record(&s, "oom", 4096, sizes[i]);
+        snap_segments(&s);
+        snap_end(&s);
+        expect_refused(&s, ERR_FORMAT, "a trace record without a valid size");
+    }
+}
+
 Test(import_pytorch, a_refusal_tells_what_the_device_had)
 {
     static struct snap s;

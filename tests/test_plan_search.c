@@ -149,6 +149,67 @@ Test(best_plan, meets_its_bound_in_small_problems)
     }
 }
 
+/* Random lifetimes, half of which end. */
+static struct lifetimes draw_lifetimes(uint64_t seed, size_t n)
+{
+    struct lifetimes l = { .at = NULL };
+    for (size_t i = 0; i < n; i++) {
+        cr_assert(lifetimes_begin(&l, 512 * (1 + random_below(&seed, 50)), i));
+        const size_t ended = random_below(&seed, l.n);
+        if (l.at[ended].end == UINT32_MAX)
+            cr_assert(lifetimes_end(&l, ended, i));
+    }
+    return l;
+}
+
+static bool overlap(const struct lifetimes *l, const uint64_t *offsets, size_t a, size_t b)
+{
+    return l->at[a].begin < l->at[b].end && l->at[b].begin < l->at[a].end &&
+           offsets[a] < offsets[b] + l->at[b].bytes && offsets[b] < offsets[a] + l->at[a].bytes;
+}
+
+/* A limits.progress that counts what is done after all work is spent. */
+static void count_late(void *arg, uint64_t done, uint64_t total)
+{
+    *(size_t *)arg += done == total;
+}
+
+Test(best_plan, ends_with_its_work_and_still_places_every_request)
+{
+    enum { N = 1000 };
+    static const uint64_t works[] = { 0, 1, 1000, 300000, 1000000, 10000000 };
+    struct lifetimes l = draw_lifetimes(1, N);
+    for (size_t k = 0; k < sizeof works / sizeof works[0]; k++) {
+        size_t late = 0;
+        struct err_detail why;
+        struct best_plan plan;
+        const struct plan_limits limits = { .align_bytes = 512, .work = works[k], .progress = count_late,
+                                            .progress_arg = &late };
+        cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
+        cr_expect_leq(late, 8, "%" PRIu64 " of work: %zu pieces of work came too late", works[k], late);
+        cr_expect_leq(plan.work, works[k]);
+        for (size_t a = 0; a < N; a++) {
+            cr_expect_leq(plan.offsets[a] + l.at[a].bytes, plan.plan_bytes);
+            for (size_t b = 0; b < a; b++)
+                cr_expect_not(overlap(&l, plan.offsets, a, b), "%" PRIu64 " of work: %zu and %zu", works[k], a, b);
+        }
+        best_plan_close(&plan);
+    }
+    lifetimes_close(&l);
+}
+
+Test(best_plan, says_that_no_address_is_left_for_a_request)
+{
+    struct lifetimes l = { .at = NULL };
+    struct err_detail why;
+    struct best_plan plan;
+    const struct plan_limits limits = { .align_bytes = 1, .work = 1000 };
+    for (int i = 0; i < 4; i++)
+        cr_assert(lifetimes_begin(&l, UINT64_C(1) << 62, 0));
+    cr_expect_eq(best_plan_find(&l, &limits, &plan, &why), ERR_UNSUPPORTED);
+    lifetimes_close(&l);
+}
+
 /* They fit around each other at every moment, but not over all of time. */
 Test(best_plan, proves_a_bound_above_the_live_peak)
 {

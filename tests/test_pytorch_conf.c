@@ -348,6 +348,27 @@ static size_t expect_file(const char *path, enum torch_release release)
     return n;
 }
 
+Test(pytorch_conf, a_text_is_plain_if_every_word_of_it_is_an_option_or_what_an_option_takes)
+{
+    static const char *const plain[] = {
+        "", "expandable_segments:True", "max_split_size_mb:64,garbage_collection_threshold:0.8", "backend:native",
+        "roundup_power2_divisions:[256:1,>:4]", "expandable_segments : True", "expandable_segments_reserve:4G",
+        "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True",
+    };
+    static const char *const naming[] = {
+        "alice", "backend:alice_secret", "backend:native,alice:secret", "expandable_segments:True,owner:Alice Smith",
+        "expandable_segments:True,ip:10.1.2.3", "max_split_size_mb:10.1.2.3", "max_split_size_mb:64alice",
+        "max_split_size_mb:alice", "roundup_power2_divisions:[256:1,alice:2]", "expandable_segments_reserve:alice",
+        "expandable_segments_reserve_by_class:[alice:1]", "graph_capture_record_stream_reuse:alice",
+        "expandable_segments:True,10:1", "max_split_size_mb:000000000000000000000000000000064",
+        "expandable_segments:True,True", "expandable_segments:True,\x01:1",
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        cr_expect(pytorch_conf_is_plain(plain[i]), "'%s'", plain[i]);
+    for (size_t i = 0; i < sizeof naming / sizeof naming[0]; i++)
+        cr_expect_not(pytorch_conf_is_plain(naming[i]), "'%s'", naming[i]);
+}
+
 Test(pytorch_conf, every_recorded_answer_of_the_real_reader_is_given)
 {
     static const struct { const char *name; enum torch_release release; } files[] = {

@@ -35,6 +35,32 @@ done
 "$replay" verify anonymous.zst | tail -3 >verified.anonymous
 cmp -s verified verified.anonymous || fail "the copy is verified otherwise: $(cat verified.anonymous)"
 
+# Of a settings text that no release of PyTorch takes, nothing is left, and the answer says so.
+cat >named.py <<'PY'
+import pickle
+settings = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True,owner:Alice Smith,ip:10.1.2.3", "max_split_size": -1,
+            "garbage_collection_threshold": 0.0, "expandable_segments": True, "last_allocator_settings": "",
+            "roundup_power2_divisions": {}}
+trace = [{"action": action, "addr": 4096, "size": 512, "stream": 0, "frames": []}
+         for action in ("alloc", "free_requested", "free_completed")]
+with open("named.pickle", "wb") as f:
+    pickle.dump({"segments": [], "device_traces": [trace], "allocator_settings": settings}, f)
+PY
+python3 named.py
+"$replay" import named.pickle -o named.zst && zstd -dcq named.zst | grep -aq Alice || fail "the original names nobody"
+expect_status 0 trace anonymise named.pickle -o anonymous.zst
+grep -q '^Facts left out: .*conf' out || fail "nothing says that the settings are left out: $(cat out)"
+! zstd -dcq anonymous.zst | grep -aqE 'Alice|10\.1\.2\.3' || fail "the anonymous copy names a person or a host"
+
+# The proof reads the copy again, so a name that is no file's is refused at once.
+for place in - /dev/stdout /dev/null; do
+    timeout 20 "$replay" trace anonymise step.zst -o $place 2>err | cat >copied
+    status=${PIPESTATUS[0]}
+    [ "$status" = 2 ] || fail "trace anonymise -o $place to a pipe: exit $status, expected 2"
+    grep -q 'read back as proof' err || fail "trace anonymise -o $place does not say why: $(cat err)"
+    [ ! -s copied ] || fail "trace anonymise -o $place wrote before it was refused"
+done
+
 expect 2 'cut needs one of --events' trace cut step.zst -o x.zst
 expect 2 'expected A..B' trace cut step.zst --events 5 -o x.zst
 expect 2 'no part of a trace' trace cut step.zst --events 5..99999999 -o x.zst

@@ -4,6 +4,7 @@
 #include "traces/trace_edit.h"
 
 #include "import/import.h"
+#include "replay/conf/plain_facts.h"
 #include "tests/generated.h"
 #include "tests/whole_trace.h"
 
@@ -170,6 +171,23 @@ Test(trace_edit, sizes_are_multiplied)
     trace_close(whole);
 }
 
+/* Not made smaller silently. */
+Test(trace_edit, a_resized_request_that_no_trace_can_hold_is_refused)
+{
+    const struct trace_record large[] = { { .kind = EVENT_OOM, .bytes = UINT64_C(1) << 62 },
+                                          { .kind = EVENT_ALLOC, .ptr = 1, .bytes = UINT64_C(1) << 62 } };
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        struct trace_writer *w = writer();
+        struct err_detail why = { .text = "" };
+        struct trace_reader *whole = finished(trace_put(w, &large[i], &why), w, &why);
+        w = writer();
+        cr_expect_eq(trace_resize(whole, 2, w, &why), ERR_FORMAT);
+        cr_expect_not_null(strstr(why.text, "more bytes live than a trace can hold"), "%s", why.text);
+        trace_abandon(w);
+        trace_close(whole);
+    }
+}
+
 /* Live bytes at a time: after the last event that is not later. */
 static uint64_t live_at(const struct event *events, const uint64_t *live, size_t n, uint64_t ns)
 {
@@ -260,10 +278,10 @@ Test(trace_edit, an_anonymous_copy_holds_all_numbers_and_no_name)
         struct trace_writer *w = writer();
         struct err_detail why = { .text = "" };
         size_t n_texts = 0;
-        cr_expect_not(trace_is_anonymous(whole, count_text, &n_texts));
-        struct trace_reader *copy = finished(trace_anonymise(whole, w, &why), w, &why);
+        cr_expect_not(trace_is_anonymous(whole, fact_is_plain, count_text, &n_texts));
+        struct trace_reader *copy = finished(trace_anonymise(whole, fact_is_plain, w, &why), w, &why);
         expect_alike(whole, copy, false);
-        cr_expect(trace_is_anonymous(copy, count_text, &n_texts));
+        cr_expect(trace_is_anonymous(copy, fact_is_plain, count_text, &n_texts));
         cr_expect_eq(trace_info(copy)->n_stacks, 0);
         trace_close(copy);
         trace_close(whole);
@@ -274,6 +292,10 @@ Test(trace_edit, what_names_something_is_found)
 {
     static const struct { const char *fact, *value; } secrets[] = {
         { "command", "train" }, { "source", "/home/someone" }, { "conf", "me@host" }, { "notes", "of someone" },
+        { "source", "alice" }, { "profile", "alice" }, { "profile", "2.9+alice" }, { "begins", "alice" },
+        { "ends", "alice" }, { "conf", "backend:alice" }, { "max_split_size", "alice" }, { "max_split_size", "10.1" },
+        { "garbage_collection_threshold", "0.8 of alice" }, { "expandable_segments", "alice" },
+        { "roundup_power2_divisions", "1:0,2:0,alice:3" }, { "alice", "secret" },
     };
     for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
         struct trace_writer *w = writer();
@@ -282,10 +304,31 @@ Test(trace_edit, what_names_something_is_found)
         const struct trace_record r = { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 8 };
         cr_assert_eq(trace_put_meta(w, secrets[i].fact, secrets[i].value, &why), ERR_OK);
         struct trace_reader *named = finished(trace_put(w, &r, &why), w, &why);
-        cr_expect_not(trace_is_anonymous(named, count_text, &n_texts), "%s", secrets[i].fact);
+        cr_expect_not(trace_is_anonymous(named, fact_is_plain, count_text, &n_texts), "%s", secrets[i].fact);
         w = writer();
-        struct trace_reader *copy = finished(trace_anonymise(named, w, &why), w, &why);
-        cr_expect(trace_is_anonymous(copy, count_text, &n_texts), "%s", secrets[i].fact);
+        struct trace_reader *copy = finished(trace_anonymise(named, fact_is_plain, w, &why), w, &why);
+        cr_expect(trace_is_anonymous(copy, fact_is_plain, count_text, &n_texts), "%s", secrets[i].fact);
+        trace_close(copy);
+        trace_close(named);
+    }
+}
+
+Test(trace_edit, settings_of_an_event_that_name_something_are_emptied)
+{
+    static const char *const texts[][2] = { { "expandable_segments:True", "expandable_segments:True" },
+                                            { "backend:alice", "" } };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct trace_writer *w = writer();
+        struct err_detail why = { .text = "" };
+        size_t n_texts = 0;
+        const struct trace_record r = { .kind = EVENT_CONTROL,
+                                        .control = { .kind = CONTROL_SETTINGS, .text = texts[i][0] } };
+        struct trace_reader *named = finished(trace_put(w, &r, &why), w, &why);
+        w = writer();
+        struct trace_reader *copy = finished(trace_anonymise(named, fact_is_plain, w, &why), w, &why);
+        cr_expect_str_eq(trace_controls(copy)[0].text, texts[i][1]);
+        cr_expect(trace_is_anonymous(copy, fact_is_plain, count_text, &n_texts));
+        cr_expect_eq(trace_is_anonymous(named, fact_is_plain, count_text, &n_texts), i == 0);
         trace_close(copy);
         trace_close(named);
     }

@@ -430,8 +430,11 @@ static const char *walk_other(struct events_walk *w, unsigned kind, struct event
     uint64_t bytes = 0, slot = 0;
     if (!place_is_good(place, &w->bounds))
         return "names a stream or pool out of range";
-    if (kind == EVENT_OOM && (bytes = w->values[EVENT_COLUMN_BYTES][w->n_sized++]) == 0)
-        return "has a size out of range";
+    if (kind == EVENT_OOM) {
+        bytes = w->values[EVENT_COLUMN_BYTES][w->n_sized++];
+        if (bytes - 1 >= NATIVE_LIVE_MAX - w->live_bytes)
+            return "has a size out of range";
+    }
     if (kind == EVENT_MARK && (slot = w->values[EVENT_COLUMN_LABEL][w->n_labels++]) >= w->bounds.n_labels)
         return "names a label out of range";
     if (kind == EVENT_CONTROL) {

@@ -45,7 +45,6 @@ enum {
     NATIVE_LEVEL_MEMORY   = -50,         /* of a trace in memory, which nobody keeps: little more than a copy */
     NATIVE_STREAMS_MAX    = 65535,
     NATIVE_POOLS_MAX      = 255,
-    NATIVE_DEVICES_MAX    = 4096,
     NATIVE_FACTS_MAX      = 1024,        /* most facts by name in one section */
     NATIVE_STACK_MAX      = 4096         /* most stack frames of one stack */
 };

@@ -177,7 +177,7 @@ static void index_totals(struct cursor *c, struct trace_info *i, uint64_t column
     i->recorded_end_segments = cursor_varint(c);
     i->epoch_us = cursor_varint(c);
     i->peak_live = (uint32_t)cursor_varint_at_most(c, UINT32_MAX - 1);
-    i->device = (uint32_t)cursor_varint_at_most(c, NATIVE_DEVICES_MAX - 1);
+    i->device = (uint32_t)cursor_varint_at_most(c, TRACE_DEVICES_MAX - 1);
     const uint64_t flags = cursor_varint_at_most(c, INDEX_FLAGS);
     i->starts_mid_run = (flags & INDEX_STARTS_MID_RUN) != 0;
     i->has_source_numbers = (flags & INDEX_HAS_SOURCE_NUMBERS) != 0;
@@ -480,7 +480,7 @@ static enum err reader_load_meta(struct trace_reader *r, const struct section *s
     if (e != ERR_OK)
         return e;
     const uint64_t capacity_bytes = cursor_varint(&c), epoch_us = cursor_varint(&c);
-    const uint32_t device = (uint32_t)cursor_varint_at_most(&c, NATIVE_DEVICES_MAX - 1);
+    const uint32_t device = (uint32_t)cursor_varint_at_most(&c, TRACE_DEVICES_MAX - 1);
     if (r->info.is_unfinished) {
         r->info.capacity_bytes = capacity_bytes;
         r->info.epoch_us = epoch_us;

@@ -19,6 +19,7 @@
 #define TRACE_CHUNK_EVENTS (UINT32_C(1) << 20)      /* at most: 24 MiB of events */
 #define TRACE_NO_RECORD UINT64_MAX
 #define TRACE_NO_STACK  0                           /* stack ids count from 1 */
+#define TRACE_DEVICES_MAX 4096                      /* devices of a recording */
 
 /* Facts about a trace as a whole. All sizes in bytes. */
 struct trace_info {
@@ -104,8 +105,8 @@ const struct trace_info *trace_info(const struct trace_reader *r);
 struct trace_bytes trace_bytes(const struct trace_reader *r);
 
 /* A fact about the source, as text; NULL if the trace does not have it. Names in use:
- *   "units"                        written into every trace
- *   "source"                       "pytorch-snapshot", "cuda-calls" or "generated"
+ *   "units"                        TRACE_UNITS, written into every trace
+ *   "source"                       "pytorch-snapshot", "cuda-calls", "generated" and others (replay/conf/plain_facts.c)
  *   "path"                         the imported file
  *   "command", "process"           of the recorded program, from a journal of calls
  *   TRACE_META_RELEASE             "2.15"
@@ -113,7 +114,8 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *   "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions"
  *                                  its settings one by one
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
- *                                  TRACE_EXIT: it ends with the program
+ *                                  TRACE_EXIT: it ends with the program;
+ *                                  TRACE_OPEN: what follows its end is not known
  *   "notes"                        what the source does not tell, a line each */
 #define TRACE_META_RELEASE "profile"  /* holds the PyTorch release whose layout the recording has; older traces exist,
                                        * so the name on disk stays */
@@ -121,6 +123,8 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 #define TRACE_META_ENDS    "ends"
 #define TRACE_CUT          "cut"
 #define TRACE_EXIT         "exit"
+#define TRACE_OPEN         "open"
+#define TRACE_UNITS        "bytes, nanoseconds"
 const char *trace_meta(const struct trace_reader *r, const char *name);
 const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value);   /* NULL after the last */
 
@@ -257,8 +261,8 @@ MUST_USE enum err trace_put_stack_of(struct trace_writer *w, const uint32_t *fra
 
 /* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE with the time, address
  * and stack of the request. ERR_FORMAT, with the record's number, for an ALLOC of a live ptr, a free of a ptr that is
- * not live, a size of 0, and more than 65535 streams, 255 pools or 2^62 bytes live at once; the trace is then as it
- * was. */
+ * not live, a size of 0, and more than 65535 streams, 255 pools or 2^62 bytes live at once, a refused request among
+ * them; the trace is then as it was. */
 MUST_USE enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *why);
 MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr,
                                           uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,

@@ -14,7 +14,7 @@ enum { LABEL_BYTES = 32, SIDES_AT_ONCE = 1024 };
 struct whole_copy {
     struct trace_reader *in;
     struct trace_writer *out;
-    bool      is_anonymous;
+    text_rule is_plain;                      /* NULL: a copy with all texts */
     uint64_t *handles;                       /* by stream: as written */
     uint64_t *ptrs;                          /* by slot */
     uint64_t  next_ptr;                      /* counts down, away from the addresses of the start */
@@ -26,25 +26,6 @@ struct whole_copy {
 
 /* ---- texts that may stay ---- */
 
-/* The facts that say what is recorded and how the allocator was set. */
-static bool is_kept_fact(const char *name)
-{
-    static const char *const kept[] = {
-        "units", "source", TRACE_META_RELEASE, "conf", "max_split_size", "garbage_collection_threshold",
-        "expandable_segments", "roundup_power2_divisions", TRACE_META_BEGINS, TRACE_META_ENDS,
-    };
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        if (strcmp(kept[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* Words, numbers and what joins them in settings: no path, no address of mail or host. */
-static bool is_plain(const char *text)
-{
-    return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:,>[]- ")] == '\0';
-}
-
 static const char anonymous_note[] = "anonymised: without call stacks, labels, paths, commands and the time of day";
 
 static bool is_mark_label(const char *text)
@@ -52,16 +33,15 @@ static bool is_mark_label(const char *text)
     return strncmp(text, "mark ", 5) == 0 && text[5] != '\0' && text[5 + strspn(text + 5, "0123456789")] == '\0';
 }
 
-bool trace_is_anonymous(const struct trace_reader *in, void (*text)(void *arg, const char *what, const char *text),
-                        void *arg)
+bool trace_is_anonymous(const struct trace_reader *in, text_rule is_plain,
+                        void (*text)(void *arg, const char *what, const char *text), void *arg)
 {
     const struct trace_info *info = trace_info(in);
     const char *name, *value;
     const char *const *frames;
     bool is_clean = info->epoch_us == 0;
     for (size_t i = 0; (name = trace_meta_at(in, i, &value)) != NULL; i++) {
-        is_clean &= (is_kept_fact(name) && is_plain(value)) ||
-                    (strcmp(name, "notes") == 0 && strcmp(value, anonymous_note) == 0);
+        is_clean &= strcmp(name, "notes") == 0 ? strcmp(value, anonymous_note) == 0 : is_plain(name, value);
         text(arg, name, value);
     }
     for (uint32_t i = 0; i < info->n_labels; i++) {
@@ -75,9 +55,10 @@ bool trace_is_anonymous(const struct trace_reader *in, void (*text)(void *arg, c
         }
     for (uint32_t i = 0; i < info->n_controls; i++) {
         const char *settings = trace_controls(in)[i].text;
-        is_clean &= settings == NULL || is_plain(settings);
-        if (settings != NULL)
-            text(arg, "settings", settings);
+        if (settings == NULL)
+            continue;
+        is_clean &= is_plain(TRACE_TEXT_SETTINGS, settings);
+        text(arg, TRACE_TEXT_SETTINGS, settings);
     }
     return is_clean;
 }
@@ -88,11 +69,11 @@ static enum err put_facts(struct whole_copy *c, struct err_detail *why)
 {
     const char *name, *value;
     enum err e = ERR_OK;
-    if (!c->is_anonymous)
+    if (c->is_plain == NULL)
         return trace_copy_facts(c->in, c->out, trace_meta(c->in, "notes") == NULL ? "" : trace_meta(c->in, "notes"),
                                 why);
     for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(c->in, i, &value)) != NULL; i++)
-        if (strcmp(name, "units") != 0 && is_kept_fact(name) && is_plain(value))
+        if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && c->is_plain(name, value))
             e = trace_put_meta(c->out, name, value, why);
     return e == ERR_OK ? trace_put_meta(c->out, "notes", anonymous_note, why) : e;
 }
@@ -115,7 +96,7 @@ static enum err put_streams(struct whole_copy *c, struct err_detail *why)
         order[i] = &streams[i];
         c->handles[i] = streams[i].handle;
     }
-    if (e == ERR_OK && c->is_anonymous) {
+    if (e == ERR_OK && c->is_plain != NULL) {
         qsort(order, n, sizeof *order, by_handle);
         for (uint32_t i = 0; i < n && e == ERR_OK; i++) {
             c->handles[order[i] - streams] = i;
@@ -163,7 +144,7 @@ static enum err put_segments(struct whole_copy *c, struct err_detail *why)
 static enum err record_of(struct whole_copy *c, const struct event *ev, struct trace_record *r, struct err_detail *why)
 {
     char label[LABEL_BYTES];
-    if (ev->kind == EVENT_MARK && c->is_anonymous) {
+    if (ev->kind == EVENT_MARK && c->is_plain != NULL) {
         *r = (struct trace_record){ .kind = EVENT_MARK, .time_ns = ev->time_ns };
         const int n = snprintf(label, sizeof label, "mark %" PRIu32, ev->slot);
         return trace_put_label(c->out, label, (size_t)n, &r->label, why);
@@ -172,7 +153,8 @@ static enum err record_of(struct whole_copy *c, const struct event *ev, struct t
     const struct control *control = ev->kind == EVENT_CONTROL ? &trace_controls(c->in)[ev->slot] : NULL;
     r->stream = c->handles[control != NULL ? control->stream : ev->stream];
     r->bytes = ev->bytes;
-    if (control != NULL && c->is_anonymous && control->text != NULL && !is_plain(control->text))
+    if (control != NULL && c->is_plain != NULL && control->text != NULL &&
+        !c->is_plain(TRACE_TEXT_SETTINGS, control->text))
         r->control.text = "";
     if (control != NULL && control->kind == CONTROL_USE)
         r->ptr = c->ptrs[control->slot];
@@ -186,7 +168,7 @@ static enum err put_event(struct whole_copy *c, const struct event *ev, const st
     enum err e = record_of(c, ev, &r, why);
     r.record = trace_info(c->in)->has_source_numbers ? side->record : TRACE_NO_RECORD;
     r.addr = side->addr;
-    if (e == ERR_OK && !c->is_anonymous)
+    if (e == ERR_OK && c->is_plain == NULL)
         e = trace_copy_stack(&c->stacks, c->in, side->stack, c->out, &r.stack, why);
     if (ev->kind == EVENT_ALLOC)
         c->ptrs[ev->slot] = --c->next_ptr;
@@ -232,10 +214,11 @@ static void copy_info(const struct whole_copy *c)
     to->recorded_end_segments = from->recorded_end_segments;
 }
 
-static enum err copy_whole(struct trace_reader *in, bool is_anonymous, struct trace_writer *out, struct err_detail *why)
+static enum err copy_whole(struct trace_reader *in, text_rule is_plain, struct trace_writer *out,
+                           struct err_detail *why)
 {
     const struct trace_info *info = trace_info(in);
-    struct whole_copy c = { .in = in, .out = out, .is_anonymous = is_anonymous, .next_ptr = UINT64_MAX };
+    struct whole_copy c = { .in = in, .out = out, .is_plain = is_plain, .next_ptr = UINT64_MAX };
     c.handles = calloc(info->n_streams, sizeof *c.handles);
     c.ptrs = calloc((size_t)info->peak_live + 1, sizeof *c.ptrs);
     enum err e = c.handles == NULL || c.ptrs == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for what is live")
@@ -264,12 +247,12 @@ enum err trace_shift(struct trace_reader *in, int64_t by_ns, struct trace_writer
     if (epoch_us == 0 || (by_us < 0 && 0 - (uint64_t)by_us >= epoch_us))
         return err_set(why, ERR_UNSUPPORTED, 0, "the recording does not tell the time of day; merge takes an offset "
                        "instead: b.zst@2s");
-    const enum err e = copy_whole(in, false, out, why);
+    const enum err e = copy_whole(in, NULL, out, why);
     trace_writer_info(out)->epoch_us = epoch_us + (uint64_t)by_us;
     return e;
 }
 
-enum err trace_anonymise(struct trace_reader *in, struct trace_writer *out, struct err_detail *why)
+enum err trace_anonymise(struct trace_reader *in, text_rule is_plain, struct trace_writer *out, struct err_detail *why)
 {
-    return copy_whole(in, true, out, why);
+    return copy_whole(in, is_plain, out, why);
 }

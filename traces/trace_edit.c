@@ -20,7 +20,7 @@ static enum err put_facts(struct trace_reader *in, struct trace_writer *out, con
     trace_writer_info(out)->capacity_bytes = trace_info(in)->capacity_bytes;
     trace_writer_info(out)->epoch_us = trace_info(in)->epoch_us;
     return e == ERR_OK && !ends_alike && trace_meta(in, TRACE_META_ENDS) != NULL
-               ? trace_put_meta(out, TRACE_META_ENDS, "open", why) : e;
+               ? trace_put_meta(out, TRACE_META_ENDS, TRACE_OPEN, why) : e;
 }
 
 /* ---- a part ---- */

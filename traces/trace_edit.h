@@ -44,13 +44,19 @@ MUST_USE enum err trace_merge(struct trace_reader *const *in, const uint64_t *of
 /* A copy whose time of day is `by_ns` nanoseconds later. ERR_UNSUPPORTED if the trace does not tell the time of day. */
 MUST_USE enum err trace_shift(struct trace_reader *in, int64_t by_ns, struct trace_writer *out, struct err_detail *why);
 
+/* True if a text may be shown to anyone. `what` is a fact's name, or TRACE_TEXT_SETTINGS for those of a control event.
+ * The rooms above know which texts these are. */
+typedef bool (*text_rule)(const char *what, const char *text);
+#define TRACE_TEXT_SETTINGS "settings"
+
 /* A copy without call stacks, labels, paths, command lines and the time of day. Marks are numbered by label. Of the
- * facts those stay that trace_is_anonymous accepts. */
-MUST_USE enum err trace_anonymise(struct trace_reader *in, struct trace_writer *out, struct err_detail *why);
+ * facts those stay that the rule accepts; settings of control events that it does not accept become "". */
+MUST_USE enum err trace_anonymise(struct trace_reader *in, text_rule is_plain, struct trace_writer *out,
+                                  struct err_detail *why);
 
 /* Proves that a trace names nothing: visits every text in it, facts, labels, frames and settings, with what it is.
  * False if one of them is none that trace_anonymise writes. */
-MUST_USE bool trace_is_anonymous(const struct trace_reader *in,
+MUST_USE bool trace_is_anonymous(const struct trace_reader *in, text_rule is_plain,
                                  void (*text)(void *arg, const char *what, const char *text), void *arg);
 
 #endif

@@ -52,13 +52,13 @@ static void pool_of(const struct trace_feed *f, uint8_t pool, uint64_t id[2])
         id[i] ^= id[i] != 0 ? (uint64_t)f->tag << TAG_SHIFT_POOL : 0;
 }
 
-/* At least a byte, and no more than a trace may hold. */
+/* At least a byte. The writer refuses what is more than a trace may hold. */
 static uint64_t scaled(const struct trace_feed *f, uint64_t bytes)
 {
     const double size = (double)bytes * f->factor + 0.5;
     if (f->factor == 1)
         return bytes;
-    return size < 1 ? 1 : size > 0x1p61 ? UINT64_C(1) << 61 : (uint64_t)size;
+    return size < 1 ? 1 : size < 0x1p64 ? (uint64_t)size : UINT64_MAX;
 }
 
 /* ---- what is live ---- */

@@ -508,13 +508,22 @@ static enum err writer_pool(struct trace_writer *w, const uint64_t id[2], uint8_
     return ERR_OK;
 }
 
+/* A request that was refused is bounded like one that was served, since a replay may serve it. */
+static enum err writer_check_live(const struct trace_writer *w, uint64_t bytes, struct err_detail *why)
+{
+    if (bytes <= NATIVE_LIVE_MAX - w->slots.live_bytes)
+        return ERR_OK;
+    return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more bytes live than a trace can hold",
+                   writer_source(w), (unsigned long long)w->info.events);
+}
+
 /* Gives a new request a slot: the one vacated last, which the encoding guesses, else a new one. */
 static enum err writer_take_slot(struct trace_writer *w, uint64_t ptr, struct slot request, uint32_t *slot,
                                  struct err_detail *why)
 {
-    if (request.bytes > NATIVE_LIVE_MAX - w->slots.live_bytes)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more bytes live than a trace can hold",
-                       writer_source(w), (unsigned long long)w->info.events);
+    const enum err e = writer_check_live(w, request.bytes, why);
+    if (e != ERR_OK)
+        return e;
     const uint32_t s = w->n_vacated > 0 ? w->vacated[w->n_vacated - 1] : w->slots.n;
     if (!slot_table_reach(&w->slots, s) || !pair_map_add(&w->slot_of, ptr, 0, s))
         return writer_nomem(w, why);
@@ -635,13 +644,15 @@ static enum err writer_put_control(struct trace_writer *w, const struct trace_re
 static enum err writer_put_other(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
 {
     struct event ev = {.kind = (uint8_t)r->kind};
-    const enum err e = writer_place(w, r, &ev, why);
+    enum err e = writer_place(w, r, &ev, why);
     if (e != ERR_OK)
         return e;
     if (r->kind == EVENT_CONTROL)
         return writer_put_control(w, r, ev, why);
     if (r->kind == EVENT_OOM && (ev.bytes = r->bytes) == 0)
         return writer_refuse(w, r, "a refused request of 0 bytes at", why);
+    if (r->kind == EVENT_OOM && (e = writer_check_live(w, ev.bytes, why)) != ERR_OK)
+        return e;
     if (r->kind == EVENT_MARK && (ev.slot = r->label) >= w->labels.n)
         return writer_refuse(w, r, "an unknown label at", why);
     return writer_push(w, r, ev, why);
@@ -1088,7 +1099,7 @@ static enum err writer_prepare(struct trace_writer *w, int level, struct err_det
     if (e == ERR_OK)
         e = writer_pool(w, (const uint64_t[2]){0, 0}, &pool, why);
     if (e == ERR_OK)
-        e = trace_put_meta(w, "units", "bytes, nanoseconds", why);
+        e = trace_put_meta(w, "units", TRACE_UNITS, why);
     return e == ERR_OK ? writer_head(w, why) : e;
 }
 

@@ -25,6 +25,7 @@
 #define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be larger */
 #define CONF_STRICT_SPLIT_MIN_MIB 20                 /* max_split_size_mb must be larger, up to 2.9 */
 #define CONF_REGISTER_THREADS_MAX 128
+#define CONF_NUMBER_LETTERS 20                       /* of UINT64_MAX */
 
 /* A word or a separator. The value of a setting that was given apart from the text may be a number already. */
 struct conf_token {
@@ -770,6 +771,53 @@ enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
     }
     conf_tokens_free(&tokens);
     return ERR_OK;
+}
+
+/* "64", "0.8", and "4G" for GiB, in no more letters than the largest integer has. PyTorch ignores what follows a
+ * number; here nothing may. */
+static bool conf_is_plain_number(const char *word)
+{
+    static const char digits[] = "0123456789";
+    size_t n = strspn(word, digits);
+    if (n == 0 || strlen(word) > CONF_NUMBER_LETTERS)
+        return false;
+    if (word[n] == '.')
+        n += 1 + strspn(word + n + 1, digits);
+    n += word[n] == 'G' || word[n] == 'g';
+    return word[n] == '\0';
+}
+
+static bool conf_is_plain_word(const struct pytorch_rules *rules, const char *word)
+{
+    static const char *const words[] = { "True", "False", "native", "cudaMallocAsync", ">" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return conf_is_separator(word[0]) || conf_find(rules, word) != NULL || conf_is_plain_number(word);
+}
+
+static bool conf_is_plain_in(const struct pytorch_rules *rules, const char *text)
+{
+    struct pytorch_settings ignored = pytorch_settings_default();
+    struct err_detail why;
+    struct conf_tokens tokens;
+    if (conf_tokenize(rules, text, NULL, 0, &tokens) != ERR_OK)
+        return false;
+    bool is_plain = true;
+    for (size_t i = 0; i < tokens.n && is_plain; i++)
+        is_plain = conf_is_plain_word(rules, tokens.at[i].text);
+    conf_tokens_free(&tokens);
+    return is_plain && pytorch_conf_apply(rules, CONF_AT_START, text, &ignored, &why) == ERR_OK;
+}
+
+bool pytorch_conf_is_plain(const char *text)
+{
+    bool is_plain = false;
+    for (enum torch_release r = 0; r < TORCH_RELEASES && !is_plain; r++) {
+        const struct pytorch_rules rules = pytorch_rules_of(r);
+        is_plain = conf_is_plain_in(&rules, text);
+    }
+    return is_plain;
 }
 
 bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b)

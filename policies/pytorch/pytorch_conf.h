@@ -91,6 +91,10 @@ struct conf_option {
 MUST_USE enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
                                     void (*visit)(void *arg, const struct conf_option *option), void *arg);
 
+/* True if the text can name nobody and nothing: some release takes it, and each of its words is an option, a value of
+ * PyTorch's own or a number and no more. False also without memory to tell. */
+bool pytorch_conf_is_plain(const char *text);
+
 bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b);
 
 /* The environment variable to set, which the release reads, also where others are set: "PYTORCH_CUDA_ALLOC_CONF". */

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "replay/plan/free_stretches.h"
 #include "replay/plan/placed_requests.h"
 #include "replay/plan/plan_search.h"
 
@@ -17,6 +18,8 @@ enum {
     PROOF_FIRST  = 6,                /* requests of the first search for a proof; then twice as many, and so on */
     PROOF_MAX    = 256,
     STEPS_EACH   = 16,               /* tries of the exact search between lower bound and plan */
+    PLACING_WORK = 128,              /* to place a request where few others are */
+    STEPS_A_WORK = 4,                /* a look at so many steps is a unit of work */
 };
 
 /* The order in which requests are placed, and the state of the whole search. */
@@ -106,7 +109,7 @@ static int compare_ranked(const void *a, const void *b)
     return by_key != 0 ? by_key : by_tie != 0 ? by_tie : compare_numbers(x->life, y->life);
 }
 
-enum greedy { BY_SIZE, BY_AREA, BY_DURATION, BY_TIME, N_GREEDY };
+enum greedy { BY_SIZE, BY_AREA, BY_DURATION, N_GREEDY };
 
 static uint64_t greedy_key(const struct lifetime *life, enum greedy by, size_t n_steps)
 {
@@ -116,8 +119,6 @@ static uint64_t greedy_key(const struct lifetime *life, enum greedy by, size_t n
         return steps * (life->bytes >> 6);
     case BY_DURATION:
         return steps;
-    case BY_TIME:
-        return UINT64_MAX - life->begin;
     default:
         return life->bytes;
     }
@@ -141,21 +142,48 @@ static enum err put_in_order(struct planner *p, enum greedy by)
 }
 
 /* Places the requests order[from, to) above and between those that have a place. Stops at the height of the best plan.
- * Returns the height. */
+ * Returns the height; UINT64_MAX: the work was spent before all had a place. */
 static uint64_t place_in_order(struct planner *p, const uint32_t *order, size_t from, size_t to)
 {
     for (size_t i = from; i < to && p->placed.height < p->best->plan_bytes; i++) {
         const struct lifetime *life = &p->lives->at[order[i]];
+        if (p->work_left == 0)
+            return UINT64_MAX;
         p->offsets[order[i]] = placed_requests_add(&p->placed, life->bytes, life->begin, life->end);
-        spend(p, 8 * (16 + p->placed.n));        /* it looks at many requests for each group */
+        spend(p, PLACING_WORK + 8 * p->placed.n);        /* it looks at many requests for each group */
     }
     return p->placed.height;
 }
 
+/* Places each request as it begins, at the lowest address that is free then. This takes n log n operations, so it is
+ * done whatever the effort. No plan is kept if there is no such address. */
+static enum err plan_by_time(struct planner *p)
+{
+    const struct lifetimes *l = p->lives;
+    struct free_stretches line;
+    bool has_room = true;
+    enum err e = free_stretches_open(&line);
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < l->n_steps && e == ERR_OK && has_room; i++) {
+        const struct lifetime *life = lifetimes_at_step(l, i);
+        uint64_t *offset = &p->offsets[l->steps[i] / 2];
+        if (l->steps[i] % 2 == 1)
+            e = free_stretches_give(&line, *offset, life->bytes);
+        else
+            has_room = free_stretches_take(&line, life->bytes, offset);
+    }
+    spend(p, PLACING_WORK * l->n);
+    if (e == ERR_OK && has_room)
+        keep(p, line.height);
+    free_stretches_close(&line);
+    return e;
+}
+
 static enum err plan_greedily(struct planner *p)
 {
-    enum err e = ERR_OK;
-    for (enum greedy by = N_GREEDY; by-- > BY_SIZE && e == ERR_OK && !is_done(p);) {
+    enum err e = plan_by_time(p);
+    for (enum greedy by = N_GREEDY; by-- > BY_SIZE && e == ERR_OK && !is_done(p) && p->work_left > 0;) {
         e = put_in_order(p, by);
         if (e != ERR_OK)
             break;
@@ -217,6 +245,7 @@ static void make_items(struct planner *p, const uint32_t *which, uint32_t n)
         if (p->items[i].last == UINT32_MAX)
             p->items[i].last = section + 1;
     }
+    spend(p, l->n_steps / STEPS_A_WORK);
 }
 
 /* Completes a plan of the n searched requests by the others, in order of size. */
@@ -336,11 +365,11 @@ static bool is_impossible(struct planner *p, const uint32_t *which, uint32_t n, 
     return *error == ERR_OK && verdict == PLAN_IMPOSSIBLE;
 }
 
-/* Leaves out of the proof what is not needed for it. */
+/* Leaves out of the proof what is not needed for it, as far as the work allows. */
 static enum err shrink_proof(struct planner *p, uint32_t *which, uint32_t *n, uint64_t height, uint64_t work)
 {
     enum err e = ERR_OK;
-    for (uint32_t i = *n; i-- > 0 && e == ERR_OK;) {
+    for (uint32_t i = *n; i-- > 0 && e == ERR_OK && p->work_left > 0;) {
         const uint32_t without = which[i];
         memmove(which + i, which + i + 1, (*n - i - 1) * sizeof *which);
         if (is_impossible(p, which, *n - 1, height, work, &e)) {
@@ -467,14 +496,15 @@ enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *lim
         e = prove_by_live_peak(l, out);
     if (e == ERR_OK)
         e = plan_greedily(&p);
-    if (e == ERR_OK && !is_done(&p))
+    if (e == ERR_OK && !is_done(&p) && p.work_left > 0)
         e = improve(&p);
     out->work = limits->work - p.work_left;
     planner_close(&p);
-    if (e == ERR_OK)
+    if (e == ERR_OK && out->plan_bytes < UINT64_MAX)
         return ERR_OK;
     best_plan_close(out);
-    return err_set(why, e, 0, "no memory to plan %zu requests", l->n);
+    return e != ERR_OK ? err_set(why, e, 0, "no memory to plan %zu requests", l->n)
+                       : err_set(why, ERR_UNSUPPORTED, 0, "no plan within 2^64 bytes was found");
 }
 
 void best_plan_close(struct best_plan *p)

@@ -5,9 +5,9 @@
  *
  *     live peak  <=  lower bound (proved)  <=  any plan  <=  the plan found
  *
- * First all requests are placed greedily in several orders. If that leaves a gap to the live peak, the requests that
- * matter are searched (plan_search.h): the largest, such that all others together are a small part of the whole. The
- * others are then placed greedily. Last, orders are improved step by step.
+ * First all requests are placed as they begin, then greedily in other orders. If that leaves a gap to the live peak,
+ * the requests that matter are searched (plan_search.h): the largest, such that all others together are a small part
+ * of the whole. The others are then placed greedily. Last, orders are improved step by step.
  */
 #ifndef REPLAY_REPLAY_PLAN_BEST_PLAN_H
 #define REPLAY_REPLAY_PLAN_BEST_PLAN_H
@@ -46,7 +46,8 @@ struct best_plan {
     uint64_t  work;                  /* spent */
 };
 
-/* Finds a plan. The same lives and limits give the same plan. ERR_HOST_NOMEM. */
+/* Finds a plan. The same lives and limits give the same plan. What is done whatever `work` is takes n log n operations.
+ * ERR_HOST_NOMEM; ERR_UNSUPPORTED if no plan was found whose addresses are below 2^64. */
 MUST_USE enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *limits, struct best_plan *out,
                                  struct err_detail *why);
 void best_plan_close(struct best_plan *p);

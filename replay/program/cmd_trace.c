@@ -3,12 +3,14 @@
 #include "replay/program/cli.h"
 
 #include "base/shown.h"
+#include "replay/conf/plain_facts.h"
 #include "replay/coverage/steps.h"
 #include "traces/trace_edit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PATH_BYTES = 4096, TEXTS_SHOWN = 20, TEXT_COLUMNS = 76 };
 
@@ -138,7 +140,7 @@ static enum err edit_shift(struct edit *d, struct trace_writer *w, struct err_de
 
 static enum err edit_anonymise(struct edit *d, struct trace_writer *w, struct err_detail *why)
 {
-    return trace_anonymise(d->in[0], w, why);
+    return trace_anonymise(d->in[0], fact_is_plain, w, why);
 }
 
 static const struct edit_kind {
@@ -215,6 +217,15 @@ static enum err open_files(struct edit *d, const struct edit_kind *kind, struct 
 
 /* ---- the proof ---- */
 
+/* ERR_USAGE if the copy cannot be read again where it would be written: a pipe would wait for ever. */
+static enum err check_provable(const char *path, struct err_detail *why)
+{
+    struct stat st;
+    if (strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode)))
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "%.150s: is no file; an anonymous copy is read back as proof", path);
+}
+
 struct shown_texts { size_t n; };
 
 static void show_text(void *arg, const char *what, const char *text)
@@ -236,24 +247,43 @@ static void show_text(void *arg, const char *what, const char *text)
     }
 }
 
-/* Reads the file that was written, and lists every text in it. */
-static enum err prove(const char *path, struct err_detail *why)
+/* Says which facts the copy lacks, and how many settings of events: their texts are of no closed list. */
+static void show_left_out(const struct trace_reader *in, const struct trace_reader *written)
+{
+    const char *name, *value;
+    size_t n = 0, n_settings = 0;
+    for (size_t i = 0; (name = trace_meta_at(in, i, &value)) != NULL; i++)
+        if (trace_meta(written, name) == NULL) {
+            printf(n++ == 0 ? "Facts left out: " : ", ");
+            shown_put(stdout, name);
+        }
+    if (n > 0)
+        putchar('\n');
+    for (uint32_t i = 0; i < trace_info(in)->n_controls; i++) {
+        const char *text = trace_controls(in)[i].text;
+        n_settings += text != NULL && !fact_is_plain(TRACE_TEXT_SETTINGS, text);
+    }
+    if (n_settings > 0)
+        printf("Settings left out: of %zu event%s\n", n_settings, n_settings == 1 ? "" : "s");
+}
+
+/* Reads the file that was written, and lists every text in it and what was left out. */
+static enum err prove(const struct trace_reader *in, const char *path, struct err_detail *why)
 {
     struct trace_reader *written = NULL;
     struct shown_texts shown = { 0 };
-    if (strcmp(path, "-") == 0)
-        return ERR_OK;
     const enum err e = trace_open(path, &written, why);
     if (e != ERR_OK)
         return e;
     printf("All texts in ");
     shown_put(stdout, path);
     printf(", read back; the rest is numbers:\n");
-    const bool is_anonymous = trace_is_anonymous(written, show_text, &shown);
+    const bool is_anonymous = trace_is_anonymous(written, fact_is_plain, show_text, &shown);
     if (shown.n > TEXTS_SHOWN)
         printf("  and %zu more of the same kinds\n", shown.n - TEXTS_SHOWN);
     if (shown.n == 0)
         printf("  none\n");
+    show_left_out(in, written);
     trace_close(written);
     return is_anonymous ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%s: holds a text that names something", path);
 }
@@ -282,7 +312,7 @@ static enum err edit_to(struct edit *d, const struct edit_kind *kind, struct err
         return e;
     }
     e = trace_finish(w, why);
-    return e == ERR_OK && kind->run == edit_anonymise ? prove(d->o->out, why) : e;
+    return e == ERR_OK && kind->run == edit_anonymise ? prove(d->in[0], d->o->out, why) : e;
 }
 
 static enum exit_status trace_main(const struct options *o)
@@ -294,6 +324,8 @@ static enum exit_status trace_main(const struct options *o)
     if (e == ERR_OK)
         e = o->out != NULL ? cli_check_output(o, o->out, &why)
                            : err_set(&why, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
+    if (e == ERR_OK && kind->run == edit_anonymise)
+        e = check_provable(o->out, &why);
     if (e == ERR_OK) {
         d->o = o;
         e = open_files(d, kind, &why);
@@ -318,7 +350,8 @@ const struct subcommand cmd_trace = {
     .text = "cut takes a part; what was live at its beginning is requested before it. repeat takes a trace several "
             "times, as a step that was cut out. merge puts several on one card, in order of time: as they began by the "
             "clock, or as @TIME says. resize multiplies all sizes. shift moves the time of day. anonymise takes out "
-            "call stacks, labels, paths and commands, reads back what it wrote, and lists every text that is left.\n"
+            "call stacks, labels, paths, commands and every text that is not of a closed list, reads back what it "
+            "wrote, and lists every text that is left and what was left out; OUT must be a file.\n"
             "\n"
             "  replay trace cut run.pickle --step -o step.zst\n"
             "  replay trace repeat step.zst --times 100 -o long.zst\n"

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "replay/engine/explain_run.h"
 #include "report/winner.h"
+#include "traces/trace.h"
 
 #include <assert.h>
 #include <inttypes.h>
