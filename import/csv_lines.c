@@ -36,7 +36,8 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* Takes the field at *at, and moves *at behind its comma; NULL after the last field. */
+/* Takes the field at *at, and moves *at behind its comma; NULL after the last field. Returns NULL if a quote of the
+ * field is never closed. */
 static char *take_field(char **at)
 {
     char *from = *at, *to = *at;
@@ -51,7 +52,7 @@ static char *take_field(char **at)
     }
     *at = **at == ',' ? *at + 1 : NULL;
     *to = '\0';
-    return trimmed(from);
+    return in_quotes ? NULL : trimmed(from);
 }
 
 enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *why)
@@ -64,10 +65,14 @@ enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *wh
             return e;
         if (line->text[strspn(line->text, " \t")] == '\0' || !has_line)
             continue;
-        for (char *at = line->text; at != NULL; line->fields[line->n++] = take_field(&at))
+        for (char *at = line->text; at != NULL; line->n++) {
             if (line->n == CSV_FIELDS_MAX)
                 return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " has more than %d fields",
                                input_name(in), line->number, CSV_FIELDS_MAX);
+            if ((line->fields[line->n] = take_field(&at)) == NULL)
+                return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " has a quote that is never "
+                               "closed", input_name(in), line->number);
+        }
     }
     return ERR_OK;
 }

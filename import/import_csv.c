@@ -55,7 +55,8 @@ struct csv_import {
     uint64_t time_unit_ns;                   /* of a plain number */
     uint64_t days, last_ns;                  /* a time of day that falls back begins another day */
     uint64_t n_unknown;                      /* ends of requests that the log does not begin */
-    uint64_t n_empty;                        /* requests of 0 bytes */
+    uint64_t n_empty;                        /* requests of 0 bytes, refused ones too */
+    uint64_t latest_ns, n_back;              /* the latest time of all lines; lines with an earlier one */
     uint64_t n_missing;                      /* ends that the log lacks, put where their address is requested again */
     bool     puts_missing;                   /* they are put, as missing=end asks; otherwise they are refused */
     struct text_table threads;               /* of the log, in order of appearance */
@@ -138,6 +139,17 @@ static enum err read_item(struct csv_import *c, const struct csv_line *heading, 
                ? err_set(why, ERR_FORMAT, 0, "%s: has no column '%s'", input_name(c->in), name) : ERR_OK;
 }
 
+/* Two columns of one name may say different things, and nothing tells which is meant. */
+static enum err check_columns(const struct csv_import *c, const struct csv_line *heading, struct err_detail *why)
+{
+    for (int role = 0; role < CSV_ROLE_COUNT; role++)
+        for (size_t i = (size_t)(c->column[role] + 1); c->column[role] >= 0 && i < heading->n; i++)
+            if (strcasecmp(heading->fields[i], heading->fields[c->column[role]]) == 0)
+                return err_set(why, ERR_FORMAT, 0, "%s: has two columns '%.40s'", input_name(c->in),
+                               heading->fields[i]);
+    return ERR_OK;
+}
+
 /* Which column is which: by their usual names, then as `mapping` says (NULL: nothing). */
 static enum err read_heading(struct csv_import *c, const struct csv_line *heading, const char *mapping,
                              struct err_detail *why)
@@ -150,7 +162,7 @@ static enum err read_heading(struct csv_import *c, const struct csv_line *headin
         e = read_item(c, heading, at, n, why);
         at += n + (at[n] == ',');
     }
-    return e;
+    return e == ERR_OK ? check_columns(c, heading, why) : e;
 }
 
 /* ---- fields ---- */
@@ -289,9 +301,11 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
         e = read_time(c, line, &r.time_ns, why);
     if (e != ERR_OK)
         return e;
+    c->n_back += r.time_ns < c->latest_ns;
+    c->latest_ns = r.time_ns > c->latest_ns ? r.time_ns : c->latest_ns;
     r.addr = r.ptr;
     if (r.kind == EVENT_FREE ? r.ptr == 0 : r.bytes == 0) {
-        c->n_empty += r.kind == EVENT_ALLOC;
+        c->n_empty += r.kind != EVENT_FREE;
         return ERR_OK;
     }
     if (c->column[ROLE_THREAD] != CSV_NO_COLUMN)
@@ -301,7 +315,7 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
 
 static enum err put_notes(struct csv_import *c, struct err_detail *why)
 {
-    char notes[512];
+    char notes[1024];
     size_t n = (size_t)snprintf(notes, sizeof notes, "not recorded: the device's capacity, settings of the allocator%s",
                                 c->column[ROLE_TIME] == CSV_NO_COLUMN ? ", times" : "");
     if (c->n_unknown > 0)
@@ -310,6 +324,9 @@ static enum err put_notes(struct csv_import *c, struct err_detail *why)
     if (c->n_missing > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends that the log lacks were put where their "
                               "address is requested again", c->n_missing);
+    if (c->n_back > 0)
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " times that go back were taken for the latest "
+                              "before them", c->n_back);
     if (c->n_empty > 0)
         snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " requests of 0 bytes were left out", c->n_empty);
     return trace_put_meta(c->w, "notes", notes, why);

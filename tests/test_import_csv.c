@@ -71,6 +71,24 @@ static uint64_t duration_ns(const char *first, const char *second)
     return ns;
 }
 
+Test(import_csv, a_line_that_can_be_read_in_two_ways_is_refused)
+{
+    expect_text_refused("op,ptr,size\nalloc,1,\"8\nfree,1,8\n", NULL, ERR_FORMAT, "line 2 has a quote that is never");
+    expect_text_refused("op,ptr,size,SIZE\nalloc,1,8,9\n", NULL, ERR_FORMAT, "has two columns 'SIZE'");
+    expect_events("op,ptr,size,note,note\nalloc,1,8,a,b\n", NULL, "a8 ");
+}
+
+Test(import_csv, what_is_left_out_or_changed_is_noted)
+{
+    struct trace_reader *r;
+    struct err_detail why;
+    cr_assert_eq(opened_text("op,ptr,size,time\nalloc,1,8,5\nalloc,2,8,3\noom,0,0,6\nalloc,3,0,6\nalloc,4,8,5\n", NULL,
+                             -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "2 times that go back were taken for the latest before them"));
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "2 requests of 0 bytes were left out"));
+    trace_close(r);
+}
+
 Test(import_csv, a_refused_request_is_bounded_like_a_served_one)
 {
     expect_text_refused("op,ptr,size\nalloc,1,8\noom,0,18446744073709551615\n", NULL, ERR_FORMAT, "more bytes live");

@@ -796,24 +796,26 @@ static bool conf_is_plain_word(const struct pytorch_rules *rules, const char *wo
     return conf_is_separator(word[0]) || conf_find(rules, word) != NULL || conf_is_plain_number(word);
 }
 
+/* Allocates nothing, so that no lack of memory is taken for an answer. */
 static bool conf_is_plain_in(const struct pytorch_rules *rules, const char *text)
 {
     struct pytorch_settings ignored = pytorch_settings_default();
     struct err_detail why;
-    struct conf_tokens tokens;
-    if (conf_tokenize(rules, text, NULL, 0, &tokens) != ERR_OK)
-        return false;
-    bool is_plain = true;
-    for (size_t i = 0; i < tokens.n && is_plain; i++)
-        is_plain = conf_is_plain_word(rules, tokens.at[i].text);
-    conf_tokens_free(&tokens);
-    return is_plain && pytorch_conf_apply(rules, CONF_AT_START, text, &ignored, &why) == ERR_OK;
+    struct conf_token at[PYTORCH_CONF_PLAIN_MAX];
+    char chars[2 * PYTORCH_CONF_PLAIN_MAX];
+    struct conf_tokens tokens = { .at = at, .chars = chars, .next = chars };
+    size_t source;
+    conf_put_words(&tokens, rules, text, 0);
+    for (size_t i = 0; i < tokens.n; i++)
+        if (!conf_is_plain_word(rules, at[i].text))
+            return false;
+    return conf_apply(rules, CONF_AT_START, &tokens, &ignored, &source, &why) == ERR_OK;
 }
 
 bool pytorch_conf_is_plain(const char *text)
 {
     bool is_plain = false;
-    for (enum torch_release r = 0; r < TORCH_RELEASES && !is_plain; r++) {
+    for (enum torch_release r = 0; r < TORCH_RELEASES && !is_plain && strlen(text) < PYTORCH_CONF_PLAIN_MAX; r++) {
         const struct pytorch_rules rules = pytorch_rules_of(r);
         is_plain = conf_is_plain_in(&rules, text);
     }

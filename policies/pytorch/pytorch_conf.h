@@ -92,7 +92,8 @@ MUST_USE enum err pytorch_conf_each(const struct pytorch_rules *rules, const cha
                                     void (*visit)(void *arg, const struct conf_option *option), void *arg);
 
 /* True if the text can name nobody and nothing: some release takes it, and each of its words is an option, a value of
- * PyTorch's own or a number and no more. False also without memory to tell. */
+ * PyTorch's own or a number and no more. A text with every option is half as long as the longest that is plain. */
+enum { PYTORCH_CONF_PLAIN_MAX = 2048 };
 bool pytorch_conf_is_plain(const char *text);
 
 bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b);
