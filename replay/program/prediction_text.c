@@ -448,7 +448,7 @@ static const struct tune_finalist *best_setting(const struct prediction *p, cons
 /* With a range, of the value that the first row's figures are of. */
 static void print_setting(FILE *out, const struct prediction *p)
 {
-    const struct tune_finalist *now;
+    const struct tune_finalist *now = NULL;
     char a[UNITS_TEXT], b[UNITS_TEXT], with[96] = "";
     const struct tune_finalist *best = best_setting(p, &now);
     struct words w = { .n = 0 };
