@@ -35,15 +35,15 @@ status 1 'The first call to the device that differs' diff a.zst --policy best-fi
 "$replay" a.zst --policy best-fit --device sim:1GiB --json one.json >/dev/null
 "$replay" a.zst --policy pow2 --device sim:1GiB --json two.json >/dev/null
 "$replay" sweep a.zst --policy best-fit --policy none --device sim:1GiB -o runs.db >/dev/null
-status 0 '1 of 1 runs are the same in every field' diff one.json one.json
+status 0 '1 of 1 runs are the same in every figure' diff one.json one.json
 status 1 'peak_reserved_bytes' diff one.json two.json
 status 1 'The first request that is placed differently asks for ' diff one.json two.json
 sed 's/"a.zst"/"gone.zst"/' one.json >one-gone.json
 sed 's/"a.zst"/"gone.zst"/' two.json >two-gone.json
 status 1 "To see where they differ: replay diff gone.zst --policy best-fit --policy pow2 --device sim:1GiB" \
     diff one-gone.json two-gone.json
-status 1 '1 of 2 runs are the same in every field' diff one.json runs.db        # whose other run is of none
-status 0 '2 of 2 runs are the same in every field' diff runs.db runs.db
+status 1 '1 of 2 runs are the same in every figure' diff one.json runs.db        # whose other run is of none
+status 0 '2 of 2 runs are the same in every figure' diff runs.db runs.db
 
 status 2 'needs two files, or one trace' diff a.zst
 status 2 'needs two files, or one trace' diff a.zst b.zst --policy best-fit

@@ -383,7 +383,7 @@ static enum err print_matches(FILE *out, const struct diff *d, size_t columns, s
             e = print_match(out, d, m, columns, &n_same, why);
     }
     if (e == ERR_OK && d->kind == DIFF_RUNS && n_same > 0)
-        fprintf(out, "%zu of %zu runs are the same in every field.\n", n_same, d->n_matches);
+        fprintf(out, "%zu of %zu runs are the same in every figure.\n", n_same, d->n_matches);
     return e;
 }
 
