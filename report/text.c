@@ -171,6 +171,13 @@ void words_print_screen(FILE *out, const struct words *w)
     words_print_within(out, w, columns < TERMINAL_USUAL ? columns : TERMINAL_USUAL, 0, 2);
 }
 
+void text_print_screen(FILE *out, const char *text)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text);
+    words_print_screen(out, &w);
+}
+
 void text_put_line(FILE *out, const char *text, size_t indent)
 {
     struct words w = { .n = 0 };

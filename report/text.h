@@ -81,6 +81,9 @@ void words_print_within(FILE *out, const struct words *w, size_t columns, size_t
  * first are indented by two. */
 void words_print_screen(FILE *out, const struct words *w);
 
+/* The same of a text. */
+void text_print_screen(FILE *out, const char *text);
+
 /* Writes one line, whatever its length; on a terminal it is broken like a paragraph. */
 void text_put_line(FILE *out, const char *text, size_t indent);
 

@@ -5,12 +5,12 @@
 #include "base/monotonic_ms.h"
 #include "base/shown.h"
 #include "base/terminal.h"
+#include "replay/program/output_names.h"
 #include "replay/results/single_run.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -227,13 +227,6 @@ enum err cli_replay(const struct options *o, struct single_run *run, struct err_
     const enum err e = single_run_replay(run, &cfg, why);
     progress_clear(&progress);
     return e;
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat sa, sb;
-    return strcmp(a, "-") != 0 && strcmp(b, "-") != 0 && stat(a, &sa) == 0 && stat(b, &sb) == 0 &&
-           S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
 enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why)

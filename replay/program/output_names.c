@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_same_inode(const struct stat *a, const struct stat *b)
 {
@@ -29,16 +30,18 @@ static const char *last_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* Standard output and devices take several, or say themselves that they do not. */
-static bool is_same_file(const char *a, const char *b)
+bool is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
-    if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
-        return false;
-    const bool is_a_there = stat(a, &x) == 0, is_b_there = stat(b, &y) == 0;
-    if (is_a_there && is_b_there)
-        return S_ISREG(x.st_mode) && is_same_inode(&x, &y);
-    return !is_a_there && !is_b_there && strcmp(last_name(a), last_name(b)) == 0 && is_same_folder(a, b);
+    return strcmp(a, "-") != 0 && strcmp(b, "-") != 0 && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           S_ISREG(x.st_mode) && is_same_inode(&x, &y);
+}
+
+/* Whether two names that are not there yet name one file. */
+static bool will_be_same_file(const char *a, const char *b)
+{
+    return strcmp(a, "-") != 0 && access(a, F_OK) != 0 && access(b, F_OK) != 0 &&
+           strcmp(last_name(a), last_name(b)) == 0 && is_same_folder(a, b);
 }
 
 enum err output_names_check(const struct options *o, struct err_detail *why)
@@ -47,7 +50,8 @@ enum err output_names_check(const struct options *o, struct err_detail *why)
                                   o->speedscope, o->out };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         for (size_t k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL && is_same_file(paths[i], paths[k]))
+            if (paths[i] != NULL && paths[k] != NULL &&
+                (is_same_file(paths[i], paths[k]) || will_be_same_file(paths[i], paths[k])))
                 return err_set(why, ERR_USAGE, 0, "%.150s: two outputs have this name", paths[i]);
     return ERR_OK;
 }

@@ -4,6 +4,9 @@
 
 #include "replay/program/options.h"
 
+/* Whether two names are one regular file that is there; "-" is none. */
+bool is_same_file(const char *a, const char *b);
+
 /* ERR_USAGE if two outputs of a command line are one file: the second would replace the first. */
 MUST_USE enum err output_names_check(const struct options *o, struct err_detail *why);
 

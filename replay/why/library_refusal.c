@@ -35,32 +35,26 @@ const struct library_refusal *library_refusal_find(const char *text, size_t n)
     return NULL;
 }
 
-static void print_paragraph(FILE *out, const char *text)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "%s", text);
-    words_print_screen(out, &w);
-}
-
 static void print_room(FILE *out, const struct library_refusal *r)
 {
     struct words verdict = { .n = 0 };
     words_add(&verdict, "The card was full outside PyTorch: %s was refused %s.", r->library, r->refused);
     words_print_screen(out, &verdict);
-    print_paragraph(out, "The line to put at the program's start, before it uses the card:");
+    text_print_screen(out, "The line to put at the program's start, before it uses the card:");
     fprintf(out, "\n  torch.cuda.set_per_process_memory_fraction(0.9)\n\n");
-    print_paragraph(out, "- PyTorch keeps freed memory for itself. It gives it back when one of its own requests is "
-                         "refused, not when a library's is. With the line it leaves a tenth of the card to others, and "
-                         "gives back before it takes more. torch.cuda.empty_cache() before that call gives back once.");
+    text_print_screen(out, "- PyTorch keeps freed memory for itself. It gives it back when one of its own requests "
+                           "is refused, not when a library's is. With the line it leaves a tenth of the card to "
+                           "others, and gives back before it takes more. torch.cuda.empty_cache() before that call "
+                           "gives back once.");
 }
 
 static void print_workspace(FILE *out)
 {
-    print_paragraph(out, "Probably really full: PyTorch was refused the workspace of a convolution, and says it in "
-                         "these words. The line to paste keeps workspaces small (in MiB):");
+    text_print_screen(out, "Probably really full: PyTorch was refused the workspace of a convolution, and says it in "
+                           "these words. The line to paste keeps workspaces small (in MiB):");
     fprintf(out, "\n  export CUDNN_CONV_WSCAP_DBG=256\n\n");
-    print_paragraph(out, "- If nvidia-smi shows room on the card, the cause is another: cuDNN's libraries do not fit "
-                         "together, or it cannot compute this type or shape.");
+    text_print_screen(out, "- If nvidia-smi shows room on the card, the cause is another: cuDNN's libraries do not "
+                           "fit together, or it cannot compute this type or shape.");
 }
 
 void library_refusal_print(FILE *out, const struct library_refusal *r)
@@ -69,9 +63,9 @@ void library_refusal_print(FILE *out, const struct library_refusal *r)
         print_workspace(out);
     else
         print_room(out, r);
-    print_paragraph(out, "- The text has no figures. A recording tells how much of the card PyTorch held, and which "
-                         "setting needs less: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then "
-                         "replay why.");
+    text_print_screen(out, "- The text has no figures. A recording tells how much of the card PyTorch held, and "
+                           "which setting needs less: replay record --torch -o trace.zst -- python YOUR_PROGRAM, "
+                           "then replay why.");
 }
 
 void library_refusal_json(struct json_writer *j, const struct library_refusal *r)

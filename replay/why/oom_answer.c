@@ -141,13 +141,6 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
 
 /* ---- reasons ---- */
 
-static void print_reason(FILE *out, const char *text)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "- %s", text);
-    words_print_screen(out, &w);
-}
-
 /* Of several errors, which one the answer is about. */
 static void print_which(FILE *out, const struct oom_text *t)
 {
@@ -181,22 +174,24 @@ static void print_held(FILE *out, const struct oom_text *t)
 static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_answer *a)
 {
     if (a->verdict == VERDICT_LIMITED)
-        print_reason(out, "The card had room. Raise the fraction where the program sets it: with "
-                          "torch.cuda.set_per_process_memory_fraction, or as per_process_memory_fraction in the "
-                          "allocator's settings.");
+        text_print_screen(out, "- The card had room. Raise the fraction where the program sets it: with "
+                               "torch.cuda.set_per_process_memory_fraction, or as per_process_memory_fraction in the "
+                               "allocator's settings.");
     if (a->verdict == VERDICT_CARD_HAD_ROOM && t->expandable_reserve == OOM_TEXT_UNKNOWN)
-        print_reason(out, "It may be a limit that the text does not name: a memory fraction in PyTorch 2.1 to 2.4, or "
-                          "one of the system, as on a shared GPU. Or another process gave memory back just then.");
+        text_print_screen(out, "- It may be a limit that the text does not name: a memory fraction in PyTorch 2.1 to "
+                               "2.4, or one of the system, as on a shared GPU. Or another process gave memory back "
+                               "just then.");
     if (a->verdict == VERDICT_FULL)
-        print_reason(out, "What a block is larger than its request counts as allocated; with default settings that is "
-                          "at most about 1 MiB a block. A setting could save only that.");
+        text_print_screen(out, "- What a block is larger than its request counts as allocated; with default settings "
+                               "that is at most about 1 MiB a block. A setting could save only that.");
     if (t->is_listed)
-        print_reason(out, "One of the processes that the text lists must be the program itself: with what PyTorch had "
-                          "reserved they exceed what was in use. In a container PyTorch does not recognise its own.");
+        text_print_screen(out, "- One of the processes that the text lists must be the program itself: with what "
+                               "PyTorch had reserved they exceed what was in use. In a container PyTorch does not "
+                               "recognise its own.");
     if (t->private_pools != OOM_TEXT_UNKNOWN)
-        print_reason(out, "What is free in private pools counts as allocated, and other requests cannot use it. CUDA "
-                          "graphs may share a pool, torch.cuda.graph(g, pool=...), if they are always replayed in the "
-                          "order of their capture.");
+        text_print_screen(out, "- What is free in private pools counts as allocated, and other requests cannot use "
+                               "it. CUDA graphs may share a pool, torch.cuda.graph(g, pool=...), if they are always "
+                               "replayed in the order of their capture.");
 }
 
 /* What the release that wrote the text lacks, or has on already. */
@@ -206,8 +201,8 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
     struct words w = { .n = 0 };
     const bool is_in_pieces = a->verdict == VERDICT_FRAGMENTED || a->verdict == VERDICT_FULL_OR_FRAGMENTED;
     if (t->is_early && is_in_pieces)
-        print_reason(out, "This text is of PyTorch 2.0 or older, which has no expandable_segments. In 2.1 or newer, "
-                          "expandable_segments:True is the setting to try first.");
+        text_print_screen(out, "- This text is of PyTorch 2.0 or older, which has no expandable_segments. In 2.1 or "
+                               "newer, expandable_segments:True is the setting to try first.");
     if (t->expandable_reserve != OOM_TEXT_UNKNOWN)
         words_add(&w, "- The request exceeds the reserve of expandable segments, %s. Raise "
                       "expandable_segments_reserve, or leave it out.", units_format_bytes(t->expandable_reserve, b));
