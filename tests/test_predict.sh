@@ -192,6 +192,9 @@ expect 'as it is on a small one after it fits on a large one' 0 'was refused on 
 expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
     "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'
 is a.json failure '"no room for it"'
+"$replay" predict --device 1GiB -o o -- sh -c './train once 1 >/dev/null; exit 3' >said 2>&1
+expect 'one that says nothing has its status' 0 'ended by itself with status 3' cat said
+expect 'and no empty reason' 1 '' grep 'The program failed: *$' said
 expect 'a rank that dies is told' 1 'simulate as many' \
     "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
 expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \

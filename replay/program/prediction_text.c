@@ -94,9 +94,10 @@ static void assume_adapting(struct assumptions *a, const struct prediction *p, c
     words_add(w, ".");
 }
 
+/* Of a program that printed nothing, how it ended is all that is known. */
 static void assume_failure(struct assumptions *a, const struct predicted_run *run)
 {
-    if (run->has_failed)
+    if (run->has_failed && run->failure.line[0] != '\0')
         words_add(assumption_add(a), "The program failed: %s%s%s", run->failure.line,
                   run->failure.advice != NULL ? " - " : "", run->failure.advice != NULL ? run->failure.advice : "");
 }
