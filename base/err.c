@@ -31,6 +31,11 @@ enum err err_of_open(int reason)
     return reason == EMFILE || reason == ENFILE ? ERR_IO : reason == ENOMEM ? ERR_HOST_NOMEM : ERR_INPUT;
 }
 
+bool err_is_unread(enum err e)
+{
+    return e == ERR_INPUT || e == ERR_IO || e == ERR_HOST_NOMEM;
+}
+
 enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...)
 {
     if (why != NULL) {

@@ -8,6 +8,7 @@
 #ifndef REPLAY_BASE_ERR_H
 #define REPLAY_BASE_ERR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -57,6 +58,9 @@ const char *err_text(enum err e);
 /* Of a file that cannot be opened, by errno: ERR_INPUT, or ERR_IO if the host has no descriptor left, or
  * ERR_HOST_NOMEM. */
 enum err err_of_open(int reason);
+
+/* Whether an input could not be read, as it may be at the next try: that tells nothing of what it holds. */
+bool err_is_unread(enum err e);
 
 /* Fills `why` (may be NULL; a longer text is cut) and returns `e`: return err_set(...) ends a function. The text is one
  * line, whatever names it holds. */

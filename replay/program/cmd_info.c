@@ -292,17 +292,11 @@ static void print_final_state(const struct final_state *state, enum err e, const
         explain_words(stdout, final_state_account(state), "the program", &final_state_names);
 }
 
-/* Whether a file could not be read at all, as it may be at the next try: that tells nothing of what it holds. */
-static bool is_of_file_or_host(enum err e)
-{
-    return e == ERR_HOST_NOMEM || e == ERR_INPUT || e == ERR_IO;
-}
-
 /* Describes a file that cannot be replayed, or only after a choice such as --gpu. */
 static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
                                 struct err_detail *why)
 {
-    if (is_of_file_or_host(reason) || strcmp(o->inputs[0], "-") == 0 ||
+    if (err_is_unread(reason) || strcmp(o->inputs[0], "-") == 0 ||
         trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, why) != ERR_OK) {
         *why = *reason_why;
         return reason;
@@ -336,7 +330,7 @@ static enum err info_open(struct info *i, const struct options *o, struct err_de
     if (e != ERR_OK && e != ERR_FORMAT)
         return e;
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
-    if (!is_of_file_or_host(i->state_error))
+    if (!err_is_unread(i->state_error))
         return ERR_OK;
     *why = i->state_why;
     return i->state_error;

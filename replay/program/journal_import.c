@@ -253,7 +253,7 @@ static enum err summarise(struct recording *r, int i, struct err_detail *why)
         return ERR_OK;
     const enum err e = calls_summarise(path, &j->summary, why);
     if (e != ERR_OK)
-        return is_run_sim(r) && e != ERR_IO && e != ERR_INPUT && e != ERR_HOST_NOMEM ? ERR_OK : e;
+        return is_run_sim(r) && !err_is_unread(e) ? ERR_OK : e;
     j->pid = j->summary.pid;
     j->is_read = true;
     r->is_whole = r->is_whole && j->summary.lost == 0;

@@ -366,7 +366,7 @@ static void read_journal(struct sim_card *c, const char *path)
     if (e != ERR_OK) {
         fprintf(stderr, "replay %s: %s; this journal is left out\n", c->command, why.text);
         c->n_unread++;
-        c->has_lost = c->has_lost || e == ERR_IO || e == ERR_INPUT || e == ERR_HOST_NOMEM;
+        c->has_lost = c->has_lost || err_is_unread(e);
     }
     call_journal_free(log);
     input_close(in);
