@@ -128,12 +128,20 @@ class Fuzz(unittest.TestCase):
         self.target("fuzz_a")
         self.target("fuzz_b")
         self.turns("fuzz_a", "9 5000 5 6 3000", "9 600 6 6 600")
-        self.assertEqual(self.said("fuzz_growing"), ["fuzz_b"])
+        self.assertEqual(self.said("fuzz_growing", "fuzz_a", "fuzz_b"), ["fuzz_b"])
         self.turns("fuzz_b", "9 5000 5 6 3599")
         self.turns("fuzz_a", "9 5000 5 6 3600")
-        self.assertEqual(self.said("fuzz_growing"), ["fuzz_b"])
+        self.assertEqual(self.said("fuzz_growing", "fuzz_a", "fuzz_b"), ["fuzz_b"])
         self.turns("fuzz_b", "9 5000 5 6 3600")
         self.assertEqual(self.said("fuzz_hours", "1"), ["No target has found a new edge in its last hour."])
+
+    def test_hours_of_named_targets(self):
+        self.target("fuzz_a")
+        self.target("fuzz_b")
+        self.assertEqual(self.said("fuzz_hours", ".0003", "fuzz_b")[0].split()[:2], ["ok", "fuzz_b:"])
+        self.assertFalse(self.has_begun("fuzz_a"))
+        self.assertEqual(self.said("fuzz_hours", "1", "fuzz_c"),
+                         ["dev: there is no fuzz target 'fuzz_c'; there are: fuzz_a fuzz_b"])
 
     def test_ctrl_c_ends_all_and_loses_nothing(self):
         names = [f"fuzz_{i}" for i in range(2 * len(os.sched_getaffinity(0)))]
