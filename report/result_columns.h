@@ -13,11 +13,20 @@
 /* The groups of the terminal's table, in its order. */
 enum table_group { GROUP_NONE, GROUP_PEAK, GROUP_LOST, GROUP_SEGMENTS, GROUP_DRIVER, GROUP_OUTCOME };
 
+/* What the values of a column are, unless they are null. */
+enum column_values {
+    VALUES_TEXT,
+    VALUES_COUNT,                    /* whole numbers from 0 on */
+    VALUES_WHOLE,
+    VALUES_RATIO,                    /* numbers from 0 on */
+};
+
 /* One row of columns.def; members that its kind lacks are NULL or GROUP_NONE. */
 struct column {
     const char *name, *path, *type, *meaning;
     enum table_group group;
     const char *title, *page_title;
+    enum column_values values;
 };
 
 enum column_kind { COLUMNS_OF_IDENTITY, COLUMNS_OF_TRACE, COLUMNS_OF_CARD, COLUMNS_OF_RUN, COLUMN_KINDS };
@@ -26,6 +35,15 @@ enum column_kind { COLUMNS_OF_IDENTITY, COLUMNS_OF_TRACE, COLUMNS_OF_CARD, COLUM
 const struct column *columns_of(enum column_kind kind, size_t *n);
 
 enum { FIELDS_MAX = 64 };            /* of each kind */
+
+/* What the values of all columns are, in the order of a row (results_db_columns). */
+void columns_values(enum column_values out[COLUMN_KINDS * FIELDS_MAX]);
+
+/*
+ * Makes a value of a stranger's results one of the column's. What other programs write as 3.0 is 3 in a column of whole
+ * numbers, and 1 is a ratio in a column of ratios. Returns NULL, or the words for what is needed instead of it.
+ */
+const char *column_value_take(enum column_values values, struct field *f);
 
 /* Who made the run, and from what. */
 struct run_identity;

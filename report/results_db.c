@@ -752,6 +752,83 @@ enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detai
     return e;
 }
 
+/* ---- rows ---- */
+
+/* The n-th value of the current row. */
+static struct field field_of_column(sqlite3_stmt *s, int at)
+{
+    struct field f = { .name = sqlite3_column_name(s, at) };
+    switch (sqlite3_column_type(s, at)) {
+    case SQLITE_INTEGER:
+        return field_number(f.name, (uint64_t)sqlite3_column_int64(s, at));
+    case SQLITE_FLOAT:
+        f.kind = FIELD_RATIO;
+        f.ratio = sqlite3_column_double(s, at);
+        return f;
+    case SQLITE_TEXT:
+        return field_text(f.name, (const char *)sqlite3_column_text(s, at));
+    default:
+        return f;
+    }
+}
+
+static enum err each_row(struct results_db *db, const char *sql,
+                         void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
+                         struct err_detail *why)
+{
+    struct field fields[RESULTS_COLUMNS];
+    sqlite3_stmt *s;
+    int step;
+    db_allow_all(db);
+    if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
+        return db_fail(db, why);
+    const size_t n = (size_t)sqlite3_column_count(s);
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        for (size_t i = 0; i < n; i++)
+            fields[i] = field_of_column(s, (int)i);
+        row(arg, fields, n);
+    }
+    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
+    sqlite3_finalize(s);
+    return e;
+}
+
+/* Rows of `runs` on their way to `row`: none comes after one with a wrong value. */
+struct checked_runs {
+    void (*row)(void *arg, const struct field *fields, size_t n);    /* NULL: the rows are only checked */
+    void *arg;
+    const char *path;
+    enum column_values values[RESULTS_COLUMNS];
+    struct err_detail *why;
+    enum err e;
+};
+
+static void check_run(void *checked, const struct field *fields, size_t n)
+{
+    struct checked_runs *to = checked;
+    struct field taken[RESULTS_COLUMNS];
+    for (size_t i = 0; i < n && to->e == ERR_OK; i++) {
+        taken[i] = fields[i];
+        const char *wanted = column_value_take(to->values[i], &taken[i]);
+        if (wanted != NULL)
+            to->e = err_set(to->why, ERR_FORMAT, 0, "%.100s: of the run with key '%.64s' the column '%s' is not %s",
+                            to->path, fields[0].kind == FIELD_TEXT ? fields[0].text : "", fields[i].name, wanted);
+    }
+    if (to->e == ERR_OK && to->row != NULL)
+        to->row(to->arg, taken, n);
+}
+
+/* `sql` selects all columns of `runs`, of which the first is the key. */
+static enum err each_checked_run(struct results_db *db, const char *sql, const char *path,
+                                 void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
+                                 struct err_detail *why)
+{
+    struct checked_runs to = { .row = row, .arg = arg, .path = path, .why = why };
+    columns_values(to.values);
+    const enum err e = each_row(db, sql, check_run, &to, why);
+    return e == ERR_OK ? to.e : e;
+}
+
 /* ---- merging ---- */
 
 /* Counts the runs that both have, but with other values. A column that one of them lacks is not compared. */
@@ -782,6 +859,16 @@ static enum err check_details(struct results_db *db, const char *path, struct er
         return db_fail_at(db, path, why);
     return n_bad == 0 ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%.150s: %" PRId64 " of its runs have details that are no "
                                          "JSON; nothing was taken", path, n_bad);
+}
+
+/* Refuses rows with values that later reading would refuse. */
+static enum err check_values(struct results_db *db, const struct db_facts *other, const char *path,
+                             struct err_detail *why)
+{
+    char sql[SQL_MAX], selected[COLUMNS_TEXT];
+    list_columns(selected, sizeof selected, other->has_column);
+    snprintf(sql, sizeof sql, "SELECT %s FROM other.runs", selected);
+    return each_checked_run(db, sql, path, NULL, NULL, why);
 }
 
 /* Selects one of the runs that differ in their seed alone. */
@@ -816,7 +903,9 @@ static enum err merge_attached(struct results_db *db, const char *path, uint64_t
         return e != ERR_OK ? e : no_database(path, why);
     if (other.has_details && (e = check_details(db, path, why)) != ERR_OK)
         return e;
-    e = count_differing(db, &other, &n_differing, why);
+    e = check_values(db, &other, path, why);
+    if (e == ERR_OK)
+        e = count_differing(db, &other, &n_differing, why);
     if (e == ERR_OK && n_differing > 0)
         e = err_set(why, ERR_FORMAT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
                     n_differing);
@@ -899,46 +988,7 @@ enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, siz
     return failed;
 }
 
-/* ---- reading ---- */
-
-/* The n-th value of the current row. */
-static struct field field_of_column(sqlite3_stmt *s, int at)
-{
-    struct field f = { .name = sqlite3_column_name(s, at) };
-    switch (sqlite3_column_type(s, at)) {
-    case SQLITE_INTEGER:
-        return field_number(f.name, (uint64_t)sqlite3_column_int64(s, at));
-    case SQLITE_FLOAT:
-        f.kind = FIELD_RATIO;
-        f.ratio = sqlite3_column_double(s, at);
-        return f;
-    case SQLITE_TEXT:
-        return field_text(f.name, (const char *)sqlite3_column_text(s, at));
-    default:
-        return f;
-    }
-}
-
-static enum err each_row(struct results_db *db, const char *sql,
-                         void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
-                         struct err_detail *why)
-{
-    struct field fields[RESULTS_COLUMNS];
-    sqlite3_stmt *s;
-    int step;
-    db_allow_all(db);
-    if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
-        return db_fail(db, why);
-    const size_t n = (size_t)sqlite3_column_count(s);
-    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        for (size_t i = 0; i < n; i++)
-            fields[i] = field_of_column(s, (int)i);
-        row(arg, fields, n);
-    }
-    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
-    sqlite3_finalize(s);
-    return e;
-}
+/* ---- all runs, and their remarks ---- */
 
 enum err results_db_each_run(struct results_db *db, void (*row)(void *arg, const struct field *fields, size_t n),
                              void *arg, struct err_detail *why)
@@ -947,7 +997,7 @@ enum err results_db_each_run(struct results_db *db, void (*row)(void *arg, const
     snprintf(sql, sizeof sql, "SELECT %s FROM runs%s ORDER BY trace_path, policy, device, copy_sizes_percent,"
              " copy_seed, key", db->selected,
              db->has_seed ? ONE_SEED("runs") : "");
-    return each_row(db, sql, row, arg, why);
+    return each_checked_run(db, sql, db->path, row, arg, why);
 }
 
 struct remark_taker {

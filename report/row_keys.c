@@ -21,12 +21,6 @@ void row_keys_close(struct row_keys *k)
     *k = (struct row_keys){ .key = NULL };
 }
 
-/* Whether a ratio is a whole number that fits. */
-static bool is_whole(double ratio)
-{
-    return ratio >= -0x1p63 && ratio < 0x1p63 && !((double)(int64_t)ratio < ratio) && !((double)(int64_t)ratio > ratio);
-}
-
 static void put_cell(FILE *out, const struct field *f)
 {
     switch (f->kind) {
@@ -40,10 +34,7 @@ static void put_cell(FILE *out, const struct field *f)
         fprintf(out, "i%" PRId64 " ", f->number);
         break;
     case FIELD_RATIO:
-        if (is_whole(f->ratio))
-            fprintf(out, "i%" PRId64 " ", (int64_t)f->ratio);
-        else
-            fprintf(out, "r%.17g ", f->ratio);
+        fprintf(out, "r%.17g ", f->ratio);
         break;
     }
 }

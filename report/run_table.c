@@ -17,6 +17,7 @@ void run_table_open(struct run_table *out)
 {
     *out = (struct run_table){ .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .allowed_bytes = UINT64_MAX };
     out->n_columns = results_db_columns(out->columns);
+    columns_values(out->values);
 }
 
 void run_table_close(struct run_table *t)
@@ -233,17 +234,41 @@ static const json_t *find_value(const json_t *object, const char *name)
     return NULL;
 }
 
-static enum err take_value(struct run_table *t, struct field *cell, const json_t *value)
+/* The value as a field whose text is borrowed. False for one that no column can have. */
+static bool field_of_value(const json_t *value, struct field *out)
 {
-    if (json_is_string(value))
-        return take_text(t, cell, json_string_value(value)) ? ERR_OK : ERR_HOST_NOMEM;
-    if (json_is_integer(value)) {
-        cell->kind = FIELD_NUMBER;
-        cell->number = json_integer_value(value);
-    } else if (json_is_real(value)) {
-        cell->kind = FIELD_RATIO;
-        cell->ratio = json_real_value(value);
-    }
+    const char *name = out->name;
+    if (value == NULL || json_is_null(value))
+        out->kind = FIELD_NULL;
+    else if (json_is_string(value))
+        *out = field_text(name, json_string_value(value));
+    else if (json_is_integer(value))
+        *out = field_number(name, (uint64_t)json_integer_value(value));
+    else if (json_is_real(value))
+        *out = (struct field){ .name = name, .kind = FIELD_RATIO, .ratio = json_real_value(value) };
+    else
+        return false;
+    return true;
+}
+
+/* Where in a JSON we are, for messages. */
+struct json_place {
+    const char *name;                /* of the file */
+    size_t      run;
+    struct err_detail *why;
+};
+
+static enum err take_value(struct run_table *t, size_t column, struct field *cell, const json_t *value,
+                           const struct json_place *place)
+{
+    struct field f = { .name = cell->name };
+    const char *wanted = field_of_value(value, &f) ? column_value_take(t->values[column], &f) : "a value";
+    if (wanted != NULL)
+        return err_set(place->why, ERR_FORMAT, place->run, "%.100s: of run %zu '%s' is not %s", place->name, place->run,
+                       f.name, wanted);
+    if (f.kind == FIELD_TEXT)
+        return take_text(t, cell, f.text) ? ERR_OK : no_memory(t, place->why);
+    *cell = f;
     return ERR_OK;
 }
 
@@ -281,16 +306,20 @@ static const json_t *find_column(const struct run_table *t, size_t i, const stru
     return found != NULL ? found : shared->of_setup[i];
 }
 
-static enum err take_json_run(struct run_table *t, const struct shared_values *shared, const json_t *run)
+static enum err take_json_run(struct run_table *t, const struct shared_values *shared, const json_t *run,
+                              const struct json_place *place)
 {
+    if (!json_is_object(run))
+        return err_set(place->why, ERR_FORMAT, place->run, "%.100s: run %zu is no object", place->name, place->run);
     struct field *row = add_row(t);
-    enum err e = row != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    enum err e = row != NULL ? ERR_OK : no_memory(t, place->why);
     for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++)
-        e = take_value(t, &row[i], find_column(t, i, shared, run));
+        e = take_value(t, i, &row[i], find_column(t, i, shared, run), place);
     return e;
 }
 
-static enum err take_json_remarks(struct run_table *t, const json_t *run, const char *key, bool is_warning)
+static enum err take_json_remarks(struct run_table *t, const json_t *run, const char *key, bool is_warning,
+                                  struct err_detail *why)
 {
     const json_t *lines = json_object_get(run, key);
     enum err e = ERR_OK;
@@ -299,7 +328,7 @@ static enum err take_json_remarks(struct run_table *t, const json_t *run, const 
         if (text != NULL)
             e = add_remark(t, is_warning, text, 1);
     }
-    return e;
+    return e == ERR_OK ? e : no_memory(t, why);
 }
 
 static enum err take_json(struct run_table *t, const json_t *root, const char *name, struct err_detail *why)
@@ -321,15 +350,14 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     find_shared(t, is_replay ? trace : NULL, setup, &shared);
     for (size_t i = 0; i < json_array_size(runs) && e == ERR_OK; i++) {
         const json_t *run = json_array_get(runs, i);
-        if (!json_is_object(run))
-            return err_set(why, ERR_FORMAT, i, "%.100s: run %zu is no object", name, i);
-        e = take_json_run(t, &shared, run);
+        const struct json_place place = { .name = name, .run = i, .why = why };
+        e = take_json_run(t, &shared, run, &place);
         if (e == ERR_OK)
-            e = take_json_remarks(t, run, "assumptions", false);
+            e = take_json_remarks(t, run, "assumptions", false, why);
         if (e == ERR_OK)
-            e = take_json_remarks(t, run, "warnings", true);
+            e = take_json_remarks(t, run, "warnings", true, why);
     }
-    return e == ERR_OK ? e : no_memory(t, why);
+    return e;
 }
 
 enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory, const char *name,

@@ -20,6 +20,7 @@ struct run_remark {
 
 struct run_table {
     struct field columns[RESULTS_COLUMNS];   /* the names; no values */
+    enum column_values values[RESULTS_COLUMNS];      /* what those of a stranger have to be */
     size_t        n_columns;
     struct field *rows;              /* n_rows of n_columns; texts are owned */
     size_t        n_rows, cap;
@@ -43,7 +44,8 @@ void run_table_close(struct run_table *t);
 void run_table_allow(struct run_table *t, const char *source, uint64_t bytes);
 
 /* Append the runs of a database, or of a JSON of a replay or a sweep. `most_memory`: bytes that the JSON may take once
- * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong, and for more rows than are allowed;
+ * it is parsed. ERR_FORMAT for a text that is neither and for a value that its column cannot have, with what
+ * is wrong and where, and for more rows than are allowed;
  * results_db's errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
 MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory,

@@ -129,6 +129,18 @@ def databases(replay):
     expect(replay, 0, "", "report", "bad.db", "--md", "o.md", "--html", "o.html")
     expect(replay, 0, "", "sweep", "a.zst", "--policy", "none", "-o", "bad.db")
 
+    # A figure that is none is neither shown nor taken.
+    for number, value in enumerate(("'9 GB'", "-1", "0.5")):
+        name = f"figure{number}.db"
+        changed(name, "UPDATE runs SET key = 'x' || key",
+                f"UPDATE runs SET peak_reserved_bytes = {value} WHERE rowid = 1")
+        for arguments in (["report", name, "--md", "o.md"], ["diff", name, "a.db"], ["merge", name, "-o", "kept.db"],
+                          ["sweep", "a.zst", "--policy", "none", "-o", name, "--csv",
+                           "o.csv"]):
+            expect(replay, 2, f"{name}: of the run with key 'x.{{63}}' the column 'peak_reserved_bytes' is not a whole "
+                   "number from 0 on", *arguments)
+    expect(replay, 0, "", "report", "kept.db", "--md", "o.md")
+
     with open("a.db", "rb") as f:
         whole = bytearray(f.read())
     for at in range(4096, min(len(whole), 40960), 4096):

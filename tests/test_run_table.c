@@ -72,6 +72,49 @@ Test(run_table, what_is_no_result_is_refused_with_a_reason)
     }
 }
 
+Test(run_table, a_value_that_its_column_cannot_have_is_refused_with_its_place)
+{
+    static const struct { const char *value, *wanted; } wrong[] = {
+        { "\"peak\": {\"reserved_bytes\": \"7\"}", "'peak_reserved_bytes' is not a whole number from 0 on" },
+        { "\"peak\": {\"reserved_bytes\": -7}", "'peak_reserved_bytes' is not a whole number from 0 on" },
+        { "\"device_time_ns\": 1.5", "'device_time_ns' is not a whole number from 0 on" },
+        { "\"device_time_ns\": 1e19", "'device_time_ns' is not a whole number from 0 on" },
+        { "\"device_calls\": true", "'device_calls' is not a value" },
+        { "\"device_calls\": [1]", "'device_calls' is not a value" },
+        { "\"fragmentation\": {\"internal_bytes\": \"-1\"}", "'fragmentation_internal_bytes' is not a whole number" },
+        { "\"fragmentation\": {\"utilization\": -0.5}", "'fragmentation_utilization' is not a number from 0 on" },
+        { "\"policy\": 3", "'policy' is not a text" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct run_table t;
+        struct err_detail why = { .text = "" };
+        char json[200], expected[160];
+        snprintf(json, sizeof json, "{\"schema\": \"replay-sweep/1\", \"runs\": [{}, {%s}]}", wrong[i].value);
+        snprintf(expected, sizeof expected, "it: of run 1 %s", wrong[i].wanted);
+        run_table_open(&t);
+        cr_expect_eq(run_table_add_json(&t, json, strlen(json), UINT64_MAX, "it", &why), ERR_FORMAT, "%s", json);
+        cr_expect_str_eq(why.text, expected);
+        run_table_close(&t);
+    }
+}
+
+Test(run_table, numbers_as_other_programs_write_them_are_the_same_numbers)
+{
+    static const char json[] =
+        "{\"schema\": \"replay-sweep/1\", \"runs\": [{\"peak\": {\"reserved_bytes\": 2097152.0},"
+        " \"fragmentation\": {\"utilization\": 1, \"internal_bytes\": -512}, \"oom\": {\"first\": {\"event\": -1}}}]}";
+    struct run_table t;
+    struct err_detail why = { .text = "" };
+    run_table_open(&t);
+    cr_assert_eq(run_table_add_json(&t, json, sizeof json - 1, UINT64_MAX, "it", &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(run_table_number(&t, 0, "peak_reserved_bytes"), 2097152);
+    cr_expect_eq(run_table_cell(&t, 0, "fragmentation_utilization")->kind, FIELD_RATIO);
+    cr_expect_float_eq(run_table_cell(&t, 0, "fragmentation_utilization")->ratio, 1, 1e-9);
+    cr_expect_eq(run_table_number(&t, 0, "fragmentation_internal_bytes"), -512);
+    cr_expect_eq(run_table_number(&t, 0, "oom_first_event"), -1);
+    run_table_close(&t);
+}
+
 /* ---- conditions ---- */
 
 static bool holds(const struct run_table *t, const char *text, size_t row)
