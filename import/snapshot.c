@@ -78,6 +78,11 @@ static bool has(const struct fields *f, enum key key)
     return (f->mask >> key & 1) != 0;
 }
 
+static bool is_missing(const struct fields *f, enum key key)
+{
+    return !has(f, key) || pickle_kind(f->value[key]) == PICKLE_NONE;
+}
+
 static enum err snapshot_fail(const struct snapshot *s, const char *what, struct err_detail *why)
 {
     const uint64_t at = pickle_offset(s->pickle);
@@ -113,6 +118,13 @@ static bool field_size(const struct snapshot *s, const struct fields *f, enum ke
     return true;
 }
 
+/* A whole number that may be missing, or None: *out then stays. `what` says what is wrong with anything else. */
+static enum err field_optional(const struct snapshot *s, const struct fields *f, enum key key, const char *what,
+                               int64_t *out, struct err_detail *why)
+{
+    return is_missing(f, key) || pickle_int(s->pickle, f->value[key], out) ? ERR_OK : snapshot_fail(s, what, why);
+}
+
 static uint32_t field_word(const struct fields *f, enum key key)
 {
     return has(f, key) && pickle_kind(f->value[key]) == PICKLE_STRING ? pickle_index(f->value[key]) : UINT32_MAX;
@@ -122,7 +134,9 @@ static uint32_t field_word(const struct fields *f, enum key key)
 static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_t *out, struct err_detail *why)
 {
     int64_t handle = 0;
-    field_int(s, f, KEY_STREAM, &handle);
+    const enum err e = field_optional(s, f, KEY_STREAM, "a stream that is no whole number", &handle, why);
+    if (e != ERR_OK)
+        return e;
     if (s->n_streams > 0 && s->streams[0] == (uint64_t)handle) {
         *out = 0;
         return ERR_OK;
@@ -267,10 +281,11 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
     if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
         return snapshot_fail(s, "a trace record without a valid size", why);
     r.addr = (uint64_t)addr;
-    field_int(s, f, KEY_TIME_US, &r.time_us);
     r.stack = field_stack(f);
     r.pool = field_pool(f, KEY_POOL_ID);
-    const enum err e = field_stream(s, f, &r.stream, why);
+    enum err e = field_optional(s, f, KEY_TIME_US, "a trace record whose time is no whole number", &r.time_us, why);
+    if (e == ERR_OK)
+        e = field_stream(s, f, &r.stream, why);
     if (e != ERR_OK)
         return e;
     struct snapshot_record *grown = table_grow(s, ROOM_RECORDS, s->records, s->n_records, 1, sizeof *grown);
@@ -295,8 +310,9 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
               : state == WORD_PENDING || state == WORD_AWAITING ? SNAPSHOT_BLOCK_PENDING : SNAPSHOT_BLOCK_INACTIVE;
     if (!field_size(s, f, KEY_SIZE, &b.size))
         return snapshot_fail(s, "a block without a valid size", why);
-    if (!field_size(s, f, KEY_REQUESTED_SIZE, &b.requested))
-        b.requested = b.size;
+    b.requested = b.size;
+    if (!is_missing(f, KEY_REQUESTED_SIZE) && !field_size(s, f, KEY_REQUESTED_SIZE, &b.requested))
+        return snapshot_fail(s, "a block without a valid requested size", why);
     struct snapshot_block *grown = table_grow(s, ROOM_BLOCKS, s->blocks, s->n_blocks, 1, sizeof *grown);
     if (grown == NULL)
         return snapshot_nomem(s->in, why);
@@ -318,8 +334,12 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
         g.first_block = blocks->first;
         g.n_blocks = blocks->n;
     }
-    field_int(s, f, KEY_DEVICE, &device);
-    field_int(s, f, KEY_IS_EXPANDABLE, &is_expandable);
+    enum err e = field_optional(s, f, KEY_DEVICE, "a segment whose device is no whole number", &device, why);
+    if (e == ERR_OK)
+        e = field_optional(s, f, KEY_IS_EXPANDABLE, "a segment whose 'is_expandable' is no truth value", &is_expandable,
+                           why);
+    if (e != ERR_OK)
+        return e;
     if (!field_int(s, f, KEY_ADDRESS, &addr) && g.n_blocks > 0)
         return snapshot_fail(s, "a segment without an address", why);
     if (device == HOST_DEVICE)
@@ -330,7 +350,7 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
     g.device = (uint32_t)device;
     g.is_expandable = is_expandable != 0;
     g.pool = g.pool == SNAPSHOT_NO_POOL ? 0 : g.pool;
-    const enum err e = field_stream(s, f, &g.stream, why);
+    e = field_stream(s, f, &g.stream, why);
     if (e != ERR_OK)
         return e;
     struct snapshot_segment *grown = table_grow(s, ROOM_SEGMENTS, s->segments, s->n_segments, 1, sizeof *grown);

@@ -641,6 +641,54 @@ Test(import_pytorch, a_refused_request_of_a_size_that_no_tensor_has_is_refused_l
     }
 }
 
+/* Writes an entry more into the dictionary that was written last; a NULL key: nothing. */
+static void snap_amend(struct snap *s, const char *key, const char *value)
+{
+    if (key == NULL)
+        return;
+    s->n--;
+    snap_text(s, key);
+    snap_raw(s, value);
+    snap_raw(s, "u");
+}
+
+/* Records and a segment with one block, each amended. */
+static void snap_odd(struct snap *s, const char *of_record, const char *of_segment, const char *of_block,
+                     const char *value)
+{
+    snap_begin(s);
+    snap_free(s, BASE, 512);
+    snap_record(s, "alloc", BASE, 512);
+    snap_amend(s, of_record, value);
+    snap_segments(s);
+    snap_segment_begin(s, BASE, 2 * MIB, "small");
+    snap_raw(s, "](");
+    snap_block(s, BASE, 512, 500, 'a');
+    snap_amend(s, of_block, value);
+    snap_raw(s, "eu");
+    snap_amend(s, of_segment, value);
+    snap_end(s);
+}
+
+Test(import_pytorch, a_figure_that_is_no_whole_number_is_refused_and_a_missing_one_is_not)
+{
+    static const struct { const char *of_record, *of_segment, *of_block, *what; } cases[] = {
+        {"stream", NULL, NULL, "a stream that is no whole number"},
+        {"time_us", NULL, NULL, "a trace record whose time is no whole number"},
+        {NULL, "stream", NULL, "a stream that is no whole number"},
+        {NULL, "device", NULL, "a segment whose device is no whole number"},
+        {NULL, "is_expandable", NULL, "a segment whose 'is_expandable' is no truth value"},
+        {NULL, NULL, "requested_size", "a block without a valid requested size"},
+    };
+    static struct snap s;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snap_odd(&s, cases[i].of_record, cases[i].of_segment, cases[i].of_block, "U\0017");
+        expect_refused(&s, ERR_FORMAT, cases[i].what);
+        snap_odd(&s, cases[i].of_record, cases[i].of_segment, cases[i].of_block, "N");
+        trace_close(import_snap(&s, &auto_config));
+    }
+}
+
 Test(import_pytorch, a_refusal_tells_what_the_device_had)
 {
     static struct snap s;
