@@ -24,6 +24,9 @@ static enum err take_line(struct input *in, struct csv_line *line, bool *has_lin
     while (used > 0 && line->text[used - 1] == '\r')
         used--;
     line->text[used] = '\0';
+    if (memchr(line->text, '\0', used) != NULL)
+        return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " holds a byte 0, which no text has",
+                       input_name(in), line->number);
     return ERR_OK;
 }
 

@@ -57,6 +57,7 @@ struct csv_import {
     uint64_t n_unknown;                      /* ends of requests that the log does not begin */
     uint64_t n_empty;                        /* requests of 0 bytes, refused ones too */
     uint64_t latest_ns, n_back;              /* the latest time of all lines; lines with an earlier one */
+    uint64_t n_other_size, other_size_line;  /* ends with another size than their request, and the first's line */
     uint64_t n_missing;                      /* ends that the log lacks, put where their address is requested again */
     bool     puts_missing;                   /* they are put, as missing=end asks; otherwise they are refused */
     struct text_table threads;               /* of the log, in order of appearance */
@@ -262,9 +263,12 @@ static enum err put_missing_end(struct csv_import *c, const struct trace_record 
 /* An end of a request that the log does not begin is left out and counted. */
 static enum err put_event(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
 {
-    enum err e = r->kind == EVENT_ALLOC && trace_ptr_is_live(c->w, r->ptr) ? put_missing_end(c, r, why) : ERR_OK;
+    const uint64_t live_bytes = trace_live_bytes(c->w, r->ptr);
+    enum err e = r->kind == EVENT_ALLOC && live_bytes > 0 ? put_missing_end(c, r, why) : ERR_OK;
     if (e != ERR_OK)
         return e;
+    if (r->kind == EVENT_FREE && live_bytes > 0 && r->bytes > 0 && r->bytes != live_bytes && c->n_other_size++ == 0)
+        c->other_size_line = r->record + 1;
     e = trace_put(c->w, r, why);
     if (e != ERR_FORMAT || r->kind != EVENT_FREE)
         return e;
@@ -321,6 +325,10 @@ static enum err put_notes(struct csv_import *c, struct err_detail *why)
     if (c->n_unknown > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin "
                               "were left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
+    if (c->n_other_size > 0)
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends have another size than their request, the "
+                              "first in line %" PRIu64 ": the log may mix processes or cards, or lack lines",
+                              c->n_other_size, c->other_size_line);
     if (c->n_missing > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends that the log lacks were put where their "
                               "address is requested again", c->n_missing);

@@ -185,6 +185,13 @@ def databases(replay):
 
 # ---- text ----
 
+def zeros(replay):
+    """A log that lost a page to a crash has zeros there: no line is read as shorter than it is."""
+    with open("zeros.csv", "wb") as f:
+        f.write(b"op,ptr,size\nalloc,1,8\nalloc,2,16\0\0\0\0,9\n")
+    expect(replay, 2, "zeros.csv: line 3 holds a byte 0, which no text has", "info", "zeros.csv")
+
+
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066=cmd"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
@@ -381,7 +388,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, profiles, texts, markdown, lines, pages):
+        for part in (bombs, databases, profiles, zeros, texts, markdown, lines, pages):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

@@ -89,6 +89,16 @@ Test(import_csv, what_is_left_out_or_changed_is_noted)
     trace_close(r);
 }
 
+Test(import_csv, an_end_of_another_size_than_its_request_is_noted)
+{
+    struct trace_reader *r;
+    struct err_detail why;
+    cr_assert_eq(opened_text("op,ptr,size\nalloc,1,8\nalloc,2,8\nalloc,3,8\nfree,1,8\nfree,2,9\nfree,3,\n", NULL, -1,
+                             &r, &why), ERR_OK, "%s", why.text);
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends have another size than their request, the first in line 6"));
+    trace_close(r);
+}
+
 Test(import_csv, a_refused_request_is_bounded_like_a_served_one)
 {
     expect_text_refused("op,ptr,size\nalloc,1,8\noom,0,18446744073709551615\n", NULL, ERR_FORMAT, "more bytes live");

@@ -268,8 +268,8 @@ MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_seg
                                           uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,
                                           struct err_detail *why);
 
-/* Whether a request of that pointer was put, and no end of it. */
-bool trace_ptr_is_live(const struct trace_writer *w, uint64_t ptr);
+/* The bytes of the request of that pointer that was put, and has not ended; 0: there is none. */
+uint64_t trace_live_bytes(const struct trace_writer *w, uint64_t ptr);
 
 /* Writes everything put so far into the file, so that a reader of the unfinished trace sees it. Costs about 100 bytes.
  * A FREE_REQUESTED that came last is no longer merged with its FREE_COMPLETED. */

@@ -567,9 +567,10 @@ static enum err writer_place(struct trace_writer *w, const struct trace_record *
     return e != ERR_OK ? e : writer_pool(w, r->pool, &ev->pool, why);
 }
 
-bool trace_ptr_is_live(const struct trace_writer *w, uint64_t ptr)
+uint64_t trace_live_bytes(const struct trace_writer *w, uint64_t ptr)
 {
-    return pair_map_find(&w->slot_of, ptr, 0) != NULL;
+    const uint32_t *slot = pair_map_find(&w->slot_of, ptr, 0);
+    return slot != NULL ? w->slots.at[*slot].bytes : 0;
 }
 
 static enum err writer_put_alloc(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
@@ -577,7 +578,7 @@ static enum err writer_put_alloc(struct trace_writer *w, const struct trace_reco
     struct event ev = {.kind = EVENT_ALLOC, .bytes = r->bytes};
     if (r->bytes == 0)
         return writer_refuse(w, r, "a request of 0 bytes at", why);
-    if (trace_ptr_is_live(w, r->ptr))
+    if (trace_live_bytes(w, r->ptr) > 0)
         return writer_refuse(w, r, "a second request at the live address", why);
     enum err e = writer_place(w, r, &ev, why);
     const struct slot request = {.bytes = r->bytes, .place = place_of(ev.stream, ev.pool), .state = SLOT_LIVE};
