@@ -326,8 +326,8 @@ static enum err put_notes(struct csv_import *c, struct err_detail *why)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin "
                               "were left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
     if (c->n_other_size > 0)
-        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends have another size than their request, the "
-                              "first in line %" PRIu64 ": the log may mix processes or cards, or lack lines",
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends have another size than their request, "
+                              "the first in line %" PRIu64 ": the log may mix processes or cards, or lack lines",
                               c->n_other_size, c->other_size_line);
     if (c->n_missing > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends that the log lacks were put where their "

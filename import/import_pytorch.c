@@ -108,15 +108,16 @@ static void note_contradictions(struct pytorch_import *p)
 {
     const struct walk *w = p->w;
     if (w->outside.n > 0)
-        note(p, "contradiction: record %" PRIu64 ": the address 0x%" PRIx64 " lies in no segment of the snapshot "
-             "(%" PRIu64 " such blocks in all); the recorded placements cannot be followed", w->outside.first,
+        note(p, TRACE_NOTE_CONTRADICTION "record %" PRIu64 ": the address 0x%" PRIx64 " lies in no segment of the "
+             "snapshot (%" PRIu64 " such blocks in all); the recorded placements cannot be followed", w->outside.first,
              w->n > 0 ? w->records[w->outside.first].addr : 0, w->outside.n);
     if (w->segments.n > 0)
-        note(p, "contradiction: record %" PRIu64 ": a segment that does not fit the others at 0x%" PRIx64 " (%" PRIu64
-             " such records in all)", w->segments.first, w->records[w->segments.first].addr, w->segments.n);
+        note(p, TRACE_NOTE_CONTRADICTION "record %" PRIu64 ": a segment that does not fit the others at 0x%" PRIx64
+             " (%" PRIu64 " such records in all)", w->segments.first, w->records[w->segments.first].addr,
+             w->segments.n);
     if (w->n_unmatched_final > 0)
-        note(p, "%" PRIu64 " blocks of the final state are newer than the last record, or contradict the records",
-             w->n_unmatched_final);
+        note(p, TRACE_NOTE_CONTRADICTION "%" PRIu64 " blocks of the final state are others than the records leave, or "
+             "are newer than the last record", w->n_unmatched_final);
     if (w->n_unknown_actions > 0)
         note(p, "%" PRIu64 " records of an unknown action were skipped", w->n_unknown_actions);
     if (w->n_undecided_free_runs > 0)

@@ -448,12 +448,40 @@ static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *w
     }
 }
 
+/* Counts the blocks that are active after the last record and are not so, or are others, in the final state. Those of
+ * the final state alone were counted before. */
+static void compare_with_final(struct forward *f)
+{
+    struct walk *w = f->w;
+    const struct snapshot *s = w->s;
+    uint64_t n_active = 0, n_met = 0;
+    bool has_final = false;
+    for (uint32_t i = 0; i < s->final_segments.n; i++) {
+        const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
+        has_final |= g->device == w->device;
+        for (uint32_t k = 0; g->device == w->device && k < g->n_blocks; k++) {
+            const struct snapshot_block *b = &s->blocks[g->first_block + k];
+            const uint32_t rank = b->state == SNAPSHOT_BLOCK_INACTIVE ? WALK_NO_RANK : walk_rank_from(w, b->addr);
+            if (rank != WALK_NO_RANK && rank_set_has(&f->active, rank)) {
+                n_met++;
+                w->n_unmatched_final += b->has_requested && b->requested != f->requested[rank];
+            }
+        }
+    }
+    for (uint32_t rank = 0; rank < w->n_addr; rank++)
+        n_active += rank_set_has(&f->active, rank);
+    if (has_final)
+        w->n_unmatched_final += n_active - n_met;
+}
+
 enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why)
 {
     struct forward f = {.w = w, .wish = segment_frees, .small.is_all = true, .large.is_all = true};
     enum err e = forward_open(&f, why);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         e = forward_step(&f, i, why);
+    if (e == ERR_OK)
+        compare_with_final(&f);
     w->is_npu = w->n_npu_sizes > 0 && w->n_cuda_sizes == 0;
     if (e == ERR_OK)
         size_start_blocks(w);

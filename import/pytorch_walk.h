@@ -70,7 +70,9 @@ struct walk {
     bool *is_given_up;                /* by the snapshot's pool: a free run says that it was dropped */
     uint32_t *captures;               /* by pool: graph captures into it that were recorded */
     uint64_t start_reserved, peak_reserved, peak_requested;
-    uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
+    uint64_t n_unknown_actions, n_undecided_free_runs;
+    uint64_t n_unmatched_final;       /* blocks of the final state, or after the last record, that the other lacks, or
+                                       * has with another request */
     uint64_t n_forgotten;            /* live blocks that were requested while recording, in records that are gone */
     uint64_t guessed_bytes;           /* bytes whose block at the start is not known */
     struct walk_contradictions outside;      /* block addresses in no segment */

@@ -311,7 +311,8 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
     if (!field_size(s, f, KEY_SIZE, &b.size))
         return snapshot_fail(s, "a block without a valid size", why);
     b.requested = b.size;
-    if (!is_missing(f, KEY_REQUESTED_SIZE) && !field_size(s, f, KEY_REQUESTED_SIZE, &b.requested))
+    b.has_requested = !is_missing(f, KEY_REQUESTED_SIZE);
+    if (b.has_requested && !field_size(s, f, KEY_REQUESTED_SIZE, &b.requested))
         return snapshot_fail(s, "a block without a valid requested size", why);
     struct snapshot_block *grown = table_grow(s, ROOM_BLOCKS, s->blocks, s->n_blocks, 1, sizeof *grown);
     if (grown == NULL)

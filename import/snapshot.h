@@ -51,6 +51,7 @@ struct snapshot_block {
     uint64_t requested;               /* of an inactive block: its last request */
     uint8_t  state;                   /* enum snapshot_block_state */
     bool     has_stack;               /* it was requested while the history was recorded, with stacks */
+    bool     has_requested;           /* false in old releases: `requested` is then the size */
     bool     has_addr;                /* false in releases up to 2.0: blocks follow each other */
 };
 

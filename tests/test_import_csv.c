@@ -95,7 +95,8 @@ Test(import_csv, an_end_of_another_size_than_its_request_is_noted)
     struct err_detail why;
     cr_assert_eq(opened_text("op,ptr,size\nalloc,1,8\nalloc,2,8\nalloc,3,8\nfree,1,8\nfree,2,9\nfree,3,\n", NULL, -1,
                              &r, &why), ERR_OK, "%s", why.text);
-    cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends have another size than their request, the first in line 6"));
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends have another size than their request, the first in "
+                                                      "line 6"));
     trace_close(r);
 }
 

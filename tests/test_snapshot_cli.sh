@@ -35,6 +35,19 @@ grep -q 'record 156: request of 3932160 bytes: expected new memory, recorded 0x7
 'there: 0x[0-9a-f]* [0-9]* B free$' differs.txt || fail "what differs: $(cat differs.txt)"
 grep -q '^of the recording:     not recorded: .*a memory fraction' differs.txt || fail "no notes: $(cat differs.txt)"
 "$replay" verify "$trace" | grep '^of the recording' && fail "notes on what is equal"
+
+# A final state that the records do not lead to is said, whatever else is equal.
+for change in 'b["requested_size"] -= 4' 'b["state"] = "inactive"'; do
+    python3 -c "
+import pickle
+snapshot = pickle.load(open('a.pickle', 'rb'))
+b = next(b for s in snapshot['segments'] for b in s['blocks'] if b['state'] == 'active_allocated')
+$change
+pickle.dump(snapshot, open('changed.pickle', 'wb'))"
+    "$replay" verify changed.pickle >changed.txt || fail "the decisions of the allocator are as they were"
+    grep -q '^of the recording:     contradiction: 1 blocks of the final state are others than the' changed.txt ||
+        fail "$change: $(cat changed.txt)"
+done
 "$replay" verify "$trace" --json - | grep -q '^    "not recorded: .*a memory fraction' || fail "no notes in the JSON"
 
 status 1 'out of memory at record' snapshot "$trace" --device sim:200MiB -o oom.pickle

@@ -133,6 +133,10 @@ const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **v
 enum { TRACE_NOTE = 512 };
 bool trace_next_note(const char **notes, char line[static TRACE_NOTE]);
 
+/* How a note begins, by its importer, that says where the recording contradicts itself. */
+#define TRACE_NOTE_CONTRADICTION "contradiction: "
+bool trace_note_contradicts(const char *line);
+
 /* The number of an event in its source, if the source numbers its records; otherwise the event's own number. -1 stays
  * -1. Errors as of trace_side_at. */
 MUST_USE enum err trace_event_number(struct trace_reader *r, int64_t event, int64_t *out, struct err_detail *why);

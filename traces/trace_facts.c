@@ -15,6 +15,11 @@ bool trace_next_note(const char **notes, char line[static TRACE_NOTE])
     return true;
 }
 
+bool trace_note_contradicts(const char *line)
+{
+    return strncmp(line, TRACE_NOTE_CONTRADICTION, strlen(TRACE_NOTE_CONTRADICTION)) == 0;
+}
+
 const char *trace_event_word(const struct trace_reader *trace)
 {
     return trace_info(trace)->has_source_numbers ? "record" : "event";

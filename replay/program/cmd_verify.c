@@ -82,8 +82,9 @@ static void print_report(const struct verify_report *r, const struct trace_reade
     text_put_line(stdout, w.text, 2);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
-    while (!verify_is_equal(r) && trace_next_note(&notes, note))      /* these may explain a difference */
-        print_named("of the recording:", note);
+    while (trace_next_note(&notes, note))
+        if (!verify_is_equal(r) || trace_note_contradicts(note))     /* any note may explain a difference */
+            print_named("of the recording:", note);
     if (cli_has_scrolled())
         print_answer(r);
 }

@@ -353,7 +353,7 @@ static void remark_notes(struct remark_target *t, const struct trace_reader *tra
     const char *notes = trace_meta(trace, "notes");
     while (trace_next_note(&notes, line))
         if (line[0] != '\0')
-            take_remark(t, strncmp(line, "contradiction", 13) == 0 ? REMARK_WARNING : REMARK_ASSUMPTION, line);
+            take_remark(t, trace_note_contradicts(line) ? REMARK_WARNING : REMARK_ASSUMPTION, line);
 }
 
 /* Says which events of the trace the run could not repeat. */
