@@ -37,7 +37,7 @@ enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *
     SHA256_CTX sum;
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
     SHA256_Init(&sum);
     for (size_t n; (n = fread(piece, 1, PIECE, in)) > 0;)
         SHA256_Update(&sum, piece, n);

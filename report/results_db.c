@@ -166,7 +166,7 @@ static enum err db_fail_at(const struct results_db *db, const char *path, struct
         return err_set(why, ERR_FORMAT, 0, "%.150s: takes far more work than a database of this size can need", path);
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
                        : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? ERR_FORMAT
-                       : code == SQLITE_CANTOPEN && path != db->path ? ERR_INPUT
+                       : code == SQLITE_CANTOPEN && path != db->path ? err_of_open(sqlite3_system_errno(db->handle))
                                                                       : ERR_IO;
     return err_set(why, e, 0, "%.120s: %.100s", path, sqlite3_errmsg(db->handle));
 }
@@ -537,7 +537,7 @@ static enum err db_open_file(const char *name, const char *path, int flags, stru
     /* A handle is used by one thread at a time: its calls need no lock. */
     if (sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
         const enum err e = db_fail(db, why);
-        return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? ERR_INPUT : e;
+        return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? err_of_open(sqlite3_system_errno(db->handle)) : e;
     }
     sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
     if (path != in_memory)
@@ -624,9 +624,11 @@ enum err results_db_open_read(const char *path, struct results_db **out, struct 
         e = db_check(db, "main", path, &facts, why);
     if (e == ERR_OK && facts.is_empty)
         e = no_database(path, why);
+    if (e == ERR_IO && db != NULL)
+        e = err_of_open(sqlite3_system_errno(db->handle));
     if (e != ERR_OK) {
         results_db_close(db);
-        return e == ERR_IO ? ERR_INPUT : e;
+        return e;
     }
     db->has_details = facts.has_details;
     db->has_parameters = facts.has_parameters;

@@ -236,4 +236,17 @@ if ! [ "$(nm "$replay" 2>/dev/null | grep -c __asan)" -gt 0 ]; then
     [ $status = 3 ] || [ $status = 0 ] || [ $status = 127 ] || fail "little memory: exit $status: $(cat err)"
 fi
 
+# ---- no descriptor left: that is nobody's input ----
+for command in 'a.zst --policy none' 'report oom.db --md o.md' 'report a.zst --policy none --md o.md' 'info a.zst' \
+    'merge oom.db -o few.db' 'sweep a.zst --policy none -o few.db' 'diff oom.db oom.db' 'diff a.zst a.zst'; do
+    for ((most = 4; most <= 12; most++)); do
+        rm -f few.db
+        # shellcheck disable=SC2086
+        (ulimit -n $most; exec "$replay" $command) >out 2>err
+        status=$?
+        [ $status = 3 ] || [ $status = 0 ] || [ $status = 127 ] ||           # 127: the loader's, before the program
+            fail "$command with $most descriptors: exit $status: $(cat err)"
+    done
+done
+
 [ "$failures" = 0 ]

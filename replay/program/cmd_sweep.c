@@ -152,7 +152,7 @@ static void print_counts(const struct sweep *s)
 
 static enum exit_status sweep_status(const struct sweep *s)
 {
-    if (s->is_out_of_memory)
+    if (s->host_error != ERR_OK)
         return STATUS_OURS;
     return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
 }

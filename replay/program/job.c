@@ -109,7 +109,7 @@ enum err job_read(const char *path, const struct flag_use *taken, struct job *ou
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
     char *bytes = malloc(JOB_BYTES_MAX + 1);
     enum err e = bytes == NULL ? no_memory(why) : ERR_OK;
     if (e == ERR_OK) {

@@ -64,8 +64,9 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
     e = sweep_run(&sweep, NULL, false, why);
     progress_clear(&r->progress);
     r->n_left_out = sweep.n_left_out;
-    if (e == ERR_OK && (sweep.is_out_of_memory || r->is_out_of_memory))
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    const enum err failed = r->is_out_of_memory ? ERR_HOST_NOMEM : sweep.host_error;
+    if (e == ERR_OK && failed != ERR_OK)
+        e = err_set(why, failed, 0, "%s", err_text(failed));
     if (e == ERR_OK)
         e = run_table_add_db(&r->table, sweep.db, why);
     sweep_close(&sweep);

@@ -99,9 +99,10 @@ enum err results_file_add(struct run_table *t, const char *path, uint64_t memory
     if (e == ERR_OK && (e = input_peek(in, sizeof sqlite, &head, &n, &reason)) != ERR_OK)
         input_close(in);
     if (e != ERR_OK) {
-        if (e == ERR_HOST_NOMEM)
+        const bool is_hosts = e == ERR_HOST_NOMEM || e == ERR_IO;
+        if (is_hosts)
             *why = reason;
-        return e == ERR_HOST_NOMEM ? e : ERR_OK;         /* opening it as a trace will say what is wrong with it */
+        return is_hosts ? e : ERR_OK;                    /* opening it as a trace will say what is wrong with it */
     }
     while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
         at++;

@@ -80,8 +80,8 @@ static enum err run_trace(const struct suite_request *asked, const struct expans
     sweep.arg = &complaint;
     sweep.interrupted = asked->interrupted;
     e = sweep_run(&sweep, asked->db, false, why);
-    if (e == ERR_OK && (sweep.n_left_out > 0 || sweep.is_out_of_memory))
-        e = err_set(why, sweep.is_out_of_memory ? ERR_HOST_NOMEM : ERR_UNSUPPORTED, 0, "%s", complaint.text);
+    if (e == ERR_OK && (sweep.n_left_out > 0 || sweep.host_error != ERR_OK))
+        e = err_set(why, sweep.host_error != ERR_OK ? sweep.host_error : ERR_UNSUPPORTED, 0, "%s", complaint.text);
     if (e == ERR_OK && asked->db == NULL)
         e = run_table_add_db(table, sweep.db, why);
     sweep_close(&sweep);

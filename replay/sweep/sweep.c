@@ -48,12 +48,18 @@ struct sweep_trace {
     size_t             n_running, n_done;    /* of the current part */
 };
 
+void sweep_note_host_error(struct sweep *s, enum err e)
+{
+    if (e == ERR_HOST_NOMEM || (e == ERR_IO && s->host_error == ERR_OK))
+        s->host_error = e;
+}
+
 /* Counts a complaint, and passes it on unless it was said before: a wrong setting is wrong on every trace. */
 static void complain(struct sweep *s, const char *text, uint64_t *count)
 {
     const size_t n_said = s->complaints.n;
     ++*count;
-    s->is_out_of_memory |= report_lines_add(&s->complaints, text) != ERR_OK;
+    sweep_note_host_error(s, report_lines_add(&s->complaints, text));
     if (s->complain != NULL && s->complaints.n > n_said)
         s->complain(s->arg, text);
 }
@@ -292,7 +298,7 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
 
 static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *why)
 {
-    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    sweep_note_host_error(s, e);
     complain(s, why->text, &s->n_left_out);
 }
 
@@ -424,7 +430,7 @@ static void gather_run(struct sweep_trace *t, const struct run_identity *id)
 static void leave_out_trace(struct sweep *s, struct sweep_input *input, enum err e, const struct err_detail *why)
 {
     input->is_left_out = true;
-    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    sweep_note_host_error(s, e);
     const bool is_no_trace = input->is_found && (e == ERR_FORMAT || e == ERR_UNSUPPORTED);
     complain(s, why->text, is_no_trace ? &s->n_no_traces : &s->n_left_out);
 }

@@ -66,7 +66,8 @@ struct sweep {
     uint64_t n_wrong;                                /* ended in an error or failed the audit */
     uint64_t n_left_out;                             /* traces and runs that could not begin */
     uint64_t n_no_traces;                            /* files in folders that are no traces */
-    bool     is_out_of_memory;                       /* the host ran out of memory during the sweep */
+    enum err host_error;                             /* ERR_HOST_NOMEM or ERR_IO: not only inputs failed, but the
+                                                      * host did */
     double   bytes_done, bytes_total;                /* of trace files: the unit of progress */
 
     /* The sweep's own. */
@@ -97,6 +98,9 @@ MUST_USE enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep
 
 /* Runs a part and writes the results; leaves out traces and runs as sweep_run does. */
 MUST_USE enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why);
+
+/* Notes an error in host_error, if it is the host's. No memory says more than any other. */
+void sweep_note_host_error(struct sweep *s, enum err e);
 
 /* Counts a part as done, for the progress. */
 void sweep_part_done(struct sweep *s, const struct sweep_part *part);

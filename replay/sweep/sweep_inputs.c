@@ -79,7 +79,7 @@ static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned d
     enum err e = ERR_OK;
     const int n = scandir(path, &names, is_shown, alphasort);
     if (n < 0)
-        return errno == ENOMEM ? no_memory(why) : err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         const size_t room = strlen(path) + strlen(names[i]->d_name) + 2;
         char *joined = e == ERR_OK ? malloc(room) : NULL;

@@ -25,7 +25,7 @@ struct deal {
 /* What a worker did; the complaints follow, each with its zero, then the database. */
 struct account {
     uint64_t n_finished, n_repeated, n_unopened, n_wrong, n_left_out, n_no_traces;
-    bool     is_out_of_memory;
+    enum err host_error;             /* of the sweep */
     enum err error;                  /* of the worker's database: the sweep cannot go on */
     struct err_detail why;
     uint64_t n_complaints, n_db;     /* bytes */
@@ -102,7 +102,7 @@ static void tell(const struct ranks *ranks, struct sweep *s, struct account *tol
     told->n_wrong = s->n_wrong;
     told->n_left_out = s->n_left_out;
     told->n_no_traces = s->n_no_traces;
-    told->is_out_of_memory = s->is_out_of_memory || complaints.is_short;
+    told->host_error = complaints.is_short ? ERR_HOST_NOMEM : s->host_error;
     told->n_complaints = complaints.n;
     told->n_db = n_db;
     message_add(&all, told, sizeof *told);
@@ -120,7 +120,7 @@ static enum err forget(struct sweep *s, struct err_detail *why)
     results_db_close(s->db);
     s->db = NULL;
     s->n_finished = s->n_repeated = s->n_unopened = s->n_wrong = s->n_left_out = s->n_no_traces = 0;
-    s->is_out_of_memory = false;
+    s->host_error = ERR_OK;
     report_lines_close(&s->complaints);
     return results_db_open(NULL, false, &s->db, why);
 }
@@ -199,7 +199,7 @@ static enum err take_account(struct sweep *s, int from, const struct sweep_part 
     }
     if (told->n_unopened > 0)
         *is_left_out = true;
-    s->is_out_of_memory |= told->is_out_of_memory;
+    sweep_note_host_error(s, told->host_error);
     if (take_complaints(s, complaints, told->n_complaints) != ERR_OK)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     const enum err e = told->n_db > 0 ? results_db_merge_bytes(s->db, db, told->n_db, &n_added, why) : ERR_OK;
