@@ -6,12 +6,12 @@
 /* What is drawn now: the trace, its unpacked runs by row, the groups of its requests. */
 const scene = { trace: null, runs: new Map(), groups: null, liveSteps: null };
 
-/* The first index whose value is above x; values rise. */
-function upperBound(values, x) {
-  let low = 0, high = values.length;
+/* The first index whose value is above x; values, which may be a property of things, rise. */
+function upperBound(things, x, valueOf = thing => thing) {
+  let low = 0, high = things.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (values[middle] > x)
+    if (valueOf(things[middle]) > x)
       high = middle;
     else
       low = middle + 1;
@@ -229,14 +229,7 @@ class PackedMap {
   }
 
   give(place, extent) {
-    let low = 0, high = this.gaps.length;
-    while (low < high) {
-      const middle = low + high >> 1;
-      if (this.gaps[middle].place < place)
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    const low = upperBound(this.gaps, place, gap => gap.place);
     const gap = { place, extent }, before = this.gaps[low - 1], after = this.gaps[low];
     if (after && place + extent === after.place) {
       gap.extent += after.extent;
@@ -252,6 +245,22 @@ class PackedMap {
   }
 }
 
+/* Gives each mapped part the range that it lies in. Ranges that stand at once do not overlap, so it is the last of them
+ * that begins at or below the part. */
+function findRanges(run) {
+  const ranges = run.pieces.filter(m => m.kind === MEMORY_RANGE), standing = [];      /* by address */
+  const ending = [...ranges].sort((a, b) => a.ended - b.ended);
+  let born = 0, ended = 0;
+  for (const m of run.mapped) {
+    for (; born < ranges.length && ranges[born].born <= m.born; born++)
+      standing.splice(upperBound(standing, ranges[born].addr, r => r.addr), 0, ranges[born]);
+    for (; ended < ranges.length && ending[ended].ended <= m.born; ended++)
+      standing.splice(standing.lastIndexOf(ending[ended], upperBound(standing, ending[ended].addr, r => r.addr)), 1);
+    const range = standing[upperBound(standing, m.addr, r => r.addr) - 1];
+    m.range = range && m.addr < range.addr + range.bytes ? range : undefined;
+  }
+}
+
 /*
  * Gives each segment and range a place that it keeps all its life: the lowest that is free when it begins. So the map
  * of a run is packed, and nothing in it moves.
@@ -264,12 +273,10 @@ function packMemory(run) {
   run.mapped = run.memory.filter(m => m.kind === MEMORY_MAPPED);
   for (const range of run.pieces)
     range.extent = range.kind === MEMORY_RANGE ? 0 : range.bytes;
-  const ranges = run.pieces.filter(m => m.kind === MEMORY_RANGE);
-  for (const m of run.mapped) {
-    m.range = ranges.find(r => r.addr <= m.addr && m.addr < r.addr + r.bytes && r.born <= m.born && m.born < r.ended);
+  findRanges(run);
+  for (const m of run.mapped)
     if (m.range)
       m.range.extent = Math.max(m.range.extent, m.addr + m.bytes - m.range.addr);
-  }
   const lasting = run.pieces.filter(m => m.extent > 0 && m.born < m.ended);
   const ending = [...lasting].sort((a, b) => a.ended - b.ended);
   let ended = 0;
