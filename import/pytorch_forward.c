@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "import/pytorch_walk.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 #include "traces/rank_set.h"
 
@@ -21,8 +22,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { SMALL_SEGMENT = 2 << 20 };
-#define TAIL_MAX MIB                  /* a rest up to this is not split off: PyTorch, should_split */
+#define TAIL_MAX TORCH_SMALL_MAX      /* a rest up to this is not split off: PyTorch, should_split */
 
 /* Addresses in all segments that may be idle, and others. A segment becomes idle only when it comes or when a block in
  * it is freed, so these two note an address, and a look forgets those that are not idle. Each note is thus paid for
@@ -44,7 +44,7 @@ struct forward {
     enum import_segment_frees wish;
     uint64_t room_bytes;
     uint64_t uncollected_bytes;       /* as in free_run_scene */
-    struct idle_notes small, large;   /* segments of SMALL_SEGMENT bytes, and all others */
+    struct idle_notes small, large;   /* segments of TORCH_SMALL_SEGMENT bytes, and all others */
     uint64_t *freed;                  /* ascending: the segments that the present run frees */
     size_t n_freed, freed_room;
 };
@@ -94,7 +94,7 @@ static void idle_note_block(struct forward *f, uint64_t addr)
 static void idle_note_segment(struct forward *f, const struct reserved_segment *s)
 {
     if (!s->is_range)
-        idle_note(f, s->bytes == SMALL_SEGMENT ? &f->small : &f->large, s->addr);
+        idle_note(f, s->bytes == TORCH_SMALL_SEGMENT ? &f->small : &f->large, s->addr);
 }
 
 static bool idle_note_all(const struct forward *f, struct idle_notes *t)
@@ -109,7 +109,7 @@ static bool idle_note_all(const struct forward *f, struct idle_notes *t)
     if (!segment_map_list(&f->now, &now))
         return false;
     for (size_t i = 0; i < now.n; i++)
-        if ((now.at[i].bytes == SMALL_SEGMENT) == is_small)
+        if ((now.at[i].bytes == TORCH_SMALL_SEGMENT) == is_small)
             t->addr[t->n++] = now.at[i].addr;
     segment_set_free(&now);
     t->is_all = false;
@@ -137,7 +137,7 @@ static bool idle_look(struct forward *f, struct idle_notes *t, bool *found)
         return false;
     for (; i < t->n && !*found; i++) {
         const struct reserved_segment *s = segment_map_find(&f->now, t->addr[i], 1);
-        if (s == NULL || (s->bytes == SMALL_SEGMENT) != (t == &f->small) || !is_idle(f, s))
+        if (s == NULL || (s->bytes == TORCH_SMALL_SEGMENT) != (t == &f->small) || !is_idle(f, s))
             continue;
         t->addr[kept++] = s->addr;
         *found = !is_freed_by_run(f, s->addr);
@@ -202,7 +202,7 @@ static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, c
     const uint64_t bytes = addr - w->addr[below], requested = f->requested[below];
     if (w->addr[below] < segment->addr)
         return;
-    if (requested < MIB / 2 && segment->bytes == SMALL_SEGMENT)
+    if (requested < MIB / 2 && segment->bytes == TORCH_SMALL_SEGMENT)
         walk_vote(w, requested, bytes);
     if (b == NULL || b->is_gone || b->is_sized || bytes < requested ||
         (bytes - requested > 2 * TAIL_MAX && w->s->settings.max_split_size < 0))

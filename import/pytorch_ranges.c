@@ -17,6 +17,7 @@
 #include "import/pytorch_walk.h"
 
 #include "base/event.h"
+#include "base/torch_sizes.h"
 #include "base/units.h"
 
 #include <assert.h>
@@ -117,7 +118,7 @@ static bool ranges_follow(struct ranges *t, const struct walk *w)
         if (request == w->n)
             continue;
         const struct reserved_segment s = {.addr = r->addr, .bytes = r->size, .stream = r->stream, .pool = r->pool,
-                                           .is_small = walk_round(w, w->records[request].size) <= MIB,
+                                           .is_small = walk_round(w, w->records[request].size) <= TORCH_SMALL_MAX,
                                            .is_range = true};
         if (!ranges_map(t, &s, false))
             return false;

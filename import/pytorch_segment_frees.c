@@ -18,14 +18,14 @@
 #include "base/array.h"
 #include "import/pytorch_walk.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_SEGMENT = 2 << 20, LARGE_PAGE = 20 << 20, NON_SPLIT_ROUNDING = 20 << 20 };
-enum { EXACT_LEAST = 10 << 20, EXACT_ROUNDING = 2 << 20 };     /* requests from 10 MiB on get segments of their own */
+#define NON_SPLIT_ROUNDING TORCH_LARGE_SEGMENT           /* max_non_split_rounding_mb as it is unless set */
 
 static bool is_segment_free(const struct snapshot_record *r)
 {
@@ -49,11 +49,11 @@ uint32_t free_run_end(const struct walk *w, uint32_t i)
  * CUDACachingAllocator.cpp, get_allocation_size; an expandable range grows by whole pages. */
 static uint64_t segment_bytes(const struct walk *w, uint64_t requested)
 {
-    if (requested <= MIB)
-        return SMALL_SEGMENT;
+    if (requested <= TORCH_SMALL_MAX)
+        return TORCH_SMALL_SEGMENT;
     if (w->s->settings.is_expandable)
-        return round_up(requested, LARGE_PAGE);
-    return requested < EXACT_LEAST ? LARGE_PAGE : round_up(requested, EXACT_ROUNDING);
+        return round_up(requested, TORCH_LARGE_SEGMENT);
+    return requested < TORCH_OWN_MIN ? TORCH_LARGE_SEGMENT : round_up(requested, TORCH_OWN_ROUNDING);
 }
 
 struct walk_room walk_room(const struct walk *w)
@@ -177,7 +177,7 @@ static bool segment_free_waited(const struct walk *w, const struct run *run, uin
  * MiB. */
 static bool segment_free_is_small(const struct snapshot_record *r)
 {
-    return r->action == ACTION_SEGMENT_FREE ? r->size == SMALL_SEGMENT : r->size % LARGE_PAGE != 0;
+    return r->action == ACTION_SEGMENT_FREE ? r->size == TORCH_SMALL_SEGMENT : r->size % TORCH_LARGE_SEGMENT != 0;
 }
 
 /* Finds out whether the request that got new memory after the run would have fitted into what the run freed, and
@@ -195,7 +195,7 @@ static void run_look_for_fit(const struct walk *w, struct run *run)
     for (uint32_t i = run->begin; i < run->end && !run->had_fit; i++) {
         const struct snapshot_record *r = &w->records[i];
         if (!is_segment_free(r) || r->stream != alloc->stream || r->pool != grown->pool ||
-            segment_free_is_small(r) != (bytes <= MIB) || !block_fits(w, r->size, bytes))
+            segment_free_is_small(r) != (bytes <= TORCH_SMALL_MAX) || !block_fits(w, r->size, bytes))
             continue;
         *(segment_free_waited(w, run, i) ? &run->waited : &run->had_fit) = true;
     }
@@ -215,7 +215,7 @@ static struct run run_look(const struct walk *w, uint32_t begin)
             run.pool = r->pool;
         run.has_private |= r->pool != 0;
         run.has_default |= r->pool == 0;
-        run.only_large &= r->action == ACTION_SEGMENT_FREE && r->size != SMALL_SEGMENT && r->pool == 0;
+        run.only_large &= r->action == ACTION_SEGMENT_FREE && r->size != TORCH_SMALL_SEGMENT && r->pool == 0;
     }
     for (uint32_t i = run.end; i < w->n; i++) {
         const unsigned action = w->records[i].action;

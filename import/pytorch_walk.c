@@ -13,6 +13,7 @@
 #include "import/pytorch_walk.h"
 
 #include "base/array.h"
+#include "base/torch_sizes.h"
 #include "base/units.h"
 
 #include <assert.h>
@@ -20,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_ROUND = 512, NPU_HEADER = 32 };
-enum { SMALL_SEGMENT = 2 << 20 };
+enum { NPU_HEADER = 32 };
 
 enum err walk_nomem(const struct walk *w, struct err_detail *why)
 {
@@ -40,18 +40,18 @@ static uint64_t round_divisions(uint64_t bytes, uint64_t divisions)
 
 static uint64_t round_cuda(const struct walk *w, uint64_t bytes)
 {
-    if (bytes < BLOCK_ROUND)
-        return BLOCK_ROUND;
+    if (bytes < TORCH_MIN_BLOCK)
+        return TORCH_MIN_BLOCK;
     const unsigned log2 = log2_floor(bytes), k = log2 < 20 ? 0 : log2 - 20;
     const uint64_t divisions = w->s->settings.roundup[k < ROUNDUP_CLASSES ? k : ROUNDUP_CLASSES - 1];
-    if (divisions > 1 && bytes > BLOCK_ROUND * divisions)
+    if (divisions > 1 && bytes > TORCH_MIN_BLOCK * divisions)
         return round_divisions(bytes, divisions);
-    return align_up(bytes, BLOCK_ROUND);
+    return align_up(bytes, TORCH_MIN_BLOCK);
 }
 
 static uint64_t round_npu(uint64_t bytes)
 {
-    return align_up(add_capped(bytes, NPU_HEADER), BLOCK_ROUND);
+    return align_up(add_capped(bytes, NPU_HEADER), TORCH_MIN_BLOCK);
 }
 
 uint64_t walk_round(const struct walk *w, uint64_t bytes)
@@ -257,7 +257,7 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
     }
     st.pool = r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool;
     st.is_range = r->action == ACTION_SEGMENT_UNMAP;
-    st.is_small = r->size == SMALL_SEGMENT;
+    st.is_small = r->size == TORCH_SMALL_SEGMENT;
     r->pool = st.pool;
     return segment_map_add(&w->undone, &st);
 }
@@ -385,7 +385,7 @@ static void walk_sort_blocks(struct walk *w)
             continue;
         if (b->pool == SNAPSHOT_NO_POOL)
             b->pool = w->start.at[segment].pool;
-        if (w->start.at[segment].is_range && round_npu(b->requested) <= MIB)
+        if (w->start.at[segment].is_range && round_npu(b->requested) <= TORCH_SMALL_MAX)
             w->start.at[segment].is_small = true;        /* unmapped at the end: its blocks tell, small by any rule */
     }
 }

@@ -2,13 +2,13 @@
 /* Sorts the blocks of a moment into parts, and compares the sum with what the device says is reserved. */
 #include "report/explain.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #define EXPLAIN_ROUND     UINT64_C(512)      /* no allocator hands out less than a multiple of it */
-#define EXPLAIN_SMALL_MAX MIB                /* largest request of a small pool: PyTorch, kSmallSize */
 
 static void scene_take(void *arg, const struct block_view *b)
 {
@@ -38,7 +38,7 @@ size_t explain_segment_end(const struct explain_scene *s, size_t first)
 bool explain_serves(const struct explain_scene *s, const struct block_view *b, const struct explanation *x)
 {
     return b->stream == x->stream && b->pool == x->pool &&
-           (!s->has_small || b->is_small == (x->block_bytes <= EXPLAIN_SMALL_MAX));
+           (!s->has_small || b->is_small == (x->block_bytes <= TORCH_SMALL_MAX));
 }
 
 static uint64_t less(uint64_t a, uint64_t b)

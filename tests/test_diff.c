@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* diff: what lives at a peak adds up to it, steps are what repeats, and the first difference is the first. */
+#include "base/torch_sizes.h"
 #include "replay/diff/diff.h"
 #include "tests/recorded_run.h"
 #include "traces/stack_frame.h"
@@ -50,8 +51,8 @@ Test(diff, a_size_belongs_to_the_class_that_it_does_not_exceed)
     cr_expect_eq(profile_class(1), 9);
     cr_expect_eq(profile_class(512), 9);
     cr_expect_eq(profile_class(513), 10);
-    cr_expect_eq(profile_class(PROFILE_SMALL_MAX), 20);
-    cr_expect_eq(profile_class(PROFILE_SMALL_MAX + 1), 21);
+    cr_expect_eq(profile_class(TORCH_SMALL_MAX), 20);
+    cr_expect_eq(profile_class(TORCH_SMALL_MAX + 1), 21);
     cr_expect_eq(profile_class(UINT64_MAX), 64);
 }
 

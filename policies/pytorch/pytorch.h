@@ -32,6 +32,7 @@
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_H
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_H
 
+#include "base/torch_sizes.h"
 #include "policies/policy.h"
 #include "policies/parts/block_table.h"
 #include "policies/pytorch/pytorch_conf.h"
@@ -40,12 +41,6 @@
 #include "policies/pytorch/pytorch_stats.h"
 #include "policies/pytorch/pytorch_order_table.h"
 #include "sim/stream_queues.h"
-
-#define PYTORCH_MIN_BLOCK   UINT64_C(512)
-#define PYTORCH_SMALL_MAX   (UINT64_C(1) << 20)      /* largest rounded size of the small pool */
-#define PYTORCH_SMALL_SEG   (UINT64_C(2) << 20)
-#define PYTORCH_EXACT_MIN   (UINT64_C(10) << 20)     /* from here on a segment is as large as its request */
-#define PYTORCH_LARGE_ROUND (UINT64_C(2) << 20)
 
 /* The most blocks that one growth and the split after it can make. */
 enum { PYTORCH_SPARE_BLOCKS = 8 };
@@ -152,7 +147,7 @@ struct pytorch {
     uint32_t               peak_live;
     uint64_t               next_place;       /* the tie of the next segment, or block object */
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
-    uint64_t               rounds_to_units;          /* sizes up to here round to PYTORCH_MIN_BLOCK */
+    uint64_t               rounds_to_units;          /* sizes up to here round to TORCH_MIN_BLOCK */
     uint8_t                round_shift[64];          /* log2 of the step for larger sizes, by their power of two */
     bool                   has_no_cache;
 

@@ -22,8 +22,8 @@ static unsigned round_shift(const struct pytorch *p, unsigned k)
     if (p->rounds_to_power_of_two)
         return k;
     if (divisions == 0 || (divisions == 1 && !p->rules.has_raw_divisions_of_1) ||
-        UINT64_C(1) << k < PYTORCH_MIN_BLOCK * divisions)              /* the product wraps, as in PyTorch */
-        return log2_floor(PYTORCH_MIN_BLOCK);
+        UINT64_C(1) << k < TORCH_MIN_BLOCK * divisions)              /* the product wraps, as in PyTorch */
+        return log2_floor(TORCH_MIN_BLOCK);
     if (divisions == 1)
         return 0;
     return k < log2_floor(divisions) ? k : k - log2_floor(divisions);
@@ -31,33 +31,33 @@ static unsigned round_shift(const struct pytorch *p, unsigned k)
 
 void pytorch_plan_rounding(struct pytorch *p)
 {
-    const unsigned unit = log2_floor(PYTORCH_MIN_BLOCK);
+    const unsigned unit = log2_floor(TORCH_MIN_BLOCK);
     bool is_plain = !p->rules.is_npu;
     for (unsigned k = unit; k < 64; k++) {
         p->round_shift[k] = (uint8_t)round_shift(p, k);
         is_plain &= p->round_shift[k] == unit;
     }
-    p->rounds_to_units = is_plain ? UINT64_MAX - PYTORCH_MIN_BLOCK : 0;
+    p->rounds_to_units = is_plain ? UINT64_MAX - TORCH_MIN_BLOCK : 0;
 }
 
 uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n)
 {
     if (p->rules.is_npu)
         n = add_capped(n, NPU_PAD);
-    if (n < PYTORCH_MIN_BLOCK)
-        return PYTORCH_MIN_BLOCK;
+    if (n < TORCH_MIN_BLOCK)
+        return TORCH_MIN_BLOCK;
     const uint64_t up = align_up(n, UINT64_C(1) << p->round_shift[log2_floor(n)]);
-    return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1) : up;
+    return up == UINT64_MAX ? UINT64_MAX & ~(TORCH_MIN_BLOCK - 1) : up;
 }
 
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)
 {
-    if (S <= PYTORCH_SMALL_MAX)
-        return PYTORCH_SMALL_SEG;
-    if (S < PYTORCH_EXACT_MIN)
+    if (S <= TORCH_SMALL_MAX)
+        return TORCH_SMALL_SEGMENT;
+    if (S < TORCH_OWN_MIN)
         return p->settings.large_segment_size;
-    const uint64_t up = align_up(S, PYTORCH_LARGE_ROUND);
-    return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_LARGE_ROUND - 1) : up;
+    const uint64_t up = align_up(S, TORCH_OWN_ROUNDING);
+    return up == UINT64_MAX ? UINT64_MAX & ~(TORCH_OWN_ROUNDING - 1) : up;
 }
 
 /* ---- accounting ---- */
@@ -347,8 +347,8 @@ static bool finish_splits(const struct pytorch *p, const struct block_entry *b, 
     if (b->pool != 0 && p->pools[b->pool].no_split)
         return false;
     if (b->flags & BLOCK_IS_SMALL || finish_is_fine(p, a))
-        return rest >= PYTORCH_MIN_BLOCK;
-    return a->S < p->settings.max_split_size && rest > PYTORCH_SMALL_MAX;
+        return rest >= TORCH_MIN_BLOCK;
+    return a->S < p->settings.max_split_size && rest > TORCH_SMALL_MAX;
 }
 
 /* Splits the front off as a new block. The old table entry keeps the remainder and returns to its set, as in

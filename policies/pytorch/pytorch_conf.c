@@ -11,6 +11,7 @@
  */
 #include "policies/pytorch/pytorch_conf.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include <string.h>
 
 #define CONF_MIB_MAX (UINT64_MAX / MIB)              /* more MiB than this overflow as bytes */
-#define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be larger */
+#define CONF_LARGE_MIN_MIB ((int)(TORCH_OWN_MIN / MIB))     /* large_segment_size_mb must be larger */
 #define CONF_STRICT_SPLIT_MIN_MIB 20                 /* max_split_size_mb must be larger, up to 2.9 */
 #define CONF_REGISTER_THREADS_MAX 128
 #define CONF_NUMBER_LETTERS 20                       /* of UINT64_MAX */
@@ -68,8 +69,8 @@ struct pytorch_settings pytorch_settings_default(void)
 {
     return (struct pytorch_settings){
         .max_split_size = PYTORCH_UNLIMITED,
-        .max_non_split_rounding = 20 * MIB,
-        .large_segment_size = 20 * MIB,
+        .max_non_split_rounding = TORCH_LARGE_SEGMENT,
+        .large_segment_size = TORCH_LARGE_SEGMENT,
         .fraction = 1.0,
     };
 }
@@ -353,7 +354,7 @@ static enum err conf_large_segment(struct conf_reader *r, const struct conf_key 
     const enum err e = conf_number(r, key, &mib);
     if (e != ERR_OK)
         return e;
-    if (mib <= CONF_LARGE_MIN_MIB)
+    if (mib <= TORCH_OWN_MIN / MIB)
         return conf_refuse(r, r->i, conf_check_type(r), "CachingAllocator option %s must be > %d MB", key->name,
                            CONF_LARGE_MIN_MIB);
     r->s->large_segment_size = (mib < CONF_MIB_MAX ? mib : CONF_MIB_MAX) * MIB;

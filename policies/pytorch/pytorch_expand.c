@@ -176,7 +176,7 @@ static void range_forget(struct pytorch *p, struct pytorch_range *range)
 
 static uint64_t new_page_bytes(const struct pytorch *p, enum pytorch_size_class c)
 {
-    return c == CLASS_SMALL ? PYTORCH_SMALL_SEG : p->settings.large_segment_size;
+    return c == CLASS_SMALL ? TORCH_SMALL_SEGMENT : p->settings.large_segment_size;
 }
 
 enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,

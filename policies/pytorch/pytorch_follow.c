@@ -188,7 +188,7 @@ void pytorch_follow_wait(struct policy *base)
 static struct event restore_request(const struct trace_segment *s)
 {
     return (struct event){
-        .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
+        .bytes = s->is_small ? TORCH_MIN_BLOCK : TORCH_OWN_MIN, .stream = s->stream, .pool = s->pool};
 }
 
 /* The home of a range, as a key: PyTorch reserves one range for each. */
@@ -240,7 +240,7 @@ static uint64_t restore_size(const struct pytorch *p, const struct trace_block *
     const bool is_fine = around->flags & (BLOCK_IS_SMALL | BLOCK_IS_RANGE);
     if (S > room)
         return room;
-    return !is_fine && room - S <= PYTORCH_SMALL_MAX ? room : S;
+    return !is_fine && room - S <= TORCH_SMALL_MAX ? room : S;
 }
 
 /* Free blocks by address. */

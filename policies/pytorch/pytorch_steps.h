@@ -30,7 +30,7 @@ static inline uint64_t pytorch_gap(const struct pytorch *p, const struct block_e
 static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
     if (n <= p->rounds_to_units)
-        return align_up(n, PYTORCH_MIN_BLOCK);
+        return align_up(n, TORCH_MIN_BLOCK);
     return pytorch_round_by_plan(p, n);
 }
 
@@ -152,7 +152,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     a->G = 0;
     a->stream = req->stream;
     a->pool = pool;
-    a->class = a->S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
+    a->class = a->S <= TORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
     a->is_rejected = false;
     a->failure = ERR_OK;
     a->is_borrowed = false;

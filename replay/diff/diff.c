@@ -2,6 +2,7 @@
 /* Compares; diff_text.c and diff_json.c write the result. */
 #include "replay/diff/diff.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/results/result.h"
 #include "report/diff_fields.h"
@@ -19,7 +20,7 @@ const char *diff_step_name(enum step_how how)
 
 const char *diff_class_name(unsigned class, char buf[64])
 {
-    const char *half = UINT64_C(1) << class <= PROFILE_SMALL_MAX ? "small" : "large";
+    const char *half = UINT64_C(1) << class <= TORCH_SMALL_MAX ? "small" : "large";
     char low[UNITS_TEXT], high[UNITS_TEXT];
     units_format_bytes(UINT64_C(1) << class, high);
     if (class <= 9)

@@ -2,6 +2,7 @@
 /* Writes `replay diff` as JSON, schema "replay-diff/1"; report/SCHEMA.md says what each key means. */
 #include "replay/diff/diff.h"
 
+#include "base/torch_sizes.h"
 #include "report/diff_fields.h"
 #include "report/json_writer.h"
 
@@ -90,7 +91,7 @@ static enum err json_classes(struct json_writer *w, const struct diff *d, struct
     for (size_t i = 0; i < n; i++) {
         const unsigned class = (unsigned)sorted[i];
         json_put_object(w, NULL);
-        json_put_bool(w, "is_small", UINT64_C(1) << class <= PROFILE_SMALL_MAX);
+        json_put_bool(w, "is_small", UINT64_C(1) << class <= TORCH_SMALL_MAX);
         json_put_number(w, "above_bytes", class <= 9 ? 0 : UINT64_C(1) << (class - 1));
         json_put_number(w, "up_to_bytes", class < 64 ? UINT64_C(1) << class : UINT64_MAX);
         json_shares(w, &d->profiles.classes[class]);

@@ -71,9 +71,6 @@ MUST_USE enum err profile_read(struct trace_reader *trace, enum profile_side sid
                                struct err_detail *why);
 void profile_close(struct profile_pair *p);
 
-/* Requests up to this size come from PyTorch's small pool (kSmallSize, c10/cuda/CUDACachingAllocator.cpp). */
-#define PROFILE_SMALL_MAX (UINT64_C(1) << 20)
-
 /* The size class of a request: the smallest k >= 9 with bytes <= 2^k. PyTorch's smallest block has 512 = 2^9 bytes. */
 unsigned profile_class(uint64_t bytes);
 

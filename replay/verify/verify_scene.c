@@ -11,6 +11,7 @@
 #include "replay/verify/verify_scene.h"
 
 #include "base/array.h"
+#include "base/torch_sizes.h"
 #include "base/units.h"
 #include "policies/pytorch/pytorch_rules.h"
 
@@ -21,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_MAX MIB                    /* the largest request that the small pool serves (kSmallSize) */
 #define ASSUMED_TOTAL TIB                /* memory of a card whose size is unknown: only address ranges depend on it */
 
 /* ---- the scene ---- */
@@ -113,7 +113,7 @@ static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
 static struct scene_range scene_piece(const struct scene *s, const struct trace_segment_event *g)
 {
     const bool is_small =
-        g->before < s->n_events ? s->events[g->before].bytes <= SMALL_MAX : g->bytes % (20 * MIB) != 0;
+        g->before < s->n_events ? s->events[g->before].bytes <= TORCH_SMALL_MAX : g->bytes % TORCH_LARGE_SEGMENT != 0;
     return (struct scene_range){g->addr, g->bytes, g->stream, g->pool, is_small, false};
 }
 
@@ -299,7 +299,7 @@ void stage_offer_recorded(struct stage *g, const struct scene *s, size_t i, size
         const struct trace_segment_event *r = &s->segments[next];
         const struct scene_range piece = scene_piece(s, r);
         const bool is_alike = piece.stream == ev->stream && piece.pool == ev->pool &&
-                              piece.is_small == (ev->bytes <= SMALL_MAX);
+                              piece.is_small == (ev->bytes <= TORCH_SMALL_MAX);
         if (s->takes_addresses[next] && (r->kind == TRACE_SEGMENT_ALLOC || is_alike)) {
             stage_offer(g, r->addr);
             return;

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/oom_answer.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 
 #include <inttypes.h>
-
-/* Sizes of segments: PyTorch, c10/cuda/CUDACachingAllocator.cpp, get_allocation_size. SMALL_SEGMENT serves
- * requests up to SMALL_MOST, LARGE_SEGMENT those below LARGE_MOST; others are made to measure, in whole PAGEs. */
-#define SMALL_MOST    (1 * MIB)
-#define SMALL_SEGMENT (2 * MIB)
-#define LARGE_MOST    (10 * MIB)
-#define LARGE_SEGMENT (20 * MIB)
-#define PAGE          (2 * MIB)
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
@@ -22,11 +15,11 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 static uint64_t find_least_asked(const struct oom_text *t)
 {
-    if (t->asked == SMALL_SEGMENT)
+    if (t->asked == TORCH_SMALL_SEGMENT)
         return 1;
-    if (t->asked == LARGE_SEGMENT)
-        return SMALL_MOST + 1;
-    return t->asked < LARGE_MOST ? t->asked : minus(t->asked, PAGE + oom_text_rounding(t->asked)) + 1;
+    if (t->asked == TORCH_LARGE_SEGMENT)
+        return TORCH_SMALL_MAX + 1;
+    return t->asked < TORCH_OWN_MIN ? t->asked : minus(t->asked, TORCH_OWN_ROUNDING + oom_text_rounding(t->asked)) + 1;
 }
 
 /* How the request compares with what there is, by the worst and the best of the figures. */
@@ -97,9 +90,9 @@ static void add_segment(struct words *w, const struct oom_text *t, const struct 
 {
     char b[UNITS_TEXT], c[UNITS_TEXT];
     words_add(w, "a segment of %s for a request of ", units_format_bytes(t->asked, b));
-    if (t->asked == SMALL_SEGMENT)
+    if (t->asked == TORCH_SMALL_SEGMENT)
         words_add(w, "up to 1 MiB");
-    else if (t->asked == LARGE_SEGMENT)
+    else if (t->asked == TORCH_LARGE_SEGMENT)
         words_add(w, "1 to 10 MiB, or of 18 to 20 MiB");
     else
         words_add(w, "%s to %s", units_format_bytes(a->least_asked - 1, c), b);
