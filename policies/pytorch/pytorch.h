@@ -179,6 +179,8 @@ struct pytorch {
     uint64_t               refused_request, refused_rounded, refused_segment;
     uint64_t               refused_needs;        /* what the device lacked: the segment, or pages of a range */
 
+    uint64_t               follow_steps;         /* blocks that pytorch_follow.c has looked at */
+
     /* what pytorch_repeats.c decides by */
     uint64_t               largest_segment;      /* bytes; ranges are not counted */
     bool                   has_lacked;           /* a growth failed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Following a recording. Linear scans are good enough: mostly the policy would take the very block that the record
- * names, and no scan is needed. */
+ * names, or memory was obtained for the request, and no scan is needed. Others are counted. */
 #include "policies/pytorch/pytorch_follow.h"
 
 #include "base/intern.h"
@@ -21,8 +21,9 @@ static bool follow_may_find(const struct block_entry *b)
 }
 
 /* The free, mapped block that covers an address; BLOCK_NONE if there is none. */
-static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
+static uint32_t follow_find(struct pytorch *p, uint64_t addr)
 {
+    p->follow_steps += p->blocks.n;
     for (uint32_t i = 0; i < p->blocks.n; i++) {
         const struct block_entry *b = pytorch_at(p, i);
         if (follow_may_find(b) && block_covers(b, addr))
@@ -92,8 +93,8 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
         return e;
     struct pytorch_half *half = a.home.half;
     half->fit_calls += pytorch_has_gc(p);
-    uint32_t b = hint->is_growth ? BLOCK_NONE : hint->block;
-    if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S))
+    uint32_t b = hint->block;
+    if (b == BLOCK_NONE || !follow_may_find(pytorch_at(p, b)) || !follow_starts_at(p, b, addr, a.S))
         b = follow_find(p, addr);
     if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S) || pytorch_half_of(p, pytorch_at(p, b)) != half ||
         pytorch_at(p, b)->stream != a.stream)
@@ -103,7 +104,8 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
     return ERR_OK;
 }
 
-enum err pytorch_follow_segment(struct policy *base, const struct event *req, uint64_t bytes)
+enum err pytorch_follow_segment(struct policy *base, const struct event *req, uint64_t bytes,
+                                struct pytorch_choice *hint)
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
@@ -115,6 +117,8 @@ enum err pytorch_follow_segment(struct policy *base, const struct event *req, ui
     if (b == BLOCK_NONE)
         return a.failure != ERR_OK ? a.failure : ERR_DEVICE_OOM;
     pytorch_put_free(p, b);
+    if (hint != NULL)
+        hint->block = b;
     return ERR_OK;
 }
 
@@ -134,7 +138,8 @@ static enum err follow_map_at(struct pytorch *p, uint32_t u, uint64_t addr, uint
     return pytorch_map_part(p, u, bytes, &e) ? ERR_OK : e != ERR_OK ? e : ERR_DEVICE_OOM;
 }
 
-enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64_t addr, uint64_t bytes)
+enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64_t addr, uint64_t bytes,
+                            struct pytorch_choice *hint)
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
@@ -146,7 +151,11 @@ enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64
     }
     if (e == ERR_OK && (u == BLOCK_NONE || !block_covers(pytorch_at(p, u), addr)))
         e = ERR_CORRUPT;
-    return e == ERR_OK ? follow_map_at(p, u, addr, bytes) : e;
+    if (e == ERR_OK)
+        e = follow_map_at(p, u, addr, bytes);
+    if (e == ERR_OK)
+        hint->block = u;                                 /* it has swallowed a free block before it */
+    return e;
 }
 
 bool pytorch_follow_give_back(struct policy *base, uint64_t addr, uint64_t bytes)
@@ -176,6 +185,11 @@ bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes)
         return false;
     pytorch_unmap(p, b);
     return true;
+}
+
+uint64_t pytorch_follow_steps(const struct policy *base)
+{
+    return ((const struct pytorch *)base)->follow_steps;
 }
 
 void pytorch_follow_wait(struct policy *base)
@@ -215,7 +229,7 @@ static enum err restore_segment(struct pytorch *p, const struct trace_segment *s
 {
     const struct event req = restore_request(s);
     if (!s->is_range)
-        return pytorch_follow_segment(&p->base, &req, s->bytes);
+        return pytorch_follow_segment(&p->base, &req, s->bytes, NULL);
     struct pytorch_attempt a;
     enum err e = pytorch_attempt_begin(p, &req, pytorch_choose_pool(p, &req), &a);
     uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, s->addr) : BLOCK_NONE;
@@ -271,7 +285,7 @@ static enum err free_places_open(const struct pytorch *p, struct free_places *ou
 }
 
 /* The free block that covers an address. What was split off since is found, too, but slowly. */
-static uint32_t free_places_find(const struct pytorch *p, const struct free_places *places, uint64_t addr)
+static uint32_t free_places_find(struct pytorch *p, const struct free_places *places, uint64_t addr)
 {
     size_t low = 0, high = places->n;
     while (high - low > 1) {

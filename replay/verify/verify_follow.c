@@ -14,6 +14,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Blocks that may be looked at to find recorded ones, in all and for each event. A genuine recording takes a few. */
+enum { FOLLOW_STEPS_FREE = 1 << 28, FOLLOW_STEPS_PER_EVENT = 1024 };
+
 struct follow {
     const struct scene *s;
     struct stage g;
@@ -70,7 +73,7 @@ static void follow_shrink(struct follow *f, size_t i, const struct trace_segment
 
 /* Applies a recorded segment_alloc or segment_map for event i. */
 static void follow_grow(struct follow *f, size_t i, const struct trace_segment_event *g,
-                        const struct pytorch_choice *choice)
+                        struct pytorch_choice *choice)
 {
     const struct event *ev = &f->s->events[i];
     const bool is_alloc = g->kind == TRACE_SEGMENT_ALLOC;
@@ -88,8 +91,8 @@ static void follow_grow(struct follow *f, size_t i, const struct trace_segment_e
                         " to be taken", verify_segment_words[g->kind], g->bytes, choice->addr);
     }
     stage_offer(&f->g, g->addr);
-    const enum err e = is_alloc ? pytorch_follow_segment(f->g.policy, ev, g->bytes)
-                                : pytorch_follow_map(f->g.policy, ev, g->addr, g->bytes);
+    const enum err e = is_alloc ? pytorch_follow_segment(f->g.policy, ev, g->bytes, choice)
+                                : pytorch_follow_map(f->g.policy, ev, g->addr, g->bytes, choice);
     if (follow_loses(f, e))
         pass_differ(f->pass, f->s, i, "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 " does not fit what was there",
                     verify_segment_words[g->kind], g->bytes, g->addr);
@@ -212,6 +215,12 @@ static void follow_event(struct follow *f, size_t i)
     }
 }
 
+/* Whether finding the recorded blocks took more than i events can need. */
+static bool follow_is_spent(const struct follow *f, size_t i)
+{
+    return pytorch_follow_steps(f->g.policy) > FOLLOW_STEPS_FREE + FOLLOW_STEPS_PER_EVENT * (uint64_t)i;
+}
+
 enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
                           struct err_detail *why)
 {
@@ -221,7 +230,8 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
     f.observer = (struct policy_observer){.completed = stage_on_completed, .arg = &f.g};
     if (e == ERR_OK) {
         f.g.policy->observer = &f.observer;
-        for (size_t i = 0; i < s->n_events && !f.is_lost; i++) {
+        size_t i = 0;
+        for (; i < s->n_events && !f.is_lost && !follow_is_spent(&f, i); i++) {
             follow_event(&f, i);
             if (!f.is_lost && (follow_peek(&f, i) == NULL))
                 pass_compare_reserved(pass, s, i, f.recorded_reserved, f.g.device->usage.reserved_bytes);
@@ -230,6 +240,9 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
         if (f.is_lost)
             snprintf(pass->reason, sizeof pass->reason,
                      "stopped at the difference: later events were not compared");
+        else if (i < s->n_events)
+            snprintf(pass->reason, sizeof pass->reason, "stopped after %zu of %zu events: the recording takes far more "
+                     "work than one of its size can need", i, s->n_events);
     }
     return stage_close(&f.g, e, why);
 }

@@ -14,6 +14,7 @@
 #include "base/torch_sizes.h"
 #include "base/units.h"
 #include "policies/pytorch/pytorch_rules.h"
+#include "replay/verify/mapped_ranges.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -23,6 +24,7 @@
 #include <string.h>
 
 #define ASSUMED_TOTAL TIB                /* memory of a card whose size is unknown: only address ranges depend on it */
+enum { OFFER_LOOKAHEAD = 4096 };         /* segment events; a genuine recording has the next of a home far sooner */
 
 /* ---- the scene ---- */
 
@@ -53,101 +55,74 @@ static enum err scene_read_events(struct scene *s, struct err_detail *why)
     return e == ERR_OK ? trace_sides(s->trace, 0, s->n_events, s->sides, why) : e;
 }
 
-/* An address range as the record shows it: where it starts and how much is mapped in it. With nothing mapped any more
- * the range is gone. */
-struct scene_range {
-    uint64_t base, mapped;
-    uint16_t stream;
-    uint8_t  pool;
-    bool     is_small, is_gone;
-};
-
-struct scene_ranges {
-    struct scene_range *at;
-    size_t n, cap;
-    uint64_t reach_bytes;                /* the most that a range can be long */
-};
-
-static struct scene_range *ranges_find(struct scene_ranges *r, const struct scene_range *piece)
+/* The home of mapped memory: stream, pool and size class of its request. */
+static uint64_t home_of(uint16_t stream, uint8_t pool, bool is_small)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        struct scene_range *g = &r->at[i];
-        if (!g->is_gone && g->stream == piece->stream && g->pool == piece->pool && g->is_small == piece->is_small &&
-            piece->base >= g->base && piece->base - g->base < r->reach_bytes)
-            return g;
+    return (uint64_t)stream << 16 | (uint64_t)pool << 8 | is_small;
+}
+
+static uint64_t home_of_request(const struct event *ev)
+{
+    return home_of(ev->stream, ev->pool, ev->bytes <= TORCH_SMALL_MAX);
+}
+
+/* Of a segment event, by the request that it was made for; if there is none, its pages tell the size class. */
+static uint64_t home_of_segment(const struct scene *s, const struct trace_segment_event *g)
+{
+    const bool is_small = g->before < s->n_events ? s->events[g->before].bytes <= TORCH_SMALL_MAX
+                                                  : g->bytes % TORCH_LARGE_SEGMENT != 0;
+    return home_of(g->stream, g->pool, is_small);
+}
+
+/* All mappings: those of the start, then the events, in order. To be freed; NULL without memory. */
+static struct mapped_piece *list_mappings(const struct scene *s, uint32_t *n)
+{
+    struct mapped_piece *at = malloc(array_bytes((uint64_t)s->n_start + s->n_segments + 1, sizeof *at));
+    *n = 0;
+    for (size_t i = 0; i < s->n_start && at != NULL; i++) {
+        const struct trace_segment *g = &s->start_segments[i];
+        if (g->is_range)
+            at[(*n)++] = (struct mapped_piece){g->addr, g->bytes, home_of(g->stream, g->pool, g->is_small)};
     }
-    return NULL;
-}
-
-/* Notes a mapping. *is_new: it began a range. */
-static enum err ranges_map(struct scene_ranges *r, const struct scene_range *piece, bool *is_new)
-{
-    struct scene_range *found = ranges_find(r, piece);
-    *is_new = found == NULL;
-    if (found != NULL) {
-        found->mapped += piece->mapped;
-        return ERR_OK;
+    for (size_t i = 0; i < s->n_segments && at != NULL; i++) {
+        const struct trace_segment_event *g = &s->segments[i];
+        if (g->kind == TRACE_SEGMENT_MAP)
+            at[(*n)++] = (struct mapped_piece){g->addr, g->bytes, home_of_segment(s, g)};
     }
-    struct scene_range *at = array_grow(r->at, r->n, &r->cap, sizeof *at);
-    if (at == NULL)
-        return ERR_HOST_NOMEM;
-    r->at = at;
-    at[r->n++] = *piece;
-    return ERR_OK;
+    return at;
 }
 
-/* Notes an unmapping, in the range that starts closest below it. */
-static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
+/* Sets takes_addresses and n_taking. */
+static void mark_taking(struct scene *s, struct mapped_ranges *ranges)
 {
-    struct scene_range *found = NULL;
-    for (size_t i = 0; i < r->n; i++)
-        if (!r->at[i].is_gone && r->at[i].base <= addr && (found == NULL || r->at[i].base > found->base))
-            found = &r->at[i];
-    if (found == NULL)
-        return;
-    found->mapped -= bytes < found->mapped ? bytes : found->mapped;
-    found->is_gone = found->mapped == 0;
-}
-
-/* The mapped piece of a segment event, with what tells ranges apart: stream, pool and size class of its request. */
-static struct scene_range scene_piece(const struct scene *s, const struct trace_segment_event *g)
-{
-    const bool is_small =
-        g->before < s->n_events ? s->events[g->before].bytes <= TORCH_SMALL_MAX : g->bytes % TORCH_LARGE_SEGMENT != 0;
-    return (struct scene_range){g->addr, g->bytes, g->stream, g->pool, is_small, false};
-}
-
-static enum err scene_mark_event(struct scene *s, struct scene_ranges *ranges, size_t i)
-{
-    const struct trace_segment_event *g = &s->segments[i];
-    const struct scene_range piece = scene_piece(s, g);
-    enum err e = ERR_OK;
-    s->takes_addresses[i] = g->kind == TRACE_SEGMENT_ALLOC;
-    if (g->kind == TRACE_SEGMENT_MAP)
-        e = ranges_map(ranges, &piece, &s->takes_addresses[i]);
-    else if (g->kind == TRACE_SEGMENT_UNMAP)
-        ranges_unmap(ranges, g->addr, g->bytes);
-    if (s->takes_addresses[i])
-        s->n_taking = i + 1;
-    return e;
+    uint32_t number = 0;
+    for (size_t i = 0; i < s->n_start; i++)
+        if (s->start_segments[i].is_range)
+            mapped_ranges_map(ranges, number++);
+    s->n_taking = 0;
+    for (size_t i = 0; i < s->n_segments; i++) {
+        const struct trace_segment_event *g = &s->segments[i];
+        s->takes_addresses[i] = g->kind == TRACE_SEGMENT_ALLOC;
+        if (g->kind == TRACE_SEGMENT_MAP)
+            s->takes_addresses[i] = mapped_ranges_map(ranges, number++);
+        else if (g->kind == TRACE_SEGMENT_UNMAP)
+            mapped_ranges_unmap(ranges, g->addr, g->bytes);
+        if (s->takes_addresses[i])
+            s->n_taking = i + 1;
+    }
 }
 
 enum err scene_mark_reservations(struct scene *s, uint64_t total_bytes)
 {
     const uint64_t total = total_bytes != 0 ? total_bytes : ASSUMED_TOTAL;
-    struct scene_ranges ranges = {.reach_bytes = total + total / 8};
-    enum err e = ERR_OK;
-    bool is_new;
-    s->n_taking = 0;
-    for (size_t i = 0; i < s->n_start && e == ERR_OK; i++) {
-        const struct trace_segment *g = &s->start_segments[i];
-        if (g->is_range)
-            e = ranges_map(&ranges, &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, g->is_small, false},
-                           &is_new);
-    }
-    for (size_t i = 0; i < s->n_segments && e == ERR_OK; i++)
-        e = scene_mark_event(s, &ranges, i);
-    free(ranges.at);
+    struct mapped_ranges ranges = {.n = 0};
+    uint32_t n;
+    struct mapped_piece *pieces = list_mappings(s, &n);
+    const enum err e = pieces == NULL ? ERR_HOST_NOMEM : mapped_ranges_open(&ranges, pieces, n, total + total / 8);
+    if (e == ERR_OK)
+        mark_taking(s, &ranges);
+    mapped_ranges_close(&ranges);
+    free(pieces);
     return e;
 }
 
@@ -294,13 +269,11 @@ void stage_offer(struct stage *g, uint64_t addr)
 
 void stage_offer_recorded(struct stage *g, const struct scene *s, size_t i, size_t next)
 {
-    const struct event *ev = &s->events[i];
-    for (; next < s->n_taking; next++) {
+    const uint64_t home = home_of_request(&s->events[i]);
+    const size_t end = next + OFFER_LOOKAHEAD < s->n_taking ? next + OFFER_LOOKAHEAD : s->n_taking;
+    for (; next < end; next++) {
         const struct trace_segment_event *r = &s->segments[next];
-        const struct scene_range piece = scene_piece(s, r);
-        const bool is_alike = piece.stream == ev->stream && piece.pool == ev->pool &&
-                              piece.is_small == (ev->bytes <= TORCH_SMALL_MAX);
-        if (s->takes_addresses[next] && (r->kind == TRACE_SEGMENT_ALLOC || is_alike)) {
+        if (s->takes_addresses[next] && (r->kind == TRACE_SEGMENT_ALLOC || home_of_segment(s, r) == home)) {
             stage_offer(g, r->addr);
             return;
         }
