@@ -131,20 +131,18 @@ static bool is_freed_by_run(const struct forward *f, uint64_t addr)
  * What is no longer idle is forgotten; what the run frees will be gone at the next look. */
 static bool idle_look(struct forward *f, struct idle_notes *t, bool *found)
 {
-    size_t kept = 0, i = 0;
     *found = false;
     if (t->is_all && !idle_note_all(f, t))
         return false;
-    for (; i < t->n && !*found; i++) {
+    for (size_t i = 0; i < t->n && !*found;) {
         const struct reserved_segment *s = segment_map_find(&f->now, t->addr[i], 1);
-        if (s == NULL || (s->bytes == TORCH_SMALL_SEGMENT) != (t == &f->small) || !is_idle(f, s))
+        if (s == NULL || (s->bytes == TORCH_SMALL_SEGMENT) != (t == &f->small) || !is_idle(f, s)) {
+            t->addr[i] = t->addr[--t->n];
             continue;
-        t->addr[kept++] = s->addr;
+        }
+        t->addr[i++] = s->addr;
         *found = !is_freed_by_run(f, s->addr);
     }
-    while (i < t->n)
-        t->addr[kept++] = t->addr[i++];
-    t->n = kept;
     return true;
 }
 

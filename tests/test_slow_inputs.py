@@ -40,7 +40,7 @@ TEXTS = ("refusals", "nearly_refusals")
 def commands(kind, size, path, folder):
     """What is run on an input of a kind."""
     if kind in PICKLES:
-        return [["info", path], ["import", path, "-o", folder + "/out.zst"]]
+        return [["info", path], ["import", path, "-o", folder + "/out.zst"], ["verify", path]]
     if kind in LOGS:
         return [["import", path, "-o", folder + "/out.zst"], ["who", path]]
     if kind in STACKS:
