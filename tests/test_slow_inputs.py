@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""No input of n bytes takes more than OPERATIONS * n * log2(n) operations (count_operations.c), whatever is in it.
+"""No input of n bytes takes more than OPERATIONS * n * log2(n) operations (count_operations.c), whatever is in it, and
+four times the input no more than GROWTH times what that allows.
 
 The inputs were made to be slow (slow_inputs.py). Operations, not seconds: a busy machine changes nothing.
 """
@@ -13,6 +14,7 @@ import tempfile
 import slow_inputs
 
 OPERATIONS = 64                      # those of the sanitizers count too, an eighth to a quarter more
+GROWTH = 1.4                         # of these from one size to the next, and 0.5 more: a square grows by 3.4
 SIZES = (100_000, 400_000)
 LONG_SIZES = (3_000_000,)
 
@@ -99,13 +101,16 @@ def main():
         path = folder + "/input"
         for kind in (PICKLES + RESULTS + PAIRS + GROWTHS + REPETITIONS + LOGS + STACKS + STARTS + STREAMS + RETRIES +
                      SEGMENTS + FACTS + TEXTS):
+            before = {}
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)
                 for arguments in commands(kind, size, path, folder):
                     taken = operations(program, arguments, folder)
                     share = None if taken is None else taken / (n * math.log2(n))
-                    is_good = share is not None and share <= OPERATIONS
+                    command = (arguments[0], arguments[-1])
+                    is_good = share is not None and share <= min(OPERATIONS, GROWTH * before.get(command, 64) + 0.5)
+                    before[command] = share or 0
                     failures += not is_good
                     name = arguments[-1] if kind in STREAMS + RETRIES + SEGMENTS else arguments[0]
                     print(f"{'ok' if is_good else 'FAILED':6} {kind:18} {n:8} bytes, {name:6}: " +

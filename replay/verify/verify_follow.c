@@ -14,8 +14,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Blocks that may be looked at to find recorded ones, in all and for each event. A genuine recording takes a few. */
-enum { FOLLOW_STEPS_FREE = 1 << 28, FOLLOW_STEPS_PER_EVENT = 1024 };
+/* Blocks that may be looked at to find recorded ones, in all and for each event. Genuine recordings take ten for an
+ * event at most. */
+#define FOLLOW_SPENT "the recording takes far more work than one of its size can need"
+enum { FOLLOW_STEPS_FREE = 1 << 22, FOLLOW_STEPS_PER_EVENT = 512 };
 
 struct follow {
     const struct scene *s;
@@ -25,6 +27,7 @@ struct follow {
     size_t next_segment;                 /* the first recorded segment event that is not applied yet */
     uint64_t recorded_reserved;
     bool     is_lost;                    /* the state is no longer the record's */
+    bool     is_spent;                   /* finding the recorded blocks took more than so many events can need */
 };
 
 /* Whether the policy refused a step: the step is impossible in its state, or the host ran out of memory. */
@@ -33,6 +36,14 @@ static bool follow_loses(struct follow *f, enum err e)
     f->g.is_nomem |= e == ERR_HOST_NOMEM;
     f->is_lost |= e != ERR_OK;
     return e != ERR_OK;
+}
+
+/* Whether the pass goes on, now at event i. */
+static bool follow_goes_on(struct follow *f, size_t i)
+{
+    const uint64_t n_events = (uint64_t)i + f->next_segment;
+    f->is_spent |= pytorch_follow_steps(f->g.policy) > FOLLOW_STEPS_FREE + FOLLOW_STEPS_PER_EVENT * n_events;
+    return !f->is_lost && !f->is_spent;
 }
 
 /* The next recorded segment event, if it stood before event `i`; else NULL. */
@@ -103,7 +114,7 @@ static void follow_grow(struct follow *f, size_t i, const struct trace_segment_e
 static void follow_given_back(struct follow *f, size_t i)
 {
     const struct trace_segment_event *g;
-    while (!f->is_lost && (g = follow_peek(f, i + 1)) != NULL && !segment_grows(g))
+    while (follow_goes_on(f, i) && (g = follow_peek(f, i + 1)) != NULL && !segment_grows(g))
         follow_shrink(f, i, g);
 }
 
@@ -112,7 +123,7 @@ static void follow_given_back(struct follow *f, size_t i)
 static void follow_segments(struct follow *f, size_t i, struct pytorch_choice *choice, uint64_t *grown_at)
 {
     const struct trace_segment_event *g;
-    while (!f->is_lost && (g = follow_peek(f, i)) != NULL) {
+    while (follow_goes_on(f, i) && (g = follow_peek(f, i)) != NULL) {
         if (!segment_grows(g)) {
             follow_shrink(f, i, g);
             if (choice->is_growth)
@@ -178,7 +189,7 @@ static void follow_request(struct follow *f, size_t i)
     if (follow_loses(f, pytorch_follow_predict(f->g.policy, ev, &choice)))
         return;
     follow_segments(f, i, &choice, &grown_at);
-    if (f->is_lost)
+    if (!follow_goes_on(f, i))
         return;
     if (ev->kind == EVENT_ALLOC) {
         follow_place(f, i, &choice, grown_at);
@@ -215,12 +226,6 @@ static void follow_event(struct follow *f, size_t i)
     }
 }
 
-/* Whether finding the recorded blocks took more than i events can need. */
-static bool follow_is_spent(const struct follow *f, size_t i)
-{
-    return pytorch_follow_steps(f->g.policy) > FOLLOW_STEPS_FREE + FOLLOW_STEPS_PER_EVENT * (uint64_t)i;
-}
-
 enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
                           struct err_detail *why)
 {
@@ -231,18 +236,17 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
     if (e == ERR_OK) {
         f.g.policy->observer = &f.observer;
         size_t i = 0;
-        for (; i < s->n_events && !f.is_lost && !follow_is_spent(&f, i); i++) {
+        for (; i < s->n_events && follow_goes_on(&f, i); i++) {
             follow_event(&f, i);
-            if (!f.is_lost && (follow_peek(&f, i) == NULL))
+            if (follow_goes_on(&f, i) && (follow_peek(&f, i) == NULL))
                 pass_compare_reserved(pass, s, i, f.recorded_reserved, f.g.device->usage.reserved_bytes);
         }
         pass->is_done = true;
         if (f.is_lost)
             snprintf(pass->reason, sizeof pass->reason,
                      "stopped at the difference: later events were not compared");
-        else if (i < s->n_events)
-            snprintf(pass->reason, sizeof pass->reason, "stopped after %zu of %zu events: the recording takes far more "
-                     "work than one of its size can need", i, s->n_events);
+        else if (f.is_spent && !pass_differ(pass, s, i, "none up to here, where the pass ended: " FOLLOW_SPENT))
+            snprintf(pass->reason, sizeof pass->reason, "stopped at event %zu of %zu: " FOLLOW_SPENT, i, s->n_events);
     }
     return stage_close(&f.g, e, why);
 }
