@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Convenience over a trace's facts: its notes line by line, the source's numbers of events, and every event in turn. */
+/* Convenience over a trace's facts: its notes line by line, the source's numbers of events, the stacks of many events,
+ * and every event in turn. */
 #include "traces/trace.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool trace_next_note(const char **notes, char line[static TRACE_NOTE])
@@ -34,6 +36,40 @@ enum err trace_event_number(struct trace_reader *trace, int64_t event, int64_t *
     const enum err e = trace_side_at(trace, (uint64_t)event, &side, why);
     if (e == ERR_OK && side.record != TRACE_NO_RECORD)
         *out = (int64_t)side.record;
+    return e;
+}
+
+/* An event that is asked for, and where. */
+struct asked_event {
+    uint64_t event;
+    size_t   place;
+};
+
+static int by_event(const void *a, const void *b)
+{
+    const struct asked_event *x = a, *y = b;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
+enum err trace_stacks_at(struct trace_reader *trace, const uint64_t *events, size_t n, uint32_t *stacks,
+                         struct err_detail *why)
+{
+    struct asked_event *asked = malloc((n + 1) * sizeof *asked);
+    size_t n_asked = 0;
+    enum err e = asked != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for the stacks of %zu events", n);
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        stacks[i] = TRACE_NO_STACK;
+        if (events[i] != TRACE_NO_EVENT && trace_info(trace)->n_stacks > 0)
+            asked[n_asked++] = (struct asked_event){ .event = events[i], .place = i };
+    }
+    if (n_asked > 0)
+        qsort(asked, n_asked, sizeof *asked, by_event);
+    for (size_t i = 0; i < n_asked && e == ERR_OK; i++) {
+        struct trace_side side;
+        e = trace_side_at(trace, asked[i].event, &side, why);
+        stacks[asked[i].place] = e == ERR_OK ? side.stack : TRACE_NO_STACK;
+    }
+    free(asked);
     return e;
 }
 

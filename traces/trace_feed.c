@@ -63,14 +63,27 @@ static uint64_t scaled(const struct trace_feed *f, uint64_t bytes)
 
 /* ---- what is live ---- */
 
-static enum err put_request(struct trace_feed *f, const struct feed_live *l, uint64_t time_ns, struct err_detail *why)
+/* Looks up the stack of a request, unless that was done. Requests in the order of their events cost least. */
+static enum err find_stack(const struct trace_feed *f, struct feed_live *l, struct err_detail *why)
+{
+    struct trace_side side = { .stack = TRACE_NO_STACK };
+    if (l->has_stack || trace_info(f->in)->n_stacks == 0)
+        return ERR_OK;
+    const enum err e = l->born == UINT64_MAX ? ERR_OK : trace_side_at(f->in, l->born, &side, why);
+    l->stack = side.stack;
+    l->has_stack = e == ERR_OK;
+    return e;
+}
+
+static enum err put_request(struct trace_feed *f, struct feed_live *l, uint64_t time_ns, struct err_detail *why)
 {
     struct trace_record r = { .kind = EVENT_ALLOC, .time_ns = time_ns + f->shift_ns, .ptr = l->ptr,
                               .bytes = scaled(f, l->bytes), .stream = handle_of(f, l->stream),
                               .record = TRACE_NO_RECORD };
     pool_of(f, l->pool, r.pool);
-    enum err e = l->born == UINT64_MAX ? ERR_OK
-                                       : trace_copy_stack_of(&f->stacks, f->in, l->born, f->out, &r.stack, why);
+    enum err e = find_stack(f, l, why);
+    if (e == ERR_OK)
+        e = trace_copy_stack(&f->stacks, f->in, l->stack, f->out, &r.stack, why);
     if (e == ERR_OK)
         e = trace_put(f->out, &r, why);
     r.kind = EVENT_FREE_REQUESTED;
@@ -89,7 +102,7 @@ static int by_age(const void *a, const void *b)
 enum err trace_feed_put_live(struct trace_feed *f, uint64_t time_ns, struct err_detail *why)
 {
     const uint32_t slots = trace_info(f->in)->peak_live;
-    const struct feed_live **order = malloc(((size_t)slots + 1) * sizeof *order);
+    struct feed_live **order = malloc(((size_t)slots + 1) * sizeof *order);
     size_t n = 0;
     enum err e = ERR_OK;
     if (order == NULL)
@@ -105,9 +118,12 @@ enum err trace_feed_put_live(struct trace_feed *f, uint64_t time_ns, struct err_
     return e;
 }
 
-enum err trace_feed_put_again(struct trace_feed *f, uint32_t slot, const struct feed_live *live, uint64_t time_ns,
+enum err trace_feed_put_again(struct trace_feed *f, uint32_t slot, struct feed_live *live, uint64_t time_ns,
                               struct err_detail *why)
 {
+    const enum err e = find_stack(f, live, why);
+    if (e != ERR_OK)
+        return e;
     f->live[slot] = *live;
     f->live[slot].ptr = ++*f->next_ptr;
     return put_request(f, &f->live[slot], time_ns, why);
@@ -160,7 +176,11 @@ enum err trace_feed_put(struct trace_feed *f, const struct event *ev, struct err
     pool_of(f, ev->pool, r.pool);
     r.bytes = scaled(f, ev->bytes);
     r.ptr = ev->kind == EVENT_ALLOC ? f->live[ev->slot].ptr : freed;
-    if (e == ERR_OK && ev->kind != EVENT_MARK && ev->kind != EVENT_FLUSH)
+    if (e == ERR_OK && ev->kind == EVENT_ALLOC)
+        e = find_stack(f, &f->live[ev->slot], why);
+    if (e == ERR_OK && ev->kind == EVENT_ALLOC)
+        e = trace_copy_stack(&f->stacks, f->in, f->live[ev->slot].stack, f->out, &r.stack, why);
+    else if (e == ERR_OK && ev->kind != EVENT_MARK && ev->kind != EVENT_FLUSH)
         e = trace_copy_stack_of(&f->stacks, f->in, f->number, f->out, &r.stack, why);
     f->number++;
     return e == ERR_OK ? trace_put(f->out, &r, why) : e;

@@ -16,9 +16,11 @@ struct feed_live {
     uint64_t ptr;                    /* its name in the trace that is written; 0: the slot is vacant */
     uint64_t bytes;                  /* as read */
     uint64_t born;                   /* number of its event; UINT64_MAX: from before the first */
+    uint32_t stack;                  /* if has_stack: as read, TRACE_NO_STACK: none */
     uint16_t stream;
     uint8_t  pool;
     bool     is_pending;             /* its free was requested */
+    bool     has_stack;              /* it was looked up already */
 };
 
 struct trace_feed {
@@ -53,8 +55,9 @@ MUST_USE enum err trace_feed_skip(struct trace_feed *f, const struct event *ev, 
 /* Puts a mark. */
 MUST_USE enum err trace_feed_mark(struct trace_feed *f, const char *label, uint64_t time_ns, struct err_detail *why);
 
-/* Puts a request like `live` once more, with another name, and makes it the request of the slot. */
-MUST_USE enum err trace_feed_put_again(struct trace_feed *f, uint32_t slot, const struct feed_live *live,
-                                       uint64_t time_ns, struct err_detail *why);
+/* Puts a request like `live` once more, with another name, and makes it the request of the slot. `live` remembers its
+ * stack from then on. */
+MUST_USE enum err trace_feed_put_again(struct trace_feed *f, uint32_t slot, struct feed_live *live, uint64_t time_ns,
+                                       struct err_detail *why);
 
 #endif

@@ -85,13 +85,13 @@ static enum err made_record(struct changed_trace *t, size_t like, enum event_kin
 enum err changed_trace_make(struct changed_trace *t, size_t like, uint64_t bytes, enum category category,
                             bool keeps_stack, uint64_t *name, struct err_detail *why)
 {
-    const uint64_t born = (uint64_t)t->c->all.at[like].born;
+    const uint32_t stack = t->c->all.at[like].stack;
     struct trace_record record;
     enum err e = made_record(t, like, EVENT_ALLOC, &record, why);
     *name = record.ptr = MADE_FROM + t->n_made++;
     record.bytes = bytes;
     if (e == ERR_OK)
-        e = keeps_stack ? trace_copy_stack_of(&t->stacks, t->c->trace, born, t->out, &record.stack, why)
+        e = keeps_stack ? trace_copy_stack(&t->stacks, t->c->trace, stack, t->out, &record.stack, why)
                         : put_label(t, category, &record.stack, why);
     count_live(t, category, bytes);
     return e == ERR_OK ? trace_put(t->out, &record, why) : e;

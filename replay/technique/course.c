@@ -64,14 +64,20 @@ static enum err read_requests(struct course *c, uint32_t *request_of, struct err
 }
 
 /* A parameter that a step frees is replaced by what the step requests, which then looks like a state. */
-static enum err note_replaced(struct course *c, const struct holding *h, const struct phases *phases,
-                              struct err_detail *why)
+static enum err note_replaced(struct course *c, const struct phases *phases, struct err_detail *why)
 {
-    struct trace_side side;
-    if (h->category != CATEGORY_PARAMETERS || h->died == UINT64_MAX)
-        return ERR_OK;
-    const enum err e = trace_side_at(c->trace, h->died, &side, why);
-    c->has_replaced = c->has_replaced || (e == ERR_OK && phases->of_stack[side.stack] == PHASE_OPTIMIZER);
+    uint64_t *deaths = malloc((c->all.n + 1) * sizeof *deaths);
+    uint32_t *stacks = malloc((c->all.n + 1) * sizeof *stacks);
+    size_t n = 0;
+    for (size_t i = 0; i < c->all.n && deaths != NULL; i++)
+        if (c->all.at[i].category == CATEGORY_PARAMETERS && c->all.at[i].died != UINT64_MAX)
+            deaths[n++] = c->all.at[i].died;
+    const enum err e = deaths == NULL || stacks == NULL ? no_memory(why)
+                                                        : trace_stacks_at(c->trace, deaths, n, stacks, why);
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        c->has_replaced = c->has_replaced || phases->of_stack[stacks[i]] == PHASE_OPTIMIZER;
+    free(deaths);
+    free(stacks);
     return e;
 }
 
@@ -82,10 +88,10 @@ static enum err read_phases(struct course *c, struct err_detail *why)
     enum err e = phases_read(c->trace, &phases, why);
     if (e == ERR_OK)
         e = categories_tell(c->trace, &phases, &c->all, &facts, why);
-    for (size_t i = 0; i < c->all.n && e == ERR_OK; i++) {
+    for (size_t i = 0; i < c->all.n && e == ERR_OK; i++)
         c->phase[i] = phases.of_stack[c->all.at[i].stack];
-        e = note_replaced(c, &c->all.at[i], &phases, why);
-    }
+    if (e == ERR_OK)
+        e = note_replaced(c, &phases, why);
     if (e == ERR_OK && !phases.has_python)
         e = err_set(why, ERR_UNSUPPORTED, 0,
                     "the recording has no Python stacks, so nothing tells what its requests are for: record with "

@@ -33,6 +33,7 @@ struct rules {
     struct trace_reader *trace;
     const struct phases *phases;
     const struct holdings *all;
+    uint32_t *free_stacks;           /* by holding: the stack of its free; TRACE_NO_STACK: none */
     bool has_parameters;             /* a module's parameters are among what is held */
     struct pair_map sizes;           /* (bytes, category) of what has a category already */
     struct pair_map first_kept;      /* (bytes, kept_key) -> index of the first workspace that is never freed */
@@ -130,40 +131,30 @@ static uint64_t backward_end(const struct rules *r, const struct holding *h)
 }
 
 /* The phase that freed it, by the stack of the free; the phase it was born in if it is never freed. */
-static enum err phase_of_free(const struct rules *r, const struct holding *h, enum phase *out, struct err_detail *why)
+static enum phase phase_of_free(const struct rules *r, const struct holding *h)
 {
-    struct trace_side side = { .stack = h->stack };
-    const enum err e = h->died == UINT64_MAX ? ERR_OK : trace_side_at(r->trace, h->died, &side, why);
-    *out = (enum phase)r->phases->of_stack[side.stack];
-    return e;
+    const uint32_t stack = h->died == UINT64_MAX ? h->stack : r->free_stacks[h - r->all->at];
+    return (enum phase)r->phases->of_stack[stack];
 }
 
 /* A gradient outlives its backward pass: a later request finds it alive, or the program's own thread frees it. */
-static enum err backward_category(const struct rules *r, const struct holding *h, enum category *out,
-                                  struct err_detail *why)
+static enum category backward_category(const struct rules *r, const struct holding *h)
 {
     const uint64_t end = backward_end(r, h);
-    enum phase freed;
-    if (is_cut(r, h, end) || (h->died == UINT64_MAX && end == UINT64_MAX)) {
-        *out = is_size_of(r, CATEGORY_PARAMETERS, h->bytes) ? CATEGORY_GRADIENTS
+    if (is_cut(r, h, end) || (h->died == UINT64_MAX && end == UINT64_MAX))
+        return is_size_of(r, CATEGORY_PARAMETERS, h->bytes) ? CATEGORY_GRADIENTS
                : r->has_parameters                          ? CATEGORY_TEMPORARIES
                                                             : CATEGORY_UNKNOWN;
-        return ERR_OK;
-    }
-    const enum err e = phase_of_free(r, h, &freed, why);
-    *out = outlives(r, h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE) ? CATEGORY_GRADIENTS
-                                                                                     : CATEGORY_TEMPORARIES;
-    return e;
+    const enum phase freed = phase_of_free(r, h);
+    return outlives(r, h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE) ? CATEGORY_GRADIENTS
+                                                                                        : CATEGORY_TEMPORARIES;
 }
 
 /* A state outlives its step, or it is freed outside of any. */
-static enum err optimizer_category(const struct rules *r, const struct holding *h, enum category *out,
-                                   struct err_detail *why)
+static enum category optimizer_category(const struct rules *r, const struct holding *h)
 {
-    enum phase freed;
-    const enum err e = phase_of_free(r, h, &freed, why);
-    *out = outlives(r, h, stretch_end(r, h)) || freed != PHASE_OPTIMIZER ? CATEGORY_OPTIMIZER : CATEGORY_TEMPORARIES;
-    return e;
+    return outlives(r, h, stretch_end(r, h)) || phase_of_free(r, h) != PHASE_OPTIMIZER ? CATEGORY_OPTIMIZER
+                                                                                       : CATEGORY_TEMPORARIES;
 }
 
 /* Kept for the backward pass, or from one forward pass to the next. */
@@ -206,27 +197,24 @@ static enum category lasting(const struct rules *r, const struct holding *h, uin
     return outlives(r, h, until) ? kept : CATEGORY_TEMPORARIES;
 }
 
-static enum err category_of(const struct rules *r, const struct holding *h, enum category *out, struct err_detail *why)
+static enum category category_of(const struct rules *r, const struct holding *h)
 {
-    *out = CATEGORY_UNKNOWN;
     if (h->born < 0)
-        return ERR_OK;
-    if (is_workspace(r, h)) {
-        *out = CATEGORY_WORKSPACES;
-        return ERR_OK;
-    }
+        return CATEGORY_UNKNOWN;
+    if (is_workspace(r, h))
+        return CATEGORY_WORKSPACES;
     switch (phase_of(r, h)) {
-    case PHASE_BACKWARD:  return backward_category(r, h, out, why);
-    case PHASE_OPTIMIZER: return optimizer_category(r, h, out, why);
-    case PHASE_SETUP:     *out = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS); break;
-    case PHASE_BUFFER:    *out = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS); break;
-    case PHASE_BUCKETS:   *out = lasting(r, h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS); break;
-    case PHASE_RECOMPUTE: *out = lasting(r, h, stretch_end(r, h), CATEGORY_ACTIVATIONS); break;
-    case PHASE_FORWARD:   *out = forward_category(r, h); break;
-    case PHASE_OWN:       *out = own_category(r, h); break;
+    case PHASE_BACKWARD:  return backward_category(r, h);
+    case PHASE_OPTIMIZER: return optimizer_category(r, h);
+    case PHASE_SETUP:     return lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS);
+    case PHASE_BUFFER:    return lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS);
+    case PHASE_BUCKETS:   return lasting(r, h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS);
+    case PHASE_RECOMPUTE: return lasting(r, h, stretch_end(r, h), CATEGORY_ACTIVATIONS);
+    case PHASE_FORWARD:   return forward_category(r, h);
+    case PHASE_OWN:       return own_category(r, h);
     case PHASES:          break;
     }
-    return ERR_OK;
+    return CATEGORY_UNKNOWN;
 }
 
 /* Parameters and states come first: others are compared with them. */
@@ -235,21 +223,36 @@ static int round_of(enum phase phase)
     return phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_OPTIMIZER ? 0 : phase == PHASE_OWN ? 1 : 2;
 }
 
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
+}
+
 static enum err apply_rules(struct rules *r, struct holdings *h, struct err_detail *why)
 {
-    enum err e = ERR_OK;
     for (int round = 0; round < 3; round++)
-        for (size_t i = 0; i < h->n && e == ERR_OK; i++) {
-            enum category category;
+        for (size_t i = 0; i < h->n; i++) {
             if (round_of(phase_of(r, &h->at[i])) != round)
                 continue;
-            e = category_of(r, &h->at[i], &category, why);
+            const enum category category = category_of(r, &h->at[i]);
             h->at[i].category = (uint8_t)category;
-            if (e == ERR_OK && !is_size_of(r, category, h->at[i].bytes) &&
-                !pair_map_add(&r->sizes, h->at[i].bytes, category, 0))
-                e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
+            if (!is_size_of(r, category, h->at[i].bytes) && !pair_map_add(&r->sizes, h->at[i].bytes, category, 0))
+                return no_memory(why);
             r->has_parameters = r->has_parameters || (round == 0 && category == CATEGORY_PARAMETERS);
         }
+    return ERR_OK;
+}
+
+static enum err read_free_stacks(struct rules *r, struct err_detail *why)
+{
+    const size_t n = r->all->n;
+    uint64_t *deaths = malloc((n + 1) * sizeof *deaths);
+    r->free_stacks = malloc((n + 1) * sizeof *r->free_stacks);
+    for (size_t i = 0; i < n && deaths != NULL; i++)
+        deaths[i] = r->all->at[i].died == UINT64_MAX ? TRACE_NO_EVENT : r->all->at[i].died;
+    const enum err e = deaths == NULL || r->free_stacks == NULL
+                           ? no_memory(why) : trace_stacks_at(r->trace, deaths, n, r->free_stacks, why);
+    free(deaths);
     return e;
 }
 
@@ -260,7 +263,7 @@ static enum err apply_labels(struct trace_reader *trace, struct holdings *h, str
     uint8_t *label_of = calloc((size_t)n_stacks + 1, 1);         /* by stack */
     *facts = (struct category_facts){ .named_bytes = 0 };
     if (label_of == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
+        return no_memory(why);
     for (uint32_t i = TRACE_NO_STACK; i <= n_stacks; i++)
         label_of[i] = (uint8_t)category_of_label(trace, i);
     for (size_t i = 0; i < h->n; i++) {
@@ -281,11 +284,12 @@ enum err categories_tell(struct trace_reader *trace, const struct phases *phases
                          struct category_facts *facts, struct err_detail *why)
 {
     struct rules r = { .trace = trace, .phases = phases, .all = h };
-    enum err e = ERR_OK;
-    if (phases->has_python)
-        e = note_kept(&r) ? apply_rules(&r, h, why) : err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
+    enum err e = phases->has_python ? read_free_stacks(&r, why) : ERR_OK;
+    if (e == ERR_OK && phases->has_python)
+        e = note_kept(&r) ? apply_rules(&r, h, why) : no_memory(why);
     if (e == ERR_OK)
         e = apply_labels(trace, h, facts, why);
+    free(r.free_stacks);
     pair_map_free(&r.sizes);
     pair_map_free(&r.first_kept);
     return e;

@@ -145,14 +145,16 @@ static enum err read_lives(struct trace_reader *trace, struct holdings *h, struc
 
 static enum err read_stacks(struct trace_reader *trace, struct holdings *h, struct err_detail *why)
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < h->n && e == ERR_OK && trace_info(trace)->n_stacks > 0; i++) {
-        struct trace_side side;
-        if (h->at[i].born < 0)
-            continue;
-        e = trace_side_at(trace, (uint64_t)h->at[i].born, &side, why);
-        h->at[i].stack = e == ERR_OK ? side.stack : TRACE_NO_STACK;
-    }
+    uint64_t *births = malloc((h->n + 1) * sizeof *births);
+    uint32_t *stacks = malloc((h->n + 1) * sizeof *stacks);
+    for (size_t i = 0; i < h->n && births != NULL; i++)
+        births[i] = h->at[i].born < 0 ? TRACE_NO_EVENT : (uint64_t)h->at[i].born;
+    const enum err e = births == NULL || stacks == NULL ? no_memory(why)
+                                                        : trace_stacks_at(trace, births, h->n, stacks, why);
+    for (size_t i = 0; i < h->n && e == ERR_OK; i++)
+        h->at[i].stack = stacks[i];
+    free(births);
+    free(stacks);
     return e;
 }
 
