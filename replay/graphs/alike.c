@@ -3,12 +3,17 @@
 #include "replay/graphs/alike.h"
 
 #include "base/array.h"
+#include "base/intern.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The table of scores takes at most 64 MiB. */
 #define CELLS_MAX (UINT64_C(1) << 24)
+
+/* Captures that are alike are of a size, so one takes its own number of cells for each request. Those of a language
+ * model have some thousand requests, and are gone through a few times. */
+#define CELLS_PER_REQUEST (UINT64_C(1) << 14)
 
 /* What a pair is worth. That sizes are equal only decides between pairs: most sizes grow with the work. */
 enum { PAIR_SCORE = 4, EQUAL_SIZE_SCORE = 1 };
@@ -37,6 +42,9 @@ static uint32_t pair_score(const struct table *t, uint32_t i, uint32_t k)
 
 static void fill(const struct table *t)
 {
+    memset(cell(t, t->n_a, 0), 0, ((size_t)t->n_b + 1) * sizeof *t->score);
+    for (uint32_t i = 0; i < t->n_a; i++)
+        *cell(t, i, t->n_b) = 0;
     for (uint32_t i = t->n_a; i-- > 0;)
         for (uint32_t k = t->n_b; k-- > 0;) {
             const uint32_t pair = pair_score(t, i, k), paired = pair > 0 ? pair + *cell(t, i + 1, k + 1) : 0;
@@ -76,7 +84,7 @@ static bool is_matched(const struct table *t, const uint32_t *other)
 }
 
 /* Aligns anew. *is_whole: all that `b` keeps has a counterpart. */
-static enum err align(const struct captures *c, struct alignment *x, bool *is_whole, struct err_detail *why)
+static enum err align(struct captures *c, struct alignment *x, bool *is_whole, struct err_detail *why)
 {
     const struct graph_capture *a = &c->at[x->a], *b = &c->at[x->b];
     struct table t = { .a = c->requests + a->first_request, .b = c->requests + b->first_request,
@@ -84,22 +92,23 @@ static enum err align(const struct captures *c, struct alignment *x, bool *is_wh
     const uint64_t cells = ((uint64_t)t.n_a + 1) * ((uint64_t)t.n_b + 1);
     *is_whole = x->is_alike = false;
     x->other = malloc((t.n_a + (size_t)1) * sizeof *x->other);
-    t.score = cells <= CELLS_MAX ? calloc(array_bytes(cells, sizeof *t.score), 1) : NULL;
-    if (x->other == NULL || (t.score == NULL && cells <= CELLS_MAX)) {
-        free(t.score);
+    const bool is_tried = cells <= CELLS_MAX && cells <= c->cells_left;
+    t.score = is_tried ? array_reserve(c->score, 0, (size_t)cells, &c->score_room, sizeof *t.score) : NULL;
+    if (t.score != NULL)
+        c->score = t.score;
+    if (x->other == NULL || (t.score == NULL && is_tried))
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare captures of %u and %u requests", t.n_a, t.n_b);
-    }
     memset(x->other, 0xFF, (t.n_a + (size_t)1) * sizeof *x->other);
     if (t.score != NULL) {
+        c->cells_left -= cells;
         fill(&t);
         *is_whole = read_pairs(&t, x->other);
         x->is_alike = *is_whole && is_matched(&t, x->other);
     }
-    free(t.score);
     return ERR_OK;
 }
 
-enum err captures_align(const struct captures *c, uint32_t a, uint32_t b, struct alignment *x, struct err_detail *why)
+enum err captures_align(struct captures *c, uint32_t a, uint32_t b, struct alignment *x, struct err_detail *why)
 {
     bool is_whole;
     if (x->other != NULL && x->a == a && x->b == b)
@@ -130,17 +139,36 @@ static enum err match(struct captures *c, uint32_t a, uint32_t b, struct err_det
     return e;
 }
 
+/* Links each capture to the next one on its stream in `next`; UINT32_MAX: none. False without memory. */
+static bool link_streams(struct captures *c, uint32_t *next)
+{
+    struct pair_map last = { .n = 0 };               /* by stream: the last capture so far */
+    bool has_memory = true;
+    for (uint32_t i = 0; i < c->n && has_memory; i++) {
+        uint32_t *before = pair_map_find(&last, c->at[i].stream, 0);
+        next[i] = UINT32_MAX;
+        c->at[i].first_on_stream = before == NULL ? i : c->at[*before].first_on_stream;
+        if (before == NULL) {
+            has_memory = pair_map_add(&last, c->at[i].stream, 0, i);
+        } else {
+            next[*before] = i;
+            *before = i;
+        }
+    }
+    pair_map_free(&last);
+    return has_memory;
+}
+
 enum err captures_match(struct captures *c, struct err_detail *why)
 {
-    enum err e = ERR_OK;
-    for (uint32_t a = 0; a < c->n && e == ERR_OK; a++) {
-        uint32_t before = 0;
-        while (before < a && c->at[before].stream != c->at[a].stream)
-            before++;
-        c->at[a].is_first_on_stream = before == a;
-        for (uint32_t b = a + 1; b < c->n && before == a && !c->at[a].is_matched && e == ERR_OK; b++)
-            if (c->at[b].stream == c->at[a].stream)
-                e = match(c, a, b, why);
-    }
+    uint32_t *next = malloc((c->n + 1) * sizeof *next);
+    enum err e = next != NULL && link_streams(c, next) ? ERR_OK
+                 : err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %zu captures", c->n);
+    c->cells_left = CELLS_MAX + CELLS_PER_REQUEST * c->n_requests;
+    for (uint32_t a = 0; a < c->n && e == ERR_OK; a++)
+        for (uint32_t b = next[a]; c->at[a].first_on_stream == a && b != UINT32_MAX && !c->at[a].is_matched &&
+                                   e == ERR_OK; b = next[b])
+            e = match(c, a, b, why);
+    free(next);
     return e;
 }

@@ -14,7 +14,8 @@
 
 #include "replay/graphs/captures.h"
 
-/* Finds the requests that are made once: sets is_first_on_stream, is_matched, has_once and is_once. ERR_HOST_NOMEM. */
+/* Finds the requests that are made once: sets first_on_stream, is_matched, has_once, is_once, and cells_left for all
+ * alignments of the recording. ERR_HOST_NOMEM. */
 MUST_USE enum err captures_match(struct captures *c, struct err_detail *why);
 
 /* Two captures side by side. Zero is valid: alignment_close accepts it. */
@@ -26,8 +27,9 @@ struct alignment {
 };
 
 /* Aligns captures `a` and `b`, unless `x` holds that already. Captures of many thousand requests are not aligned: they
- * are not alike. ERR_HOST_NOMEM. */
-MUST_USE enum err captures_align(const struct captures *c, uint32_t a, uint32_t b, struct alignment *x,
+ * are not alike. Nor are any once all alignments together took work for CELLS_PER_REQUEST pairs for each request of the
+ * recording. ERR_HOST_NOMEM. */
+MUST_USE enum err captures_align(struct captures *c, uint32_t a, uint32_t b, struct alignment *x,
                                  struct err_detail *why);
 void alignment_close(struct alignment *x);
 

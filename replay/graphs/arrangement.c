@@ -2,6 +2,7 @@
 /* Writes the trace of an arrangement, and replays it. */
 #include "replay/graphs/arrangement.h"
 
+#include "base/intern.h"
 #include "replay/engine/start_state.h"
 #include "replay/graphs/alike.h"
 #include "traces/trace_copy.h"
@@ -14,13 +15,14 @@ enum request_state { REQUEST_ABSENT, REQUEST_LIVE, REQUEST_RETIRED };
 
 struct builder {
     const struct arrangement *how;
-    const struct captures    *c;
+    struct captures          *c;
     struct trace_writer      *out;
-    unsigned char            *state;     /* by captured request: enum request_state */
+    struct pair_map           state;     /* by captured request: enum request_state; one that is not there is ABSENT */
+    struct pair_map           stream_put;        /* by dense stream: the writer has its number */
+    struct pair_map           host_of;   /* by dense stream: the place of the first capture of the list on it */
     uint32_t                 *place;     /* by capture: its place in the list; UINT32_MAX: left out */
     bool                     *is_left_out;       /* by slot: the request in it is one of captures.around */
     struct alignment          aligned;   /* the last one made */
-    size_t                    n_cross;   /* frees in another capture than that of the request */
     size_t                    next_around, next_captured;        /* GRAPH_POOLS_NONE: of captures.around, .events */
     uint64_t                  number;    /* of the event that is read */
     enum arrangement_doubt    doubt;
@@ -58,6 +60,22 @@ static void take_pool(const struct builder *b, uint32_t capture, uint64_t pool[2
     }
 }
 
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for an arrangement of the captures");
+}
+
+/* Tells the writer a stream's own number before the stream's first event. */
+static enum err put_stream(struct builder *b, uint16_t stream, struct err_detail *why)
+{
+    const struct stream_name *name = &trace_streams(b->c->trace)[stream];
+    if (b->how->pools == GRAPH_POOLS_NONE || pair_map_find(&b->stream_put, stream, 0) != NULL)
+        return ERR_OK;
+    if (!pair_map_add(&b->stream_put, stream, 0, 1))
+        return no_memory(why);
+    return trace_put_stream_number(b->out, name->handle, name->number, why);
+}
+
 /* Puts an event of a request that lies in the pool of `capture`, if its state allows it. */
 static enum err put_captured(struct builder *b, uint32_t request, uint32_t capture, enum event_kind kind,
                              uint64_t time_ns, struct err_detail *why)
@@ -67,38 +85,31 @@ static enum err put_captured(struct builder *b, uint32_t request, uint32_t captu
                             : kind == EVENT_FREE_COMPLETED ? REQUEST_RETIRED : REQUEST_LIVE;
     struct trace_record record = { .kind = kind, .time_ns = time_ns, .ptr = name_of(request), .bytes = q->bytes,
                                    .stream = trace_streams(b->c->trace)[q->stream].handle, .record = TRACE_NO_RECORD };
-    if (b->state[request] != needed)
+    uint32_t *state = pair_map_find(&b->state, request, 0);
+    if ((state != NULL ? *state : REQUEST_ABSENT) != needed)
         return ERR_OK;
-    b->state[request] = kind == EVENT_ALLOC ? REQUEST_LIVE
-                        : kind == EVENT_FREE_REQUESTED ? REQUEST_RETIRED : REQUEST_ABSENT;
+    const uint32_t next = kind == EVENT_ALLOC ? REQUEST_LIVE
+                          : kind == EVENT_FREE_REQUESTED ? REQUEST_RETIRED : REQUEST_ABSENT;
+    if (state != NULL)
+        *state = next;
+    else if (!pair_map_add(&b->state, request, 0, next))
+        return no_memory(why);
     take_pool(b, capture, record.pool);
-    return trace_put(b->out, &record, why);
-}
-
-/* The first capture on a stream when recorded. */
-static uint32_t first_on_stream(const struct captures *c, uint16_t stream)
-{
-    uint32_t i = 0;
-    while (c->at[i].stream != stream)
-        i++;
-    return i;
+    const enum err e = put_stream(b, q->stream, why);
+    return e == ERR_OK ? trace_put(b->out, &record, why) : e;
 }
 
 /* True if the capture at this place of the list is the first of the list on its stream. */
 static bool is_host(const struct builder *b, size_t place)
 {
-    const uint16_t stream = b->c->at[b->how->list[place]].stream;
-    for (size_t i = 0; i < place; i++)
-        if (b->c->at[b->how->list[i]].stream == stream)
-            return false;
-    return true;
+    return *pair_map_find(&b->host_of, b->c->at[b->how->list[place]].stream, 0) == place;
 }
 
 /* The capture whose requests for all the one at `place` makes now; UINT32_MAX: it made them itself, or another does, or
  * there are none. */
 static uint32_t owner_of_once(const struct builder *b, size_t place)
 {
-    const uint32_t capture = b->how->list[place], first = first_on_stream(b->c, b->c->at[capture].stream);
+    const uint32_t capture = b->how->list[place], first = b->c->at[capture].first_on_stream;
     const bool has_none = b->c->at[first].is_matched && !b->c->at[first].has_once;
     return first == capture || has_none || !is_host(b, place) ? UINT32_MAX : first;
 }
@@ -193,7 +204,8 @@ static enum err put_control(struct builder *b, uint32_t capture, enum control_ki
     struct trace_record record = { .kind = EVENT_CONTROL, .control.kind = (uint8_t)kind, .record = TRACE_NO_RECORD,
                                    .stream = trace_streams(b->c->trace)[b->c->at[capture].stream].handle };
     take_pool(b, capture, record.pool);
-    return trace_put(b->out, &record, why);
+    const enum err e = put_stream(b, b->c->at[capture].stream, why);
+    return e == ERR_OK ? trace_put(b->out, &record, why) : e;
 }
 
 static enum err put_mark(struct builder *b, struct err_detail *why)
@@ -226,7 +238,7 @@ static enum err put_pools(struct builder *b, struct err_detail *why)
     enum err e = ERR_OK;
     for (size_t place = 0; place < b->how->n && e == ERR_OK; place++) {
         const uint32_t capture = b->how->list[place];
-        if (capture == 0 && place > 0 && b->n_cross > 0)
+        if (capture == 0 && place > 0 && b->c->n_cross > 0)
             doubt(b, ARRANGEMENT_DOUBT_FREES);       /* what it would free of others was not recorded */
         e = put_control(b, capture, CONTROL_CAPTURE_BEGIN, why);
         if (e == ERR_OK)
@@ -319,22 +331,31 @@ static enum err put_program(struct builder *b, struct err_detail *why)
 
 /* ---- the whole ---- */
 
-static enum err builder_open(struct builder *b, struct err_detail *why)
+/* What only the whole program without graphs needs. */
+static enum err open_program(struct builder *b, struct err_detail *why)
 {
-    b->state = calloc(b->c->n_requests + 1, sizeof *b->state);
     b->place = malloc((b->c->n + 1) * sizeof *b->place);
     b->is_left_out = calloc((size_t)trace_info(b->c->trace)->peak_live + 1, sizeof *b->is_left_out);
-    if (b->state == NULL || b->place == NULL || b->is_left_out == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for an arrangement of the captures");
+    if (b->place == NULL || b->is_left_out == NULL)
+        return no_memory(why);
     memset(b->place, 0xFF, (b->c->n + 1) * sizeof *b->place);
     for (size_t i = 0; i < b->how->n; i++) {
         assert(b->place[b->how->list[i]] == UINT32_MAX);
         b->place[b->how->list[i]] = (uint32_t)i;
     }
-    for (size_t i = 0; i < b->c->n_events; i++)
-        b->n_cross += b->c->events[i].kind != EVENT_ALLOC && b->c->events[i].is_inside &&
-                      b->c->events[i].capture != b->c->requests[b->c->events[i].request].capture;
-    return trace_create(NULL, &b->out, why);
+    return trace_copy_streams(b->c->trace, b->out, why);
+}
+
+/* Takes time in proportion to the list, not to the recording: each capture alone is an arrangement. */
+static enum err builder_open(struct builder *b, struct err_detail *why)
+{
+    for (size_t i = 0; i < b->how->n; i++) {
+        const uint16_t stream = b->c->at[b->how->list[i]].stream;
+        if (pair_map_find(&b->host_of, stream, 0) == NULL && !pair_map_add(&b->host_of, stream, 0, (uint32_t)i))
+            return no_memory(why);
+    }
+    const enum err e = trace_create(NULL, &b->out, why);
+    return e == ERR_OK && b->how->pools == GRAPH_POOLS_NONE ? open_program(b, why) : e;
 }
 
 static enum err arrangement_trace(const struct arrangement *a, enum arrangement_doubt *is_doubtful,
@@ -343,15 +364,15 @@ static enum err arrangement_trace(const struct arrangement *a, enum arrangement_
     struct builder b = { .how = a, .c = a->captures };
     enum err e = builder_open(&b, why);
     if (e == ERR_OK)
-        e = trace_copy_streams(b.c->trace, b.out, why);
-    if (e == ERR_OK)
         e = a->pools == GRAPH_POOLS_NONE ? put_program(&b, why) : put_pools(&b, why);
     if (e != ERR_OK)
         trace_abandon(b.out);
     else
         e = trace_finish_open(b.out, "the arrangement of captures", out, why);
     *is_doubtful = b.doubt;
-    free(b.state);
+    pair_map_free(&b.state);
+    pair_map_free(&b.stream_put);
+    pair_map_free(&b.host_of);
     free(b.place);
     free(b.is_left_out);
     alignment_close(&b.aligned);

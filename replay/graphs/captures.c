@@ -261,6 +261,9 @@ enum err captures_read(struct trace_reader *trace, struct captures *out, struct 
         close_by_pool(out);
     if (e == ERR_OK && out->how != CAPTURES_NONE && out->how != CAPTURES_MIXED)
         e = captures_match(out, why);
+    for (size_t i = 0; i < out->n_events; i++)
+        out->n_cross += out->events[i].kind != EVENT_ALLOC && out->events[i].is_inside &&
+                        out->events[i].capture != out->requests[out->events[i].request].capture;
     text_table_free(&r.lines);
     pair_map_free(&r.line_of_stack);
     free(r.request_of);
@@ -277,5 +280,6 @@ void captures_close(struct captures *c)
     free(c->requests);
     free(c->events);
     free(c->around);
+    free(c->score);
     *c = (struct captures){ .trace = NULL };
 }

@@ -39,7 +39,7 @@ struct graph_capture {
     uint64_t pool[2];                /* id of the pool that it was recorded into */
     uint16_t stream;                 /* dense */
     uint8_t  pool_number;            /* dense */
-    bool     is_first_on_stream;
+    uint32_t first_on_stream;        /* the first capture on its stream: itself or an earlier one */
     bool     has_once;               /* it made requests for all */
     bool     is_matched;             /* a later capture on its stream does the same work: see alike.h */
     uint32_t first_request, n_requests;
@@ -65,6 +65,10 @@ struct captures {
                                       * of graphs, what torch.cuda.graph flushes, the state of random numbers */
     size_t   n, n_requests, n_events, n_around;
     size_t   room, requests_room, events_room, around_room;
+    size_t   n_cross;                /* of its events: frees inside a capture of another one's request */
+    uint64_t cells_left;             /* work that alignments may still take: see alike.h */
+    uint32_t *score;                 /* their table, score_room cells */
+    size_t   score_room;
     bool     has_lines;              /* the recording has call stacks */
     bool     has_earlier;            /* private pools held memory before the recording began */
 };
