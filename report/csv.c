@@ -41,7 +41,7 @@ void csv_text(FILE *out, const char *text)
         if (length > 0)
             fwrite(text + i, 1, length, out);
         else
-            fputc(text[i] == '\n' ? '\n' : '?', out);
+            fputc('?', out);
         if (text[i] == '"')
             fputc('"', out);
         i += length > 0 ? length : left_out;

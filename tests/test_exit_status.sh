@@ -21,6 +21,8 @@ printf '{"schema": "other"}' >other.json
 cp a.db other.db
 sqlite3 other.db "UPDATE runs SET peak_reserved_bytes = peak_reserved_bytes + 1" || fail "no other results"
 
+printf 'op,ptr,size\nalloc,1,8\nalloc,1,8\n' >twice.csv
+
 # ends STATUS ARGUMENT...: one line on stderr if it is an error, and this status
 ends() {
     local want=$1 status
@@ -75,6 +77,7 @@ trace/merge a.zst -o o.zst
 TABLE
 ends 2 info no-such-file
 ends 2 info cut.zst
+ends 2 info twice.csv
 for input in no-such-file . text cut.zst other.json; do
     ends 2 extrapolate $input:batch=1 a.zst:batch=2 --to batch=4
 done

@@ -292,6 +292,12 @@ static void print_final_state(const struct final_state *state, enum err e, const
         explain_words(stdout, final_state_account(state), "the program", &final_state_names);
 }
 
+/* Whether the file itself is wrong; otherwise it holds nothing to replay, or a choice is missing. */
+static bool is_bad(enum err reason)
+{
+    return reason == ERR_FORMAT;
+}
+
 /* Describes a file that cannot be replayed, or only after a choice such as --gpu. */
 static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
                                 struct err_detail *why)
@@ -301,7 +307,8 @@ static enum err print_described(const struct options *o, enum err reason, const 
         *why = *reason_why;
         return reason;
     }
-    printf("cannot be replayed: %s\n", reason_why->text);
+    if (!is_bad(reason))
+        printf("cannot be replayed: %s\n", reason_why->text);
     return ERR_OK;
 }
 
@@ -387,6 +394,10 @@ static enum exit_status info_main(const struct options *o)
         e = info_print(&info, o, &why);
     output_abandon(json);
     info_close(&info);
+    if (e == ERR_OK && is_bad(info.reason)) {            /* what could be read of it was shown */
+        e = info.reason;
+        why = info.reason_why;
+    }
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 
@@ -399,6 +410,7 @@ const struct subcommand cmd_info = {
     .text = "If call stacks were recorded, info also shows which lines of the program hold most memory at the peak. Of "
             "a PyTorch snapshot, with or without a history, it shows where all memory was when the snapshot was "
             "taken.\n",
+    .status_note = "Of a file that is malformed or contradicts itself info shows what it can, and ends with 2.",
     .flags = info_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

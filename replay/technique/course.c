@@ -166,6 +166,8 @@ static enum err read_sizes(struct course *c, struct err_detail *why)
 struct step_pass {
     struct course *c;
     uint32_t *slots;                 /* request by slot */
+    size_t   *changed;               /* n_changed sizes whose n_live changed since the last step */
+    size_t    n_changed;
     size_t    next;                  /* request */
     bool      is_pending;            /* a backward pass has begun, and its step has not come */
     bool      has_memory;
@@ -182,9 +184,22 @@ static void end_step(struct step_pass *s, uint64_t number)
     }
     c->step_ends = at;
     c->step_ends[c->n_step_ends++] = number;
-    for (size_t i = 0; i < c->n_sizes; i++)
-        if (c->sizes[i].n_live > c->sizes[i].n_gradients)
-            c->sizes[i].n_gradients = c->sizes[i].n_live;
+    for (size_t i = 0; i < s->n_changed; i++) {
+        struct size_class *size = &c->sizes[s->changed[i]];
+        size->is_changed = false;
+        if (size->n_live > size->n_gradients)
+            size->n_gradients = size->n_live;
+    }
+    s->n_changed = 0;
+}
+
+static void count_gradient(struct step_pass *s, uint64_t bytes, bool is_born)
+{
+    struct size_class *size = course_size(s->c, bytes);
+    if (!size->is_changed)
+        s->changed[s->n_changed++] = (size_t)(size - s->c->sizes);
+    size->is_changed = true;
+    size->n_live = is_born ? size->n_live + 1 : size->n_live - 1;
 }
 
 static void step_request(struct step_pass *s, const struct event *ev, uint64_t number)
@@ -196,7 +211,7 @@ static void step_request(struct step_pass *s, const struct event *ev, uint64_t n
         end_step(s, number);
     s->is_pending = s->is_pending || is_backward;
     if (course_is_gradient(s->c, request))
-        course_size(s->c, ev->bytes)->n_live++;
+        count_gradient(s, ev->bytes, true);
 }
 
 static void step_visit(void *arg, const struct event *ev, uint64_t number)
@@ -208,7 +223,7 @@ static void step_visit(void *arg, const struct event *ev, uint64_t number)
                course_is_gradient(s->c, s->slots[ev->slot])) {
         if (s->is_pending)
             end_step(s, number);
-        course_size(s->c, ev->bytes)->n_live--;
+        count_gradient(s, ev->bytes, false);
     } else if (ev->kind == EVENT_OOM) {
         s->is_pending = false;       /* the backward pass, if one was under way, did not come to its step */
     }
@@ -260,9 +275,13 @@ static bool states_come_together(const struct course *c, uint32_t each)
 static enum err read_steps(struct course *c, uint32_t *slots, struct err_detail *why)
 {
     struct step_pass s = { .c = c, .slots = slots, .has_memory = true };
+    s.changed = malloc((c->n_sizes + 1) * sizeof *s.changed);
+    if (s.changed == NULL)
+        return no_memory(why);
     const enum err e = trace_each_event(c->trace, step_visit, &s, why);
     if (e == ERR_OK && s.is_pending)
         end_step(&s, trace_info(c->trace)->events);
+    free(s.changed);
     c->states_each = c->has_replaced ? STATES_UNKNOWN : states_each(c);
     if (c->states_each > 1 && c->states_each != STATES_UNKNOWN && !states_come_together(c, c->states_each))
         c->states_each = STATES_UNKNOWN;

@@ -15,6 +15,7 @@ struct size_class {
     uint64_t n_states;               /* requests of the optimizer's state, in all */
     uint64_t n_gradients;            /* the most that are live where a step of the optimizer belongs */
     uint64_t n_live;                 /* gradients that are live now, while the course is read */
+    bool     is_changed;             /* n_live did change since the last step */
 };
 
 #define STATES_UNKNOWN UINT32_MAX
