@@ -2,6 +2,7 @@
 /* Sorts the blocks of a moment into parts, and compares the sum with what the device says is reserved. */
 #include "report/explain.h"
 
+#include "base/array.h"
 #include "base/torch_sizes.h"
 #include "base/units.h"
 
@@ -57,26 +58,28 @@ static void account_live(struct explain_parts *parts, const struct block_view *b
 }
 
 /* The group of a free block. NULL: the host has no memory for a new one. */
-static struct explain_free *free_group(struct explanation *x, const struct block_view *b, bool is_whole)
+static struct explain_free *free_group(struct explain_scene *s, struct explanation *x, const struct block_view *b,
+                                       bool is_whole)
 {
-    for (size_t i = 0; i < x->n_free; i++) {
-        struct explain_free *f = &x->free[i];
-        if (f->stream == b->stream && f->pool == b->pool && f->is_small == b->is_small && f->is_whole == is_whole)
-            return f;
-    }
-    struct explain_free *grown = realloc(x->free, (x->n_free + 1) * sizeof *grown);
+    const uint64_t place = (uint64_t)b->stream << 8 | b->pool, kind = (uint64_t)b->is_small << 1 | is_whole;
+    const uint32_t *known = pair_map_find(&s->group_of, place, kind);
+    if (known != NULL)
+        return &x->free[*known];
+    struct explain_free *grown = array_grow(x->free, x->n_free, &s->n_groups_room, sizeof *grown);
     if (grown == NULL)
         return NULL;
     x->free = grown;
+    if (!pair_map_add(&s->group_of, place, kind, (uint32_t)x->n_free))
+        return NULL;
     x->free[x->n_free] = (struct explain_free){ .stream = b->stream, .pool = b->pool, .is_small = b->is_small,
                                                 .is_whole = is_whole };
     return &x->free[x->n_free++];
 }
 
-static enum err account_free(const struct explain_scene *s, struct explanation *x, const struct block_view *b,
+static enum err account_free(struct explain_scene *s, struct explanation *x, const struct block_view *b,
                              bool is_whole)
 {
-    struct explain_free *f = free_group(x, b, is_whole);
+    struct explain_free *f = free_group(s, x, b, is_whole);
     if (f == NULL)
         return ERR_HOST_NOMEM;
     const uint64_t pages = is_whole ? 0 : block_view_idle_pages(b);
@@ -92,7 +95,7 @@ static enum err account_free(const struct explain_scene *s, struct explanation *
     return ERR_OK;
 }
 
-static enum err account_segment(const struct explain_scene *s, struct explanation *x, size_t first, size_t end)
+static enum err account_segment(struct explain_scene *s, struct explanation *x, size_t first, size_t end)
 {
     bool is_whole = true;
     enum err e = ERR_OK;
@@ -204,7 +207,7 @@ static void look_at_request(const struct event *req, const struct refusal *refus
         x->segment_bytes = refusal->segment_bytes;
 }
 
-static enum err account_all(const struct explain_scene *s, struct explanation *x)
+static enum err account_all(struct explain_scene *s, struct explanation *x)
 {
     enum err e = s->is_short ? ERR_HOST_NOMEM : ERR_OK;
     for (size_t i = 0, end; i < s->n && e == ERR_OK; i = end) {
@@ -235,6 +238,7 @@ enum err explain_take(const struct policy *p, const struct event *req, const str
     if (e == ERR_OK && x.has_request)
         e = explain_find_set(&scene, &x);
     free(scene.at);
+    pair_map_free(&scene.group_of);
     if (e != ERR_OK)
         explain_close(&x);
     *out = x;

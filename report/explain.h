@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/event.h"
+#include "base/intern.h"
 #include "policies/policy.h"
 
 #include <stdbool.h>
@@ -124,6 +125,8 @@ const char *explain_way_name(enum explain_way way);
 struct explain_scene {
     struct block_view *at;
     size_t n, cap;
+    struct pair_map group_of;        /* a kind of free memory -> index into explanation.free */
+    size_t n_groups_room;
     bool   is_short;                 /* the host had no memory for one */
     bool   has_small;                /* the policy keeps small requests apart */
 };

@@ -269,6 +269,85 @@ def waits(n):
                                             p.record("alloc", BASE + (1 << 40), 20 * MIB)])
 
 
+# ---- what is read beside the events: stacks, captures, the course of a training ----
+
+def frames_of(p, name, file, key):
+    """A stack of two frames, memoised under a key."""
+    stack = [p.dict(name=p.raw(name), filename=p.raw(file), line=9),
+             p.dict(name=p.raw("main"), filename=p.raw("/a/train.py"), line=3)]
+    return p.list(stack) + p.put(key)
+
+
+def freed_by_turns(n):
+    """Requests of an optimizer; first every other one is freed, then the rest, so that neighbours end far apart."""
+    p = Pickle()
+    stack = frames_of(p, "step", "/u/torch/optim/adam.py", "stack")
+    first = p.record("alloc", BASE - 512, 512, frames=stack)
+    born = fill(n // 3, lambda i: p.record("alloc", BASE + i * 512, 512, frames=p.get("stack")))
+    gone = [p.record(action, BASE + i * 512, 512, frames=p.get("stack")) for start in (0, 1)
+            for i in range(start, len(born), 2) for action in ("free_requested", "free_completed")]
+    return p.snapshot([first] + born + gone)
+
+
+def capture(p, stream, requests):
+    pool = p.number(1) + p.number(0) + b"\x86"
+    ends = [p.dict(action=p.raw(action), addr=0, size=0, stream=stream, pool_id=pool)
+            for action in ("capture_begin", "capture_end")]
+    made = b"".join(p.record("alloc", BASE + i * 512, 512, stream=stream, pool_id=pool, **more)
+                    for i, more in requests)
+    return ends[0] + made + ends[1]
+
+
+def captures(n):
+    """Captures of one request each."""
+    p = Pickle()
+    return p.snapshot(fill(n, lambda i: capture(p, 7, [(i, {})])))
+
+
+def capture_streams(n):
+    """The same, each on a stream of its own."""
+    p = Pickle()
+    return p.snapshot(fill(n, lambda i: capture(p, 1 + i % 60000, [(i, {})])))
+
+
+def unlike_captures(n):
+    """A first capture that is like none of those after it, which are as large as may be compared with it."""
+    p = Pickle()
+    count = n // 90                                                  # requests of 45 bytes
+    later = max(1, (1 << 24) // (count + 1) - 2)
+    stacks = frames_of(p, "f", "/a/t.py", "one"), frames_of(p, "g", "/a/t.py", "two")
+    before = [p.record("alloc", BASE - 512 * (k + 1), 512, frames=stacks[k]) for k in (0, 1)]
+    first = capture(p, 7, [(i, {"frames": p.get("one")}) for i in range(count)])
+    rest = fill(n // 2, lambda k: capture(p, 7, [(count + k * later + i, {"frames": p.get("two")})
+                                                 for i in range(min(later, count))]))
+    return p.snapshot(before + [first] + rest)
+
+
+def steps_of_sizes(n):
+    """As many steps of a training as it has parameters, all of different sizes."""
+    p = Pickle()
+    parts = [frames_of(p, "__init__", "/u/torch/nn/modules/module.py", "set up"),
+             frames_of(p, "_call_impl", "/u/torch/nn/modules/module.py", "forward"),
+             frames_of(p, "_engine_run_backward", "/u/torch/autograd/graph.py", "backward"),
+             frames_of(p, "step", "/u/torch/optim/adam.py", "step")]
+    before = [p.record("alloc", BASE - 512 * (k + 1), 512, frames=part) for k, part in enumerate(parts)]
+    count = n // 700
+
+    def event(action, place, size, part):
+        return p.record(action, BASE + (place << 32), size, frames=p.get(part))
+
+    def freed(place, size):
+        return event("free_requested", place, size, "step") + p.record("free_completed", BASE + (place << 32), size)
+
+    def step(i):
+        at, size = count + 3 * i, 512 + 512 * i
+        return (event("alloc", at, 512, "forward") + event("alloc", at + 1, size, "backward") +
+                event("alloc", at + 2, 512, "step") + freed(at + 2, 512) + freed(at, 512) + freed(at + 1, size))
+
+    return p.snapshot(before + [event("alloc", i, 512 + 512 * i, "set up") for i in range(count)] +
+                      [step(i) for i in range(count)])
+
+
 # ---- results ----
 
 def warnings(n):
@@ -481,6 +560,7 @@ KINDS = {f.__name__: f for f in (
     shared_segments, shared_records, pools, long_run, short_runs, collected, descending, ranges, start_ranges,
     waits, warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
     csv_ends, csv_sizes, one_size, spans, csv_streams, csv_retries, csv_long_lines, csv_days, csv_lives, profile_ends,
+    freed_by_turns, captures, capture_streams, unlike_captures, steps_of_sizes,
     profile_objects, pprof_lines, pprof_no_lines, pprof_devices, refusals, nearly_refusals, endless_view,
     endless_column)}
 

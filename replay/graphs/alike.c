@@ -11,9 +11,9 @@
 /* The table of scores takes at most 64 MiB. */
 #define CELLS_MAX (UINT64_C(1) << 24)
 
-/* Captures that are alike are of a size, so one takes its own number of cells for each request. Those of a language
- * model have some thousand requests, and are gone through a few times. */
-#define CELLS_PER_REQUEST (UINT64_C(1) << 14)
+/* Captures that are alike are of a size, so one takes its own number of cells for each request, and is aligned once with
+ * the first on its stream. Those of a language model have some thousand requests. */
+#define CELLS_PER_REQUEST (UINT64_C(1) << 12)
 
 /* What a pair is worth. That sizes are equal only decides between pairs: most sizes grow with the work. */
 enum { PAIR_SCORE = 4, EQUAL_SIZE_SCORE = 1 };
@@ -108,20 +108,25 @@ static enum err align(struct captures *c, struct alignment *x, bool *is_whole, s
     return ERR_OK;
 }
 
-enum err captures_align(struct captures *c, uint32_t a, uint32_t b, struct alignment *x, struct err_detail *why)
+enum err captures_align(struct captures *c, uint32_t a, uint32_t b, const struct alignment **out,
+                        struct err_detail *why)
 {
+    struct alignment *x = c->at[b].first_on_stream == a ? &c->with_first[b] : &c->last;
     bool is_whole;
+    *out = x;
     if (x->other != NULL && x->a == a && x->b == b)
         return ERR_OK;
-    alignment_close(x);
+    free(x->other);
     *x = (struct alignment){ .a = a, .b = b };
     return align(c, x, &is_whole, why);
 }
 
-void alignment_close(struct alignment *x)
+void alignments_close(struct captures *c)
 {
-    free(x->other);
-    *x = (struct alignment){ .other = NULL };
+    for (size_t i = 0; i < c->n && c->with_first != NULL; i++)
+        free(c->with_first[i].other);
+    free(c->with_first);
+    free(c->last.other);
 }
 
 /* Compares the first capture on a stream with a later one: what only the first one keeps is made once. */
@@ -135,7 +140,7 @@ static enum err match(struct captures *c, uint32_t a, uint32_t b, struct err_det
         q->is_once = x.other[i] == UINT32_MAX && !q->is_freed_inside;
         first->has_once |= q->is_once;
     }
-    alignment_close(&x);
+    free(x.other);
     return e;
 }
 
@@ -162,7 +167,8 @@ static bool link_streams(struct captures *c, uint32_t *next)
 enum err captures_match(struct captures *c, struct err_detail *why)
 {
     uint32_t *next = malloc((c->n + 1) * sizeof *next);
-    enum err e = next != NULL && link_streams(c, next) ? ERR_OK
+    c->with_first = calloc(c->n + 1, sizeof *c->with_first);
+    enum err e = next != NULL && c->with_first != NULL && link_streams(c, next) ? ERR_OK
                  : err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %zu captures", c->n);
     c->cells_left = CELLS_MAX + CELLS_PER_REQUEST * c->n_requests;
     for (uint32_t a = 0; a < c->n && e == ERR_OK; a++)

@@ -18,19 +18,11 @@
  * alignments of the recording. ERR_HOST_NOMEM. */
 MUST_USE enum err captures_match(struct captures *c, struct err_detail *why);
 
-/* Two captures side by side. Zero is valid: alignment_close accepts it. */
-struct alignment {
-    uint32_t a, b;
-    uint32_t *other;                 /* by request of `a`: the request of `b`, UINT32_MAX: none. Both count from the
-                                      * first request of their capture */
-    bool is_alike;                   /* all that the captures keep corresponds, apart from what is made once */
-};
-
-/* Aligns captures `a` and `b`, unless `x` holds that already. Captures of many thousand requests are not aligned: they
- * are not alike. Nor are any once all alignments together took work for CELLS_PER_REQUEST pairs for each request of the
- * recording. ERR_HOST_NOMEM. */
-MUST_USE enum err captures_align(struct captures *c, uint32_t a, uint32_t b, struct alignment *x,
+/* Aligns captures `a` and `b`. *out is lent until the captures are closed, or, unless `a` is the first on the stream of
+ * `b`, until the next call. Captures of many thousand requests are not aligned: they are not alike. Nor are any once all
+ * alignments together took work for CELLS_PER_REQUEST pairs for each request of the recording. ERR_HOST_NOMEM. */
+MUST_USE enum err captures_align(struct captures *c, uint32_t a, uint32_t b, const struct alignment **out,
                                  struct err_detail *why);
-void alignment_close(struct alignment *x);
+void alignments_close(struct captures *c);
 
 #endif

@@ -22,7 +22,6 @@ struct builder {
     struct pair_map           host_of;   /* by dense stream: the place of the first capture of the list on it */
     uint32_t                 *place;     /* by capture: its place in the list; UINT32_MAX: left out */
     bool                     *is_left_out;       /* by slot: the request in it is one of captures.around */
-    struct alignment          aligned;   /* the last one made */
     size_t                    next_around, next_captured;        /* GRAPH_POOLS_NONE: of captures.around, .events */
     uint64_t                  number;    /* of the event that is read */
     enum arrangement_doubt    doubt;
@@ -122,15 +121,16 @@ static enum err put_once(struct builder *b, size_t place, uint32_t request, stru
     uint32_t after = UINT32_MAX;                     /* the last request of `capture` that has a counterpart so far */
     if (from == UINT32_MAX)
         return ERR_OK;
-    enum err e = captures_align(b->c, from, capture, &b->aligned, why);
-    if (e == ERR_OK && (!b->c->at[from].is_matched || !b->aligned.is_alike))
+    const struct alignment *x;
+    enum err e = captures_align(b->c, from, capture, &x, why);
+    if (e == ERR_OK && (!b->c->at[from].is_matched || !x->is_alike))
         doubt(b, ARRANGEMENT_DOUBT_ONCE);
     if (b->c->at[capture].n_requests == 0)
         return e;
     for (uint32_t i = 0; e == ERR_OK && i < b->c->at[from].n_requests; i++) {
         const uint32_t once = b->c->at[from].first_request + i;
-        if (b->aligned.other[i] != UINT32_MAX)
-            after = b->c->at[capture].first_request + b->aligned.other[i];
+        if (x->other[i] != UINT32_MAX)
+            after = b->c->at[capture].first_request + x->other[i];
         else if (b->c->requests[once].is_once && after == request)
             e = put_captured(b, once, capture, EVENT_ALLOC, 0, why);
     }
@@ -143,12 +143,13 @@ static enum err find_counterpart(struct builder *b, uint32_t request, uint32_t t
                                  struct err_detail *why)
 {
     const uint32_t from = b->c->requests[request].capture;
-    const enum err e = captures_align(b->c, from, to, &b->aligned, why);
+    const struct alignment *x;
+    const enum err e = captures_align(b->c, from, to, &x, why);
     *out = UINT32_MAX;
     if (e != ERR_OK)
         return e;
-    const uint32_t other = b->aligned.other[request - b->c->at[from].first_request];
-    if (!b->aligned.is_alike)
+    const uint32_t other = x->other[request - b->c->at[from].first_request];
+    if (!x->is_alike)
         doubt(b, ARRANGEMENT_DOUBT_FREES);
     else if (other != UINT32_MAX)
         *out = b->c->at[to].first_request + other;
@@ -375,7 +376,6 @@ static enum err arrangement_trace(const struct arrangement *a, enum arrangement_
     pair_map_free(&b.host_of);
     free(b.place);
     free(b.is_left_out);
-    alignment_close(&b.aligned);
     return e;
 }
 

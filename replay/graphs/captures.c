@@ -281,5 +281,6 @@ void captures_close(struct captures *c)
     free(c->events);
     free(c->around);
     free(c->score);
+    alignments_close(c);
     *c = (struct captures){ .trace = NULL };
 }

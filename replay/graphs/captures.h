@@ -47,6 +47,14 @@ struct graph_capture {
     uint64_t peak_bytes;             /* most of its own requests that were live at once, as requested */
 };
 
+/* Two captures side by side. */
+struct alignment {
+    uint32_t a, b;
+    uint32_t *other;                 /* by request of `a`: the request of `b`, UINT32_MAX: none. Both count from the
+                                      * first request of their capture. NULL: not made yet */
+    bool is_alike;                   /* all that the captures keep corresponds, apart from what is made once */
+};
+
 /* How the captures were found. */
 enum captures_how {
     CAPTURES_NONE,
@@ -66,6 +74,8 @@ struct captures {
     size_t   n, n_requests, n_events, n_around;
     size_t   room, requests_room, events_room, around_room;
     size_t   n_cross;                /* of its events: frees inside a capture of another one's request */
+    struct alignment *with_first;    /* by capture: with the first on its stream, made when it is asked for */
+    struct alignment  last;          /* of other captures: the last one that was made */
     uint64_t cells_left;             /* work that alignments may still take: see alike.h */
     uint32_t *score;                 /* their table, score_room cells */
     size_t   score_room;
