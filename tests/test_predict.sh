@@ -188,6 +188,29 @@ expect 'it is run on each card by itself' 0 'Fits on both cards' \
 expect 'as it is on a small one after it fits on a large one' 0 'was refused on 512MiB' \
     "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 80
 
+"$replay" predict --device 512MiB --range n=1..100 --json a.json -o o -- ./train halves '{n}' >said 2>&1
+expect 'of a range the largest is one of which nothing is refused' 0 'On 512MiB n=' cat said
+most=$(python3 -c "import json; print(json.load(open('a.json'))['cards'][0]['largest'])")
+expect 'which runs' 0 'Fits on 512MiB' "$replay" predict --device 512MiB -o o -- ./train halves "$most"
+expect 'and one more is refused' 0 'was refused on 512MiB' \
+    "$replay" predict --device 512MiB -o o -- ./train halves $((most + 1))
+
+# ---- a program that looks at the free memory ----
+cat >looks.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: train.py:9: looks at the card's free memory" >&2
+exec ./train once "$1"
+SH
+chmod +x looks.sh
+expect 'it is said' 0 '(train.py:9): on another card it may take more or less' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./looks.sh 1
+is a.json smallest_card_bytes null
+is a.json looks_at_memory '"train.py:9"'
+expect 'it runs on each card by itself' 0 'Fits on both cards' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./looks.sh 1
+expect 'and on no larger one to see what it would take' 1 'Does not fit on 64MiB' \
+    "$replay" predict --device 64MiB -o o -- ./looks.sh 1
+
 # ---- a program that fails on its way ----
 expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
     "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'

@@ -582,6 +582,7 @@ def aside(function, *args, **kwargs):
 def install():
     """From now on this thread, and the backward passes that it begins, compute beside the card."""
     global values, mode
+    _watch_free_memory(_Lines())
     each_bytes, all_bytes = _limits()
     if each_bytes == 0:
         return
@@ -590,6 +591,21 @@ def install():
     _watch_graphs(mode)
     _leave_switches_alone(mode)
     mode.__enter__()
+
+
+def _watch_free_memory(lines):
+    """A program that looks at the card's free memory may ask for what it finds: `replay predict` has to know."""
+    memory = getattr(torch.cuda, "memory", None)
+    if not os.environ.get("REPLAY_TORCH_FOLLOW") or not hasattr(memory, "mem_get_info"):
+        return
+    look = memory.mem_get_info
+
+    @_hidden
+    def mem_get_info(*args, **kwargs):
+        lines.tell("looks at the card's free memory")
+        return look(*args, **kwargs)
+
+    torch.cuda.mem_get_info = memory.mem_get_info = mem_get_info
 
 
 def _watch_graphs(mode):

@@ -1275,8 +1275,11 @@ class PredictCard(Result):
     policy: Optional[str]
     #: at value; null: interrupted before anything was known, or the program does not settle
     fits: Optional[bool]
-    #: if the program adapts to the card: the last request that was refused there, after which it went on
+    #: if the program adapts to the card: the last request that was refused there, after which it went on. With
+    #: --range it then does not fit
     refused_bytes: Optional[int]
+    #: the first line, as FILE:LINE, that looked at the card's free memory: the figures hold for this card alone
+    looks_at_memory: Optional[str]
     #: if it does not settle: about how many steps the card lasts for
     lasts_steps: Optional[int]
     #: reserved at most: on this card if it fits, else on one without an end

@@ -269,6 +269,11 @@ static void read_failure(struct predicted_run *run)
     run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
 }
 
+bool predicted_run_adapts(const struct predicted_run *run)
+{
+    return run->survived > 0 || run->branches.looked_at_memory[0] != '\0';
+}
+
 bool predicted_run_grows(const struct predicted_run *run)
 {
     return run->end != RUN_ENDED && run->growth.bytes_per_step > 0;

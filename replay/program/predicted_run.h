@@ -57,6 +57,9 @@ struct predicted_run {
 MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
                                      struct err_detail *why);
 
+/* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory. */
+bool predicted_run_adapts(const struct predicted_run *run);
+
 /* Whether it was stopped while each step held more than the one before: what it takes in the end is not known. */
 bool predicted_run_grows(const struct predicted_run *run);
 

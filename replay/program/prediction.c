@@ -313,16 +313,18 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
 /* What a program did that adapts to the card holds for that card alone. */
 static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
 {
-    return r->value == value && (r->made.survived > 0 ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
+    return r->value == value &&
+           (predicted_run_adapts(&r->made) ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
 }
 
-/* The run that there is for a card and a value, of its class; NULL: none that will do. */
+/* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
+ * looks at the free memory would ask for more: where it was refused, there is no whole one. */
 static struct prediction_run *find_run(const struct prediction *p, const char *card, uint64_t value, bool is_whole)
 {
     for (size_t i = 0; i < p->n_runs; i++) {
         struct prediction_run *r = &p->runs[i];
-        if (is_run_for(r, card, value) && r->made.trace[0] != '\0' &&
-            !(is_whole && r->made.is_refused && !r->is_enlarged))
+        const bool is_cut = r->made.is_refused && !r->is_enlarged && r->made.branches.looked_at_memory[0] == '\0';
+        if (is_run_for(r, card, value) && r->made.trace[0] != '\0' && !(is_whole && is_cut))
             return r;
     }
     return NULL;
@@ -334,7 +336,7 @@ static bool is_adapting(const struct prediction *p, const char *card, uint64_t v
     bool is_adapting = false;
     for (size_t i = 0; i < p->n_runs; i++)
         is_adapting = is_adapting || (p->runs[i].value == value && is_of_class(p->runs[i].card, card) &&
-                                      p->runs[i].made.survived > 0);
+                                      predicted_run_adapts(&p->runs[i].made));
     return is_adapting;
 }
 
@@ -427,6 +429,12 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     return e;
 }
 
+/* Whether nothing was refused, where that is asked for: of the values of a range the largest is one that is served. */
+static bool is_served(const struct prediction *p, const struct prediction_run *run)
+{
+    return !p->has_range || run->made.survived == 0;
+}
+
 struct row_search {
     struct prediction *p;
     struct predicted_row *row;
@@ -441,7 +449,7 @@ static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detai
     *fits = false;
     if (e == ERR_OK && !run->made.is_refused) {
         e = row_answer(s->p, s->row, run, &answer, why);
-        *fits = e == ERR_OK && answer.fits;
+        *fits = e == ERR_OK && answer.fits && is_served(s->p, run);
     }
     return e;
 }
@@ -460,7 +468,7 @@ static enum err row_take(const struct prediction *p, struct predicted_row *row, 
     const enum err e = row_answer(p, row, run, &row->answer, why);
     row->answer.trial.spec = NULL;
     row->is_known = e == ERR_OK;
-    row->fits = row->is_known && row->answer.fits;
+    row->fits = row->is_known && row->answer.fits && is_served(p, run);
     row->run = (size_t)(run - p->runs);
     return e;
 }
@@ -617,7 +625,7 @@ static enum err say_once(struct prediction *p, struct err_detail *why)
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
     enum err e = need_run(p, row->card, p->range.low, true, &run, why);
-    if (e == ERR_OK && !predicted_run_grows(&run->made) && run->made.survived == 0)
+    if (e == ERR_OK && !predicted_run_grows(&run->made) && !predicted_run_adapts(&run->made))
         e = with_trace(p, run, find_smallest, why);
     if (e == ERR_OK && p->has_smallest)
         e = confirm_card(p, why);                /* may move p->runs */
@@ -658,7 +666,7 @@ bool prediction_fits(const struct prediction *p)
 
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row)
 {
-    return row->is_known && row->fits && p->runs[row->run].made.survived > 0;
+    return row->is_known && row->fits && predicted_run_adapts(&p->runs[row->run].made);
 }
 
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)

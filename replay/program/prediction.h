@@ -4,8 +4,8 @@
  *
  * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
  * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
- * larger than any. A program that goes on after a refused request adapts to its card, so it runs on each card by
- * itself.
+ * larger than any. A program that goes on after a refused request, or looks at the card's free memory, adapts to its
+ * card: it runs on each card by itself. Of a range it then fits up to where nothing was refused.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTION_H
@@ -83,7 +83,7 @@ bool prediction_is_whole(const struct prediction *p);
 /* Whether every row is known in this way, and fits. */
 bool prediction_fits(const struct prediction *p);
 
-/* Whether the program went on after a refused request on a row's card, so that it runs there. */
+/* Whether the program runs on a row's card because it adapts to it (predicted_run_adapts). */
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
 
 /* About how many steps a card of a row lasts for whose run grows. */

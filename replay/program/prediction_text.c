@@ -79,15 +79,21 @@ static void assume_growth(struct assumptions *a, const struct predicted_run *run
 
 static void words_add_adapting(struct words *w, const struct prediction *p, const struct predicted_row *row)
 {
+    const struct predicted_run *run = &p->runs[row->run].made;
     char bytes[UNITS_TEXT];
-    words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
-              units_format_bytes(p->runs[row->run].made.refused_bytes, bytes), row->card);
+    if (run->survived > 0)
+        words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
+                  units_format_bytes(run->refused_bytes, bytes), row->card);
+    else
+        words_add(w, "It looks at the card's free memory (%s): on another card it may take more or less",
+                  run->branches.looked_at_memory);
 }
 
 /* Of one card alone the first line tells. */
 static void assume_adapting(struct assumptions *a, const struct prediction *p, const struct predicted_row *row)
 {
-    if (p->n_rows == 1 || !prediction_row_adapts(p, row))
+    const bool is_told = row != &p->rows[0] && row->is_known && p->runs[row->run].made.survived == 0;
+    if (p->n_rows == 1 || is_told || !prediction_row_adapts(p, row))
         return;
     struct words *w = assumption_add(a);
     words_add_adapting(w, p, row);
@@ -517,8 +523,10 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
         json_put_bool(w, "fits", row->fits);
     else
         json_put_null(w, "fits");
-    json_put_number_if(w, "refused_bytes", prediction_row_adapts(p, row),
-                       has_run ? p->runs[row->run].made.refused_bytes : 0);
+    const struct predicted_run *run = has_run ? &p->runs[row->run].made : NULL;
+    json_put_number_if(w, "refused_bytes", run != NULL && run->survived > 0, run != NULL ? run->refused_bytes : 0);
+    json_put_text(w, "looks_at_memory", run != NULL && run->branches.looked_at_memory[0] != '\0'
+                                            ? run->branches.looked_at_memory : NULL);
     json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
     json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);

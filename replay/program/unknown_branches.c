@@ -8,16 +8,26 @@
 
 enum { LINE_BYTES = 4096 };
 
-/* "replay cudasim: FILE:LINE: branches on a value ..." */
-static void take_line(struct unknown_branches *b, char *line)
+/* Of "replay cudasim: FILE:LINE: what it does": the file and the line, in *place. False if it does something else. */
+static bool tells(const char *line, const char *what, char place[static BRANCH_PLACE])
 {
-    static const char before[] = "replay cudasim: ", after[] = ": branches on a value";
-    char *end = strstr(line, after);
+    static const char before[] = "replay cudasim: ";
+    const char *end = strstr(line, what);
     if (end == NULL || strncmp(line, before, strlen(before)) != 0)
-        return;
-    *end = '\0';
-    if (b->n++ < BRANCHES_SHOWN)
-        snprintf(b->places[b->n - 1], BRANCH_PLACE, "%.*s", BRANCH_PLACE - 1, line + strlen(before));
+        return false;
+    const char *from = line + strlen(before);
+    const int n = end > from ? (int)(end - from) : 0;
+    snprintf(place, BRANCH_PLACE, "%.*s", n < BRANCH_PLACE ? n : BRANCH_PLACE - 1, from);
+    return true;
+}
+
+static void take_line(struct unknown_branches *b, const char *line)
+{
+    char place[BRANCH_PLACE];
+    if (tells(line, ": branches on a value", place) && b->n++ < BRANCHES_SHOWN)
+        memcpy(b->places[b->n - 1], place, sizeof place);
+    if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's free memory", place))
+        memcpy(b->looked_at_memory, place, sizeof place);
 }
 
 enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Lines of a predicted program that branched on a value of the card that is not computed. */
+/* What the simulated card tells of a predicted program's lines: which branched on a value of the card that is not
+ * computed, and which looked at its free memory. */
 #ifndef REPLAY_REPLAY_PROGRAM_UNKNOWN_BRANCHES_H
 #define REPLAY_REPLAY_PROGRAM_UNKNOWN_BRANCHES_H
 
@@ -11,6 +12,7 @@ enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256 };
 struct unknown_branches {
     char     places[BRANCHES_SHOWN][BRANCH_PLACE];       /* the first ones, as FILE:LINE; foreign */
     unsigned n;                                      /* all of them */
+    char     looked_at_memory[BRANCH_PLACE];             /* the first line that did; foreign. "": none */
 };
 
 /* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM:
