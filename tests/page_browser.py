@@ -632,6 +632,10 @@ def test_difference_of_recordings(browser):
         at, held = browser.eval(GROUP_AT_PEAK)
         expect(held == told['lines'][i]['ab'[at]]['peak_bytes'], told['lines'][i], 'leads to', at, held)
     expect(browser.eval("document.querySelectorAll('#sides-chart canvas').length") > 0, 'no chart of both sides')
+    difference(browser, 1, 'diff-turned', os.path.join(samples, 'gpt-fp32.trace.zst'),
+               os.path.join(samples, 'gpt-bf16.trace.zst'))
+    first = browser.eval("document.querySelector('#pick-case option').textContent")
+    expect(first.startswith('A: gpt-fp32'), 'A is the first that was named, not', first)
 
 
 def test_difference_of_policies(browser):

@@ -408,7 +408,8 @@ class _Beside(TorchFunctionMode):
         if name in BRANCH or (name == "item" and not isinstance(out, float)):
             return self.branch(name, out)
         if name in NUMBERS and not any(t.is_cuda for t in _outputs(out)):
-            self.lines.tell_decision(out)
+            if any(t.is_cuda for t in _tensors((*args, *kwargs.values()))):
+                self.lines.tell_decision(out)
             return out
         if name == "_amp_foreach_non_finite_check_and_unscale_":
             value = self.values.of.get(args[1].untyped_storage()._cdata)

@@ -235,9 +235,13 @@ static enum err page_take_runs(struct diff_session *s, struct err_detail *why)
     const struct options *o = s->options;
     if (s->diff.kind == DIFF_RUNS)
         return page_take_results(s, why);
-    if (o->n_policies == 0)
-        return page_runs_add_traces(&s->page, o->inputs, o->n_inputs, recorded, 1, why);
-    return page_runs_add_traces(&s->page, o->inputs, o->n_inputs, o->policies, o->n_policies, why);
+    const char *const *policies = o->n_policies == 0 ? recorded : o->policies;
+    const size_t n_policies = o->n_policies == 0 ? 1 : o->n_policies;
+    const bool is_one = o->n_inputs == 1 || strcmp(o->inputs[0], o->inputs[1]) == 0;
+    enum err e = page_runs_add_traces(&s->page, &o->inputs[0], 1, policies, n_policies, why);
+    if (e == ERR_OK && !is_one)                          /* after it: the page's cases are A, then B */
+        e = page_runs_add_traces(&s->page, &o->inputs[1], 1, policies, n_policies, why);
+    return e;
 }
 
 static enum err session_write_page(struct diff_session *s, struct err_detail *why)

@@ -63,7 +63,7 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
     r->progress = progress_start("running", PROGRESS_PARTS);
     e = sweep_run(&sweep, NULL, false, why);
     progress_clear(&r->progress);
-    r->n_left_out = sweep.n_left_out;
+    r->n_left_out += sweep.n_left_out;
     const enum err failed = r->is_out_of_memory ? ERR_HOST_NOMEM : sweep.host_error;
     if (e == ERR_OK && failed != ERR_OK)
         e = err_set(why, failed, 0, "%s", err_text(failed));

@@ -474,6 +474,11 @@ static void print_setting(FILE *out, const struct prediction *p)
                   card_size_text(best->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
     else
         words_add(&w, "This setting helps most%s (replay tune).", with);
+    const uint64_t then = p->tune.entries[p->tune.winner].trial.peak_reserved_bytes;
+    const uint64_t before = p->tune.baseline.trial.peak_reserved_bytes;
+    if (p->options->n_devices > 0 && then > before)
+        words_add(&w, " On %.60s, where there is room, it reserves more: %s instead of %s.", p->rows[0].card,
+                  units_format_bytes(then, a), units_format_bytes(before, b));
     paragraph(out, &w);
     fputc('\n', out);
     settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, "  ");

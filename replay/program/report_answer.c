@@ -71,7 +71,7 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
                           const struct replay_config *cfg, struct page_answer *out, struct err_detail *why)
 {
     const bool is_least = coverage_is_lower_bound(&y->coverage);
-    char size[TEXT_NUMBER];
+    char size[TEXT_NUMBER], other[TEXT_NUMBER];
     struct fit fit;
     struct words w = { .n = 0 };
     const enum err e = fit_find(trace, &y->tune.baseline.spec, device, y->tune.bounds.live_bytes, cfg, &fit, why);
@@ -79,9 +79,13 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
         return e;
     words_add(&w, "The smallest card for it as recorded has %s%s", is_least ? "at least " : "",
               text_mib(fit.smallest_bytes, size));
+    if (device->config.context_bytes > 0)
+        words_add(&w, ", %s of it for the CUDA context and libraries", text_mib(device->config.context_bytes, other));
     if (fit.card != NULL && !is_least)
         words_add(&w, "; of cards with a name, %s", fit.card->name);
     words_add(&w, ".");
+    if (!fit.is_monotone)
+        words_add(&w, " It fails at a larger %s.", text_mib(fit.larger_failing_bytes, other));
     out->card = strdup(w.text);
     return out->card != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
