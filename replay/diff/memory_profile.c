@@ -137,6 +137,9 @@ static bool step_by_mark(const struct first_pass *f, uint32_t n_labels, struct p
     return step->how == STEP_BY_MARK;
 }
 
+/* Two or three equal requests at the end of a recording are no steps of one request. */
+enum { ALONE_REPEATED = 16 };
+
 /* Finds how the step is known. A step by repetition only gets its number of requests here, counted from the end of the
  * trace; the second pass finds its first event. */
 static enum err choose_step(const struct first_pass *f, const struct trace_info *info, struct profile_step *step,
@@ -147,7 +150,7 @@ static enum err choose_step(const struct first_pass *f, const struct trace_info 
     if (step_by_mark(f, info->n_labels, step))
         return ERR_OK;
     const enum err e = profile_period(f->values, f->n_values, &period, &repeated, why);
-    if (e == ERR_OK && period > 0) {
+    if (e == ERR_OK && period > 0 && (period > 1 || repeated >= ALONE_REPEATED)) {
         step->how = STEP_BY_REPETITION;
         step->repeated = repeated;
         step->requests = period;
