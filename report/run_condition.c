@@ -76,6 +76,20 @@ static const char *find_column(const char *typed, struct nearest *nearest)
     return found;
 }
 
+/* What a person may have meant who typed some words of a column: reserved memory at its peak, if that has them. */
+static const char *find_with_words(const char *typed)
+{
+    static const char likely[] = "peak_reserved_bytes";
+    struct field columns[RESULTS_COLUMNS];
+    const size_t n = results_db_columns(columns), n_words = count_words(typed);
+    if (has_words(likely, typed, n_words))
+        return likely;
+    for (size_t i = 0; i < n; i++)
+        if (has_words(columns[i].name, typed, n_words))
+            return columns[i].name;
+    return NULL;
+}
+
 /* ---- the value ---- */
 
 /* "50ms" in nanoseconds; a bare number is nanoseconds. */
@@ -185,9 +199,11 @@ enum err run_condition_parse(const char *text, struct run_condition *out, struct
                        "--fail-if '%.60s': a name, one of < <= == != >= >, and a value are needed, as in "
                        "'reserved_peak > 22GiB'", text);
     c.column = find_column(name, &nearest);
-    if (c.column == NULL)
-        return err_set(why, ERR_USAGE, 0, "--fail-if: there is no column '%s'; did you mean '%s'?", name,
-                       nearest.name != NULL ? nearest.name : "peak_reserved_bytes");
+    if (c.column == NULL) {
+        const char *meant = find_with_words(name);
+        meant = meant != NULL ? meant : nearest.name != NULL ? nearest.name : "peak_reserved_bytes";
+        return err_set(why, ERR_USAGE, 0, "--fail-if: there is no column '%s'; did you mean '%s'?", name, meant);
+    }
     at += n_relation;
     const enum err e = take_value(&c, at + strspn(at, blanks), why);
     if (e == ERR_OK)

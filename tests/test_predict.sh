@@ -118,12 +118,12 @@ is a.json smallest_card_bytes null
 expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o -- ./train once 10
 expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
 # A card that is a size alone is of capability 9.0, the smallest named ones are not.
-expect 'the size is one of a card that is a size alone' 0 'Needs a card of 150 MiB; the smallest of the named ones' \
+expect 'the size is one of a card that is a size alone' 0 'Needs a card of 150 MiB; the smallest common card for' \
     "$replay" predict --json a.json -o o -- ./train hopper 1
 card=$(sed -n 's/.*"smallest_card": "\(.*\)".*/\1/p' a.json)
 expect "the program runs there" 0 '' "$replay" run-sim --device 150MiB -- ./train hopper 1
 expect "and on $card, which is named" 0 'Fits on' "$replay" predict --device "$card" -o o -- ./train hopper 1
-expect 'which a card has too that is named beside sizes' 0 "the smallest of the named ones is $card" \
+expect 'which a card has too that is named beside sizes' 0 "the smallest common card for it is $card" \
     "$replay" predict --device 1GiB -o o -- ./train hopper 1
 expect 'with context' 0 'takes 250 MiB of 1 GiB' \
     "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10

@@ -140,6 +140,22 @@ Test(run_condition, words_of_a_name_may_stand_in_any_order_and_without_the_unit)
     run_table_close(&t);
 }
 
+Test(run_condition, who_types_a_word_of_a_column_is_told_it)
+{
+    static const char *const cases[][2] = {
+        { "peak > 1", "peak_reserved_bytes" }, { "reserved > 1", "peak_reserved_bytes" },
+        { "waits > 1", "device_waits" }, { "pollicy = a", "policy" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run_condition c;
+        struct err_detail why = { .text = "" };
+        char meant[64];
+        snprintf(meant, sizeof meant, "did you mean '%s'?", cases[i][1]);
+        cr_expect_eq(run_condition_parse(cases[i][0], &c, &why), ERR_USAGE);
+        cr_expect(strstr(why.text, meant) != NULL, "%s: %s", cases[i][0], why.text);
+    }
+}
+
 Test(run_condition, every_relation_on_both_sides_of_its_border)
 {
     static const struct { const char *text; bool at_199, at_200, at_201; } cases[] = {

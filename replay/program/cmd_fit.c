@@ -408,9 +408,10 @@ const struct subcommand cmd_fit = {
     .synopsis = "fit FILE",
     .summary = "find the smallest card on which each policy runs",
     .text = "The answer is the smallest card, to 2 MiB, on which no request is refused, and the smallest named card of "
-            "at least that size. The size is found by bisection. Larger sizes are tried as well, and if one of them "
-            "fails, the answer says so. The best policy has the smallest sum of its card and its driver time at "
-            "--price. A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+            "at least that size, of those with a * in replay --list. The size is found by bisection. Larger sizes are "
+            "tried as well, and if one of them fails, the answer says so. The best policy has the smallest sum of its "
+            "card and its driver time at --price. A trace that was recorded in mid-run starts with its live requests "
+            "placed anew.\n",
     .flags = fit_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

@@ -60,7 +60,8 @@ static enum err read_optimizer(const char *text, enum technique_optimizer *out, 
             *out = (enum technique_optimizer)i;
             return ERR_OK;
         }
-    return err_set(why, ERR_USAGE, 0, "--optimizer '%.40s': expected none, sgd, momentum or adam", text);
+    return err_set(why, ERR_USAGE, 0, "--optimizer '%.40s': expected none, sgd, momentum or adam, which AdamW is like",
+                   text);
 }
 
 /* Bits of the precision text[0, n); 0: there is none. */

@@ -245,7 +245,7 @@ static void words_add_card(struct words *w, const struct prediction *p)
     char size[UNITS_TEXT];
     words_add(w, "a card of %s", card_size_text(p->smallest.smallest_bytes, size));
     if (p->smallest.card != NULL)
-        words_add(w, "; the smallest of the named ones is %s", p->smallest.card->name);
+        words_add(w, "; the smallest common card for it is %s", p->smallest.card->name);
 }
 
 static bool row_grows(const struct prediction *p, const struct predicted_row *row)

@@ -226,7 +226,9 @@ static void print_answer(const struct ranks_report *r)
     words_add(&w, r->n == 1 ? "One rank, %s: %s reserved%s." : "The worst is %s: %s reserved%s.",
               label_of(r, r->spread.worst, label), text_mib(worst->reserved_bytes, reserved),
               worst->outcome != ERR_OK ? ", and a request was refused" : "");
-    if (r->n > 1)
+    if (r->n > 1 && r->spread.reserved_bytes == 0 && r->spread.live_bytes == 0)
+        words_add(&w, " The %zu ranks take the same.", r->n);
+    else if (r->n > 1)
         words_add(&w, " The %zu ranks lie %s apart (%.1f%% of the worst), their live data %s.", r->n,
                   text_mib(r->spread.reserved_bytes, spread),
                   worst->reserved_bytes > 0 ? 100 * (double)r->spread.reserved_bytes / (double)worst->reserved_bytes
