@@ -43,6 +43,10 @@ GIVE_BACK = ("pytorch", "pytorch:garbage_collection_threshold:0.5", "pytorch:exp
 TEXTS = ("refusals", "nearly_refusals")
 
 
+# Commands without an offline plan.
+BOUNDED = ("import", "who", "verify", "technique", "trace", "graphs", "snapshot", "report", "stats", "extrapolate")
+
+
 def commands(kind, size, path, folder):
     """What is run on an input of a kind."""
     if kind in PICKLES:
@@ -92,8 +96,7 @@ def commands(kind, size, path, folder):
 def is_capped(kind, arguments):
     """Whether something squares up to a number that is stated: the offline plan of a replay at 16,384 requests, what a
     policy gives back at the pages of the card, captures at a table's cells, a stack at 4,096 frames."""
-    return (kind in RETRIES + CAPTURES + STACKS or arguments[0] not in ("import", "who", "verify", "technique", "trace", "graphs",
-                                                               "snapshot", "report", "stats", "extrapolate"))
+    return kind in RETRIES + CAPTURES + STACKS or arguments[0] not in BOUNDED
 
 
 def operations(program, arguments, folder):
@@ -127,8 +130,9 @@ def main():
                     taken = operations(program, arguments, folder)
                     share = None if taken is None else taken / (n * math.log2(n))
                     command = (arguments[0], arguments[-1])
-                    most = OPERATIONS if is_capped(kind, arguments) else max(FEW, GROWTH * before.get(command, OPERATIONS))
-                    is_good = share is not None and share <= min(OPERATIONS, most)
+                    grown = max(FEW, GROWTH * before.get(command, OPERATIONS))
+                    most = OPERATIONS if is_capped(kind, arguments) else min(OPERATIONS, grown)
+                    is_good = share is not None and share <= most
                     before[command] = share or 0
                     failures += not is_good
                     name = arguments[-1] if kind in STREAMS + RETRIES + SEGMENTS else arguments[0]

@@ -179,8 +179,8 @@ void trace_watch_reading(struct trace_reader *r, trace_watch watch, void *arg);
 void trace_read_ahead(struct trace_reader *r);
 
 /* The stacks of n events in any order; stacks[i]: that of events[i], TRACE_NO_STACK for TRACE_NO_EVENT. Each section of
- * the trace is decoded once, where trace_side_at for one event after the other might decode one for each. Takes 16 bytes
- * for each event meanwhile. ERR_HOST_NOMEM; errors as of trace_side_at. */
+ * the trace is decoded once, where trace_side_at for one event after the other might decode one for each. Takes 16
+ * bytes for each event meanwhile. ERR_HOST_NOMEM; errors as of trace_side_at. */
 #define TRACE_NO_EVENT UINT64_MAX
 MUST_USE enum err trace_stacks_at(struct trace_reader *r, const uint64_t *events, size_t n, uint32_t *stacks,
                                   struct err_detail *why);

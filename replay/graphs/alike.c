@@ -11,8 +11,8 @@
 /* The table of scores takes at most 64 MiB. */
 #define CELLS_MAX (UINT64_C(1) << 24)
 
-/* Captures that are alike are of a size, so one takes its own number of cells for each request, and is aligned once with
- * the first on its stream. Those of a language model have some thousand requests. */
+/* Captures that are alike are of a size, so one takes its own number of cells for each request, and is aligned once
+ * with the first on its stream. Those of a language model have some thousand requests. */
 #define CELLS_PER_REQUEST (UINT64_C(1) << 12)
 
 /* What a pair is worth. That sizes are equal only decides between pairs: most sizes grow with the work. */
