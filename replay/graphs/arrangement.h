@@ -26,7 +26,7 @@ enum graph_pools {
 enum { GRAPH_POOLS_OWN_MAX = 250 };
 
 struct arrangement {
-    struct captures *captures;       /* lent; only cells_left changes */
+    struct captures *captures;       /* lent; only their alignments change */
     const uint32_t *list;            /* n captures, each at most once; ascending for GRAPH_POOLS_NONE */
     size_t n;
     enum graph_pools pools;
