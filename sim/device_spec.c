@@ -66,8 +66,13 @@ enum { HINT_TEXT = 320 };
 /* What to type instead of a text that means no card, or several: a sentence's end, or "". */
 static void device_suggest_card(const char *text, size_t n, char *out)
 {
-    enum { SLIPS_MAX = 2, SHOWN = 6 };
+    enum { SLIPS_MAX = 2, SHOWN = 6, GIB_DIGITS = 4 };
     const struct device_model *found[SHOWN];
+    uint64_t number;
+    if (n <= GIB_DIGITS && units_parse_number(text, n, &number)) {
+        snprintf(out, HINT_TEXT, "; a card of that size is '%.*sGiB'", (int)n, text);
+        return;
+    }
     const size_t n_found = cards_find(text, n, found, SHOWN);
     struct nearest nearest = {.typed = text, .n_typed = n};
     out[0] = '\0';

@@ -146,6 +146,7 @@ expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALL
     --device 24GiB
 expect 0 '^Device: h100-80g,context=1GiB, 79.19 GiB' loop.trace --policy none --device h100-80g,context=1GiB
 expect 0 '^Device: h100, 79.19 GiB' loop.trace --policy none --device h100
+refuse 2 "a card of that size is '8GiB'" loop.trace --policy none --device 8
 refuse 2 'it could be a100-40g, a100-80g' loop.trace --policy none --device sim:A100
 refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h10-80g,context=1GiB
 refuse 2 'pytorch:expandable$' loop.trace --policy expandable

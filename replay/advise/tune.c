@@ -530,7 +530,8 @@ static enum err tuner_choose_release(struct tuner *r, const char *release, struc
     if (release != NULL)
         return pytorch_rules_find(release, &r->t->rules)
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--torch '%.40s': a release such as 2.6 is needed", release);
+                   : err_set(why, ERR_USAGE, 0, "--torch '%.40s': a release from %s to %s is needed", release,
+                             torch_release_name((enum torch_release)0), torch_release_name(TORCH_NEWEST));
     if (recorded == NULL || !pytorch_rules_find(recorded, &r->t->rules))
         r->t->rules = pytorch_rules_of(TORCH_NEWEST);
     return ERR_OK;
