@@ -100,8 +100,8 @@ Test(shown, csv_holds_no_formula)
     static const struct { const char *from, *to; } cells[] = {
         { "=1+1.zst", "'=1+1.zst" }, { "@SUM(A1)", "'@SUM(A1)" }, { "+1", "'+1" }, { "-1", "'-1" },
         { "=HYPERLINK(\"x\",\"y\")", "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"" },
-        { "a=b", "a=b" }, { "\x1b[2J", "?[2J" }, { "two\nlines", "\"two\nlines\"" }, { "\t=1", "\"?=1\"" },
-        { " =1", "' =1" }, { "\n=1", "\"'\n=1\"" }, { "\xe2\x80\x8b=1", "'\xe2\x80\x8b=1" },
+        { "a=b", "a=b" }, { "\x1b[2J", "?[2J" }, { "two\nlines", "\"two?lines\"" }, { "\t=1", "\"?=1\"" },
+        { " =1", "' =1" }, { "\n=1", "\"'?=1\"" }, { "\xe2\x80\x8b=1", "'\xe2\x80\x8b=1" },
         { "\xc2\xa0 @A", "'\xc2\xa0 @A" }, { "\xef\xbc\x9d" "1", "'\xef\xbc\x9d" "1" },
         { "\xef\xbc\x8b", "'\xef\xbc\x8b" }, { "\xef\xbc\x8d", "'\xef\xbc\x8d" },
         { "\xef\xbc\xa0", "'\xef\xbc\xa0" }, { "a;=1", "\"a;=1\"" }, { " ", " " }, { "", "" }, { "\xff=", "?=" },
