@@ -63,6 +63,23 @@ while True:
         pathlib.Path("has-grown").touch()
     x = torch.empty(n << 12, device="cuda")
 """
+LOOKS = """
+import torch
+free, _ = torch.cuda.mem_get_info()
+for step in range(20):
+    x = torch.empty(free // 2, dtype=torch.uint8, device="cuda")
+    del x
+print("reserved", torch.cuda.max_memory_reserved())
+"""
+SKIPS = """
+import sys, torch
+for step in range(20):
+    try:
+        x = torch.empty(int(sys.argv[1]) << 20, dtype=torch.uint8, device="cuda")
+        del x
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+"""
 ENDS = """
 import os, signal, sys, torch
 record = torch.cuda.memory._record_memory_history
@@ -113,7 +130,7 @@ class Case:
         self.replay, self.folder = replay, pathlib.Path(folder)
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
-                           ("ends", ENDS), ("values", VALUES)):
+                           ("ends", ENDS), ("looks", LOOKS), ("skips", SKIPS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
     def start(self, *words):
@@ -169,6 +186,20 @@ def cards(case):
           t4["card_peak_bytes"] == t4["peak_reserved_bytes"] + t4["context_bytes"], t4)
     _, out, err = case.run("verify", answer["recording"].replace(".zst", ".pickle"))
     check("the recording that stays passes verify", "all equal" in out, out + err)
+
+
+def adapting(case):
+    status, answer, out, err = case.predict("--device", "1GiB", "--device", "3GiB", "--", sys.executable, "looks.py")
+    check("a program that looks at the free memory fits on two cards", status == 0, out + err)
+    for card in answer["cards"]:
+        _, said, _ = case.run("run-sim", "--device", card["card"], "--", sys.executable, "looks.py")
+        check("on %s it reserves what was said" % card["card"],
+              int(said.split()[-1]) == card["peak_reserved_bytes"], (said, card["peak_reserved_bytes"]))
+        check("its line is named", (card["looks_at_memory"] or "").endswith("looks.py:3"), card)
+    check("and no smallest card", answer["smallest_card_bytes"] is None, answer)
+    _, answer, out, _ = case.predict("--device", "1GiB", "--range", "n=1..2000", "--", sys.executable, "skips.py",
+                                     "{n}")
+    check("a refused batch that is skipped does not fit", answer["cards"][0]["largest"] == 1024, out)
 
 
 def smallest(case):
@@ -228,7 +259,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, smallest, files, loops):
+        for part in (values, recordings, batches, cards, adapting, smallest, files, loops):
             part(Case(replay, folder))
     return 1 if failures else 0
 
