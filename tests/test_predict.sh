@@ -211,6 +211,15 @@ expect 'it runs on each card by itself' 0 'Fits on both cards' \
 expect 'and on no larger one to see what it would take' 1 'Does not fit on 64MiB' \
     "$replay" predict --device 64MiB -o o -- ./looks.sh 1
 
+cat >late.sh <<'SH'
+#!/bin/sh
+./train once 1 || exit 1
+echo "replay cudasim: train.py:9: looks at the card's free memory" >&2
+SH
+chmod +x late.sh
+expect 'one that is refused before it looks does not fit' 1 'Does not fit on 2 of 2' \
+    "$replay" predict --device 96MiB --device 64MiB -o o -- ./late.sh
+
 # ---- a program that fails on its way ----
 expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
     "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'

@@ -310,11 +310,12 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
                    at);
 }
 
-/* What a program did that adapts to the card holds for that card alone. */
+/* What a program did that adapts to the card holds for that card alone. An enlarged card is made for one on which it was
+ * refused before it could look at the memory there. */
 static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
 {
-    return r->value == value &&
-           (predicted_run_adapts(&r->made) ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
+    const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
+    return r->value == value && (is_for_one ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
 }
 
 /* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
