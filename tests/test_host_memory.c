@@ -200,10 +200,9 @@ static void program_close(struct program *p)
 
 /* ---- the promises ---- */
 
-static struct outcome replay_once(void *arg)
+static struct outcome replay_on(const struct program *p, const struct device_config *card)
 {
-    struct program *p = arg;
-    const struct device_config device = device_defaults();
+    const struct device_config device = *card;
     const struct replay_config cfg = {.threads = 1, .audit = true};
     struct err_detail why = {.text = ""};
     struct lane l;
@@ -218,6 +217,19 @@ static struct outcome replay_once(void *arg)
     o.figures[2] = l.meter.frees;
     lane_close(&l);
     return o;
+}
+
+static struct outcome replay_once(void *arg)
+{
+    const struct device_config device = device_defaults();
+    return replay_on(arg, &device);
+}
+
+static struct outcome replay_on_a_small_card(void *arg)
+{
+    struct device_config device = device_defaults();
+    device.total_bytes = 48 << 20;
+    return replay_on(arg, &device);
 }
 
 struct lives_watch {
@@ -283,6 +295,30 @@ Test(host_memory, a_replay_without_memory_says_so_and_ends)
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
         expect_no_memory_is_survived(replay_once, &p, specs[i]);
+        policy_spec_close(&p.spec);
+    }
+    program_close(&p);
+}
+
+/* A request that fits only once what was freed before it is given back. */
+static void put_growing(struct trace_writer *w)
+{
+    for (uint64_t ptr = 1; ptr <= 2; ptr++) {
+        put(w, &(struct trace_record){ .kind = EVENT_ALLOC, .ptr = ptr, .bytes = (20 + 10 * ptr) << 20 });
+        put(w, &(struct trace_record){ .kind = EVENT_FREE, .ptr = ptr });
+    }
+}
+
+Test(host_memory, a_policy_that_has_none_to_give_back_with_refuses_nothing)
+{
+    static const char *const specs[] = {"pytorch", "pytorch:gc=0.5,fraction=0.95", "tf-bfc", "cupy", "first-fit",
+                                        "paddle"};
+    struct err_detail why = {.text = ""};
+    struct program p;
+    program_open(&p, put_growing);
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        expect_no_memory_is_survived(replay_on_a_small_card, &p, specs[i]);
         policy_spec_close(&p.spec);
     }
     program_close(&p);

@@ -97,13 +97,17 @@ static void paddle_remove(struct paddle *a, uint32_t b)
 /* ---- chunks ---- */
 
 /* Gives the wholly free chunks of a stream, or of all, back in the order of their creation. If the host has no memory
- * to sort them, they stay. */
+ * to sort them, they stay, and the policy has failed. */
 static void paddle_release(struct paddle *a, uint32_t stream)
 {
     uint32_t *idle;
     size_t n;
-    if (!a->may_free || a->n_idle == 0 || heap_idle_pieces(&a->heap, HEAP_BY_AGE, &idle, &n) != ERR_OK)
+    if (!a->may_free || a->n_idle == 0)
         return;
+    if (heap_idle_pieces(&a->heap, HEAP_BY_AGE, &idle, &n) != ERR_OK) {
+        a->base.failure = ERR_HOST_NOMEM;
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         if (stream != POLICY_ALL_STREAMS && heap_at(&a->heap, idle[i])->stream != stream)
             continue;

@@ -180,8 +180,12 @@ static bool tf_bfc_collect(struct tf_bfc *t, uint64_t bytes)
     uint64_t free_bytes = 0;
     uint32_t *idle;
     size_t n;
-    if (!t->collects || heap_idle_pieces(h, HEAP_BY_ADDRESS, &idle, &n) != ERR_OK)
+    if (!t->collects)
         return false;
+    if (heap_idle_pieces(h, HEAP_BY_ADDRESS, &idle, &n) != ERR_OK) {
+        t->base.failure = ERR_HOST_NOMEM;
+        return false;
+    }
     for (size_t i = 0; i < n; i++)
         free_bytes += heap_at(h, idle[i])->size;
     const bool is_enough = n > 0 && bytes <= t->bfc.limit_bytes - h->held_bytes + free_bytes;

@@ -77,11 +77,20 @@ static struct meter_oom lane_describe_oom(const struct lane *l, const struct eve
     return oom;
 }
 
+/* A policy or a device that failed on the way does not know whether there was memory. */
+static enum err refusal_or_failure(const struct lane *l, enum err e)
+{
+    if (e == ERR_DEVICE_OOM && l->policy->failure != ERR_OK)
+        return l->policy->failure;
+    return e == ERR_DEVICE_OOM && l->device->failure != ERR_OK ? l->device->failure : e;
+}
+
 /* Handles a request that was not served: counts and describes a refusal, and stops the lane if it must. */
 static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, enum err e)
 {
     struct meter *m = &l->meter;
     assert(e != ERR_OK && !l->is_stopped);
+    e = refusal_or_failure(l, e);
     meter_settle(m, l->policy, done, ev->time_ns);
     if (e != ERR_DEVICE_OOM) {
         lane_stop(l, e, done);
