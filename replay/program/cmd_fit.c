@@ -57,7 +57,7 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
     s->specs = calloc(n, sizeof *s->specs);
     s->fits = calloc(n, sizeof *s->fits);
     s->filled_bytes = calloc(n, sizeof *s->filled_bytes);
-    if (s->specs == NULL || s->fits == NULL)
+    if (s->specs == NULL || s->fits == NULL || s->filled_bytes == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     const char *release;
     enum err e = recorded_release(s->trace, &release, why);
