@@ -256,7 +256,9 @@ static enum err print_table(FILE *out, const struct diff *d, size_t columns, con
     struct terminal_table table = { .columns = titled, .n_columns = SHARE_COLUMNS, .bold_row = SIZE_MAX };
     size_t n_sorted;
     size_t *sorted = diff_sort_rows(rows, n, &n_sorted);
-    enum err e = sorted == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    enum err e = ERR_OK;
+    if (sorted == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a table of differences");
     memcpy(titled, share_columns, sizeof titled);
     titled[0].title = title;
     for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN; i++) {
