@@ -310,8 +310,8 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
                    at);
 }
 
-/* What a program did that adapts to the card holds for that card alone. An enlarged card is made for one on which it was
- * refused before it could look at the memory there. */
+/* What a program did that adapts to the card holds for that card alone. An enlarged card is made for one on which it
+ * was refused before it could look at the memory there. */
 static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
 {
     const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
