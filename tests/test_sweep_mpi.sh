@@ -38,7 +38,8 @@ for n in 2 4; do
     rows "ranks$n.db" "ranks$n.csv"
     cmp -s one.csv "ranks$n.csv" || fail "$n ranks' results differ from a single process's"
 done
-ranks 2 "${sweep[@]}" -o ranks2.db 2>&1 | grep -q '^112 runs: 0 done now, 112 there already' || fail "a second start"
+ranks 2 "${sweep[@]}" -o ranks2.db >out 2>err || fail "a second start: $(cat out err)"
+grep -q '^112 runs: 0 done now, 112 there already' out || fail "a second start says: $(cat out err)"
 
 # ---- a part each, and a job file ----
 for i in 1 2; do ranks 2 "${sweep[@]}" -o "part$i.db" --shard "$i/2" >/dev/null 2>&1 || fail "ranks of shard $i"; done
