@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The columns of results (columns.def), and a run as a row of them.
+ * The columns of results (result_columns.def), and a run as a row of them.
  */
 #ifndef REPLAY_REPORT_RESULT_COLUMNS_H
 #define REPLAY_REPORT_RESULT_COLUMNS_H
@@ -21,7 +21,7 @@ enum column_values {
     VALUES_RATIO,                    /* numbers from 0 on */
 };
 
-/* One row of columns.def; members that its kind lacks are NULL or GROUP_NONE. */
+/* One row of result_columns.def; members that its kind lacks are NULL or GROUP_NONE. */
 struct column {
     const char *name, *path, *type, *meaning;
     enum table_group group;

@@ -198,6 +198,20 @@ static void program_close(struct program *p)
     free(p->bytes);
 }
 
+/* The work with a program under each of the policies. */
+static void expect_all_survive(work w, void (*put_all)(struct trace_writer *), const char *const specs[], size_t n)
+{
+    struct err_detail why = {.text = ""};
+    struct program p;
+    program_open(&p, put_all);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        expect_no_memory_is_survived(w, &p, specs[i]);
+        policy_spec_close(&p.spec);
+    }
+    program_close(&p);
+}
+
 /* ---- the promises ---- */
 
 static struct outcome replay_on(const struct program *p, const struct device_config *card)
@@ -274,30 +288,14 @@ static struct outcome draw_once(void *arg)
 Test(host_memory, a_drawing_without_memory_says_so_and_ends)
 {
     static const char *const specs[] = {"pytorch", "pytorch:expandable", "none"};
-    struct err_detail why = {.text = ""};
-    struct program p;
-    program_open(&p, put_program);
-    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
-        expect_no_memory_is_survived(draw_once, &p, specs[i]);
-        policy_spec_close(&p.spec);
-    }
-    program_close(&p);
+    expect_all_survive(draw_once, put_program, specs, sizeof specs / sizeof specs[0]);
 }
 
 Test(host_memory, a_replay_without_memory_says_so_and_ends)
 {
     static const char *const specs[] = {"pytorch", "pytorch:expandable", "pytorch:gc=0.5,fraction=0.9",
                                         "pytorch:version=2.4.1,roundup=4", "pytorch:max-split=21MiB", "none"};
-    struct err_detail why = {.text = ""};
-    struct program p;
-    program_open(&p, put_program);
-    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
-        expect_no_memory_is_survived(replay_once, &p, specs[i]);
-        policy_spec_close(&p.spec);
-    }
-    program_close(&p);
+    expect_all_survive(replay_once, put_program, specs, sizeof specs / sizeof specs[0]);
 }
 
 /* A request that fits only once what was freed before it is given back. */
@@ -313,15 +311,7 @@ Test(host_memory, a_policy_that_has_none_to_give_back_with_refuses_nothing)
 {
     static const char *const specs[] = {"pytorch", "pytorch:gc=0.5,fraction=0.95", "tf-bfc", "cupy", "first-fit",
                                         "paddle"};
-    struct err_detail why = {.text = ""};
-    struct program p;
-    program_open(&p, put_growing);
-    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
-        expect_no_memory_is_survived(replay_on_a_small_card, &p, specs[i]);
-        policy_spec_close(&p.spec);
-    }
-    program_close(&p);
+    expect_all_survive(replay_on_a_small_card, put_growing, specs, sizeof specs / sizeof specs[0]);
 }
 
 /* A stream for each request, which is freed at once. */

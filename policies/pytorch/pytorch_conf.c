@@ -15,6 +15,7 @@
 #include "base/units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #include <string.h>
 
 #define CONF_MIB_MAX (UINT64_MAX / MIB)              /* more MiB than this overflow as bytes */
-#define CONF_LARGE_MIN_MIB ((int)(TORCH_OWN_MIN / MIB))     /* large_segment_size_mb must be larger */
+#define CONF_LARGE_MIN_MIB (TORCH_OWN_MIN / MIB)     /* large_segment_size_mb must be larger */
 #define CONF_STRICT_SPLIT_MIN_MIB 20                 /* max_split_size_mb must be larger, up to 2.9 */
 #define CONF_REGISTER_THREADS_MAX 128
 #define CONF_NUMBER_LETTERS 20                       /* of UINT64_MAX */
@@ -354,9 +355,9 @@ static enum err conf_large_segment(struct conf_reader *r, const struct conf_key 
     const enum err e = conf_number(r, key, &mib);
     if (e != ERR_OK)
         return e;
-    if (mib <= TORCH_OWN_MIN / MIB)
-        return conf_refuse(r, r->i, conf_check_type(r), "CachingAllocator option %s must be > %d MB", key->name,
-                           CONF_LARGE_MIN_MIB);
+    if (mib <= CONF_LARGE_MIN_MIB)
+        return conf_refuse(r, r->i, conf_check_type(r), "CachingAllocator option %s must be > %" PRIu64 " MB",
+                           key->name, CONF_LARGE_MIN_MIB);
     r->s->large_segment_size = (mib < CONF_MIB_MAX ? mib : CONF_MIB_MAX) * MIB;
     return ERR_OK;
 }
