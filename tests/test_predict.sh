@@ -348,7 +348,8 @@ if grep -q '"files_are_kept_apart": true' a.json; then
     fi
     rm -rf link vol volume elsewhere
 fi
-expect 'without an overlay what was written is named' 0 'checkpoint' \
+expect 'without an overlay what was written is named, and not what predict itself keeps' 0 \
+    'Files that were written meanwhile, on values that are not real (1): checkpoint.' \
     "$replay" predict --no-overlay -o o -- ./train once 1 checkpoint
 expect 'and is written' 0 spoilt cat checkpoint
 

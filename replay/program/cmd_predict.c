@@ -21,6 +21,7 @@ struct predict {
     bool is_stdout_taken;
     char stem[PATH_MAX];             /* of the files that stay: "train.predict" */
     char trace[PATH_MAX], log[PATH_MAX];         /* "": none */
+    struct report_lines kept;        /* all files that stay, absolute and without links */
 };
 
 /* "-o t.zst" gives "t"; without it the program's script, or the program, gives its name. */
@@ -65,11 +66,15 @@ static enum err keep_file(struct predict *c, const struct predicted_run *run, co
         return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
     const bool is_trace = strcmp(from, run->trace) == 0, is_log = strcmp(from, run->log) == 0;
     const enum err e = file_move(from, to, why);
-    if (e == ERR_OK && is_trace)
+    if (e != ERR_OK)
+        return e;
+    if (is_trace)
         snprintf(c->trace, sizeof c->trace, "%s", to);
-    if (e == ERR_OK && is_log)
+    if (is_log)
         snprintf(c->log, sizeof c->log, "%s", to);
-    return e;
+    if (realpath(to, from) != NULL && report_lines_add(&c->kept, from) != ERR_OK)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    return ERR_OK;
 }
 
 static int is_of_run(const struct dirent *f)
@@ -129,7 +134,7 @@ static enum err predict(struct predict *c, struct err_detail *why)
 static enum err show(struct predict *c, struct err_detail *why)
 {
     const struct prediction_files files = { .trace = c->trace[0] != '\0' ? c->trace : NULL,
-                                            .log = c->log[0] != '\0' ? c->log : NULL };
+                                            .log = c->log[0] != '\0' ? c->log : NULL, .kept = &c->kept };
     if (c->json != NULL)
         prediction_write_json(output_file(c->json), &c->prediction, &files);
     const enum err e = c->is_stdout_taken ? ERR_OK
@@ -162,6 +167,7 @@ static enum exit_status predict_main(const struct options *o)
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : answer_status(&c->prediction);
     output_abandon(c->json);
     prediction_close(&c->prediction);
+    report_lines_close(&c->kept);
     free(c);
     return status;
 }

@@ -169,6 +169,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
 
 struct written {
     const struct prediction *p;
+    const struct report_lines *kept; /* not the program's */
     struct json_writer *json;        /* gets the names; NULL: the words do */
     struct words *words;
     size_t n;
@@ -180,6 +181,9 @@ static void written_file(void *arg, const char *path)
     const char *here = w->p->overlay.here;
     const size_t n = strlen(here);
     const char *shown = strncmp(path, here, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+    for (size_t i = 0; i < w->kept->n; i++)
+        if (strcmp(w->kept->at[i], path) == 0)
+            return;
     w->n++;
     if (w->json != NULL)
         json_put_text(w->json, NULL, shown);
@@ -187,10 +191,10 @@ static void written_file(void *arg, const char *path)
         words_add(w->words, "%s%.200s", w->n == 1 ? "" : ", ", shown);
 }
 
-static void words_add_written(struct words *w, struct prediction *p)
+static void words_add_written(struct words *w, struct prediction *p, const struct report_lines *kept)
 {
     struct words names = { .n = 0 };
-    struct written written = { .p = p, .words = &names };
+    struct written written = { .p = p, .kept = kept, .words = &names };
     if (p->overlay.open[0] != '\0')
         words_add(w, "Not kept apart, the program could write there: %.400s. ", p->overlay.open);
     if (!overlay_each_written(&p->overlay, written_file, &written))
@@ -506,7 +510,7 @@ enum err prediction_print(FILE *out, struct prediction *p, const struct predicti
         paragraph(out, &w);
     }
     fprintf(out, "\n");
-    words_add_written(&written, p);
+    words_add_written(&written, p, files->kept);
     paragraph(out, &written);
     if (files->trace != NULL)
         fprintf(out, "Recording (for replay, why, who): %s\n", files->trace);
@@ -593,9 +597,9 @@ static void json_run(struct json_writer *w, const struct prediction *p)
     json_put_number(w, "runs", p->n_runs);
 }
 
-static void json_written(struct json_writer *w, struct prediction *p)
+static void json_written(struct json_writer *w, struct prediction *p, const struct report_lines *kept)
 {
-    struct written written = { .p = p, .json = w };
+    struct written written = { .p = p, .kept = kept, .json = w };
     json_put_bool(w, "files_are_kept_apart", overlay_is_whole(&p->overlay));
     json_put_array(w, "written");
     const bool is_whole = overlay_each_written(&p->overlay, written_file, &written);
@@ -632,7 +636,7 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     for (size_t i = 0; i < a.n; i++)
         json_put_text(&w, NULL, a.at[i].text);
     json_end_array(&w);
-    json_written(&w, p);
+    json_written(&w, p, files->kept);
     json_put_text(&w, "recording", files->trace);
     json_put_text(&w, "log", files->log);
     json_end_object(&w);

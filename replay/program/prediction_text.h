@@ -6,10 +6,12 @@
 #define REPLAY_REPLAY_PROGRAM_PREDICTION_TEXT_H
 
 #include "replay/program/prediction.h"
+#include "report/report.h"
 
 /* Where the files of a prediction are. */
 struct prediction_files {
     const char *trace, *log;         /* NULL: there is none */
+    const struct report_lines *kept; /* these and all others, absolute and without links: not written by the program */
 };
 
 /* The verdict first. ERR_HOST_NOMEM. */
