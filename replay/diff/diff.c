@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *diff_step_name(enum step_how how)
+const char *diff_step_name(enum steps_how how)
 {
-    return how == STEP_BY_MARK ? "mark" : how == STEP_BY_REPETITION ? "repetition" : "none";
+    return how == STEPS_BY_MARK ? "mark" : how == STEPS_BY_REPETITION ? "repetition" : "none";
 }
 
 const char *diff_class_name(unsigned class, char buf[64])
@@ -49,7 +49,7 @@ static size_t fields_of_profile(const struct trace_info *info, const struct prof
     *to++ = field_number_unless("recorded_peak_reserved_bytes", info->recorded_peak_reserved_bytes, 0);
     *to++ = field_number_unless("recorded_end_reserved_bytes", info->recorded_end_reserved_bytes, 0);
     *to++ = field_number("duration_ns", info->duration_ns);
-    *to++ = field_text("step_found_by", diff_step_name(p->step.how));
+    *to++ = field_text("step_found_by", diff_step_name(p->step.found.how));
     *to++ = field_number("step_requests", p->step.requests);
     *to++ = field_number("step_requested_bytes", p->step.requested_bytes);
     *to++ = field_number("step_peak_requested_bytes", p->step.peak_bytes);

@@ -90,6 +90,6 @@ size_t *diff_sort_rows(const struct profile_row *rows, size_t n, size_t *n_sorte
 const char *diff_class_name(unsigned class, char buf[64]);
 
 /* "mark", "repetition", "none" */
-const char *diff_step_name(enum step_how how);
+const char *diff_step_name(enum steps_how how);
 
 #endif

@@ -52,10 +52,13 @@ static void json_steps(struct json_writer *w, const struct diff *d)
     for (int i = 0; i < 2; i++) {
         const struct profile_step *s = &d->profiles.of[i].step;
         json_put_object(w, sides[i]);
-        json_put_text(w, "found_by", diff_step_name(s->how));
-        json_put_text(w, "mark", s->how == STEP_BY_MARK ? trace_label(d->traces[i], s->label) : NULL);
+        const struct steps *found = &s->found;
+        const bool is_repeated = found->how == STEPS_BY_REPETITION;
+        json_put_text(w, "found_by", diff_step_name(found->how));
+        json_put_text(w, "mark", found->how == STEPS_BY_MARK ? trace_label(d->traces[i], found->label) : NULL);
         json_put_number(w, "requests", s->requests);
-        json_put_number(w, "repeated_requests", s->repeated);
+        json_put_number(w, "repeated_requests", is_repeated ? (found->whole - 1) * found->requests : 0);
+        json_put_number(w, "whole", found->whole);
         json_put_number(w, "requested_bytes", s->requested_bytes);
         json_put_number(w, "peak_requested_bytes", s->peak_bytes);
         json_put_number(w, "least_requested_bytes", s->least_bytes);

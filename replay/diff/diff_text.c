@@ -136,15 +136,15 @@ static void add_step(struct words *w, const struct diff *d, int i)
 {
     const struct profile_step *s = &d->profiles.of[i].step;
     words_add(w, "%s's step is ", i == 0 ? "A" : "B");
-    switch (s->how) {
-    case STEP_BY_MARK:
-        words_add(w, "what lies between the last two marks '%.60s'", trace_label(d->traces[i], s->label));
+    const struct steps *found = &s->found;
+    switch (found->how) {
+    case STEPS_BY_MARK:
+        words_add(w, "what lies between the last two marks '%.60s'", trace_label(d->traces[i], found->label));
         break;
-    case STEP_BY_REPETITION:
-        words_add(w, "its last %" PRIu64 " requests; the %" PRIu64 " before them follow the same pattern", s->requests,
-                  s->repeated);
+    case STEPS_BY_REPETITION:
+        words_add(w, "the last of %" PRIu64 " alike, of %" PRIu64 " requests each", found->whole, found->requests);
         break;
-    case STEP_NONE:
+    case STEPS_NONE:
         words_add(w, "the whole trace, because nothing in it repeats");
         break;
     }

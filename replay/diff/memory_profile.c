@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Two passes over a trace. The first finds the peak, the marks and what repeats; the second adds up what is live at the
- * peak and what the step requests. */
+/* Two passes over a trace, after the one that finds its steps. The first finds the peak; the second adds up what is live
+ * at the peak and what the step requests. */
 #include "replay/diff/memory_profile.h"
 
 #include "base/array.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Repetition is searched in this many requests at the end; stacks are read in batches of this many events. */
-enum { SEQUENCE_MAX = 1 << 22, SIDES_BATCH = 1 << 12 };
+/* Stacks are read in batches of this many events. */
+enum { SIDES_BATCH = 1 << 12 };
 
 static enum err no_memory(struct err_detail *why)
 {
@@ -26,55 +26,11 @@ unsigned profile_class(uint64_t bytes)
     return k;
 }
 
-/* ---- what repeats ---- */
-
-/*
- * The Z function of the reversed sequence (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997, section 1.4):
- * z[p] is how many elements, counted from the end, equal the element p places before them. For example, p = 2:
- *
- *     values    7  1  2  1  2  1  2        z[2] = 4: each of the last four equals the one two places before it
- */
-static void z_backwards(const uint64_t *values, size_t n, uint32_t *z)
-{
-    size_t left = 0, right = 0;
-    for (size_t i = 1; i < n; i++) {
-        size_t k = i < right ? z[i - left] : 0;
-        if (i < right && k > right - i)
-            k = right - i;
-        while (i + k < n && values[n - 1 - k] == values[n - 1 - i - k])
-            k++;
-        z[i] = (uint32_t)k;
-        if (i + k > right) {
-            left = i;
-            right = i + k;
-        }
-    }
-}
-
-enum err profile_period(const uint64_t *values, size_t n, size_t *period, size_t *repeated, struct err_detail *why)
-{
-    uint32_t *z = malloc((n + 1) * sizeof *z);
-    *period = *repeated = 0;
-    if (z == NULL)
-        return no_memory(why);
-    z_backwards(values, n, z);
-    for (size_t p = 1; p < n; p++)
-        if (z[p] >= p && z[p] + p > *repeated + *period) {
-            *period = p;
-            *repeated = z[p];
-        }
-    free(z);
-    return ERR_OK;
-}
-
 /* ---- the first pass ---- */
 
 struct first_pass {
     struct profile *p;
-    uint64_t  live, skip;            /* live bytes now; how many requests to skip before `values` begins */
-    uint64_t *values;                /* one number for size, stream and pool of each request */
-    size_t    n_values;
-    uint64_t (*marks)[3];            /* by label: how many marks, event of the last but one, event of the last */
+    uint64_t live;                   /* bytes now */
 };
 
 static bool event_frees(const struct event *ev)
@@ -82,33 +38,19 @@ static bool event_frees(const struct event *ev)
     return ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED;
 }
 
-static void first_event(struct first_pass *f, const struct event *ev, uint64_t number)
+static void visit_first(void *arg, const struct event *ev, uint64_t number)
 {
+    struct first_pass *f = arg;
     if (ev->kind == EVENT_ALLOC) {
         f->live += ev->bytes;
         if (f->live > f->p->peak_bytes) {
             f->p->peak_bytes = f->live;
             f->p->peak_event = number;
         }
-        const uint64_t place = (uint64_t)ev->stream << 8 | ev->pool;
-        if (f->skip > 0)
-            f->skip--;
-        else
-            f->values[f->n_values++] = ev->bytes ^ place << 40;
     } else if (event_frees(ev)) {
         assert(f->live >= ev->bytes);
         f->live -= ev->bytes;
-    } else if (ev->kind == EVENT_MARK) {
-        uint64_t *m = f->marks[ev->slot];
-        m[0]++;
-        m[1] = m[2];
-        m[2] = number;
     }
-}
-
-static void visit_first(void *arg, const struct event *ev, uint64_t number)
-{
-    first_event(arg, ev, number);
 }
 
 static void read_start(const struct trace_reader *trace, struct profile *p)
@@ -124,56 +66,22 @@ static void read_start(const struct trace_reader *trace, struct profile *p)
     p->peak_event = UINT64_MAX;
 }
 
-/* Finds the step by the most frequent label, if a label stands twice. */
-static bool step_by_mark(const struct first_pass *f, uint32_t n_labels, struct profile_step *step)
+static enum err find_step(struct trace_reader *trace, struct profile_step *out, struct err_detail *why)
 {
-    uint64_t most = 1;
-    for (uint32_t i = 0; i < n_labels; i++)
-        if (f->marks[i][0] > most) {
-            most = f->marks[i][0];
-            *step = (struct profile_step){.how = STEP_BY_MARK, .label = i, .first = f->marks[i][1],
-                                          .end = f->marks[i][2]};
-        }
-    return step->how == STEP_BY_MARK;
-}
-
-/* Two or three equal requests at the end of a recording are no steps of one request. */
-enum { ALONE_REPEATED = 16 };
-
-/* Finds how the step is known. A step by repetition only gets its number of requests here, counted from the end of the
- * trace; the second pass finds its first event. */
-static enum err choose_step(const struct first_pass *f, const struct trace_info *info, struct profile_step *step,
-                            struct err_detail *why)
-{
-    size_t period, repeated;
-    *step = (struct profile_step){.how = STEP_NONE, .end = info->events};
-    if (step_by_mark(f, info->n_labels, step))
-        return ERR_OK;
-    const enum err e = profile_period(f->values, f->n_values, &period, &repeated, why);
-    if (e == ERR_OK && period > 0 && (period > 1 || repeated >= ALONE_REPEATED)) {
-        step->how = STEP_BY_REPETITION;
-        step->repeated = repeated;
-        step->requests = period;
+    *out = (struct profile_step){.end = trace_info(trace)->events};
+    const enum err e = steps_find(trace, &out->found, why);
+    if (e == ERR_OK && out->found.how != STEPS_NONE) {
+        out->first = out->found.first;
+        out->end = out->found.end;
     }
     return e;
 }
 
 static enum err pass_first(struct trace_reader *trace, struct profile *p, struct err_detail *why)
 {
-    const struct trace_info *info = trace_info(trace);
-    const uint64_t allocs = info->by_kind[EVENT_ALLOC];
-    const size_t kept = allocs > SEQUENCE_MAX ? SEQUENCE_MAX : (size_t)allocs;
-    struct first_pass f = {.p = p, .skip = allocs - kept};
-    f.values = malloc((kept + 1) * sizeof *f.values);
-    f.marks = calloc((size_t)info->n_labels + 1, sizeof *f.marks);
     read_start(trace, p);
-    f.live = p->start_bytes;
-    enum err e = f.values == NULL || f.marks == NULL ? no_memory(why) : trace_each_event(trace, visit_first, &f, why);
-    if (e == ERR_OK)
-        e = choose_step(&f, info, &p->step, why);
-    free(f.values);
-    free(f.marks);
-    return e;
+    struct first_pass f = {.p = p, .live = p->start_bytes};
+    return trace_each_event(trace, visit_first, &f, why);
 }
 
 /* ---- the second pass ---- */
@@ -193,8 +101,7 @@ struct second_pass {
     uint32_t            *line_of;    /* by stack: number of its line + 1; 0: not known yet */
     struct trace_side   *sides;      /* of events [sides_first, sides_first + n_sides) */
     uint64_t             sides_first, n_sides;
-    uint64_t             live_bytes, allocs;     /* now; requests so far */
-    uint64_t             step_request;           /* STEP_BY_REPETITION: number of the request that begins the step */
+    uint64_t             live_bytes;             /* now */
     uint64_t             step_start_ns;
     bool                 is_in_step;
     enum err             failure;
@@ -278,13 +185,11 @@ static void step_take_level(struct second_pass *s)
         step->least_bytes = s->live_bytes;
 }
 
-static void step_begin(struct second_pass *s, uint64_t number, uint64_t time_ns)
+static void step_begin(struct second_pass *s, uint64_t time_ns)
 {
     struct profile_step *step = &s->p->step;
     s->is_in_step = true;
     s->step_start_ns = time_ns;
-    step->first = number;
-    step->requests = 0;
     step->least_bytes = s->live_bytes;
     step_take_level(s);
 }
@@ -318,17 +223,13 @@ static void second_request(struct second_pass *s, const struct event *ev, uint64
 static void visit_second(void *arg, const struct event *ev, uint64_t number)
 {
     struct second_pass *s = arg;
-    const bool is_request = ev->kind == EVENT_ALLOC;
-    const bool begins = s->p->step.how == STEP_BY_REPETITION ? is_request && s->allocs == s->step_request
-                                                             : number == s->p->step.first;
     if (s->failure != ERR_OK)
         return;
     if (s->is_in_step && number == s->p->step.end)
         s->is_in_step = false;
-    if (begins)
-        step_begin(s, number, ev->time_ns);
-    s->allocs += is_request;
-    if (is_request) {
+    if (number == s->p->step.first)
+        step_begin(s, ev->time_ns);
+    if (ev->kind == EVENT_ALLOC) {
         second_request(s, ev, number);
     } else if (event_frees(ev)) {
         s->live[ev->slot].bytes = 0;
@@ -360,8 +261,6 @@ static enum err pass_second(struct second_pass *s, struct err_detail *why)
     s->sides = calloc(SIDES_BATCH, sizeof *s->sides);
     if (s->live == NULL || s->line_of == NULL || s->sides == NULL)
         return no_memory(why);
-    assert(s->p->step.requests <= info->by_kind[EVENT_ALLOC]);
-    s->step_request = info->by_kind[EVENT_ALLOC] - s->p->step.requests;
     second_take_start(s);
     const enum err e = trace_each_event(s->trace, visit_second, s, why);
     if (e == ERR_OK && s->failure != ERR_OK && why != NULL)
@@ -373,7 +272,9 @@ enum err profile_read(struct trace_reader *trace, enum profile_side side, struct
                       struct err_detail *why)
 {
     struct second_pass s = {.trace = trace, .out = out, .p = &out->of[side], .side = side};
-    enum err e = pass_first(trace, s.p, why);
+    enum err e = find_step(trace, &s.p->step, why);
+    if (e == ERR_OK)
+        e = pass_first(trace, s.p, why);
     if (e == ERR_OK)
         e = pass_second(&s, why);
     free(s.live);
