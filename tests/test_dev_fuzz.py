@@ -84,6 +84,13 @@ class Fuzz(unittest.TestCase):
                          ["ok      fuzz_a: 100 executions in T, edges 21 to 22, none new for the last T"])
         self.assertRegex(self.said("fuzz_table")[-1], r"^\| `fuzz_a` \| 200 \| \d+ \| 20 \| 22 \| \d+ \|$")
 
+    def test_seconds_are_those_of_a_core(self):
+        self.target("fuzz_a")                           # it sleeps: to wait is not to fuzz
+        self.said("fuzz_targets", "4", "fuzz_a")
+        seconds, flat = (int(figure) for figure in re.findall(r" \d+ ", self.said("fuzz_table")[-1])[1::3])
+        self.assertLess(seconds, 3)
+        self.assertLess(flat, 3)
+
     def test_the_table_adds_up_all_turns(self):
         self.target("fuzz_a")
         self.turns("fuzz_a", "700 1200 500 900 100", "300 2400 880 890 2300", "1 60 900 901 30", "1 240 901 901 240")
