@@ -153,12 +153,13 @@ static bool is_interpreter(const char *program)
     return false;
 }
 
-/* Whether a word says that the script is no file: -c COMMAND, -m MODULE, -e PROGRAM, also with other letters. */
+/* Whether a word says that the script is no file: -c COMMAND, -m MODULE, -e PROGRAM, also with other letters; - and a
+ * shell's -s, standard input. */
 static bool is_instead_of_script(const char *word)
 {
     const size_t n = strlen(word);
-    return n > 1 && word[0] == '-' && word[1] != '-' &&
-           (strchr("cme", word[1]) != NULL || strchr("cme", word[n - 1]) != NULL);
+    return word[0] == '-' && word[1] != '-' &&
+           (n == 1 || strchr("cmes", word[1]) != NULL || strchr("cmes", word[n - 1]) != NULL);
 }
 
 /* The place of an interpreter's script among n bytes of words, from the word at `at` on; n if there is none. */
@@ -232,6 +233,8 @@ static int journal_create(uint32_t pid)
         snprintf(journal.path, sizeof journal.path, "%s/%u.%u" CALL_JOURNAL_ENDING, journal.folder, (unsigned)pid, n);
         fd = open(journal.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     }
+    if (fd >= 0)
+        (void)fchmod(fd, 0600);                          /* whatever the program's mask takes away */
     return fd;
 }
 

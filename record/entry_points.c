@@ -66,7 +66,7 @@ static __thread struct {
     uint32_t owner;                   /* the journal that `number` was asked for in */
     uint32_t number;                  /* the kernel's */
     uint32_t depth;                   /* recorded calls that this thread is in: 1 in a program's own call */
-    int      device_plus_1;           /* 0: the driver must be asked */
+    uintptr_t outer;                  /* the stack frame of the program's own call; calls within it lie below */
 } thread __attribute__((tls_model("initial-exec")));
 
 static bool is_with_stacks;
@@ -114,20 +114,17 @@ static void device_memory(uint64_t *total, uint64_t *free_bytes)
     *free_bytes = is_known ? left : 0;
 }
 
-/* The device of this thread, once a call has made its context current; 0 if the driver does not say. */
+/* The device of this thread, once a call has made its context current; 0 if the driver does not say. It is asked each
+ * time: many calls make another context current. */
 static unsigned thread_device(void)
 {
     static call_function cache;
-    if (thread.device_plus_1 > 0)
-        return (unsigned)thread.device_plus_1 - 1;
     int (*const device_of_context)(int *) = (int (*)(int *))real_named(LIBRARY_DRIVER, "cuCtxGetDevice", &cache);
     int device = 0;
     thread.depth++;
     const bool is_known = device_of_context != NULL && device_of_context(&device) == CODE_DONE;
     thread.depth--;
-    if (is_known && device >= 0 && device < UINT8_MAX)
-        thread.device_plus_1 = device + 1;
-    return thread.device_plus_1 > 0 ? (unsigned)device : 0;
+    return is_known && device >= 0 && device < UINT8_MAX ? (unsigned)device : 0;
 }
 
 /* The runtime's device of this thread, which may have no context yet. */
@@ -203,9 +200,16 @@ struct pending_call {                 /* between our function's start and its en
     uint64_t    number;               /* of the record that was put before the call; JOURNAL_FILE_LOST: none */
 };
 
-static struct pending_call call_begin(enum recorded_call call, enum call_space space, const void *caller)
+/* `frame`: of our function. A signal handler may jump out of a call, which then never ends: a call whose frame does not
+ * lie below the program's own is the program's own, too. */
+static struct pending_call call_begin(enum recorded_call call, enum call_space space, const void *caller,
+                                      const void *frame)
 {
     journal_file_notice_fork();
+    if (thread.depth > 0 && (uintptr_t)frame >= thread.outer)
+        thread.depth = 0;
+    if (thread.depth == 0)
+        thread.outer = (uintptr_t)frame;
     return (struct pending_call){.call = (uint8_t)call, .space = (uint8_t)space, .is_outer = thread.depth++ == 0,
                                  .caller = caller, .number = JOURNAL_FILE_LOST};
 }
@@ -275,7 +279,8 @@ static void call_done(const struct pending_call *c, enum call_kind kind, uint64_
 #define BEGIN(name, space)                                                                              \
     if (real_call(CALL_##name) == NULL)                                                                 \
         return CODE_NO_SUCH_FUNCTION;                                                                   \
-    struct pending_call c = call_begin(CALL_##name, CALL_SPACE_##space, __builtin_return_address(0))
+    struct pending_call c =                                                                             \
+        call_begin(CALL_##name, CALL_SPACE_##space, __builtin_return_address(0), __builtin_frame_address(0))
 
 #define WRAP_PLAIN(name, space, stream_0)                                                               \
     WRAPPER(name, (void **out, size_t bytes))                                                           \
@@ -445,7 +450,6 @@ static void call_done(const struct pending_call *c, enum call_kind kind, uint64_
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         call_resets(&c, runtime_device());                                                              \
-        thread.device_plus_1 = 0;                                                                       \
         return call_freed(&c, REAL(name, (void))());                                                    \
     }
 
@@ -454,20 +458,7 @@ static void call_done(const struct pending_call *c, enum call_kind kind, uint64_
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         call_resets(&c, (unsigned)device);                                                              \
-        thread.device_plus_1 = 0;                                                                       \
         return call_freed(&c, REAL(name, (int))(device));                                               \
-    }
-
-/* Calls that may change the thread's device. They take one word, a number or a pointer. */
-#define WRAP_CONTEXT(name, space, stream_0)                                                             \
-    WRAPPER(name, (uintptr_t word))                                                                     \
-    {                                                                                                   \
-        BEGIN(name, space);                                                                             \
-        (void)c;                                                                                        \
-        const int code = REAL(name, (uintptr_t))(word);                                                 \
-        thread.depth--;                                                                                 \
-        thread.device_plus_1 = 0;                                                                       \
-        return code;                                                                                    \
     }
 
 /* Look-ups. Flags 0 mean the kind of default stream that the program was compiled for; our own suffix tells which. */
@@ -540,10 +531,13 @@ static int call_created(const struct pending_call *c, int code, uint64_t handle,
 }
 
 #define CALL(shape, library, name, space, looked_up_as, stream_0) WRAP_##shape(name, space, stream_0)
+#define RETIRED(name)
 #include "record/calls.def"
 #undef CALL
+#undef RETIRED
 
 #define CALL(shape, library, name, space, looked_up_as, stream_0) (call_function)name,
+#define RETIRED(name) NULL,
 call_function wrapper_of(enum recorded_call call)
 {
     static const call_function wrappers[RECORDED_CALLS] = {
@@ -552,3 +546,4 @@ call_function wrapper_of(enum recorded_call call)
     return wrappers[call];
 }
 #undef CALL
+#undef RETIRED

@@ -22,11 +22,14 @@ struct call_name {
     int  stream_0;
 };
 
+/* Nobody asks for the name of a retired call. */
 #define CALL(shape, library, name, space, looked_up_as, stream_0) {LIBRARY_##library, #name, looked_up_as, stream_0},
+#define RETIRED(name) {LIBRARY_DRIVER, "", "", 0},
 static const struct call_name names[RECORDED_CALLS] = {
 #include "record/calls.def"
 };
 #undef CALL
+#undef RETIRED
 
 static _Atomic(call_function) real[RECORDED_CALLS];
 
@@ -178,12 +181,14 @@ void driver_lookup_wrap(const char *name, bool is_per_thread, void **found)
         *found = wrap_found((enum recorded_call)best, *found);
 }
 
-/* What our dlsym answers for a recorded call; NULL: the linker's dlsym is to answer. */
+/* What our dlsym answers for a recorded call; NULL: the linker's dlsym is to answer. Who asks for the next function after
+ * its own is another library that stands before the driver, and was called by us or calls us: it gets what the linker
+ * finds, for ours would call it again. */
 __attribute__((visibility("hidden"))) void *record_dlsym(void *handle, const char *name);
 __attribute__((visibility("hidden"), used)) void *record_dlsym(void *handle, const char *name)
 {
     dlsym_function *const find = linker();
-    if (name == NULL || name[0] != 'c' || name[1] != 'u')
+    if (handle == RTLD_NEXT || name == NULL || name[0] != 'c' || name[1] != 'u')
         return NULL;
     for (int i = 0; i < RECORDED_CALLS; i++)
         if (strcmp(names[i].name, name) == 0)

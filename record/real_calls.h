@@ -11,18 +11,20 @@
 #define RECORD_API __attribute__((visibility("default")))
 
 #define CALL(shape, library, name, space, looked_up_as, stream_0) CALL_##name,
+#define RETIRED(name) CALL_##name,
 enum recorded_call {
 #include "record/calls.def"
     RECORDED_CALLS
 };
 #undef CALL
+#undef RETIRED
 
 enum call_library { LIBRARY_RUNTIME, LIBRARY_DRIVER };
 
 /* Any function; it is called through its own type. */
 typedef void (*call_function)(void);
 
-/* Our function of a call; it is in entry_points.c. */
+/* Our function of a call, NULL of a retired one; it is in entry_points.c. */
 call_function wrapper_of(enum recorded_call call);
 
 /* The library's own function; NULL if no library of the process has it. */

@@ -35,8 +35,22 @@ expect 0 'title.trace: process [0-9]* (vllm ...), device 0: [0-9,]* requests' \
 [ "$("$replay" info title.trace --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p')" = "$(grep -c . log)" ] ||
     fail "calls of a program with a title are missing"
 
-# ---- a journal holds addresses and a command line: it is for its owner alone ----
+touch token=hunter2
+cat >call.py <<'P'
+import ctypes
+ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), 1000)
+P
+"$replay" record -o piped.trace -- python3 - token=hunter2 <call.py >out 2>&1 || fail "from a pipe: $(cat out)"
+! "$replay" info piped.trace | grep -q hunter2 || fail "an argument of a script from standard input is kept"
+expect 0 'call.py' record -o script.trace -- python3 call.py
+
+# ---- a line's end in a name adds no line to what is said ----
+expect 0 'two?lines: process' record -o $'two\nlines' -- "$program" driver log
+
+# ---- a journal holds addresses and a command line: it is for its owner alone, whatever its mask takes away ----
 expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"
+expect 0 '^600$' record -o mask.trace -- sh -c \
+    '(umask 0777; exec "$0" driver /dev/null); stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"
 
 # ---- a link that waits under a journal's name is neither written nor removed; ----
 # ---- the journals stay for a person to look at ----
@@ -64,6 +78,26 @@ expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
 [ "$(find . -name 'two.trace.gpu[01].zst' | wc -l)" = 2 ] || fail "two devices: $(ls)"
 expect 0 'requests' record -o forked -- "$program" fork log
 [ "$(find . -name 'forked.[0-9]*' | wc -l)" = 2 ] || fail "two processes: $(ls)"
+
+expect 0 'requests' record -o contexts -- "$program" contexts log
+[ "$(find . -name 'contexts.gpu[01]' | wc -l)" = 2 ] || fail "a context of another device: $(ls)"
+
+# ---- another library that stands before the driver calls the driver, not us again ----
+cat >before_driver.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuMemAlloc_v2(unsigned long long *out, unsigned long bytes);
+int cuMemAlloc_v2(unsigned long long *out, unsigned long bytes)
+{
+    return ((int (*)(unsigned long long *, unsigned long))dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(out, bytes);
+}
+C
+cc -shared -fPIC -o before_driver.so before_driver.c
+LD_PRELOAD=$work/before_driver.so expect 0 ': 1 requests' record -o before.trace -- python3 call.py
+LD_PRELOAD=$work/before_driver.so expect 0 'device 0: 2 requests' record -o before.trace -- "$program" driver log
+
+# ---- a call that a signal handler jumped out of has no end; those after it are recorded ----
+FAKE_CUDA_SLOW_US=10000000 expect 0 'device 0: 2 requests' record -o jumped.trace -- "$program" jumping log
 
 # ---- a program that gives up its rights or its root is recorded to its end ----
 # expect_all WHAT: record_program WHAT ends well, and all its calls are in the trace
@@ -149,18 +183,37 @@ expect 0 'still runs' record -o outlived.trace -- \
 kill "$(cat log.lasting)"
 
 # ---- a signal to the recorder is passed on to the program; what was recorded is there ----
-# expect_ended NAME [VARIABLE=VALUE]: a recording NAME.trace whose recorder, in that environment, gets SIGTERM
+# expect_ended NAME SIGNAL [VARIABLE=VALUE]: a recording NAME.trace whose recorder, in that environment, gets SIGNAL
 expect_ended() {
     rm -f log.lasting
-    env "${@:2}" "$replay" record -o "$1.trace" -- "$program" lasting log >out 2>&1 &
+    env --default-signal "${@:3}" "$replay" record -o "$1.trace" -- "$program" lasting log >out 2>&1 &
     recorder=$!
     while ! test -s log.lasting; do sleep 0.05; done
-    kill -TERM "$recorder"
+    kill -s "$2" "$recorder"
     wait "$recorder"
-    [ "$?" = 143 ] || fail "$1: a command that SIGTERM ended: $(cat out)"
+    [ "$?" = $((128 + $(kill -l "$2"))) ] || fail "$1: a command that SIG$2 ended: $(cat out)"
     expect 0 'alloc  *2' info "$1.trace"
 }
-expect_ended running
+for signal in TERM HUP INT QUIT USR1 USR2; do expect_ended "running$signal" "$signal"; done
+
+# ---- the program inherits the signals that were ignored for the recorder, as nohup and shells do; no other ----
+for ignored in HUP INT PIPE CHLD USR1 TERM; do
+    env --default-signal --ignore-signal="$ignored" grep SigIgn /proc/self/status >alone
+    env --default-signal --ignore-signal="$ignored" "$replay" record -o ignored.trace -- grep SigIgn /proc/self/status \
+        >recorded 2>err
+    status=$?
+    [ "$status" = 0 ] || fail "a recorder for which SIG$ignored is ignored: status $status, $(cat err)"
+    cmp -s alone recorded || fail "a program whose recorder ignores SIG$ignored: $(cat alone recorded)"
+done
+rm -f log.lasting
+nohup "$replay" record -o nohup.trace -- "$program" lasting log >out 2>&1 &
+recorder=$!
+while ! test -s log.lasting; do sleep 0.05; done
+kill -HUP "$recorder" "$(cat log.lasting)"
+sleep 0.3
+kill -0 "$(cat log.lasting)" 2>/dev/null || fail "a program under nohup is ended by SIGHUP: $(cat out)"
+kill -TERM "$recorder"
+wait "$recorder"
 
 # ---- while the program runs, and after any kill, a native trace has all but the last second ----
 events() { "$replay" info "$1" --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p'; }
@@ -250,13 +303,15 @@ pid_t fork(void)
 }
 C
 cc -shared -fPIC -o slow_fork.so slow_fork.c
-expect_ended starting LD_PRELOAD="${asan:+$asan:}$work/slow_fork.so"
+expect_ended starting TERM LD_PRELOAD="${asan:+$asan:}$work/slow_fork.so"
 
 # ---- on the simulated card ----
 simulated() { LD_PRELOAD=$asan XDG_CACHE_HOME=$work/cache expect "$@"; }
 simulated 0 'simulated.trace: process [0-9]* .*: 2 requests, 0 refused' \
     record -o simulated.trace --simulate sim:1GiB -- "$program" driver log
 expect 0 'device capacity  *1 GiB' info simulated.trace
+cp "$program" $'two\nwords'
+simulated 0 'two?words ended' run-sim -- $'./two\nwords' driver log
 simulated 2 'tpu' record -o x.trace --simulate tpu:1GiB -- "$program" driver log
 [ -z "$(find . -name 'x.trace*')" ] || fail "left behind: $(find . -name 'x.trace*')"
 

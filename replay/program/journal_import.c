@@ -194,7 +194,9 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
         return e;
     if (is_told(r)) {
         const char *program = program_shown(j->summary.command_line);
-        fprintf(stderr, "replay %s: %s: process %u (", command_of(r), name, j->pid);
+        fprintf(stderr, "replay %s: ", command_of(r));
+        shown_put(stderr, name);
+        fprintf(stderr, ": process %u (", j->pid);
         shown_put_part(stderr, program, strnlen(program, PROGRAM_SHOWN));
         fprintf(stderr, "), device %u: %s requests, %s refused\n", device, text_count(d->requests, requests),
                 text_count(d->ooms, refused));

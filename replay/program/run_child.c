@@ -2,11 +2,13 @@
 /*
  * Starts a program and waits for it.
  *
- * Signals. Those of `forwarded` are blocked from before the fork until the child's number is known, so none is lost.
- * While a watch is on, SIGCHLD is blocked as well: sigtimedwait takes it and so ends the pause between two looks.
+ * Signals. A program inherits what we inherited (base/inherited_signals.h). Those of `forwarded` are blocked from before
+ * the fork until the child's number is known, so none is lost. While a watch is on, SIGCHLD is blocked as well:
+ * sigtimedwait takes it and so ends the pause between two looks.
  */
 #include "replay/program/run_child.h"
 
+#include "base/inherited_signals.h"
 #include "base/monotonic_ms.h"
 
 #include <assert.h>
@@ -26,7 +28,8 @@
 
 enum { EXIT_NOT_FOUND = 127, CHILDREN_MAX = 256 };
 
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
+/* What schedulers and people send to end a program, or to tell it that its time is nearly over. */
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
 static volatile sig_atomic_t child_pid;              /* of the child that we wait for; 0: none */
@@ -81,15 +84,23 @@ static int child_set_apart(const char *log)
     return reason;
 }
 
+/* In the child: what the program inherits is what we inherited. */
+static void child_take_signals(const sigset_t *mask)
+{
+    static const int others[] = { SIGPIPE, SIGCHLD };
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        signal(forwarded[i], inherited_signal_is_ignored(forwarded[i]) ? SIG_IGN : SIG_DFL);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        signal(others[i], inherited_signal_is_ignored(others[i]) ? SIG_IGN : SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
 /* In the child. If the program cannot be started the reason goes through the pipe; if it can, exec closes the pipe. */
 static void child_start(const char *const *argv, const struct child_setting *setting, const sigset_t *mask,
                         int report_fd)
 {
     const struct child_env *env = setting->env;
-    for (size_t i = 0; i < N_FORWARDED; i++)
-        signal(forwarded[i], SIG_DFL);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, mask, NULL);
+    child_take_signals(mask);
     int reason = 0;
     for (size_t i = 0; env != NULL && i < env->n && reason == 0; i++)
         reason = setenv(env->name[i], env->value[i], 1) == 0 ? 0 : errno;
@@ -165,8 +176,11 @@ static void passing_on_start(struct passing_on *p, bool is_on)
 {
     const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
     p->is_on = is_on;
-    for (size_t i = 0; is_on && i < N_FORWARDED; i++)
-        sigaction(forwarded[i], &action, &p->before[i]);
+    for (size_t i = 0; is_on && i < N_FORWARDED; i++) {
+        sigaction(forwarded[i], NULL, &p->before[i]);
+        if (p->before[i].sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &action, NULL);
+    }
 }
 
 static void passing_on_end(const struct passing_on *p)
@@ -190,6 +204,13 @@ static pid_t parent_of(pid_t pid)
     text[n] = '\0';
     const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
     return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+/* An ignored SIGCHLD lets the kernel forget children: nobody could be waited for. */
+static void keep_children(void)
+{
+    if (inherited_signal_is_ignored(SIGCHLD))
+        signal(SIGCHLD, SIG_DFL);
 }
 
 /* Our children, of any kind. */
@@ -264,6 +285,7 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     sigset_t starting, waiting, mask;
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
+    keep_children();
     sigprocmask(SIG_SETMASK, NULL, &mask);
     waiting = mask;
     sigaddset(&waiting, SIGCHLD);
@@ -335,6 +357,7 @@ enum err child_first_line(const char *const *argv, char **out, struct err_detail
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
     sigset_t mask;
+    keep_children();
     sigprocmask(SIG_SETMASK, NULL, &mask);
     const pid_t pid = fork();
     if (pid == 0) {

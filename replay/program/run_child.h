@@ -50,9 +50,9 @@ struct child_setting {
 
 enum { CHILD_GRACE_MS = 3000 };
 
-/* Runs argv[0] with argv, a list that NULL ends, and waits. Without a log SIGINT, SIGTERM and SIGHUP are passed on to
- * it. *status: its exit status, or 128 + the signal that ended it. ERR_USAGE if the program cannot be started;
- * ERR_IO. */
+/* Runs argv[0] with argv, a list that NULL ends, and waits. Without a log SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1
+ * and SIGUSR2 are passed on to it, unless they were ignored when we started. *status: its exit status, or 128 + the
+ * signal that ended it. ERR_USAGE if the program cannot be started; ERR_IO. */
 MUST_USE enum err child_run(const char *const *argv, const struct child_setting *setting, int *status,
                             struct err_detail *why);
 

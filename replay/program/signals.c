@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What SIGINT, SIGTERM, SIGHUP and SIGPIPE do to the program. */
+#include "base/inherited_signals.h"
 #include "replay/program/cli.h"
 
 #include <unistd.h>
@@ -28,6 +29,8 @@ void cli_catch_signals(void)
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
+    inherited_signals_note();
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        sigaction(numbers[i], &action, NULL);
+        if (numbers[i] == SIGPIPE || !inherited_signal_is_ignored(numbers[i]))
+            sigaction(numbers[i], &action, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "base/input.h"
 #include "base/installed_file.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cudasim/core.h"
 #include "cudasim/device_text.h"
@@ -507,8 +508,10 @@ static void print_cautions(const struct sim_card *c)
 
 void sim_card_print(const struct sim_card *c, int status)
 {
-    fprintf(stderr, "replay %s: %s ended with status %d; %zu process%s used the simulated card\n", c->command,
-            c->o->inputs[0], status, c->n_processes, c->n_processes == 1 ? "" : "es");
+    fprintf(stderr, "replay %s: ", c->command);
+    shown_put(stderr, c->o->inputs[0]);
+    fprintf(stderr, " ended with status %d; %zu process%s used the simulated card\n", status, c->n_processes,
+            c->n_processes == 1 ? "" : "es");
     for (int i = 0; i < CALL_DEVICES_MAX; i++)
         if (is_used(&c->use[i]))
             print_device(i, &c->use[i]);

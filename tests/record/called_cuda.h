@@ -27,6 +27,7 @@ int cudaFreeMipmappedArray(uint64_t array);
 int cuArrayCreate_v2(uint64_t *out, const void *descriptor);
 int cuArrayDestroy(uint64_t array);
 int fakeInternalMalloc(uint64_t *out, size_t bytes);
+int cuCtxCreate_v2(uintptr_t *context, unsigned flags, int device);
 int cuMemAlloc_v2(uint64_t *out, size_t bytes);
 int cuMemFree_v2(uint64_t addr);
 int cuMemAllocManaged(uint64_t *out, size_t bytes, unsigned flags);

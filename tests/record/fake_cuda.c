@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 #define ENTRY(name, ...)             \
@@ -90,6 +91,7 @@ static int fake_free(uint64_t addr)
 
 ENTRY(cuCtxGetDevice, int *out) { *out = device; return DONE; }
 ENTRY(cuCtxSetCurrent, uintptr_t context) { device = (int)context; return DONE; }
+ENTRY(cuCtxCreate_v2, uintptr_t *context, unsigned flags, int on) { (void)flags; *context = 1; device = on; return DONE; }
 ENTRY(cuMemGetInfo_v2, size_t *left, size_t *total)
 {
     *total = fake_total();
@@ -106,7 +108,13 @@ ENTRY(cuMemAllocAsync_ptsz, uint64_t *out, size_t bytes, uintptr_t stream)
     return cuMemAllocAsync(out, bytes, stream);
 }
 ENTRY(cuMemFreeAsync_ptsz, uint64_t addr, uintptr_t stream) { return cuMemFreeAsync(addr, stream); }
-ENTRY(cuMemAllocManaged, uint64_t *out, size_t bytes, unsigned flags) { (void)flags; return fake_alloc(out, bytes); }
+ENTRY(cuMemAllocManaged, uint64_t *out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    if (getenv("FAKE_CUDA_SLOW_US") != NULL)
+        usleep((useconds_t)strtoul(getenv("FAKE_CUDA_SLOW_US"), NULL, 10));
+    return fake_alloc(out, bytes);
+}
 ENTRY(cuMemHostAlloc, uint64_t *out, size_t bytes, unsigned flags) { (void)flags; return fake_alloc(out, bytes); }
 ENTRY(cuMemFreeHost, uint64_t addr) { return fake_free(addr); }
 ENTRY(cuMemAllocPitch_v2, uint64_t *out, size_t *pitch, size_t width, size_t height, unsigned element)

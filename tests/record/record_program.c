@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -229,6 +230,38 @@ static void run_kinds(void)
     expect(cuMemUnmap(0x500000000000, 2 << 20) == 0, "cuMemUnmap");
 }
 
+static void run_contexts(void)
+{
+    uint64_t addr;
+    uintptr_t context;
+    expect(cuMemAlloc_v2(&addr, 1000) == 0, "device 0");
+    expect(cuCtxCreate_v2(&context, 0, 1) == 0 && cuMemAlloc_v2(&addr, 2000) == 0, "device 1");
+}
+
+/* ---- a signal handler that jumps out of a call ---- */
+
+static sigjmp_buf before_call;
+
+static void jump(int number)
+{
+    (void)number;
+    siglongjmp(before_call, 1);
+}
+
+/* FAKE_CUDA_SLOW_US makes the call that is left last that long. */
+static void run_jumping(void)
+{
+    const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
+    uint64_t addr;
+    signal(SIGALRM, jump);
+    if (sigsetjmp(before_call, 1) == 0) {
+        setitimer(ITIMER_REAL, &soon, NULL);
+        (void)cuMemAllocManaged(&addr, 3000, 1);
+        expect(false, "the call was not left");
+    }
+    expect(cudaMalloc(&addr, 1000) == 0 && cuMemAlloc_v2(&addr, 2000) == 0, "after the jump");
+}
+
 static void run_arrays(void)
 {
     const int floats[5] = {32}, colours[5] = {8, 8, 8, 8};
@@ -363,7 +396,7 @@ int main(int argc, char **argv)
         {"dropping", run_dropping}, {"rooted", run_rooted}, {"limited", run_limited}, {"driver", run_driver},
         {"failing", run_failing}, {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks},
         {"lasting", run_lasting}, {"slow", run_slow}, {"storm", run_storm},
-        {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
+        {"arrays", run_arrays}, {"reset", run_reset}, {"contexts", run_contexts}, {"jumping", run_jumping}, {"loading", run_loading}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
