@@ -19,6 +19,10 @@
 #define CALL_JOURNAL_MAGIC "replay-calls-1\n"           /* with its terminator: 16 bytes */
 #define CALL_JOURNAL_ENDING ".calls"                    /* of the file's name: PID.N.calls */
 
+/* A file beside the journals, made before the program starts: a uint64_t, the calls of processes that have no journal,
+ * because there was no room for one or it could not be opened. Who looks after the journals makes it. */
+#define CALL_UNRECORDED_NAME "unrecorded"
+
 enum {
     CALL_JOURNAL_ORDER = 0x01020304,
     CALL_JOURNAL_VERSION = 1,

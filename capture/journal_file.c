@@ -52,6 +52,7 @@ static struct {
     bool             has_stacks, is_whole_command_line;
     void           (*forked)(void);                      /* NULL: nobody asks */
     _Atomic(atomic_int *) fork_mark;                     /* NULL: the kernel has no such pages (before 4.14) */
+    uint64_t        *unrecorded;                         /* mapped, for all processes; NULL: nobody counts */
     pthread_mutex_t  lock;                               /* held while files are opened and windows mapped */
     char             path[PATH_MAX + sizeof "/PID.N" + 24];
     int              kept;                               /* a descriptor of the file, unless the program closed it */
@@ -81,6 +82,23 @@ static void fork_mark_begin(void)
     atomic_store(&journal.fork_mark, mark);
 }
 
+/* Maps the count of calls without a journal while it can still be opened: a program may use up descriptors, or give up
+ * its rights. The children of a fork share the mapping. */
+static void map_unrecorded(void)
+{
+    char path[PATH_MAX + sizeof CALL_UNRECORDED_NAME + 1];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", journal.folder, CALL_UNRECORDED_NAME);
+    const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool is_count = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                          status.st_size == (off_t)sizeof *journal.unrecorded;
+    void *count = is_count ? mmap(NULL, sizeof *journal.unrecorded, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                           : MAP_FAILED;
+    if (fd >= 0)
+        close(fd);
+    journal.unrecorded = count == MAP_FAILED ? NULL : count;
+}
+
 /* A program may overwrite its environment, for a title in the list of processes: all that is asked of it is kept. */
 void journal_file_begin(const char *folder, enum call_card card, bool has_stacks, void (*forked)(void))
 {
@@ -94,6 +112,8 @@ void journal_file_begin(const char *folder, enum call_card card, bool has_stacks
     journal.forked = forked;
     if (atomic_load(&journal.fork_mark) == NULL)
         fork_mark_begin();
+    if (journal.folder[0] != '\0' && journal.unrecorded == NULL)
+        map_unrecorded();
     atomic_store(&journal.is_off, journal.folder[0] == '\0');
 }
 
@@ -318,13 +338,17 @@ static void count_lost(void)
     struct call_record *first = atomic_load_explicit(&journal.windows[0], memory_order_acquire);
     if (first != NULL && first != &no_window)
         __atomic_fetch_add(&((struct call_head *)first)->lost, 1, __ATOMIC_RELAXED);
+    else if (journal.unrecorded != NULL)
+        __atomic_fetch_add(journal.unrecorded, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t journal_file_put(const struct call_record *r)
 {
     journal_file_notice_fork();
-    if (atomic_load_explicit(&journal.is_off, memory_order_relaxed))
+    if (atomic_load_explicit(&journal.is_off, memory_order_relaxed)) {
+        count_lost();
         return JOURNAL_FILE_LOST;
+    }
     const uint64_t number = atomic_fetch_add_explicit(&journal.next, 1, memory_order_relaxed);
     const uint64_t place = number + HEAD_RECORDS, w = place / WINDOW_RECORDS;
     struct call_record *window = w < WINDOWS_MAX ? window_find(w) : &no_window;

@@ -117,6 +117,14 @@ grep -q 'calls of process [0-9]* are missing: its journal could not grow' out ||
 grep -q '"lost_calls": [1-9]' limited.json || fail "not in the JSON: $(cat limited.json)"
 expect 0 'records are missing: the journal could not grow' info limited.trace
 
+# ---- a process that cannot even make its journal: the same, and no trace ----
+(ulimit -f 4; "$replay" record -o full.trace --json full.json -- "$program" driver log) >out 2>&1
+status=$?
+[ "$status" = 3 ] || fail "a disk without room for a journal: status $status, $(cat out)"
+grep -q '[1-9] calls are missing, of processes that could not make a journal' out || fail "not said: $(cat out)"
+grep -q '"unrecorded_calls": [1-9]' full.json || fail "not in the JSON: $(cat full.json)"
+[ ! -e full.trace.calls ] || fail "left behind: $(find full.trace.calls)"
+
 # ---- a process with another number here, in a PID namespace of its own, has ended all the same ----
 if unshare --pid --fork true 2>/dev/null; then
     expect 0 'space.trace: process 1 ' record -o space.trace -- unshare --pid --fork "$program" driver log

@@ -261,9 +261,12 @@ expect 'with the trace of another' 0 'alloc                5' "$replay" info m.z
 expect 'one of zeros as well' 0 'peak 15 MiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- \
     sh -c 'head -c 1048576 /dev/zero >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
-expect 'without room on the disk there is no journal' 0 'File too large' \
+expect 'without room on the disk there is no journal' 0 'calls are missing: a journal could not be made' \
     "$replay" run-sim --device sim:1GiB,count=2 -- \
-    sh -c '(ulimit -f 0; ./driver) && [ -z "$(ls "$REPLAY_CUDASIM_JOURNAL")" ]'
+    sh -c '(ulimit -f 0; ./driver) && [ "$(ls "$REPLAY_CUDASIM_JOURNAL")" = unrecorded ]'
+expect 'nor a recording' 3 'calls are missing, of processes that could not make a journal' \
+    "$replay" run-sim --device sim:1GiB,count=2 -o none.zst -- sh -c 'ulimit -f 0; exec ./driver'
+rm -rf "$TMPDIR"/replay-run-*
 "$replay" run-sim --device sim:1GiB -- sh -c 'sleep 0.3; exec ./runtime' 2>&1 | true      # nobody reads what is said
 expect_files 0 "$TMPDIR/*"
 

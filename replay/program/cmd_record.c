@@ -7,6 +7,7 @@
 
 #include "base/installed_file.h"
 #include "replay/program/journal_follow.h"
+#include "replay/program/journal_folder.h"
 #include "replay/program/journal_import.h"
 #include "replay/program/recorded_program.h"
 #include "replay/program/sim_card.h"
@@ -47,7 +48,7 @@ static enum err make_folder(struct record_run *run, struct err_detail *why)
         return err_set(why, ERR_USAGE, 0, "%.120s: exists already, from a run that was cut off: import the journals "
                        "in it (replay import FILE.calls -o OUT) or remove it", name);
     if (access(name, W_OK) == 0 && realpath(name, run->folder) != NULL)
-        return ERR_OK;
+        return journal_folder_begin(run->folder, why);
     run->folder[0] = '\0';
     return err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", name, strerror(errno));
 }
@@ -151,8 +152,8 @@ static enum exit_status record_main(const struct options *o)
         e = recording_check(run.is_whole, &why);
     output_abandon(json);
     sim_card_close(run.card, false);
-    if (run.folder[0] != '\0' && rmdir(run.folder) != 0)
-        fprintf(stderr, "replay record: %s: journals are left there\n", run.folder);
+    if (run.folder[0] != '\0')
+        journal_folder_end(run.folder, "record");
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 

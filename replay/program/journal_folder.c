@@ -81,10 +81,39 @@ static void drop_others(struct journal_folder *f, const char *command)
     f->n = n;
 }
 
+static int open_count(const char *path, int flags)
+{
+    char name[PATH_MAX + sizeof CALL_UNRECORDED_NAME + 1];
+    snprintf(name, sizeof name, "%s/%s", path, CALL_UNRECORDED_NAME);
+    return open(name, flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+enum err journal_folder_begin(const char *path, struct err_detail *why)
+{
+    const uint64_t none = 0;
+    const int fd = open_count(path, O_WRONLY | O_CREAT | O_EXCL);
+    const bool is_done = fd >= 0 && write(fd, &none, sizeof none) == sizeof none;
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    return is_done ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: cannot be written to: %s", path, strerror(reason));
+}
+
+static uint64_t read_unrecorded(const char *path)
+{
+    uint64_t n = 0;
+    const int fd = open_count(path, O_RDONLY);
+    if (fd >= 0 && read(fd, &n, sizeof n) != sizeof n)
+        n = 0;
+    if (fd >= 0)
+        close(fd);
+    return n;
+}
+
 enum err journal_folder_open(const char *path, const char *command, struct journal_folder *out,
                              struct err_detail *why)
 {
-    struct journal_folder f = { .path = path };
+    struct journal_folder f = { .path = path, .unrecorded = read_unrecorded(path) };
     f.n = scandir(path, &f.files, is_journal, alphasort);
     if (f.n < 0)
         return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
@@ -113,6 +142,15 @@ bool journal_folder_numbers(const struct journal_folder *f, int i, unsigned *pid
     assert(i >= 0 && i < f->n);
     *pid = *part = 0;
     return sscanf(f->files[i]->d_name, "%u.%u.", pid, part) == 2;
+}
+
+void journal_folder_end(const char *path, const char *command)
+{
+    char name[PATH_MAX + sizeof CALL_UNRECORDED_NAME + 1];
+    snprintf(name, sizeof name, "%s/%s", path, CALL_UNRECORDED_NAME);
+    unlink(name);
+    if (rmdir(path) != 0)
+        fprintf(stderr, "replay %s: %s: journals are left there\n", command, path);
 }
 
 void journal_folder_remove(const char *path)

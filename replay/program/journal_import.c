@@ -365,6 +365,7 @@ static void json_processes(const struct recording *r)
         json_end_object(r->json);
     }
     json_end_array(r->json);
+    json_put_number(r->json, "unrecorded_calls", r->folder.unrecorded);
 }
 
 static enum err import_all(struct recording *r, struct err_detail *why)
@@ -391,10 +392,17 @@ static enum err import_all(struct recording *r, struct err_detail *why)
     return e;
 }
 
+static void say_unrecorded(const struct recording *r)
+{
+    if (r->folder.unrecorded > 0)
+        fprintf(stderr, "replay %s: %" PRIu64 " calls are missing, of processes that could not make a journal; they "
+                "said why\n", command_of(r), r->folder.unrecorded);
+}
+
 /* A program without calls is no failure: the exit status stays its own. */
 static void say_if_nothing_recorded(const struct recording *r)
 {
-    if (r->n_traces == 0)
+    if (r->n_traces == 0 && r->folder.unrecorded == 0)
         fprintf(stderr, "replay %s: no calls for CUDA memory were recorded, so there is no trace\n", command_of(r));
 }
 
@@ -407,9 +415,10 @@ enum err recording_import_known(const char *folder, const char *out, enum record
         return e;
     r.journals = calloc((size_t)r.folder.n + 1, sizeof *r.journals);
     e = r.journals == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : import_all(&r, why);
+    say_unrecorded(&r);
     if (e == ERR_OK)
         say_if_nothing_recorded(&r);
-    *is_whole = r.is_whole;
+    *is_whole = r.is_whole && r.folder.unrecorded == 0;
     journal_folder_close(&r.folder);
     free(r.journals);
     return e;

@@ -112,7 +112,7 @@ static enum err make_journals(struct sim_card *c, struct err_detail *why)
     const char *tmp = getenv("TMPDIR");
     snprintf(c->journals, sizeof c->journals, "%s/replay-run-XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
     if (mkdtemp(c->journals) != NULL)
-        return ERR_OK;
+        return journal_folder_begin(c->journals, why);
     const enum err e = err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", c->journals, strerror(errno));
     c->journals[0] = '\0';
     return e;
@@ -221,8 +221,8 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
     real_libraries_close(&c->real);
     if (c->journals[0] != '\0' && !keeps_journals)
         journal_folder_remove(c->journals);
-    else if (c->journals[0] != '\0' && rmdir(c->journals) != 0)
-        fprintf(stderr, "replay %s: %s: journals are left there\n", c->command, c->journals);
+    else if (c->journals[0] != '\0')
+        journal_folder_end(c->journals, c->command);
     free(c);
 }
 
@@ -384,6 +384,7 @@ enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail 
         journal_folder_path(&folder, i, path);
         read_journal(c, path);
     }
+    c->lost += folder.unrecorded;
     journal_folder_close(&folder);
     name_list_sort(&c->no_effect);
     name_list_sort(&c->refused);
@@ -516,7 +517,7 @@ void sim_card_print(const struct sim_card *c, int status)
         if (is_used(&c->use[i]))
             print_device(i, &c->use[i]);
     if (c->lost > 0)
-        fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not grow\n", c->lost);
+        fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not be made or could not grow\n", c->lost);
     if (c->n_processes > 0) {
         print_context(c);
         print_cautions(c);
