@@ -98,6 +98,23 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 P
+ends 'by SIGTERM, where nothing can be written' 143 0 '' 2>said <<'P'
+torch.ask("a"); sys.stderr.flush()
+os.rename("out", "gone"); signal.alarm(10); os.kill(os.getpid(), signal.SIGTERM); signal.pause()
+P
+mv gone out
+grep -q 'so-far.pickle: .*: the program goes on' said || { echo "FAILED: not said: $(cat said)"; failed=1; }
+ends 'an out of memory is still one, where nothing can be written' 4 0 '' 2>/dev/null <<'P'
+observers = []
+torch._C._cuda_attach_out_of_memory_observer = observers.append
+torch.ask("a"); os.rename("out", "gone")
+try:
+    observers[0](0, 1, 2, 3)
+    sys.exit(4)
+except OSError:
+    sys.exit(5)
+P
+mv gone out
 ends 'without CUDA there is none' 0 0 '' <<'P'
 P
 exit "$failed"

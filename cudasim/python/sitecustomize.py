@@ -110,6 +110,7 @@ class _Recorder:
         self.labels = labels                         # the module replay_labels, or None
         self.pid = None                              # of the process whose history this is; None: CUDA has not started
         self.has_ended = False
+        self.has_complained = False
         self.record_history = self.memory._record_memory_history
         self.captures = _Captures(torch)
 
@@ -140,13 +141,28 @@ class _Recorder:
 
     def dump(self, name, is_standing=True):
         """Writes a snapshot. is_standing: the program does nothing meanwhile,
-        so captures and labels find their places."""
-        import pickle
-
+        so captures and labels find their places. If it cannot be written, on a
+        full disk for one, the program goes on as it would without us."""
         if self.pid != os.getpid():
             return                                   # a forked child holds its parent's history, not its own
         path = os.path.join(self.folder, "%d.%s" % (os.getpid(), name))
         part = "%s.%d.part" % (path, _thread.get_ident())
+        try:
+            self.write(name, path, part, is_standing)
+        except Exception as reason:
+            self.complain(path, reason)
+            if os.path.exists(part):
+                os.remove(part)
+
+    def complain(self, path, reason):
+        if not self.has_complained and sys.stderr is not None:
+            print("replay: %s: %s: the program goes on, but this history is not kept" % (path, reason),
+                  file=sys.stderr)
+        self.has_complained = True
+
+    def write(self, name, path, part, is_standing):
+        import pickle
+
         if is_standing and self.labels is not None:
             snapshot = self.labels.snapshot(is_last=name == "pickle")
         else:
