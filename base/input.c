@@ -12,6 +12,7 @@
  */
 #include "base/input.h"
 
+#include "base/read_files.h"
 #include "base/temporary_file.h"
 
 #include <assert.h>
@@ -332,6 +333,8 @@ enum err input_open(const char *path, struct input **out, struct err_detail *why
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", path);
     in->owns_fd = strcmp(path, "-") != 0;
     in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    if (in->fd >= 0)
+        read_files_note(in->fd);
     const enum err e = input_start(in, why);
     if (e != ERR_OK) {
         input_close(in);

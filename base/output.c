@@ -12,6 +12,8 @@
 #define _GNU_SOURCE                   /* O_TMPFILE */
 #include "base/output.h"
 
+#include "base/read_files.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -77,11 +79,41 @@ static void output_free(struct output *o)
     free(o);
 }
 
-/* The name to replace: of a link the file it points to. NULL without memory. */
+/* The folder of a file, to be freed; NULL without memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* Where a link points to that leads to no file yet; NULL if `path` is no link, or without memory. */
+static char *link_target(const char *path)
+{
+    char to[PATH_MAX];
+    const ssize_t n = readlink(path, to, sizeof to - 1);
+    if (n <= 0)
+        return NULL;
+    to[n] = '\0';
+    char *folder = to[0] == '/' ? strdup("") : folder_of(path);
+    char *target = folder == NULL ? NULL : malloc(strlen(folder) + strlen(to) + 2);
+    if (target != NULL)
+        sprintf(target, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", to);
+    free(folder);
+    return target;
+}
+
+/* The name to replace: of a link the file it points to, be it there or not. NULL without memory. The kernel has
+ * followed the links before, so they end. */
 static char *output_target(const char *path)
 {
-    char *real = realpath(path, NULL);
-    return real != NULL ? real : strdup(path);
+    char *real = realpath(path, NULL), *target = real != NULL ? NULL : link_target(path);
+    if (real != NULL)
+        return real;
+    if (target == NULL)
+        return strdup(path);
+    char *last = output_target(target);
+    free(target);
+    return last;
 }
 
 /* The permissions that fopen would give a new file. */
@@ -94,17 +126,17 @@ static mode_t output_new_mode(void)
 
 static const char temporary_ending[] = ".replay-XXXXXX";
 
-/* The folder of a file, to be freed; NULL without memory. */
-static char *folder_of(const char *path)
+/* How much of a file's name its temporary name keeps: all of it, unless that would be longer than a name may be. */
+static size_t kept_length(const char *final)
 {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    const size_t n = strlen(final), most = NAME_MAX - (sizeof temporary_ending - 1);
+    return n < most ? n : most;
 }
 
 /* Whether a name in the folder is that of a file left behind: NAME, the ending, six letters. */
 static bool is_left_behind(const char *name, const char *final)
 {
-    const size_t n = strlen(final), ending = sizeof temporary_ending - 1, letters = strlen("XXXXXX");
+    const size_t n = kept_length(final), ending = sizeof temporary_ending - 1, letters = strlen("XXXXXX");
     return strlen(name) == n + ending && strncmp(name, final, n) == 0 &&
            strncmp(name + n, temporary_ending, ending - letters) == 0;
 }
@@ -119,14 +151,19 @@ static void remove_if_left(int folder, const char *name)
         close(fd);
 }
 
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
 /* Removes what runs that were killed have left of this output. */
 static void remove_left_behind(const struct output *o)
 {
-    const char *slash = strrchr(o->path, '/');
     char *folder = folder_of(o->path);
     DIR *d = folder == NULL ? NULL : opendir(folder);
     for (const struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
-        if (is_left_behind(entry->d_name, slash == NULL ? o->path : slash + 1))
+        if (is_left_behind(entry->d_name, last_name(o->path)))
             remove_if_left(dirfd(d), entry->d_name);
     if (d != NULL)
         closedir(d);
@@ -149,16 +186,18 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     o->path = output_target(o->name);
     o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof temporary_ending);
     if (o->temporary == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", o->name);
-    strcpy(o->temporary, o->path);
-    strcat(o->temporary, temporary_ending);
+        return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", o->name);
+    const size_t kept = (size_t)(last_name(o->path) - o->path) + kept_length(last_name(o->path));
+    snprintf(o->temporary, kept + sizeof temporary_ending, "%.*s%s", (int)kept, o->path, temporary_ending);
+    if (strlen(o->temporary) >= PATH_MAX)
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(ENAMETOOLONG));
     remove_left_behind(o);
     int fd = open_unnamed(o);
     o->is_unnamed = fd >= 0;
     if (fd < 0) {
         fd = mkstemp(o->temporary);
         if (fd < 0)
-            return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+            return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
         fcntl(fd, F_SETFD, FD_CLOEXEC);      /* not for programs started meanwhile */
         o->listed = output_enlist(o->temporary);
     }
@@ -169,22 +208,40 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     close(fd);
     if (!o->is_unnamed)
         unlink(o->temporary);
-    return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(reason));
 }
 
-/* A stream of its own: what is printed for people goes through another one (base/shown.h). */
-static enum err output_open_stdout(struct output *o, struct err_detail *why)
+/* A stream of its own: what is printed for people goes through another one (base/shown.h). `standard`: standard output
+ * or standard error. */
+static enum err output_open_standard(struct output *o, int standard, struct err_detail *why)
 {
-    o->is_stdout = true;
+    o->is_stdout = standard == STDOUT_FILENO;
     fflush(stdout);
-    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int fd = fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     o->file = fd < 0 ? NULL : fdopen(fd, "wb");
     if (o->file != NULL)
         return ERR_OK;
     const int reason = errno;
     if (fd >= 0)
         close(fd);
-    return err_set(why, ERR_IO, 0, "standard output: cannot be written: %s", strerror(reason));
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
+                   strerror(reason));
+}
+
+/* The standard stream that writes into this file already; -1: none. "/dev/stdout" is a link to it: what was printed
+ * must not be replaced. */
+static int standard_stream_of(const struct stat *st)
+{
+    struct stat standard;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &standard) == 0 && standard.st_dev == st->st_dev && standard.st_ino == st->st_ino)
+            return fd;
+    return -1;
+}
+
+static enum err refuse_input(const struct output *o, struct err_detail *why)
+{
+    return err_set(why, ERR_USAGE, 0, "%.150s: is an input; the output would overwrite it", o->name);
 }
 
 /* Opens what the name stands for: standard output, a regular file through a temporary one, anything else directly. */
@@ -192,15 +249,19 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
 {
     struct stat st;
     if (strcmp(o->name, "-") == 0)
-        return output_open_stdout(o, why);
+        return output_open_standard(o, STDOUT_FILENO, why);
     const bool is_there = stat(o->name, &st) == 0;
     if (!is_there && errno != ENOENT)        /* such as a link that the kernel does not follow for us */
-        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
+    if (is_there && read_files_have(&st))
+        return refuse_input(o, why);
+    if (is_there && S_ISREG(st.st_mode) && standard_stream_of(&st) >= 0)
+        return output_open_standard(o, standard_stream_of(&st), why);
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
         return output_open_temporary(o, is_there ? st.st_mode & 0777 : output_new_mode(), why);
     o->file = fopen(o->name, "wb");          /* fails, and says why, for a folder and a file that is read-only */
     if (o->file == NULL)
-        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
     return ERR_OK;
 }
 
@@ -224,7 +285,7 @@ static enum err output_open_in_place(struct output *o, struct err_detail *why)
         const int reason = errno;
         if (fd >= 0)
             close(fd);
-        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(reason));
     }
     o->is_growing = true;
     o->path = strdup(o->name);
@@ -233,7 +294,7 @@ static enum err output_open_in_place(struct output *o, struct err_detail *why)
         return ERR_OK;
     fclose(o->file);
     unlink(o->name);
-    return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", o->name);
+    return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", o->name);
 }
 
 static enum err output_open_by(enum err (*open_file)(struct output *o, struct err_detail *why), const char *path,
@@ -241,7 +302,7 @@ static enum err output_open_by(enum err (*open_file)(struct output *o, struct er
 {
     struct output *o = calloc(1, sizeof *o + strlen(path) + 1);
     if (o == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", path);
+        return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", path);
     strcpy(o->name, path);
     o->listed = -1;
     const enum err e = open_file(o, why);
@@ -327,8 +388,14 @@ enum err output_commit(struct output **out, struct err_detail *why)
     struct output *o = *out;
     if (o == NULL)
         return ERR_OK;
+    struct stat st;
     assert(o->file != NULL && (o->path == NULL) == (o->temporary == NULL));
     *out = NULL;
+    if (o->path != NULL && !o->is_growing && stat(o->path, &st) == 0 && read_files_have(&st)) {
+        const enum err e = refuse_input(o, why);
+        output_abandon(o);
+        return e;
+    }
     enum err e = ERR_OK;
     errno = 0;
     bool is_good = fflush(o->file) == 0 && ferror(o->file) == 0;
@@ -340,7 +407,7 @@ enum err output_commit(struct output **out, struct err_detail *why)
         reason = errno;
     }
     if (!is_good) {
-        e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
+        e = err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
                     reason != 0 ? strerror(reason) : "writing failed");
         output_remove(o);
     }

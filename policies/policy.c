@@ -49,6 +49,9 @@ static bool policy_options_are_valid(const struct policy_option *options)
             return true;
         if (options[i].name[0] == '\0' || (unsigned)options[i].kind > OPTION_UPSTREAM || options[i].help == NULL)
             return false;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(options[i].name, options[k].name) == 0)
+                return false;
     }
     return options == NULL;
 }
@@ -89,7 +92,7 @@ static enum err policy_ops_check(const struct policy_ops *ops, const char *path,
     if (!policy_name_is_valid(ops->name) || ops->summary == NULL)
         return err_set(why, ERR_FORMAT, 0, "%s: its table lacks a name of a-z, 0-9 and '-', or a summary", path);
     if (!policy_options_are_valid(ops->options))
-        return err_set(why, ERR_FORMAT, 0, "%s: its options are incomplete, or more than %d", path, POLICY_OPTIONS_MAX);
+        return err_set(why, ERR_FORMAT, 0, "%s: its options are incomplete, of one name, or more than %d", path, POLICY_OPTIONS_MAX);
     if (ops->create == NULL || ops->destroy == NULL || ops->alloc == NULL || ops->free == NULL)
         return err_set(why, ERR_FORMAT, 0, "%s: its table lacks create, destroy, alloc or free", path);
     return ERR_OK;

@@ -196,6 +196,7 @@ struct spec_reader {
     bool        has_pairs;
     char       *values;           /* room after that: the other values, each terminated */
     unsigned    depth;            /* in how many brackets we are */
+    bool        is_foreign;       /* of a file: no plugin is loaded */
     struct err_detail *why;
 };
 
@@ -414,7 +415,8 @@ static enum err spec_take_value(struct spec_reader *r, const struct policy_optio
     return ERR_OK;
 }
 
-static enum err spec_parse(const char *text, unsigned depth, struct policy_spec *out, struct err_detail *why);
+static enum err spec_parse(const char *text, unsigned depth, bool is_foreign, struct policy_spec *out,
+                           struct err_detail *why);
 
 /* Reads the policy that is the value of an option, without its brackets. A mistake in it is shown at its place in the
  * whole text. */
@@ -427,7 +429,7 @@ static enum err spec_take_nested(struct spec_reader *r, const struct policy_opti
         return err_set(r->why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
     const enum err e = r->depth == SPEC_DEPTH_MAX
                            ? err_set(&inner, ERR_USAGE, 0, "more than %d policies in brackets", SPEC_DEPTH_MAX)
-                           : spec_parse(text, r->depth + 1, nested, &inner);
+                           : spec_parse(text, r->depth + 1, r->is_foreign, nested, &inner);
     if (e != ERR_OK) {
         free(nested);
         return err_set(r->why, e, spec_typed_at(r, shown.at) + inner.offset, "in %s=: %s", o->name, inner.text);
@@ -538,6 +540,9 @@ static enum err spec_take_fallbacks(struct spec_reader *r)
 static enum err spec_load_plugin(struct spec_reader *r)
 {
     struct policy_spec *spec = r->spec;
+    if (r->is_foreign)
+        return err_set(r->why, ERR_UNSUPPORTED, 0, "'%.100s' lies in a file of its own; code is loaded only if the "
+                       "command line names it", spec->typed);
     enum err e = spec_make_room(r, strlen(spec->typed));
     if (e != ERR_OK)
         return e;
@@ -602,19 +607,6 @@ static const char *spec_skip_shell(const char *text)
     return text;
 }
 
-bool policy_text_loads_code(const char *text)
-{
-    const char *typed = spec_skip_shell(text);
-    if (spec_is_plugin(span_until((struct span){typed, strlen(typed)}, ':')))
-        return true;
-    while ((typed = strchr(typed, '=')) != NULL) {              /* a policy may follow, with or without a bracket */
-        typed += strspn(typed, "=[");
-        if (spec_is_plugin((struct span){typed, strcspn(typed, ":,]=")}))
-            return true;
-    }
-    return false;
-}
-
 bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path))
 {
     const struct policy_option *file = spec_file_option(spec->ops);
@@ -629,16 +621,23 @@ bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const
 
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)
 {
-    return spec_parse(text, 0, out, why);
+    return spec_parse(text, 0, false, out, why);
 }
 
-static enum err spec_parse(const char *text, unsigned depth, struct policy_spec *out, struct err_detail *why)
+enum err policy_spec_parse_foreign(const char *text, struct policy_spec *out, struct err_detail *why)
+{
+    return spec_parse(text, 0, true, out, why);
+}
+
+static enum err spec_parse(const char *text, unsigned depth, bool is_foreign, struct policy_spec *out,
+                           struct err_detail *why)
 {
     struct policy_spec spec = {.typed = strdup(spec_skip_shell(text))};
     if (spec.typed == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
     const struct span typed = {spec.typed, strlen(spec.typed)};
-    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .why = why, .depth = depth};
+    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .why = why, .depth = depth,
+                            .is_foreign = is_foreign};
     r.rest = span_skip(typed, r.head.n < typed.n ? r.head.n + 1 : typed.n);
     const enum err e = spec_read(&r);
     if (e != ERR_OK) {
@@ -679,7 +678,7 @@ enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const st
                             struct err_detail *why)
 {
     const size_t option = (size_t)(reason->offset >> 32);
-    if (e != ERR_USAGE || option == 0)
+    if (e != ERR_USAGE || option == 0 || option > spec->n_options)   /* a plugin may name any place */
         return err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
     const size_t place = spec_value_place(spec, option - 1, (size_t)(reason->offset & UINT32_MAX));
     const size_t n = strcspn(spec->typed + place, ",");

@@ -71,7 +71,7 @@ unsigned policy_spec_changes(const struct policy_spec *spec)
 unsigned policy_text_changes(const char *policy)
 {
     struct policy_spec spec;
-    const enum err e = policy_text_loads_code(policy) ? ERR_UNSUPPORTED : policy_spec_parse(policy, &spec, NULL);
+    const enum err e = policy_spec_parse_foreign(policy, &spec, NULL);
     if (e != ERR_OK)
         return e == ERR_HOST_NOMEM ? UINT_MAX : typed_settings(policy);
     const unsigned n = policy_spec_changes(&spec);

@@ -3,6 +3,7 @@
 #include "report/results_db.h"
 
 #include "base/foreign_database.h"
+#include "base/read_files.h"
 #include "base/shown.h"
 #include "base/text_stream.h"
 #include "base/units.h"
@@ -531,6 +532,8 @@ static enum err db_open_file(const char *name, const char *path, int flags, stru
     if (db == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     snprintf(db->path, sizeof db->path, "%s", path);
+    if (path != in_memory)
+        read_files_note_name(path);
     struct field fields[RESULTS_COLUMNS];
     db->n_columns = results_db_columns(fields);
     list_columns(db->columns, sizeof db->columns, NULL);

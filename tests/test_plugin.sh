@@ -115,6 +115,11 @@ expect "blocks that overlap are caught by the audit, with the event" 1 "record 2
     "$replay" "$trace" --policy ./overlap.so --audit
 expect "blocks that hold more than the segments are caught without the audit" 1 "the policy's blocks held" \
     "$replay" "$trace" --policy ./overlap.so:arena=2MiB
+variant misplaced -e 's/ERR_USAGE, 0, "page-fit: a page/ERR_USAGE, POLICY_PLACE(77, 1), "page-fit: a page/'
+expect "a mistake in an option that it does not have is said without a place" 2 "no power of two" \
+    "$replay" "$trace" --policy ./misplaced.so:page=1000
+variant twice -e 's/{"arena"/{"page"/'
+expect "two options of one name are refused" 2 "of one name" "$replay" "$trace" --policy ./twice.so
 variant endless -e 's/\.bytes = bytes, \.segment/.bytes = UINT64_MAX, .segment/'
 expect "a block of all memory there is is caught without the audit" 1 "with a block of" \
     "$replay" "$trace" --policy ./endless.so

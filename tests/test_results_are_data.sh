@@ -18,6 +18,7 @@ __attribute__((constructor)) static void ran(void)
 C
 cc -shared -fPIC -o evil.so evil.c || fail "the plugin does not compile"
 cp "$samples/mlp-adam.trace.zst" a.zst
+mkdir 'x,' && cp evil.so 'x,/evil.so'            # a comma within a policy in brackets belongs to its name
 mkfifo pipe
 
 # reads STATUS ARGUMENT...: the command ends by itself with this status, and nothing that the file names has run
@@ -73,7 +74,8 @@ PY
 
 # A name with and without a slash, with options, and after the words of a shell that are not part of a policy.
 n=0
-for policy in ./evil.so evil.so ./evil.so:a=1 'export ./evil.so' 'PYTORCH_CUDA_ALLOC_CONF=./evil.so' "$PWD/evil.so"; do
+for policy in ./evil.so evil.so ./evil.so:a=1 'export ./evil.so' 'PYTORCH_CUDA_ALLOC_CONF=./evil.so' "$PWD/evil.so" \
+              'rmm-pool:upstream=[./evil.so]' 'rmm-pool:upstream=[x,/evil.so]'; do
     n=$((n + 1))
     changed evil$n policy "$policy"
     for kind in json db; do

@@ -62,11 +62,19 @@ Test(upstream, a_mistake_in_brackets_is_shown_at_its_place_in_the_whole)
 
 Test(upstream, code_in_brackets_is_code)
 {
-    cr_expect(policy_text_loads_code("rmm-pool:upstream=[./mine.so]"));
-    cr_expect(policy_text_loads_code("rmm-pool:upstream=[cupy:limit=1GiB,upstream=[/x/mine]]"));
-    cr_expect(policy_text_loads_code("rmm-pool:upstream=mine.so:x=1"));
-    cr_expect_not(policy_text_loads_code("rmm-pool:upstream=[cupy:limit=1GiB]"));
-    cr_expect_not(policy_text_loads_code("max_split_size_mb:128,roundup_power2_divisions:[64:8,>:1]"));
+    static const char *const codes[] = {"./mine.so", "rmm-pool:upstream=[./mine.so]", "rmm-pool:upstream=mine.so:x=1",
+                                        "rmm-pool:upstream=[cupy:limit=1GiB,upstream=[/x/mine]]",
+                                        "rmm-pool:upstream=[x,/mine.so]", "rmm-pool:upstream=[a]/mine.so]",
+                                        "rmm-pool:upstream=[b,.so]"};
+    static const char *const others[] = {"rmm-pool:upstream=[cupy:limit=1GiB]",
+                                         "max_split_size_mb:128,roundup_power2_divisions:[64:8,>:1]"};
+    struct policy_spec spec;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        cr_expect_eq(policy_spec_parse_foreign(codes[i], &spec, NULL), ERR_UNSUPPORTED, "%s", codes[i]);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        cr_expect_eq(policy_spec_parse_foreign(others[i], &spec, NULL), ERR_OK, "%s", others[i]);
+        policy_spec_close(&spec);
+    }
 }
 
 static void note_key(void *arg, const char *key, int64_t value)

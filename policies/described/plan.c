@@ -9,6 +9,7 @@
 #include "policies/described/planned.h"
 
 #include "base/array.h"
+#include "base/read_files.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -68,6 +69,7 @@ static enum err plan_load(struct planned *p, const char *path, struct err_detail
     if (file == NULL)
         return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: %s",
                        path, strerror(errno));
+    read_files_note(fileno(file));
     const enum err e = read_rows(file, path, p, why);
     fclose(file);
     return e;

@@ -5,6 +5,7 @@
 #include "base/monotonic_ms.h"
 #include "base/shown.h"
 #include "replay/program/job.h"
+#include "replay/program/output_names.h"
 #include "replay/sweep/sweep_ranks.h"
 
 #include <assert.h>
@@ -129,7 +130,9 @@ static enum err open_outputs(const struct options *o, struct result_outputs *to,
 {
     if (o->out == NULL)
         return err_set(why, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
-    enum err e = cli_check_output(o, o->out, why);
+    enum err e = output_names_check(o, why);             /* a job file names outputs, too */
+    if (e == ERR_OK)
+        e = cli_check_output(o, o->out, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
     return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;

@@ -3,6 +3,7 @@
  * there is one table of options. */
 #include "replay/program/job.h"
 
+#include "base/read_files.h"
 #include "base/shown.h"
 
 #include <assert.h>
@@ -110,6 +111,7 @@ enum err job_read(const char *path, const struct flag_use *taken, struct job *ou
     FILE *in = fopen(path, "rb");
     if (in == NULL)
         return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
+    read_files_note(fileno(in));
     char *bytes = malloc(JOB_BYTES_MAX + 1);
     enum err e = bytes == NULL ? no_memory(why) : ERR_OK;
     if (e == ERR_OK) {

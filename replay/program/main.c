@@ -4,7 +4,9 @@
 
 #include "base/shown.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What "--help NAME" is about: a command, else a policy or a load. `plan` is both. */
 static enum exit_status help_about(const char *name)
@@ -58,8 +60,18 @@ static enum exit_status run(int argc, char **argv)
     return c != NULL ? subcommand_run(c, argc - 2, argv + 2) : subcommand_run(&cmd_replay, argc - 1, argv + 1);
 }
 
+/* A standard stream that was closed would give its number to the next file that is opened, and a message would land in
+ * an output. It stays as good as closed: what stands in for it cannot be used, and no program that we start gets it. */
+static void keep_standard_numbers(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_numbers();
     cli_catch_signals();
     if (!shown_clean_streams())
         return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });

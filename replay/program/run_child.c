@@ -87,7 +87,7 @@ static int child_set_apart(const char *log)
 /* In the child: what the program inherits is what we inherited. */
 static void child_take_signals(const sigset_t *mask)
 {
-    static const int others[] = { SIGPIPE, SIGCHLD };
+    static const int others[] = { SIGPIPE, SIGCHLD, SIGXFSZ };
     for (size_t i = 0; i < N_FORWARDED; i++)
         signal(forwarded[i], inherited_signal_is_ignored(forwarded[i]) ? SIG_IGN : SIG_DFL);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

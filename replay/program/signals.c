@@ -30,7 +30,8 @@ void cli_catch_signals(void)
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     inherited_signals_note();
+    signal(SIGXFSZ, SIG_IGN);                /* a file that may not grow is an error of writing, with a word */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (numbers[i] == SIGPIPE || !inherited_signal_is_ignored(numbers[i]))
+        if (!inherited_signal_is_ignored(numbers[i]))
             sigaction(numbers[i], &action, NULL);
 }

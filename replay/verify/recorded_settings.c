@@ -34,7 +34,7 @@ enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, st
     if (text == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
     snprintf(text, n, "pytorch:%s", conf);
-    const enum err e = policy_spec_parse(text, out, why);
+    const enum err e = policy_spec_parse_foreign(text, out, why);
     free(text);
     return e;
 }
