@@ -168,6 +168,16 @@ expect 5 'no calls for CUDA memory' record -o nothing.trace -- sh -c 'exit 5'
 expect 2 'cannot be started' record -o nothing.trace -- ./no-such-program
 expect 0 'no calls' record -o nothing.trace -- "$program" nothing log
 
+# ---- a name that no trace can have is refused before the program runs ----
+mkdir -p a-folder && mkfifo -m 600 a-pipe
+for name in a-folder a-folder/ a-pipe '' /dev/null; do
+    timeout 20 "$replay" record -o "$name" -- touch has-run >out 2>&1
+    status=$?
+    [ "$status" = 2 ] && grep -q 'no name of a regular file' out || fail "-o '$name': status $status, $(cat out)"
+done
+[ ! -e has-run ] || fail "the program ran although there is no place for its trace"
+rm -rf a-folder a-pipe
+
 # ---- nothing else is left over ----
 [ -z "$(find . -name '*.calls')" ] || fail "left behind: $(find . -name '*.calls')"
 

@@ -9,13 +9,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder that is missing is said before the program runs, which may take hours. */
-static enum err check_folder(const char *name, struct err_detail *why)
+/* A folder that is missing is said before the program runs, which may take hours; so is a name that no file can have. */
+static enum err check_place(const char *name, struct err_detail *why)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(name, '/');
+    struct stat st;
+    if (name[0] == '\0' || (slash != NULL && slash[1] == '\0') || (stat(name, &st) == 0 && !S_ISREG(st.st_mode)))
+        return err_set(why, ERR_USAGE, 0, "-o '%.150s': is no name of a regular file", name);
     const int n = slash == NULL ? 1 : (int)(slash - name) + 1;
     if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash == NULL ? "." : name) >= sizeof folder)
         return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", name);
@@ -34,7 +38,7 @@ enum err recorded_program_out(const struct options *o, const char *command, cons
         return err_set(why, ERR_USAGE, 0, "%s writes files, not standard output, which is the program's: -o OUT",
                        command);
     *out = name;
-    return name == NULL ? ERR_OK : check_folder(name, why);
+    return name == NULL ? ERR_OK : check_place(name, why);
 }
 
 void recorded_program_outlast_pipes(void)

@@ -20,6 +20,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,15 +119,22 @@ static enum err make_journals(struct sim_card *c, struct err_detail *why)
     return e;
 }
 
+/* The home folder that the system knows, for a service or a job without HOME; NULL: none. */
+static const char *home_of_user(void)
+{
+    const struct passwd *user = getpwuid(getuid());
+    return user == NULL ? NULL : user->pw_dir;
+}
+
 static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME") != NULL ? getenv("HOME") : home_of_user();
     if (cache != NULL && cache[0] == '/')
         snprintf(out, PATH_MAX, "%s/replay", cache);
     else if (home != NULL && home[0] == '/')
         snprintf(out, PATH_MAX, "%s/.cache/replay", home);
     else
-        return err_set(why, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is set");
+        return err_set(why, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is a folder's path");
     return ERR_OK;
 }
 
