@@ -333,8 +333,6 @@ enum err input_open(const char *path, struct input **out, struct err_detail *why
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", path);
     in->owns_fd = strcmp(path, "-") != 0;
     in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-    if (in->fd >= 0)
-        read_files_note(in->fd);
     const enum err e = input_start(in, why);
     if (e != ERR_OK) {
         input_close(in);
@@ -342,6 +340,12 @@ enum err input_open(const char *path, struct input **out, struct err_detail *why
     }
     *out = in;
     return ERR_OK;
+}
+
+void input_is_of_use(const struct input *in)
+{
+    if (in->owns_fd && in->fd >= 0)
+        read_files_note(in->fd);
 }
 
 enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why)

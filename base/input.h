@@ -52,6 +52,9 @@ void input_keep_raw(struct input *in);
  * ERR_IO; input_peek's errors. */
 MUST_USE enum err input_whole_file(struct input *in, int *fd, struct err_detail *why);
 
+/* Says that the file holds what was wanted: from now on no output replaces it (base/read_files.h). */
+void input_is_of_use(const struct input *in);
+
 /* Opens a file of input_whole_file from its first byte on. `fd` is borrowed until input_close;
  * `name` is for messages. */
 MUST_USE enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why);

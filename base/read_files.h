@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The files that this process has read, so that no output replaces one of them, by whatever name and option it was
- * given. Safe from any thread.
+ * The files that this process has read and used, so that no output replaces one of them, by whatever name and option it
+ * was given. A file that turned out to be none of use, as an older output in a folder of traces, may be replaced. Safe
+ * from any thread.
  */
 #ifndef REPLAY_BASE_READ_FILES_H
 #define REPLAY_BASE_READ_FILES_H

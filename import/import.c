@@ -221,6 +221,8 @@ enum err trace_open_any(const char *path, const char *from, const struct import_
         e = is_native ? open_slurped(in, false, wanted.memory_limit, out, why)
                       : open_imported(importer, in, &wanted, out, why);
     }
+    if (e == ERR_OK)
+        input_is_of_use(in);
     input_close(in);
     return e;
 }
@@ -237,6 +239,7 @@ static enum err import_to_file(const struct importer *from, struct input *in, co
         trace_abandon(w);
         return e;
     }
+    input_is_of_use(in);
     return trace_finish(w, why);
 }
 

@@ -11,7 +11,6 @@
  * event types of NVTX).
  */
 #include "base/foreign_database.h"
-#include "base/read_files.h"
 #include "import/import.h"
 #include "import/timed_events.h"
 
@@ -77,7 +76,6 @@ static enum err open_database(struct nsys *s, int fd, struct err_detail *why)
         return err_set(why, ERR_IO, 0, "%s: cannot be looked at", s->name);
     char path[PATH_BYTES];                   /* with a slash, which no name has that means something to SQLite */
     const bool has_name = st.st_nlink > 0;
-    read_files_note(fd);
     if (snprintf(path, sizeof path, "%s%s", strchr(s->name, '/') == NULL ? "./" : "", s->name) >= (int)sizeof path)
         return err_set(why, ERR_INPUT, 0, "a path is longer than %d letters", PATH_BYTES);
     if (sqlite3_open_v2(has_name ? path : ":memory:", &s->db,

@@ -281,6 +281,8 @@ enum err request_trace_read(const char *path, size_t n_max, struct request_trace
     if (e != ERR_OK)
         return e;
     e = request_trace_read_input(in, path, n_max, out, why);
+    if (e == ERR_OK)
+        input_is_of_use(in);
     input_close(in);
     return e;
 }

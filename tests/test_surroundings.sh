@@ -104,6 +104,13 @@ cmp -s plan.csv kept.csv || fail "a plan that was read is gone"
 "$replay" b.zst --policy none --json of-b.json >/dev/null
 refused report of-b.json --html b.zst
 
+# ---- an older output in the folder of the inputs may be replaced ----
+rm -f sweep.db
+for time in first second; do
+    expect 0 'runs' sweep folder --policy none -o sweep.db --csv folder/r.csv --json folder/r.json
+    expect 0 '' report folder --policy none --html folder/page.html --md folder/page.md
+done
+
 # ---- the outputs of a job file, too ----
 printf 'trace = a.zst\npolicy = pow2\nout = job.db\ncsv = job.db\n' >two.ini
 expect 2 'two outputs have this name' sweep two.ini

@@ -5,7 +5,6 @@
  */
 #include "traces/native_file.h"
 
-#include "base/read_files.h"
 #include "traces/trace.h"
 
 #include <assert.h>
@@ -310,7 +309,6 @@ static enum err native_open_fd(struct native_file *f, const char *path, struct e
         f->is_fd_ours = false;
         return err_set(why, err_of_open(errno), 0, "%s: cannot be opened: %s", path, strerror(errno));
     }
-    read_files_note(f->fd);
     if (fstat(f->fd, &st) != 0)
         return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))

@@ -102,6 +102,8 @@ static enum err others_read(struct shared_report *r, const char *path, struct er
             more[r->n_others++] = step;
         }
     }
+    if (e == ERR_OK)
+        input_is_of_use(in);
     input_close(in);
     free(line);
     return e;

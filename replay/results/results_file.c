@@ -111,6 +111,8 @@ enum err results_file_add(struct run_table *t, const char *path, uint64_t memory
     if (*is_results)
         e = is_db ? add_db(t, in, path, memory_limit, why) : add_json(t, in, memory_limit, why);
     run_table_allow(t, NULL, UINT64_MAX);
+    if (*is_results && e == ERR_OK)
+        input_is_of_use(in);
     input_close(in);
     return e;
 }
