@@ -109,7 +109,7 @@ expect 0 '1 files are no traces' sweep job --policy none -o ranks.db
 "$replay" generate mix:1000 --events 2000000 -o big.trace >/dev/null || fail "generate"
 readonly long=(sweep many/1.trace big.trace --policy 'pytorch:max-split={none,32,64}MiB' --policy none
                --device 'sim:{64,300}GiB' -o interrupted.db --threads 1)
-"$replay" "${long[@]}" >out 2>&1 &
+env --default-signal=INT "$replay" "${long[@]}" >out 2>&1 &        # a shell ignores it for what is in the background
 pid=$!
 for ((i = 0; i < 2000; i++)); do [ -s interrupted.db ] && break; sleep 0.05; done
 sleep 0.1

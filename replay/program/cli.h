@@ -87,8 +87,8 @@ bool cli_has_scrolled(void);
 /* Ends the output to stdout. Returns `status`, or STATUS_OURS after saying that stdout cannot be written. */
 enum exit_status cli_finish_stdout(enum exit_status status);
 
-/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files before they end the program. Those that the
- * parent ignored, as nohup does SIGHUP, stay ignored; and SIGXFSZ is. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files before they end the program. Those that
+ * the parent ignored, as nohup does SIGHUP, stay ignored; and SIGXFSZ is. */
 void cli_catch_signals(void);
 
 /* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a

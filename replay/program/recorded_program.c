@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder that is missing is said before the program runs, which may take hours; so is a name that no file can have. */
+/* A folder that is missing is said before the program runs, which may take hours; so is a name that no trace can
+ * have. */
 static enum err check_place(const char *name, struct err_detail *why)
 {
     char folder[PATH_MAX];

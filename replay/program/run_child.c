@@ -2,8 +2,8 @@
 /*
  * Starts a program and waits for it.
  *
- * Signals. A program inherits what we inherited (base/inherited_signals.h). Those of `forwarded` are blocked from before
- * the fork until the child's number is known, so none is lost. While a watch is on, SIGCHLD is blocked as well:
+ * Signals. A program inherits what we inherited (base/inherited_signals.h). Those of `forwarded` are blocked from
+ * before the fork until the child's number is known, so none is lost. While a watch is on, SIGCHLD is blocked as well:
  * sigtimedwait takes it and so ends the pause between two looks.
  */
 #include "replay/program/run_child.h"

@@ -91,7 +91,13 @@ static int fake_free(uint64_t addr)
 
 ENTRY(cuCtxGetDevice, int *out) { *out = device; return DONE; }
 ENTRY(cuCtxSetCurrent, uintptr_t context) { device = (int)context; return DONE; }
-ENTRY(cuCtxCreate_v2, uintptr_t *context, unsigned flags, int on) { (void)flags; *context = 1; device = on; return DONE; }
+ENTRY(cuCtxCreate_v2, uintptr_t *context, unsigned flags, int on)
+{
+    (void)flags;
+    *context = 1;
+    device = on;
+    return DONE;
+}
 ENTRY(cuMemGetInfo_v2, size_t *left, size_t *total)
 {
     *total = fake_total();

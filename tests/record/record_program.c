@@ -396,7 +396,8 @@ int main(int argc, char **argv)
         {"dropping", run_dropping}, {"rooted", run_rooted}, {"limited", run_limited}, {"driver", run_driver},
         {"failing", run_failing}, {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks},
         {"lasting", run_lasting}, {"slow", run_slow}, {"storm", run_storm},
-        {"arrays", run_arrays}, {"reset", run_reset}, {"contexts", run_contexts}, {"jumping", run_jumping}, {"loading", run_loading}};
+        {"arrays", run_arrays}, {"reset", run_reset}, {"contexts", run_contexts}, {"jumping", run_jumping},
+        {"loading", run_loading}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
