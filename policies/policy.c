@@ -92,7 +92,8 @@ static enum err policy_ops_check(const struct policy_ops *ops, const char *path,
     if (!policy_name_is_valid(ops->name) || ops->summary == NULL)
         return err_set(why, ERR_FORMAT, 0, "%s: its table lacks a name of a-z, 0-9 and '-', or a summary", path);
     if (!policy_options_are_valid(ops->options))
-        return err_set(why, ERR_FORMAT, 0, "%s: its options are incomplete, of one name, or more than %d", path, POLICY_OPTIONS_MAX);
+        return err_set(why, ERR_FORMAT, 0, "%s: its options are incomplete, of one name, or more than %d", path,
+                       POLICY_OPTIONS_MAX);
     if (ops->create == NULL || ops->destroy == NULL || ops->alloc == NULL || ops->free == NULL)
         return err_set(why, ERR_FORMAT, 0, "%s: its table lacks create, destroy, alloc or free", path);
     return ERR_OK;

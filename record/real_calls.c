@@ -181,9 +181,9 @@ void driver_lookup_wrap(const char *name, bool is_per_thread, void **found)
         *found = wrap_found((enum recorded_call)best, *found);
 }
 
-/* What our dlsym answers for a recorded call; NULL: the linker's dlsym is to answer. Who asks for the next function after
- * its own is another library that stands before the driver, and was called by us or calls us: it gets what the linker
- * finds, for ours would call it again. */
+/* What our dlsym answers for a recorded call; NULL: the linker's dlsym is to answer. Who asks for the next function
+ * after its own is another library that stands before the driver, and was called by us or calls us: it gets what the
+ * linker finds, for ours would call it again. */
 __attribute__((visibility("hidden"))) void *record_dlsym(void *handle, const char *name);
 __attribute__((visibility("hidden"), used)) void *record_dlsym(void *handle, const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Two passes over a trace, after the one that finds its steps. The first finds the peak; the second adds up what is live
- * at the peak and what the step requests. */
+/* Two passes over a trace, after the one that finds its steps. The first finds the peak; the second adds up what is
+ * live at the peak and what the step requests. */
 #include "replay/diff/memory_profile.h"
 
 #include "base/array.h"
