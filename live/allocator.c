@@ -8,8 +8,9 @@
  */
 #define _GNU_SOURCE                   /* dladdr */
 #include "base/array.h"
-#include "policies/spec.h"
 #include "base/intern.h"
+#include "base/units.h"
+#include "policies/spec.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -160,12 +161,16 @@ static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail 
     return ERR_OK;
 }
 
-/* Prints what PyTorch's own allocator would have told the program. */
-static void live_tell_refusal(const struct live_card *c, struct err_detail *why)
+/* Prints what PyTorch's own allocator would have told the program. A policy that has no words for it gets ours. */
+static void live_tell_refusal(const struct live_card *c, uint64_t bytes, struct err_detail *why)
 {
     struct refusal refusal = {.type = ""};
-    if (c->policy->ops->refusal == NULL)
+    char text[UNITS_TEXT];
+    if (c->policy->ops->refusal == NULL) {
+        err_set(why, ERR_DEVICE_OOM, 0, "%s: no memory on the card for a request of %s", c->policy->ops->name,
+                units_format_bytes(bytes, text));
         return;
+    }
     c->policy->ops->refusal(c->policy, &refusal);
     live_say("out of memory", refusal.text);
     why->text[0] = '\0';
@@ -181,7 +186,7 @@ static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream,
     if (e == ERR_OK)
         e = c->policy->ops->alloc(c->policy, &event, &block);
     if (e == ERR_DEVICE_OOM)
-        live_tell_refusal(c, why);
+        live_tell_refusal(c, bytes, why);
     if (e != ERR_OK)
         return e;
     if (!pair_map_add(&c->slots, block.addr, 0, event.slot)) {
