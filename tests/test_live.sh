@@ -34,9 +34,9 @@ live pytorch sim:512MiB 120
 grep -q '^O' log || fail 'nothing was refused on a small card'
 grep -q 'out of memory: CUDA out of memory\. Tried to allocate' out || fail "a refusal is not told: $(cat out)"
 
-live none sim:512MiB 120
-grep -q '^O' log || fail 'nothing was refused on a small card by none'
-grep -q 'replay_alloc: none: no memory on the card for a request of' out || fail "a refusal is not told: $(cat out)"
+live ./page_fit.so:page=64KiB sim:512MiB 120
+grep -q '^O' log || fail 'nothing was refused on a small card by a plugin'
+grep -q 'replay_alloc: page-fit: no memory on the card for a request of' out || fail "a refusal is not told: $(cat out)"
 
 # Wrong settings are reported, and nothing is placed.
 REPLAY_POLICY=nonsense LD_PRELOAD=$asan "$replay" run-sim --device sim:1GiB -- \
