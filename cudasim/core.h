@@ -7,7 +7,8 @@
  * of every replay. A device address has no memory on the host. One lock guards all state, and no function here calls
  * the program while it holds the lock.
  *
- * Functions return a code that the runtime and the driver number alike (cudasim/codes.def).
+ * Functions return a code that the runtime and the driver number alike (cudasim/codes.def). Places for answers must be
+ * there: an entry point refuses a program that gives none (cudasim/entry.h).
  */
 #ifndef REPLAY_CUDASIM_CORE_H
 #define REPLAY_CUDASIM_CORE_H

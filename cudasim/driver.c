@@ -23,6 +23,8 @@ enum {
     LAUNCH_NS = 5000,
 };
 
+#define NO_PLACE CODE_INVALID_VALUE
+
 struct alloc_prop {
     int type, handle_types, location_type, location_id;
     void *metadata;
@@ -97,18 +99,21 @@ ENTRY(int, cuInit, unsigned flags)
 
 ENTRY(int, cuDriverGetVersion, int *version)
 {
+    NEEDS(version);
     *version = CUDASIM_DRIVER_VERSION;
     return CODE_SUCCESS;
 }
 
 ENTRY(int, cuGetErrorString, int code, const char **text)
 {
+    NEEDS(text);
     *text = cudasim_code_text(code);
     return *text != NULL ? CODE_SUCCESS : CODE_INVALID_VALUE;
 }
 
 ENTRY(int, cuGetErrorName, int code, const char **name)
 {
+    NEEDS(name);
     *name = cudasim_code_driver_name(code);
     return *name != NULL ? CODE_SUCCESS : CODE_INVALID_VALUE;
 }
@@ -117,6 +122,7 @@ ENTRY(int, cuGetErrorName, int code, const char **name)
 
 ENTRY(int, cuDeviceGetCount, int *n)
 {
+    NEEDS(n);
     const int code = check_init();
     *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
     return code;
@@ -124,6 +130,7 @@ ENTRY(int, cuDeviceGetCount, int *n)
 
 ENTRY(int, cuDeviceGet, int *device, int ordinal)
 {
+    NEEDS(device);
     const int code = check_device(ordinal);
     if (code == CODE_SUCCESS)
         *device = ordinal;
@@ -132,6 +139,7 @@ ENTRY(int, cuDeviceGet, int *device, int ordinal)
 
 ENTRY(int, cuDeviceGetName, char *name, int n, int device)
 {
+    NEEDS(name);
     const int code = check_device(device);
     if (code == CODE_SUCCESS)
         snprintf(name, (size_t)n, "%s", cudasim_device_name());
@@ -140,6 +148,7 @@ ENTRY(int, cuDeviceGetName, char *name, int n, int device)
 
 ENTRY(int, cuDeviceGetUuid, unsigned char *uuid, int device)
 {
+    NEEDS(uuid);
     const int code = check_device(device);
     if (code != CODE_SUCCESS)
         return code;
@@ -155,6 +164,7 @@ ENTRY(int, cuDeviceGetUuid_v2, unsigned char *uuid, int device)
 
 ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
 {
+    NEEDS(bytes);
     uint64_t free_bytes, total_bytes;
     int code = check_device(device);
     if (code == CODE_SUCCESS)
@@ -166,12 +176,14 @@ ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
 
 ENTRY(int, cuDeviceGetAttribute, int *value, int attribute, int device)
 {
+    NEEDS(value);
     const int code = check_device(device);
     return code != CODE_SUCCESS ? code : (int)cudasim_attribute(attribute, device, value);
 }
 
 ENTRY(int, cuDeviceGetPCIBusId, char *text, int n, int device)
 {
+    NEEDS(text);
     const int code = check_device(device);
     if (code != CODE_SUCCESS)
         return code;
@@ -183,6 +195,7 @@ ENTRY(int, cuDeviceGetPCIBusId, char *text, int n, int device)
 
 ENTRY(int, cuDeviceCanAccessPeer, int *can, int device, int peer)
 {
+    NEEDS(can);
     const int code = check_device(device);
     if (code == CODE_SUCCESS)
         *can = cudasim_peer_possible(device, peer);
@@ -193,6 +206,7 @@ ENTRY(int, cuDeviceCanAccessPeer, int *can, int device, int peer)
 
 ENTRY(int, cuDevicePrimaryCtxRetain, uint64_t *context, int device)
 {
+    NEEDS(context);
     const int code = check_device(device);
     if (code == CODE_SUCCESS)
         *context = context_of(device);
@@ -218,6 +232,8 @@ ENTRY(int, cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
 
 ENTRY(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *is_active)
 {
+    NEEDS(flags);
+    NEEDS(is_active);
     const int code = check_device(device);
     *flags = 0;
     *is_active = code == CODE_SUCCESS && (cudasim_has_runtime() || contexts.n > 0);
@@ -226,6 +242,7 @@ ENTRY(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *is_acti
 
 ENTRY(int, cuCtxGetCurrent, uint64_t *context)
 {
+    NEEDS(context);
     const int code = check_init();
     *context = code == CODE_SUCCESS ? context_current() : 0;
     return code;
@@ -281,6 +298,7 @@ ENTRY(int, cuCtxSetCurrent, uint64_t context)
 
 ENTRY(int, cuCtxCreate_v2, uint64_t *context, unsigned flags, int device)
 {
+    NEEDS(context);
     (void)flags;
     int code = check_device(device);
     if (code == CODE_SUCCESS)
@@ -313,6 +331,7 @@ ENTRY(int, cuCtxDestroy_v2, uint64_t context)
 
 ENTRY(int, cuCtxGetDevice, int *device)
 {
+    NEEDS(device);
     const int code = check();
     if (code == CODE_SUCCESS)
         *device = cudasim_current_device();
@@ -322,6 +341,7 @@ ENTRY(int, cuCtxGetDevice, int *device)
 /* These two take a context; NULL: the current one. */
 ENTRY(int, cuCtxGetDevice_v2, int *device, uint64_t context)
 {
+    NEEDS(device);
     if (context == 0)
         return cuCtxGetDevice(device);
     if (!context_is_valid(context))
@@ -348,6 +368,7 @@ ENTRY(int, cuCtxSynchronize_v2, uint64_t context)
 
 ENTRY(int, cuCtxGetApiVersion, uint64_t context, unsigned *version)
 {
+    NEEDS(version);
     (void)context;
     *version = CUDASIM_DRIVER_VERSION;
     return CODE_SUCCESS;
@@ -382,6 +403,8 @@ ENTRY(int, cuCtxDisablePeerAccess, uint64_t context)
 
 ENTRY(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 {
+    NEEDS(free_bytes);
+    NEEDS(total_bytes);
     uint64_t f, t;
     int code = check();
     if (code == CODE_SUCCESS)
@@ -395,9 +418,9 @@ ENTRY(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 
 ENTRY(int, cuMemAlloc_v2, uint64_t *addr, size_t bytes)
 {
+    NEEDS(addr);
     const int code = check();
-    return code != CODE_SUCCESS ? code : bytes == 0 || addr == NULL ? CODE_INVALID_VALUE
-                                                                    : (int)cudasim_malloc(bytes, addr);
+    return code != CODE_SUCCESS ? code : bytes == 0 ? CODE_INVALID_VALUE : (int)cudasim_malloc(bytes, addr);
 }
 
 ENTRY(int, cuMemFree_v2, uint64_t addr)
@@ -408,6 +431,8 @@ ENTRY(int, cuMemFree_v2, uint64_t addr)
 
 ENTRY(int, cuMemAllocPitch_v2, uint64_t *addr, size_t *pitch, size_t width, size_t height, unsigned element_bytes)
 {
+    NEEDS(addr);
+    NEEDS(pitch);
     uint64_t bytes;
     const int code = check();
     const size_t row = width > SIZE_MAX - 511 ? 0 : (width + 511) / 512 * 512;
@@ -422,6 +447,7 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *addr, size_t *pitch, size_t width, size
 
 ENTRY(int, cuMemAllocManaged, uint64_t *addr, size_t bytes, unsigned flags)
 {
+    NEEDS(addr);
     void *p;
     int code = check();
     if (code == CODE_SUCCESS && (bytes == 0 || (flags != 1 && flags != 2)))
@@ -435,6 +461,7 @@ ENTRY(int, cuMemAllocManaged, uint64_t *addr, size_t bytes, unsigned flags)
 
 ENTRY(int, cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
 {
+    NEEDS(out);
     const int code = check();
     return code != CODE_SUCCESS ? code : bytes == 0 || flags > 7 ? CODE_INVALID_VALUE
                                                                  : (int)cudasim_host_alloc(bytes, MEMORY_HOST, out);
@@ -465,6 +492,7 @@ ENTRY(int, cuMemHostUnregister, void *p)
 
 ENTRY(int, cuMemHostGetDevicePointer_v2, uint64_t *addr, void *p, unsigned flags)
 {
+    NEEDS(addr);
     const enum cudasim_memory_kind kind = cudasim_pointer((uintptr_t)p).kind;
     if (flags != 0 || (kind != MEMORY_HOST && kind != MEMORY_REGISTERED))
         return CODE_INVALID_VALUE;
@@ -714,6 +742,7 @@ ENTRY(int, cuMemsetD32Async, uint64_t to, unsigned value, size_t n, uint64_t str
 
 ENTRY(int, cuMemGetAllocationGranularity, size_t *bytes, const struct alloc_prop *prop, int option)
 {
+    NEEDS(bytes);
     const int code = check_init();
     if (code != CODE_SUCCESS)
         return code;
@@ -725,6 +754,7 @@ ENTRY(int, cuMemGetAllocationGranularity, size_t *bytes, const struct alloc_prop
 
 ENTRY(int, cuMemAddressReserve, uint64_t *addr, size_t bytes, size_t alignment, uint64_t wanted, uint64_t flags)
 {
+    NEEDS(addr);
     const int code = check_init();
     (void)wanted;                                    /* a hint */
     return code != CODE_SUCCESS ? code : flags != 0 ? CODE_INVALID_VALUE
@@ -740,6 +770,7 @@ ENTRY(int, cuMemAddressFree, uint64_t addr, size_t bytes)
 /* Device memory only: host memory and imported handles are not simulated here. */
 ENTRY(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct alloc_prop *prop, uint64_t flags)
 {
+    NEEDS(handle);
     const int code = check_init();
     if (code != CODE_SUCCESS)
         return code;
@@ -773,12 +804,14 @@ ENTRY(int, cuMemRelease, uint64_t handle)
 
 ENTRY(int, cuMemRetainAllocationHandle, uint64_t *handle, void *addr)
 {
+    NEEDS(handle);
     const int code = check_init();
     return code != CODE_SUCCESS ? code : (int)cudasim_phys_retain_at((uintptr_t)addr, handle);
 }
 
 ENTRY(int, cuMemGetAllocationPropertiesFromHandle, struct alloc_prop *prop, uint64_t handle)
 {
+    NEEDS(prop);
     int device = 0;
     const int code = (int)cudasim_phys_device(handle, &device);
     if (code == CODE_SUCCESS)
@@ -810,12 +843,14 @@ ENTRY(int, cuMemSetAccess, uint64_t addr, size_t bytes, const void *accesses, si
 
 ENTRY(int, cuMemAllocAsync, uint64_t *addr, size_t bytes, uint64_t stream)
 {
+    NEEDS(addr);
     const int code = check();
     return code != CODE_SUCCESS ? code : (int)cudasim_malloc_async(bytes, 0, stream, addr);
 }
 
 ENTRY(int, cuMemAllocFromPoolAsync, uint64_t *addr, size_t bytes, uint64_t pool, uint64_t stream)
 {
+    NEEDS(addr);
     const int code = check();
     return code != CODE_SUCCESS ? code : (int)cudasim_malloc_async(bytes, pool, stream, addr);
 }
@@ -828,6 +863,7 @@ ENTRY(int, cuMemFreeAsync, uint64_t addr, uint64_t stream)
 
 ENTRY(int, cuMemPoolCreate, uint64_t *pool, const struct pool_props *props)
 {
+    NEEDS(pool);
     const int code = check_init();
     return code != CODE_SUCCESS ? code : props == NULL || props->location_type != 1
                 ? CODE_INVALID_VALUE : (int)cudasim_pool_create(props->location_id, pool);
@@ -840,12 +876,14 @@ ENTRY(int, cuMemPoolDestroy, uint64_t pool)
 
 ENTRY(int, cuDeviceGetDefaultMemPool, uint64_t *pool, int device)
 {
+    NEEDS(pool);
     const int code = check_device(device);
     return code != CODE_SUCCESS ? code : (int)cudasim_pool_default(device, pool);
 }
 
 ENTRY(int, cuDeviceGetMemPool, uint64_t *pool, int device)
 {
+    NEEDS(pool);
     const int code = check_device(device);
     return code != CODE_SUCCESS ? code : (int)cudasim_pool_current(device, pool);
 }
@@ -909,6 +947,7 @@ ENTRY(int, cuStreamWaitEvent, uint64_t stream, uint64_t event, unsigned flags)
 
 ENTRY(int, cuStreamGetPriority, uint64_t stream, int *priority)
 {
+    NEEDS(priority);
     unsigned flags;
     int device;
     uint64_t id;
@@ -917,6 +956,7 @@ ENTRY(int, cuStreamGetPriority, uint64_t stream, int *priority)
 
 ENTRY(int, cuStreamGetFlags, uint64_t stream, unsigned *flags)
 {
+    NEEDS(flags);
     int priority, device;
     uint64_t id;
     return (int)cudasim_stream_facts(stream, flags, &priority, &device, &id);
@@ -924,6 +964,7 @@ ENTRY(int, cuStreamGetFlags, uint64_t stream, unsigned *flags)
 
 ENTRY(int, cuStreamGetId, uint64_t stream, uint64_t *id)
 {
+    NEEDS(id);
     unsigned flags;
     int priority, device;
     return (int)cudasim_stream_facts(stream, &flags, &priority, &device, id);
@@ -931,6 +972,7 @@ ENTRY(int, cuStreamGetId, uint64_t stream, uint64_t *id)
 
 ENTRY(int, cuStreamGetCtx, uint64_t stream, uint64_t *context)
 {
+    NEEDS(context);
     unsigned flags;
     int priority, device = 0;
     uint64_t id;
@@ -949,6 +991,7 @@ ENTRY(int, cuStreamGetCtx_v2, uint64_t stream, uint64_t *context, uint64_t *gree
 
 ENTRY(int, cuStreamIsCapturing, uint64_t stream, int *status)
 {
+    NEEDS(status);
     uint64_t id, graph;
     return (int)cudasim_capture_info(stream, status, &id, &graph);
 }
@@ -960,6 +1003,7 @@ ENTRY(int, cuStreamBeginCapture_v2, uint64_t stream, int mode)
 
 ENTRY(int, cuStreamEndCapture, uint64_t stream, uint64_t *graph)
 {
+    NEEDS(graph);
     return (int)cudasim_capture_end(stream, graph);
 }
 
@@ -996,11 +1040,13 @@ ENTRY(int, cuEventSynchronize, uint64_t event)
 
 ENTRY(int, cuEventElapsedTime, float *ms, uint64_t start, uint64_t end)
 {
+    NEEDS(ms);
     return (int)cudasim_event_elapsed(start, end, ms);
 }
 
 ENTRY(int, cuEventElapsedTime_v2, float *ms, uint64_t start, uint64_t end)
 {
+    NEEDS(ms);
     return (int)cudasim_event_elapsed(start, end, ms);
 }
 
@@ -1008,6 +1054,7 @@ ENTRY(int, cuEventElapsedTime_v2, float *ms, uint64_t start, uint64_t end)
 
 ENTRY(int, cuGraphCreate, uint64_t *graph, unsigned flags)
 {
+    NEEDS(graph);
     return flags != 0 ? CODE_INVALID_VALUE : (int)cudasim_graph_create(graph);
 }
 
@@ -1023,12 +1070,14 @@ ENTRY(int, cuGraphExecDestroy, uint64_t exec)
 
 ENTRY(int, cuGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64_t flags)
 {
+    NEEDS(exec);
     return (int)cudasim_graph_instantiate(graph, flags, exec);
 }
 
 /* Its further arguments, an error node and a log buffer, are not written. */
 ENTRY(int, cuGraphInstantiate_v2, uint64_t *exec, uint64_t graph)
 {
+    NEEDS(exec);
     return (int)cudasim_graph_instantiate(graph, 0, exec);
 }
 
@@ -1040,6 +1089,7 @@ struct instantiate_params {
 
 ENTRY(int, cuGraphInstantiateWithParams, uint64_t *exec, uint64_t graph, struct instantiate_params *params)
 {
+    NEEDS(exec);
     enum { UPLOAD = 2 };
     if (params == NULL)
         return CODE_INVALID_VALUE;
@@ -1059,11 +1109,14 @@ ENTRY(int, cuGraphUpload, uint64_t exec, uint64_t stream)
 
 ENTRY(int, cuGraphClone, uint64_t *copy, uint64_t graph)
 {
-    return copy == NULL ? CODE_INVALID_VALUE : (int)cudasim_graph_clone(graph, copy);
+    NEEDS(copy);
+    return (int)cudasim_graph_clone(graph, copy);
 }
 
 ENTRY(int, cuGraphExecUpdate, uint64_t exec, uint64_t graph, uint64_t *node, int *result)
 {
+    NEEDS(node);
+    NEEDS(result);
     return (int)cudasim_graph_update(exec, graph, result, node);
 }
 
@@ -1153,6 +1206,7 @@ ENTRY(int, cuGraphNodeGetType, uint64_t node, int *type)
 
 ENTRY(int, cuDeviceGetGraphMemAttribute, int device, int attribute, uint64_t *value)
 {
+    NEEDS(value);
     const int code = check_device(device);
     return code != CODE_SUCCESS ? code : (int)cudasim_graph_pool_get(device, attribute, value);
 }
@@ -1293,6 +1347,7 @@ ENTRY(int, cuLibraryGetGlobal, uint64_t *addr, size_t *bytes, uint64_t library, 
 /* A library's handle is that of its module, and a kernel's that of its function. */
 ENTRY(int, cuLibraryGetModule, uint64_t *module, uint64_t library)
 {
+    NEEDS(module);
     unsigned n;
     const int code = (int)cudasim_module_kernels(library, NULL, 0, &n);
     if (code == CODE_SUCCESS)
@@ -1302,6 +1357,7 @@ ENTRY(int, cuLibraryGetModule, uint64_t *module, uint64_t library)
 
 ENTRY(int, cuKernelGetFunction, uint64_t *function, uint64_t kernel)
 {
+    NEEDS(function);
     struct cudasim_kernel_facts k;
     const int code = (int)cudasim_kernel_facts(kernel, &k, NULL, NULL);
     if (code == CODE_SUCCESS)
@@ -1461,19 +1517,22 @@ int cuGetProcAddress(const char *name, void **function, int version, uint64_t fl
 /* ---- the rest, by table ---- */
 
 #define DONE(name)
+#define ANSWERS(name, ...)
 #define SAME(name, as) SITE_SAME(name, as)
 #define NOTHING(name)  SITE_NOTHING(name)
 #define REFUSED(name)  SITE_REFUSED(name)
 #include "cudasim/driver.def"
 #undef DONE
+#undef ANSWERS
 #undef SAME
 #undef NOTHING
 #undef REFUSED
 
-#define DONE(entry)     { #entry, (void (*)(void))entry },
-#define SAME(entry, as) DONE(entry)
-#define NOTHING(entry)  DONE(entry)
-#define REFUSED(entry)  DONE(entry)
+#define DONE(entry)         { #entry, (void (*)(void))entry },
+#define ANSWERS(entry, ...) DONE(entry)
+#define SAME(entry, as)     DONE(entry)
+#define NOTHING(entry)      DONE(entry)
+#define REFUSED(entry)      DONE(entry)
 static const struct { const char *name; void (*function)(void); } driver_entries[] = {
 #include "cudasim/driver.def"
 };

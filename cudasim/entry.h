@@ -14,6 +14,14 @@
     CUDASIM_API type name(__VA_ARGS__);         \
     CUDASIM_API type name(__VA_ARGS__)
 
+/* The first line of an entry point that answers, for each place that must be there: without one nothing is done.
+ * NO_PLACE is what the library returns then. The tables name the same places (ANSWERS), and a test asks each. */
+#define NEEDS(place)                            \
+    do {                                        \
+        if ((place) == NULL)                    \
+            return NO_PLACE;                    \
+    } while (0)
+
 #define SITE_WITH(entry, act)                                   \
     CUDASIM_API int entry(void);                                \
     CUDASIM_API int entry(void)                                 \

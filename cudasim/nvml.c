@@ -12,6 +12,7 @@
 
 enum { NVML_SUCCESS, NVML_BAD_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_TOO_SMALL = 7,
        NVML_UNKNOWN = 999 };
+#define NO_PLACE NVML_BAD_ARGUMENT
 enum { NVML_P2P_OK, NVML_P2P_NOT_SUPPORTED = 5 };
 
 struct process_v1 {
@@ -87,6 +88,7 @@ ENTRY(const char *, nvmlErrorString, int code)
 
 ENTRY(int, nvmlSystemGetCudaDriverVersion, int *version)
 {
+    NEEDS(version);
     *version = CUDASIM_DRIVER_VERSION;
     return NVML_SUCCESS;
 }
@@ -98,17 +100,20 @@ ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int *version)
 
 ENTRY(int, nvmlSystemGetDriverVersion, char *text, unsigned n)
 {
+    NEEDS(text);
     return (unsigned)snprintf(text, n, "580.00") < n ? NVML_SUCCESS : NVML_TOO_SMALL;
 }
 
 ENTRY(int, nvmlDeviceGetCount_v2, unsigned *n)
 {
+    NEEDS(n);
     *n = (unsigned)cudasim_device_count();
     return NVML_SUCCESS;
 }
 
 ENTRY(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, uint64_t *handle)
 {
+    NEEDS(handle);
     if ((int)i < 0 || (int)i >= cudasim_device_count())
         return NVML_BAD_ARGUMENT;
     *handle = (uint64_t)i + 1;
@@ -117,6 +122,8 @@ ENTRY(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, uint64_t *handle)
 
 ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, const char *text, uint64_t *handle)
 {
+    NEEDS(text);
+    NEEDS(handle);
     unsigned domain, bus;
     if (sscanf(text, "%x:%x", &domain, &bus) != 2 || device_of(bus) < 0)
         return NVML_NOT_FOUND;
@@ -126,12 +133,14 @@ ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, const char *text, uint64_t *handle)
 
 ENTRY(int, nvmlDeviceGetIndex, uint64_t handle, unsigned *i)
 {
+    NEEDS(i);
     *i = (unsigned)(handle - 1);
     return device_of(handle) < 0 ? NVML_BAD_ARGUMENT : NVML_SUCCESS;
 }
 
 ENTRY(int, nvmlDeviceGetName, uint64_t handle, char *text, unsigned n)
 {
+    NEEDS(text);
     if (device_of(handle) < 0)
         return NVML_BAD_ARGUMENT;
     return (unsigned)snprintf(text, n, "%s", cudasim_device_name()) < n ? NVML_SUCCESS : NVML_TOO_SMALL;
@@ -139,6 +148,8 @@ ENTRY(int, nvmlDeviceGetName, uint64_t handle, char *text, unsigned n)
 
 ENTRY(int, nvmlDeviceGetCudaComputeCapability, uint64_t handle, int *major, int *minor)
 {
+    NEEDS(major);
+    NEEDS(minor);
     if (device_of(handle) < 0)
         return NVML_BAD_ARGUMENT;
     *major = (int)cudasim_capability() / 10;
@@ -149,6 +160,7 @@ ENTRY(int, nvmlDeviceGetCudaComputeCapability, uint64_t handle, int *major, int 
 /* The ways are reading, writing, NVLink, atomics and PCI in this order. There is no NVLink. */
 ENTRY(int, nvmlDeviceGetP2PStatus, uint64_t handle, uint64_t peer, int way, int *status)
 {
+    NEEDS(status);
     if (device_of(handle) < 0 || device_of(peer) < 0 || way < 0 || way > 4)
         return NVML_BAD_ARGUMENT;
     *status = way != 2 && cudasim_peer_possible((int)handle - 1, (int)peer - 1) ? NVML_P2P_OK : NVML_P2P_NOT_SUPPORTED;
@@ -158,6 +170,7 @@ ENTRY(int, nvmlDeviceGetP2PStatus, uint64_t handle, uint64_t peer, int way, int 
 /* As CUDA's uuid: the first byte is the device's number plus one. */
 ENTRY(int, nvmlDeviceGetUUID, uint64_t handle, char *text, unsigned n)
 {
+    NEEDS(text);
     if (device_of(handle) < 0)
         return NVML_BAD_ARGUMENT;
     const int length = snprintf(text, n, "GPU-%02x000000-0000-0000-0000-000000000000", (unsigned)handle);
@@ -166,6 +179,7 @@ ENTRY(int, nvmlDeviceGetUUID, uint64_t handle, char *text, unsigned n)
 
 ENTRY(int, nvmlDeviceGetPciInfo_v3, uint64_t handle, struct pci_v3 *out)
 {
+    NEEDS(out);
     if (device_of(handle) < 0)
         return NVML_BAD_ARGUMENT;
     memset(out, 0, sizeof *out);
@@ -177,6 +191,7 @@ ENTRY(int, nvmlDeviceGetPciInfo_v3, uint64_t handle, struct pci_v3 *out)
 
 ENTRY(int, nvmlDeviceGetMemoryInfo, uint64_t handle, struct memory_v1 *out)
 {
+    NEEDS(out);
     const int device = device_of(handle);
     if (device < 0 || cudasim_memory_info(device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
         return NVML_BAD_ARGUMENT;
@@ -187,6 +202,7 @@ ENTRY(int, nvmlDeviceGetMemoryInfo, uint64_t handle, struct memory_v1 *out)
 
 ENTRY(int, nvmlDeviceGetMemoryInfo_v2, uint64_t handle, struct memory_v2 *out)
 {
+    NEEDS(out);
     struct memory_v1 m;
     const int code = nvmlDeviceGetMemoryInfo(handle, &m);
     if (code != NVML_SUCCESS)
@@ -201,6 +217,7 @@ ENTRY(int, nvmlDeviceGetMemoryInfo_v2, uint64_t handle, struct memory_v2 *out)
 /* On entry *n is the room for entries, on return their number. */
 static int count_processes(uint64_t handle, unsigned *n, const void *out)
 {
+    NEEDS(n);
     const unsigned room = *n;
     if (device_of(handle) < 0)
         return NVML_BAD_ARGUMENT;
@@ -234,6 +251,7 @@ ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v3, uint64_t handle, unsigned *n
  * error. */
 ENTRY(int, nvmlDeviceGetGpuFabricInfoV, uint64_t handle, struct fabric_info *out)
 {
+    NEEDS(out);
     const size_t room = out->version & 0xffffff, size = room < sizeof *out ? room : sizeof *out;
     if (device_of(handle) < 0 || size <= sizeof out->version)
         return NVML_BAD_ARGUMENT;

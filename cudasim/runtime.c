@@ -52,6 +52,8 @@ struct pool_props {
 
 enum { LAUNCH_NS = 5000, LOCATION_DEVICE = 1 };
 
+#define NO_PLACE cudasim_remember(CODE_INVALID_VALUE)
+
 int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status);
 
 __attribute__((constructor)) static void runtime_loaded(void)
@@ -63,18 +65,17 @@ __attribute__((constructor)) static void runtime_loaded(void)
 
 ENTRY(int, cudaGetDeviceCount, int *n)
 {
-    const enum cudasim_code code = n == NULL ? CODE_INVALID_VALUE : cudasim_init();
-    if (n != NULL)
-        *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
+    NEEDS(n);
+    const enum cudasim_code code = cudasim_init();
+    *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
     return cudasim_remember(code);
 }
 
 ENTRY(int, cudaGetDevice, int *device)
 {
-    const enum cudasim_code code = device == NULL ? CODE_INVALID_VALUE : cudasim_init();
-    if (device != NULL)
-        *device = cudasim_current_device();
-    return cudasim_remember(code);
+    NEEDS(device);
+    *device = cudasim_current_device();
+    return cudasim_remember(cudasim_init());
 }
 
 ENTRY(int, cudaSetDevice, int device)
@@ -91,6 +92,7 @@ ENTRY(int, cudaInitDevice, int device, unsigned flags, unsigned more)
 
 ENTRY(int, cudaChooseDevice, int *device, const void *wanted)
 {
+    NEEDS(device);
     (void)wanted;
     *device = 0;
     return cudasim_remember(cudasim_init());
@@ -108,6 +110,7 @@ ENTRY(int, cudaDeviceSynchronize, void)
 
 ENTRY(int, cudaDriverGetVersion, int *version)
 {
+    NEEDS(version);
     *version = CUDASIM_DRIVER_VERSION;
     return CODE_SUCCESS;
 }
@@ -115,6 +118,7 @@ ENTRY(int, cudaDriverGetVersion, int *version)
 /* The last minor version of each major one. */
 ENTRY(int, cudaRuntimeGetVersion, int *version)
 {
+    NEEDS(version);
     *version = CUDART_MAJOR >= 13 ? 13000 : CUDART_MAJOR == 12 ? 12080 : 11080;
     return CODE_SUCCESS;
 }
@@ -143,6 +147,7 @@ ENTRY(const char *, cudaGetErrorName, int code)
 
 ENTRY(int, cudaDeviceCanAccessPeer, int *can, int device, int peer)
 {
+    NEEDS(can);
     const int n = cudasim_device_count();
     if (device < 0 || device >= n || peer < 0 || peer >= n)
         return cudasim_remember(CODE_INVALID_DEVICE);
@@ -164,6 +169,7 @@ ENTRY(int, cudaDeviceDisablePeerAccess, int peer)
 
 ENTRY(int, cudaDeviceGetP2PAttribute, int *value, int attribute, int from, int to)
 {
+    NEEDS(value);
     *value = cudasim_peer_possible(from, to) && attribute == 2;      /* cudaDevP2PAttrAccessSupported */
     return cudasim_remember(cudasim_peer_possible(from, to) ? CODE_SUCCESS : CODE_INVALID_DEVICE);
 }
@@ -179,9 +185,10 @@ ENTRY(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
 
 ENTRY(int, cudaDeviceGetPCIBusId, char *text, int n, int device)
 {
+    NEEDS(text);
     if (device < 0 || device >= cudasim_device_count())
         return cudasim_remember(CODE_INVALID_DEVICE);
-    if (text == NULL || n < 13)
+    if (n < 13)
         return cudasim_remember(CODE_INVALID_VALUE);
     snprintf(text, (size_t)n, "0000:%02X:00.0", (unsigned)device + 1);
     return CODE_SUCCESS;
@@ -189,6 +196,7 @@ ENTRY(int, cudaDeviceGetPCIBusId, char *text, int n, int device)
 
 ENTRY(int, cudaDeviceGetByPCIBusId, int *device, const char *text)
 {
+    NEEDS(device);
     unsigned domain, bus;
     if (text == NULL || sscanf(text, "%x:%x", &domain, &bus) != 2 || bus == 0 || (int)bus > cudasim_device_count())
         return cudasim_remember(CODE_INVALID_VALUE);
@@ -198,6 +206,7 @@ ENTRY(int, cudaDeviceGetByPCIBusId, int *device, const char *text)
 
 ENTRY(int, cudaDeviceGetAttribute, int *value, int attribute, int device)
 {
+    NEEDS(value);
     return cudasim_remember(cudasim_attribute(attribute, device, value));
 }
 
@@ -250,6 +259,7 @@ static void fill_limits(struct device_prop *p, int device)
 
 static int fill_prop(void *out, size_t n, int device)
 {
+    NEEDS(out);
     uint64_t free_bytes, total_bytes;
     const enum cudasim_code code = cudasim_memory_info(device, &free_bytes, &total_bytes);
     if (code != CODE_SUCCESS)
@@ -291,9 +301,8 @@ static int give(enum cudasim_code code, void **out, const uint64_t *addr)
 
 ENTRY(int, cudaMalloc, void **out, size_t bytes)
 {
+    NEEDS(out);
     uint64_t addr = 0;
-    if (out == NULL)
-        return cudasim_remember(CODE_INVALID_VALUE);
     return give(bytes == 0 ? cudasim_init() : cudasim_malloc(bytes, &addr), out, &addr);
 }
 
@@ -305,6 +314,8 @@ ENTRY(int, cudaFree, void *p)
 /* Rows begin at multiples of 512 bytes: the texture alignment. */
 ENTRY(int, cudaMallocPitch, void **out, size_t *pitch, size_t width, size_t height)
 {
+    NEEDS(out);
+    NEEDS(pitch);
     uint64_t addr = 0, bytes;
     const size_t row = width > SIZE_MAX - 511 ? 0 : (width + 511) / 512 * 512;
     if (row == 0 || height == 0 || __builtin_mul_overflow(row, height, &bytes))
@@ -317,6 +328,7 @@ ENTRY(int, cudaMallocPitch, void **out, size_t *pitch, size_t width, size_t heig
 
 ENTRY(int, cudaMalloc3D, struct pitched *out, struct extent extent)
 {
+    NEEDS(out);
     size_t rows;
     if (__builtin_mul_overflow(extent.height, extent.depth, &rows))
         return cudasim_remember(CODE_INVALID_VALUE);
@@ -327,14 +339,16 @@ ENTRY(int, cudaMalloc3D, struct pitched *out, struct extent extent)
 
 ENTRY(int, cudaMallocManaged, void **out, size_t bytes, unsigned flags)
 {
-    if (out == NULL || bytes == 0 || (flags != 1 && flags != 2))     /* cudaMemAttachGlobal, cudaMemAttachHost */
+    NEEDS(out);
+    if (bytes == 0 || (flags != 1 && flags != 2))    /* cudaMemAttachGlobal, cudaMemAttachHost */
         return cudasim_remember(CODE_INVALID_VALUE);
     return cudasim_remember(cudasim_host_alloc(bytes, MEMORY_MANAGED, out));
 }
 
 ENTRY(int, cudaHostAlloc, void **out, size_t bytes, unsigned flags)
 {
-    if (out == NULL || flags > 7)                    /* portable, mapped, write-combined */
+    NEEDS(out);
+    if (flags > 7)                                   /* portable, mapped, write-combined */
         return cudasim_remember(CODE_INVALID_VALUE);
     if (bytes == 0) {
         *out = NULL;
@@ -370,6 +384,7 @@ static bool is_host_memory(enum cudasim_memory_kind kind)
 
 ENTRY(int, cudaHostGetDevicePointer, void **out, void *p, unsigned flags)
 {
+    NEEDS(out);
     if (flags != 0 || !is_host_memory(cudasim_pointer((uintptr_t)p).kind))
         return cudasim_remember(CODE_INVALID_VALUE);
     *out = p;
@@ -378,15 +393,16 @@ ENTRY(int, cudaHostGetDevicePointer, void **out, void *p, unsigned flags)
 
 ENTRY(int, cudaHostGetFlags, unsigned *flags, void *p)
 {
+    NEEDS(flags);
     *flags = 3;                                      /* portable, mapped: unified addressing makes all memory both */
     return cudasim_remember(is_host_memory(cudasim_pointer((uintptr_t)p).kind) ? CODE_SUCCESS : CODE_INVALID_VALUE);
 }
 
 ENTRY(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
 {
+    NEEDS(free_bytes);
+    NEEDS(total_bytes);
     uint64_t f, t;
-    if (free_bytes == NULL || total_bytes == NULL)
-        return cudasim_remember(CODE_INVALID_VALUE);
     const enum cudasim_code code = cudasim_memory_info(cudasim_current_device(), &f, &t);
     if (code == CODE_SUCCESS) {
         *free_bytes = f;
@@ -397,13 +413,12 @@ ENTRY(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
 
 ENTRY(int, cudaPointerGetAttributes, struct pointer_attributes *out, const void *p)
 {
+    NEEDS(out);
     static const int types[] = { [MEMORY_UNKNOWN] = 0, [MEMORY_DEVICE] = 2, [MEMORY_RANGE] = 2, [MEMORY_HOST] = 1,
                                  [MEMORY_MANAGED] = 3, [MEMORY_REGISTERED] = 1, [MEMORY_VARIABLE] = 2,
                                  [MEMORY_SHARED] = 2, [MEMORY_GRAPH] = 2 };
     const struct cudasim_pointer info = cudasim_pointer((uintptr_t)p);
     void *same = (void *)(uintptr_t)p;
-    if (out == NULL)
-        return cudasim_remember(CODE_INVALID_VALUE);
     memset(out, 0, sizeof *out);
     out->type = types[info.kind];
     out->device = info.kind == MEMORY_UNKNOWN ? -2 : info.device;    /* cudaInvalidDeviceId */
@@ -626,6 +641,7 @@ ENTRY(int, cudaArrayGetInfo, struct channel *c, struct extent *e, unsigned *flag
 
 ENTRY(int, cudaGetChannelDesc, struct channel *c, uint64_t array)
 {
+    NEEDS(c);
     return cudaArrayGetInfo(c, NULL, NULL, array);
 }
 
@@ -692,6 +708,7 @@ ENTRY(int, cudaMemcpy2DFromArray, void *to, size_t pitch, uint64_t array, size_t
 
 ENTRY(int, cudaGetSymbolAddress, void **out, const void *symbol)
 {
+    NEEDS(out);
     uint64_t addr, bytes;
     const int code = cudasim_remember(cudasim_symbol(symbol, &addr, &bytes));
     if (code == CODE_SUCCESS)
@@ -701,6 +718,7 @@ ENTRY(int, cudaGetSymbolAddress, void **out, const void *symbol)
 
 ENTRY(int, cudaGetSymbolSize, size_t *out, const void *symbol)
 {
+    NEEDS(out);
     uint64_t addr, bytes;
     const int code = cudasim_remember(cudasim_symbol(symbol, &addr, &bytes));
     if (code == CODE_SUCCESS)
@@ -739,12 +757,14 @@ ENTRY(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t n, size_t 
 
 ENTRY(int, cudaMallocAsync, void **out, size_t bytes, uint64_t stream)
 {
+    NEEDS(out);
     uint64_t addr = 0;
     return give(bytes == 0 ? cudasim_init() : cudasim_malloc_async(bytes, 0, stream, &addr), out, &addr);
 }
 
 ENTRY(int, cudaMallocFromPoolAsync, void **out, size_t bytes, uint64_t pool, uint64_t stream)
 {
+    NEEDS(out);
     uint64_t addr = 0;
     return give(bytes == 0 ? cudasim_init() : cudasim_malloc_async(bytes, pool, stream, &addr), out, &addr);
 }
@@ -756,6 +776,7 @@ ENTRY(int, cudaFreeAsync, void *p, uint64_t stream)
 
 ENTRY(int, cudaMemPoolCreate, uint64_t *pool, const struct pool_props *props)
 {
+    NEEDS(pool);
     if (props == NULL || props->location.type != LOCATION_DEVICE)
         return cudasim_remember(CODE_INVALID_VALUE);
     return cudasim_remember(cudasim_pool_create(props->location.id, pool));
@@ -768,11 +789,13 @@ ENTRY(int, cudaMemPoolDestroy, uint64_t pool)
 
 ENTRY(int, cudaDeviceGetDefaultMemPool, uint64_t *pool, int device)
 {
+    NEEDS(pool);
     return cudasim_remember(cudasim_pool_default(device, pool));
 }
 
 ENTRY(int, cudaDeviceGetMemPool, uint64_t *pool, int device)
 {
+    NEEDS(pool);
     return cudasim_remember(cudasim_pool_current(device, pool));
 }
 
@@ -806,6 +829,7 @@ ENTRY(int, cudaMemPoolSetAccess, uint64_t pool, const void *accesses, size_t n)
 
 ENTRY(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, uint64_t *value)
 {
+    NEEDS(value);
     return cudasim_remember(cudasim_graph_pool_get(device, attribute, value));
 }
 
@@ -859,6 +883,7 @@ ENTRY(int, cudaStreamWaitEvent, uint64_t stream, uint64_t event, unsigned flags)
 
 ENTRY(int, cudaStreamGetPriority, uint64_t stream, int *priority)
 {
+    NEEDS(priority);
     unsigned flags;
     int device;
     uint64_t id;
@@ -867,6 +892,7 @@ ENTRY(int, cudaStreamGetPriority, uint64_t stream, int *priority)
 
 ENTRY(int, cudaStreamGetFlags, uint64_t stream, unsigned *flags)
 {
+    NEEDS(flags);
     int priority, device;
     uint64_t id;
     return cudasim_remember(cudasim_stream_facts(stream, flags, &priority, &device, &id));
@@ -874,6 +900,7 @@ ENTRY(int, cudaStreamGetFlags, uint64_t stream, unsigned *flags)
 
 ENTRY(int, cudaStreamGetId, uint64_t stream, uint64_t *id)
 {
+    NEEDS(id);
     unsigned flags;
     int priority, device;
     return cudasim_remember(cudasim_stream_facts(stream, &flags, &priority, &device, id));
@@ -881,6 +908,7 @@ ENTRY(int, cudaStreamGetId, uint64_t stream, uint64_t *id)
 
 ENTRY(int, cudaStreamGetDevice, uint64_t stream, int *device)
 {
+    NEEDS(device);
     unsigned flags;
     int priority;
     uint64_t id;
@@ -896,7 +924,8 @@ ENTRY(int, cudaLaunchHostFunc, uint64_t stream, void (*function)(void *), void *
 ENTRY(int, cudaStreamAddCallback, uint64_t stream, void (*function)(uint64_t, int, void *), void *argument,
       unsigned flags)
 {
-    const enum cudasim_code code = flags != 0 ? CODE_INVALID_VALUE : cudasim_stream_work(stream, 0, NODE_HOST);
+    const enum cudasim_code code = function == NULL || flags != 0 ? CODE_INVALID_VALUE
+                                 : cudasim_stream_work(stream, 0, NODE_HOST);
     if (code == CODE_SUCCESS)
         function(stream, CODE_SUCCESS, argument);
     return cudasim_remember(code);
@@ -939,6 +968,7 @@ ENTRY(int, cudaEventSynchronize, uint64_t event)
 
 ENTRY(int, cudaEventElapsedTime, float *ms, uint64_t start, uint64_t end)
 {
+    NEEDS(ms);
     return cudasim_remember(cudasim_event_elapsed(start, end, ms));
 }
 
@@ -956,11 +986,13 @@ ENTRY(int, cudaStreamBeginCapture, uint64_t stream, int mode)
 
 ENTRY(int, cudaStreamEndCapture, uint64_t stream, uint64_t *graph)
 {
+    NEEDS(graph);
     return cudasim_remember(cudasim_capture_end(stream, graph));
 }
 
 ENTRY(int, cudaStreamIsCapturing, uint64_t stream, int *status)
 {
+    NEEDS(status);
     uint64_t id, graph;
     return cudasim_remember(cudasim_capture_info(stream, status, &id, &graph));
 }
@@ -969,6 +1001,7 @@ ENTRY(int, cudaStreamIsCapturing, uint64_t stream, int *status)
 static int capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph, const void ***nodes,
                         const void ***edges, size_t *n_nodes)
 {
+    NEEDS(status);
     uint64_t capture_id = 0, captured = 0;
     const enum cudasim_code code = cudasim_capture_info(stream, status, &capture_id, &captured);
     if (code != CODE_SUCCESS)
@@ -1025,6 +1058,7 @@ ENTRY(int, cudaThreadExchangeStreamCaptureMode, int *mode)
 
 ENTRY(int, cudaGraphCreate, uint64_t *graph, unsigned flags)
 {
+    NEEDS(graph);
     return cudasim_remember(flags != 0 ? CODE_INVALID_VALUE : cudasim_graph_create(graph));
 }
 
@@ -1040,6 +1074,7 @@ ENTRY(int, cudaGraphExecDestroy, uint64_t exec)
 
 ENTRY(int, cudaGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64_t flags)
 {
+    NEEDS(exec);
     return cudasim_remember(cudasim_graph_instantiate(graph, flags, exec));
 }
 
@@ -1064,6 +1099,7 @@ struct instantiate_params {
 
 ENTRY(int, cudaGraphInstantiateWithParams, uint64_t *exec, uint64_t graph, struct instantiate_params *params)
 {
+    NEEDS(exec);
     enum { UPLOAD = 2 };
     if (params == NULL)
         return cudasim_remember(CODE_INVALID_VALUE);
@@ -1094,13 +1130,16 @@ ENTRY(int, cudaGraphExecUpdate, uint64_t exec, uint64_t graph, struct cudasim_up
 #else
 ENTRY(int, cudaGraphExecUpdate, uint64_t exec, uint64_t graph, uint64_t *node, int *result)
 {
+    NEEDS(node);
+    NEEDS(result);
     return cudasim_remember(cudasim_graph_update(exec, graph, result, node));
 }
 #endif
 
 ENTRY(int, cudaGraphClone, uint64_t *copy, uint64_t graph)
 {
-    return cudasim_remember(copy == NULL ? CODE_INVALID_VALUE : cudasim_graph_clone(graph, copy));
+    NEEDS(copy);
+    return cudasim_remember(cudasim_graph_clone(graph, copy));
 }
 
 /* Nodes that a program adds itself. What they would do comes after these arguments; nothing of it is done. */
@@ -1201,12 +1240,14 @@ ENTRY(int, cudaGraphNodeGetDependencies, uint64_t node, uint64_t *nodes, size_t 
 {
 #endif
     (void)node, (void)nodes;
+    NEEDS(n);
     *n = 0;
     return CODE_SUCCESS;
 }
 
 ENTRY(int, cudaUserObjectCreate, uint64_t *object, void *p, void (*destroy)(void *), unsigned refs, unsigned flags)
 {
+    NEEDS(object);
     (void)p, (void)destroy, (void)refs, (void)flags;
     *object = cudasim_new_name();
     return CODE_SUCCESS;
@@ -1337,6 +1378,10 @@ ENTRY(unsigned, __cudaPushCallConfiguration, struct dim3 grid, struct dim3 block
 
 ENTRY(int, __cudaPopCallConfiguration, struct dim3 *grid, struct dim3 *block, size_t *shared, void *stream)
 {
+    NEEDS(grid);
+    NEEDS(block);
+    NEEDS(shared);
+    NEEDS(stream);
     *grid = pushed.grid;
     *block = pushed.block;
     *shared = pushed.shared;
@@ -1346,24 +1391,28 @@ ENTRY(int, __cudaPopCallConfiguration, struct dim3 *grid, struct dim3 *block, si
 
 ENTRY(int, __cudaGetKernel, const void **kernel, const void *function)
 {
+    NEEDS(kernel);
     *kernel = function;
     return CODE_SUCCESS;
 }
 
 ENTRY(int, cudaGetKernel, const void **kernel, const void *function)
 {
+    NEEDS(kernel);
     *kernel = function;
     return CODE_SUCCESS;
 }
 
 ENTRY(int, cudaGetFuncBySymbol, const void **function, const void *symbol)
 {
+    NEEDS(function);
     *function = symbol;
     return CODE_SUCCESS;
 }
 
 ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *function)
 {
+    NEEDS(out);
     struct cudasim_kernel_facts k;
     const int code = cudasim_remember(cudasim_function_facts(function, &k));
     if (code == CODE_SUCCESS)
@@ -1377,6 +1426,7 @@ ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *f
 
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *function, int threads, size_t shared)
 {
+    NEEDS(n);
     struct cudasim_kernel_facts k;
     const int code = cudasim_remember(cudasim_function_facts(function, &k));
     if (code == CODE_SUCCESS)
@@ -1425,6 +1475,7 @@ ENTRY(int, cudaGetDriverEntryPointByVersion, const char *name, void **function, 
 /* ---- the rest, by table ---- */
 
 #define DONE(name)
+#define ANSWERS(name, ...)
 #define SAME(name, as) SITE_SAME(name, as)
 #define NOTHING(name)  SITE_NOTHING(name)
 #define REFUSED(name)  SITE_REFUSED(name)

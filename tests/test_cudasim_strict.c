@@ -228,6 +228,66 @@ Test(cudasim_strict, a_card_of_a_plain_size_takes_any_code)
     cr_expect_eq(launch(&s, &kernel, 1024, 0, 0), CODE_SUCCESS);
 }
 
+/* Which arguments of an entry point are places for its answer, from 0. */
+struct answers {
+    const char *library, *name;
+    int places[4], n;
+};
+
+#define PLACES(...) { __VA_ARGS__ }, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)
+#define DONE(name)
+#define SAME(name, as)
+#define NOTHING(name)
+#define REFUSED(name)
+static const struct answers answers[] = {
+#define ANSWERS(name, ...) { "libcudart.so.12", #name, PLACES(__VA_ARGS__) },
+#include "cudasim/runtime.def"
+#undef ANSWERS
+#define ANSWERS(name, ...) { "libcuda.so.1", #name, PLACES(__VA_ARGS__) },
+#include "cudasim/driver.def"
+#undef ANSWERS
+#define ANSWERS(name, ...) { "libnvidia-ml.so.1", #name, PLACES(__VA_ARGS__) },
+    ANSWERS(nvmlSystemGetCudaDriverVersion, 0) ANSWERS(nvmlSystemGetCudaDriverVersion_v2, 0)
+    ANSWERS(nvmlSystemGetDriverVersion, 0) ANSWERS(nvmlDeviceGetCount_v2, 0) ANSWERS(nvmlDeviceGetHandleByIndex_v2, 1)
+    ANSWERS(nvmlDeviceGetHandleByPciBusId_v2, 0, 1) ANSWERS(nvmlDeviceGetIndex, 1) ANSWERS(nvmlDeviceGetName, 1)
+    ANSWERS(nvmlDeviceGetCudaComputeCapability, 1, 2) ANSWERS(nvmlDeviceGetP2PStatus, 3) ANSWERS(nvmlDeviceGetUUID, 1)
+    ANSWERS(nvmlDeviceGetPciInfo_v3, 1) ANSWERS(nvmlDeviceGetMemoryInfo, 1) ANSWERS(nvmlDeviceGetMemoryInfo_v2, 1)
+    ANSWERS(nvmlDeviceGetComputeRunningProcesses, 1) ANSWERS(nvmlDeviceGetComputeRunningProcesses_v2, 1)
+    ANSWERS(nvmlDeviceGetComputeRunningProcesses_v3, 1) ANSWERS(nvmlDeviceGetGpuFabricInfoV, 1)
+};
+#undef ANSWERS
+#undef DONE
+#undef SAME
+#undef NOTHING
+#undef REFUSED
+
+/* Asks with argument `place` NULL; the others point to zeros. */
+static int ask_without(const struct answers *a, int place)
+{
+    static uint64_t zeros[8][512];
+    uintptr_t at[8];
+    int (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+    cudasim_rig_find(cudasim_rig_library(a->library), a->name, &entry);
+    for (int i = 0; i < 8; i++)
+        at[i] = i == place ? 0 : (uintptr_t)zeros[i];
+    return entry(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]);
+}
+
+Test(cudasim_strict, every_answer_needs_a_place)
+{
+    enum { NVML_BAD_ARGUMENT = 2 };
+    struct cudasim_rig r;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cuInit(0), CODE_SUCCESS);
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        for (int k = 0; k < answers[i].n; k++) {
+            const int wanted = strncmp(answers[i].name, "nvml", 4) == 0 ? NVML_BAD_ARGUMENT : CODE_INVALID_VALUE;
+            cr_expect_eq(ask_without(&answers[i], answers[i].places[k]), wanted, "%s, argument %d", answers[i].name,
+                         answers[i].places[k]);
+        }
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB, "nothing was done");
+}
+
 #define CUDASIM_CODE(number, name, runtime, driver, text) { number, runtime != NULL ? runtime : driver },
 static const struct { int number; const char *name; } names[] = {
 #include "cudasim/codes.def"
