@@ -319,12 +319,14 @@ uint64_t cudasim_process_bytes(int device)
     return bytes;
 }
 
-/* cudaDeviceReset frees this process's segments on the device, and closes what it opened of others. */
+/* cudaDeviceReset frees this process's segments on the device, and closes what it opened of others. Pools come first:
+ * they know which of their segments are in use. */
 enum cudasim_code cudasim_reset(int device)
 {
     const enum cudasim_code code = cudasim_begin_device(device);
     if (code != CODE_SUCCESS)
         return code;
+    cudasim_pools_reset(device);
     for (size_t i = cudasim.pointers.n; i-- > 0;) {
         struct address_extent *e = &cudasim.pointers.extents[i];
         const struct cudasim_allocation *a = e->value;

@@ -62,13 +62,21 @@ void cudasim_pools_settle(void)
     }
 }
 
+/* Makes a pool as new; it has no memory. */
+static void pool_clear(struct cudasim_pool *p)
+{
+    free(p->kept);
+    *p = (struct cudasim_pool){ .handle = p->handle, .device = p->device, .is_destroyed = p->is_destroyed };
+    p->reuse[POOL_REUSE_FOLLOW_EVENT] = p->reuse[POOL_REUSE_OPPORTUNISTIC] = p->reuse[POOL_REUSE_INTERNAL] = 1;
+}
+
 static enum cudasim_code pool_create(int device, uint64_t *pool)
 {
     struct cudasim_pool *p = calloc(1, sizeof *p);
     if (p == NULL || !cudasim_handle_put(&p->handle, HANDLE_POOL))
         return CODE_OUT_OF_MEMORY;
     p->device = device;
-    p->reuse[POOL_REUSE_FOLLOW_EVENT] = p->reuse[POOL_REUSE_OPPORTUNISTIC] = p->reuse[POOL_REUSE_INTERNAL] = 1;
+    pool_clear(p);
     *pool = p->handle.name;
     return CODE_SUCCESS;
 }
@@ -211,6 +219,33 @@ enum cudasim_code cudasim_pool_trim(uint64_t pool, uint64_t keep_bytes)
     return cudasim_end(CODE_SUCCESS);
 }
 
+static void note_free(const struct cudasim_pool *p, const struct address_extent *e, uint64_t stream)
+{
+    const struct cudasim_allocation *a = e->value;
+    cudasim_note((struct call_record){ .kind = CALL_FREE, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
+                                       .addr = e->addr, .bytes = a->bytes, .stream = stream, .other = a->pool });
+}
+
+void cudasim_pools_reset(int device)
+{
+    for (size_t i = cudasim.pointers.n; i-- > 0;) {
+        struct address_extent *e = &cudasim.pointers.extents[i];
+        const struct cudasim_allocation *a = e->value;
+        if (a->device != device || a->pool == 0)
+            continue;
+        if (a->bytes != 0)                          /* not freed yet */
+            note_free(pool_get(a->pool), e, 0);
+        cudasim_segment_give(e);
+    }
+    for (size_t i = cudasim.handles.n; i-- > 0;) {
+        struct cudasim_pool *p = cudasim.handles.extents[i].value;
+        if (p->handle.kind != HANDLE_POOL || p->device != device)
+            continue;
+        pool_clear(p);
+        pool_shrink(p, 0);                          /* one that was destroyed ends */
+    }
+}
+
 static size_t pool_find_kept(const struct cudasim_pool *p, uint64_t page_bytes)
 {
     size_t i = 0;
@@ -313,8 +348,7 @@ enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream)
     }
     if (!pool_reserve_kept(p))
         return cudasim_end(CODE_OUT_OF_MEMORY);
-    cudasim_note((struct call_record){ .kind = CALL_FREE, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
-                                       .addr = addr, .bytes = a->bytes, .stream = stream, .other = a->pool });
+    note_free(p, e, stream);
     p->used_bytes -= a->bytes;
     a->bytes = 0;                                   /* kept: freeing it again is refused */
     p->kept[p->n_kept++] = (struct kept_segment){ .addr = addr, .bytes = e->bytes };

@@ -151,6 +151,9 @@ enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share);
 /* When the program waits for a stream: pools give back what they keep above their threshold. */
 void cudasim_pools_settle(void);
 
+/* Frees all memory of a device's pools, which are as new then. One that was destroyed ends. The lock is held. */
+void cudasim_pools_reset(int device);
+
 /* Device of a stream handle, the current one for the special streams 0, 1 and 2; -1 if there is no such stream. */
 int cudasim_stream_device(uint64_t stream);
 

@@ -288,6 +288,34 @@ Test(cudasim, a_pool_keeps_memory_up_to_its_threshold_until_somebody_waits)
     cr_expect_eq(value, 80 * MIB);
 }
 
+/* Of the three blocks of 30, 50 and 70 MiB the first is freed, and the pool keeps it. */
+Test(cudasim, a_reset_leaves_pools_as_new)
+{
+    static const int figures[] = { POOL_RESERVED_CURRENT, POOL_RESERVED_HIGH, POOL_USED_CURRENT, POOL_USED_HIGH,
+                                   POOL_RELEASE_THRESHOLD };
+    struct cudasim_rig r;
+    uint64_t pool = 0, threshold = 1 * GIB, value;
+    void *p[3];
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaDeviceGetDefaultMemPool(&pool, 0), CODE_SUCCESS);
+    cr_assert_eq(r.cudaMemPoolSetAttribute(pool, POOL_RELEASE_THRESHOLD, &threshold), CODE_SUCCESS);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_eq(r.cudaMallocAsync(&p[i], (20 * i + 30) * MIB, 0), CODE_SUCCESS);
+    cr_assert_eq(r.cudaFreeAsync(p[0], 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaDeviceReset(), CODE_SUCCESS);
+    cr_expect_eq(r.cudaDeviceSynchronize(), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        cr_expect_eq(r.cudaMemPoolGetAttribute(pool, figures[i], &value), CODE_SUCCESS);
+        cr_expect_eq(value, 0, "attribute %d: %llu", figures[i], (unsigned long long)value);
+    }
+    cr_expect_eq(r.cudaFreeAsync(p[1], 0), CODE_INVALID_VALUE);
+    cr_assert_eq(r.cudaMallocAsync(&p[0], 30 * MIB, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFree(p[0]), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolTrimTo(pool, 0), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
+}
+
 Test(cudasim, streams_finish_at_once_unless_they_are_held)
 {
     struct cudasim_rig r;
