@@ -258,9 +258,10 @@ static bool is_on_device(enum cudasim_memory_kind kind)
            kind == MEMORY_GRAPH;
 }
 
-static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t bytes)
+/* Memory that the program has from elsewhere. It may know more of it than was registered. */
+static bool is_of_program(enum cudasim_memory_kind kind)
 {
-    return is_on_device(p->kind) && bytes > p->bytes - (addr - p->base);
+    return kind == MEMORY_UNKNOWN || kind == MEMORY_REGISTERED;
 }
 
 static bool is_captured(uint64_t stream)
@@ -301,14 +302,14 @@ static bool is_usable(uint64_t addr, bool is_device_side)
     return cudasim_pointer(addr).kind != MEMORY_UNKNOWN || (!is_device_side && !cudasim_was_given(addr));
 }
 
-/* Whether rows of device memory lie in their allocation. The program's own memory is its own affair. */
+/* Whether rows lie in their allocation. The program's own memory is its own affair. */
 static bool is_within(uint64_t addr, uint64_t pitch, uint64_t width, uint64_t height)
 {
     const struct cudasim_pointer p = cudasim_pointer(addr);
     uint64_t before, all;
-    return !is_on_device(p.kind) ||
+    return is_of_program(p.kind) ||
            (!__builtin_mul_overflow(pitch, height - 1, &before) && !__builtin_add_overflow(before, width, &all) &&
-            !runs_past(&p, addr, all));
+            all <= p.bytes - (addr - p.base));
 }
 
 static enum cudasim_code check_copy(const void *to, const void *from, enum cudasim_direction d)

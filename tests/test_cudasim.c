@@ -208,6 +208,9 @@ Test(cudasim, host_memory_is_registered_once)
     cr_expect_eq(r.cudaHostRegister(memory, sizeof memory, 0), CODE_SUCCESS);
     cr_expect_eq(r.cudaHostRegister(memory + 4096, 4096, 0), CODE_HOST_REGISTERED);
     cr_expect_eq(r.cudaHostUnregister(memory), CODE_SUCCESS);
+    cr_expect_eq(r.cudaHostRegister(memory, 4096, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(memory, memory + 2048, 4096, 4), CODE_SUCCESS, "its memory goes on beyond");
+    cr_expect_eq(r.cudaHostUnregister(memory), CODE_SUCCESS);
     cr_expect_eq(r.cudaHostUnregister(memory), CODE_HOST_NOT_REGISTERED);
 }
 

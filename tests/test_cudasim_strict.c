@@ -11,7 +11,7 @@ enum { TO_DEVICE = 1, FROM_DEVICE, ON_DEVICE, ANY };
 /* What most cases need: two cards, memory on the first, handles that are gone, and a kernel of the program. */
 struct scene {
     struct cudasim_rig r;
-    char    *p, *freed, *pinned;
+    char    *p, *freed, *pinned, *managed;
     void    *pooled_freed, *on_second;
     uint64_t stream, stream_gone, event, event_gone, event_of_second, untimed, stream_of_second;
     uint64_t context, module, function;
@@ -37,6 +37,8 @@ static int launch(const struct scene *s, const void *kernel, unsigned threads, s
 CASE(copy_from_freed, r->cudaMemcpy(s->host, s->freed, 16, FROM_DEVICE))
 CASE(copy_to_freed, r->cudaMemcpy(s->freed, s->host, 16, ANY))
 CASE(copy_past_end, r->cudaMemcpy(s->p + 4 * MIB - 8, s->host, 16, TO_DEVICE))
+CASE(copy_past_pinned, r->cudaMemcpy(s->pinned, s->p, 4097, FROM_DEVICE))
+CASE(copy_past_managed, r->cudaMemcpy(s->p, s->managed + 4000, 97, ANY))
 CASE(copy_to_host_as_device, r->cudaMemcpy(s->host, s->p, 16, ON_DEVICE))
 CASE(copy_direction, r->cudaMemcpy(s->host, s->p, 16, 9))
 CASE(copy_pitch, r->cudaMemcpy2D(s->p, 8, s->host, 16, 16, 2, TO_DEVICE))
@@ -95,6 +97,8 @@ static const struct { const char *misuse; enum cudasim_code wanted; int (*ask)(s
     { "a copy from memory that was freed", CODE_INVALID_VALUE, copy_from_freed },
     { "a copy to memory that was freed, its direction left to the driver", CODE_INVALID_VALUE, copy_to_freed },
     { "a copy past the end of an allocation", CODE_INVALID_VALUE, copy_past_end },
+    { "a copy past the end of page-locked memory", CODE_INVALID_VALUE, copy_past_pinned },
+    { "a copy past the end of managed memory", CODE_INVALID_VALUE, copy_past_managed },
     { "the program's own memory where a copy says that it is the device's", CODE_INVALID_VALUE,
       copy_to_host_as_device },
     { "a direction of a copy that there is not", CODE_INVALID_DIRECTION, copy_direction },
@@ -179,7 +183,8 @@ static void open_scene(struct scene *s)
     int failed = r->cudaSetDevice(1) | r->cudaStreamCreate(&s->stream_of_second) |
                  r->cudaEventCreate(&s->event_of_second) | r->cudaSetDevice(0) |
                  r->cudaMalloc((void **)&s->p, 4 * MIB) | r->cudaMalloc((void **)&s->freed, 4 * MIB) |
-                 r->cudaHostAlloc((void **)&s->pinned, 4096, 0) | r->cudaMallocAsync(&s->pooled_freed, 4096, 0) |
+                 r->cudaHostAlloc((void **)&s->pinned, 4096, 0) |
+                 r->cudaMallocManaged((void **)&s->managed, 4096, 1) | r->cudaMallocAsync(&s->pooled_freed, 4096, 0) |
                  r->cudaFreeAsync(s->pooled_freed, 0) | r->cudaStreamCreate(&s->stream) |
                  r->cudaStreamCreate(&s->stream_gone) | r->cudaStreamDestroy(s->stream_gone) |
                  r->cudaEventCreate(&s->event) | r->cudaEventCreate(&s->event_gone) |
