@@ -234,6 +234,34 @@ static char *row_at(const struct cudasim_side *s, uint64_t z)
     return (char *)s->p + ((s->at[2] + z) * s->height + s->at[1]) * s->pitch + s->at[0];
 }
 
+/* Whether rows and layers come one after the other, and within their allocation as a whole. So their number is bounded
+ * by its size. */
+static enum cudasim_code check_linear(const struct cudasim_side *s, const uint64_t extent[3])
+{
+    const uint64_t width = extent[0], height = extent[1], last_layer = extent[2] - 1;
+    uint64_t layer, before, rows, all;
+    if (width > s->pitch && (height > 1 || last_layer > 0))
+        return CODE_INVALID_PITCH;
+    if (height > s->height && last_layer > 0)
+        return CODE_INVALID_VALUE;
+    const bool has_size = !__builtin_mul_overflow(s->pitch, s->height, &layer) &&
+                          !__builtin_mul_overflow(layer, last_layer, &before) &&
+                          !__builtin_mul_overflow(s->pitch, height - 1, &rows) &&
+                          !__builtin_add_overflow(before, rows, &all) && !__builtin_add_overflow(all, width, &all);
+    return has_size && cudasim_is_within((uintptr_t)row_at(s, 0), all) ? CODE_SUCCESS : CODE_INVALID_VALUE;
+}
+
+enum cudasim_code cudasim_set_3d(const struct cudasim_side *to, unsigned value, const uint64_t extent[3],
+                                 uint64_t stream)
+{
+    if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0)
+        return CODE_SUCCESS;
+    enum cudasim_code code = check_linear(to, extent) == CODE_SUCCESS ? CODE_SUCCESS : CODE_INVALID_VALUE;
+    for (uint64_t z = 0; code == CODE_SUCCESS && z < extent[2]; z++)
+        code = cudasim_set_2d((uintptr_t)row_at(to, z), to->pitch, value, 1, extent[0], extent[1], stream);
+    return code;
+}
+
 /* Rows of linear memory on one side, an array on the other. What comes from an array is not known. */
 static enum cudasim_code copy_layer(const struct cudasim_side *to, const struct cudasim_side *from, uint64_t z,
                                     uint64_t width, uint64_t height, uint64_t stream)
@@ -259,11 +287,16 @@ enum cudasim_code cudasim_copy_3d(const struct cudasim_side *to, const struct cu
         return CODE_INVALID_VALUE;
     if (to->array != 0 && from->array != 0)
         return cudasim_stream_work(stream, 0, NODE_COPY);
+    if (width == 0 || height == 0 || depth == 0)
+        return CODE_SUCCESS;
     const bool is_linear = to->array == 0 && from->array == 0;
+    if (to->array == 0)
+        code = check_linear(to, extent);
+    if (code == CODE_SUCCESS && from->array == 0)
+        code = check_linear(from, extent);
     for (uint64_t z = 0; code == CODE_SUCCESS && z < depth; z++)
         code = is_linear ? cudasim_copy_2d(row_at(to, z), to->pitch, row_at(from, z), from->pitch, width, height,
                                            d, stream)
-             : width > (to->array != 0 ? from : to)->pitch && height > 1 ? CODE_INVALID_PITCH
              : copy_layer(to, from, z, width, height, stream);
     return code;
 }

@@ -218,7 +218,10 @@ struct cudasim_side {
     uint64_t pitch, height, at[3];
 };
 
-/* `extent`: bytes, rows, layers. INVALID_VALUE for what lies outside of an array; otherwise as cudasim_copy_2d. */
+/* `extent`: bytes, rows, layers. INVALID_VALUE for what lies outside of an array, and for layers of more rows than
+ * their side has in each; otherwise as cudasim_copy_2d. */
+CUDASIM_API enum cudasim_code cudasim_set_3d(const struct cudasim_side *to, unsigned value, const uint64_t extent[3],
+                                             uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_copy_3d(const struct cudasim_side *to, const struct cudasim_side *from,
                                               const uint64_t extent[3], enum cudasim_direction d, uint64_t stream);
 

@@ -302,14 +302,17 @@ static bool is_usable(uint64_t addr, bool is_device_side)
     return cudasim_pointer(addr).kind != MEMORY_UNKNOWN || (!is_device_side && !cudasim_was_given(addr));
 }
 
-/* Whether rows lie in their allocation. The program's own memory is its own affair. */
-static bool is_within(uint64_t addr, uint64_t pitch, uint64_t width, uint64_t height)
+bool cudasim_is_within(uint64_t addr, uint64_t bytes)
 {
     const struct cudasim_pointer p = cudasim_pointer(addr);
+    return is_of_program(p.kind) || bytes <= p.bytes - (addr - p.base);
+}
+
+static bool are_rows_within(uint64_t addr, uint64_t pitch, uint64_t width, uint64_t height)
+{
     uint64_t before, all;
-    return is_of_program(p.kind) ||
-           (!__builtin_mul_overflow(pitch, height - 1, &before) && !__builtin_add_overflow(before, width, &all) &&
-            all <= p.bytes - (addr - p.base));
+    return !__builtin_mul_overflow(pitch, height - 1, &before) && !__builtin_add_overflow(before, width, &all) &&
+           cudasim_is_within(addr, all);
 }
 
 static enum cudasim_code check_copy(const void *to, const void *from, enum cudasim_direction d)
@@ -334,8 +337,8 @@ enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from,
     if (width > to_pitch || width > from_pitch)
         return CODE_INVALID_PITCH;
     enum cudasim_code code = check_copy(to, from, d);
-    if (code == CODE_SUCCESS && (!is_within((uintptr_t)to, to_pitch, width, height) ||
-                                 !is_within((uintptr_t)from, from_pitch, width, height)))
+    if (code == CODE_SUCCESS && (!are_rows_within((uintptr_t)to, to_pitch, width, height) ||
+                                 !are_rows_within((uintptr_t)from, from_pitch, width, height)))
         code = CODE_INVALID_VALUE;
     if (code == CODE_SUCCESS)
         code = cudasim_stream_work(stream, copy_time_ns(width * height), NODE_COPY);

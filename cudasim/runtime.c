@@ -516,14 +516,11 @@ ENTRY(int, cudaMemset2D, void *to, size_t pitch, int value, size_t width, size_t
     return cudaMemset2DAsync(to, pitch, value, width, height, 0);
 }
 
-/* The layers of a block, one after the other. */
 ENTRY(int, cudaMemset3DAsync, struct pitched to, int value, struct extent extent, uint64_t stream)
 {
-    int code = CODE_SUCCESS;
-    for (size_t z = 0; code == CODE_SUCCESS && z < extent.depth; z++)
-        code = cudaMemset2DAsync((char *)to.ptr + z * to.pitch * to.height, to.pitch, value, extent.width,
-                                 extent.height, stream);
-    return code;
+    const struct cudasim_side side = { .p = to.ptr, .pitch = to.pitch, .height = to.height };
+    const uint64_t box[] = { extent.width, extent.height, extent.depth };
+    return cudasim_remember(cudasim_set_3d(&side, (unsigned)value, box, stream));
 }
 
 ENTRY(int, cudaMemset3D, struct pitched to, int value, struct extent extent)

@@ -120,6 +120,9 @@ void cudasim_open_journal(void);
 enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);
 void cudasim_segment_give(struct address_extent *e);
 
+/* Whether bytes from an address on lie in its allocation. The program's own memory is its own affair. It locks. */
+bool cudasim_is_within(uint64_t addr, uint64_t bytes);
+
 /* What cudaFuncSetAttribute does to a kernel's facts. The lock is held. */
 enum cudasim_code cudasim_facts_set(struct cudasim_kernel_facts *k, int attribute, int value);
 

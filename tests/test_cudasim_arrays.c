@@ -7,6 +7,20 @@ enum { TO_DEVICE = 1, FROM_DEVICE, ON_DEVICE };
 static const struct { int x, y, z, w, kind; } floats = { 32, 0, 0, 0, 2 }, pairs = { 16, 16, 0, 0, 0 },
     triples = { 32, 32, 32, 0, 2 }, odd = { 12, 0, 0, 0, 0 };
 
+struct pitched { void *p; size_t pitch, width, height; };
+
+/* cudaMemcpy3DParms */
+struct copy_3d {
+    uint64_t from_array;
+    struct rig_extent from_place;
+    struct pitched from;
+    uint64_t to_array;
+    struct rig_extent to_place;
+    struct pitched to;
+    struct rig_extent extent;
+    int kind;
+};
+
 Test(cudasim_arrays, an_array_takes_the_bytes_of_its_elements)
 {
     struct cudasim_rig r;
@@ -74,16 +88,7 @@ Test(cudasim_arrays, copies_and_textures_stay_within_their_array)
     cr_expect_eq(r.cudaMemcpy2DFromArray(p, 64, array, 0, 0, 64, 9, ON_DEVICE), CODE_INVALID_VALUE);
     cr_expect_eq(r.cudaMemcpy2DFromArray(p, 64, array, 0, 0, 64, 8, ON_DEVICE), CODE_SUCCESS);
     cr_expect_eq(r.cudaMemcpy2DFromArray(p + 1, 64, array, 0, 0, 64, 8, ON_DEVICE), CODE_INVALID_VALUE, "past p");
-    struct {
-        uint64_t from_array;
-        struct rig_extent from_place;
-        struct { void *p; size_t pitch, width, height; } from;
-        uint64_t to_array;
-        struct rig_extent to_place;
-        struct { void *p; size_t pitch, width, height; } to;
-        struct rig_extent extent;
-        int kind;
-    } box = { .from = { p, 64, 16, 2 }, .to_array = cube, .extent = { 16, 2, 4 }, .kind = ON_DEVICE };
+    struct copy_3d box = { .from = { p, 64, 16, 2 }, .to_array = cube, .extent = { 16, 2, 4 }, .kind = ON_DEVICE };
     cr_expect_eq(r.cudaMemcpy3D(&box), CODE_SUCCESS);
     box.to_place.depth = 1;
     cr_expect_eq(r.cudaMemcpy3D(&box), CODE_INVALID_VALUE);
@@ -97,6 +102,39 @@ Test(cudasim_arrays, copies_and_textures_stay_within_their_array)
     resource.type = 2;
     resource.value = (uintptr_t)p;
     cr_expect_eq(r.cudaCreateTextureObject(&texture, &resource, NULL, NULL), CODE_SUCCESS, "of linear memory");
+}
+
+Test(cudasim_arrays, a_box_of_any_size_has_an_answer_at_once)
+{
+    enum { PITCH = 64, ROWS = 4, LAYERS = 2 };
+    static const struct { size_t pitch, rows; struct rig_extent extent; int wanted; } cases[] = {
+        { PITCH, ROWS, { PITCH, ROWS, LAYERS }, CODE_SUCCESS },
+        { PITCH, ROWS, { 0, 1, SIZE_MAX }, CODE_SUCCESS },
+        { PITCH, ROWS, { 1, 0, SIZE_MAX }, CODE_SUCCESS },
+        { PITCH, ROWS, { SIZE_MAX, SIZE_MAX, 0 }, CODE_SUCCESS },
+        { PITCH, ROWS, { 1, 1, SIZE_MAX }, CODE_INVALID_VALUE },
+        { PITCH, ROWS, { 1, SIZE_MAX, 1 }, CODE_INVALID_VALUE },
+        { PITCH, ROWS, { 1, 1, LAYERS + 1 }, CODE_INVALID_VALUE },
+        { PITCH, 0, { 1, 1, SIZE_MAX }, CODE_INVALID_VALUE },
+        { PITCH, 1, { 1, 2, 2 }, CODE_INVALID_VALUE },
+        { 0, ROWS, { 1, 1, SIZE_MAX }, CODE_INVALID_PITCH },
+        { SIZE_MAX / 2, ROWS, { 1, 1, 3 }, CODE_INVALID_VALUE },
+    };
+    struct cudasim_rig r;
+    char *p;
+    int (*set)(struct pitched, int, struct rig_extent);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cudasim_rig_find(cudasim_rig_library("libcudart.so.12"), "cudaMemset3D", &set);
+    cr_assert_eq(r.cudaMallocManaged((void **)&p, PITCH * ROWS * LAYERS, 1), CODE_SUCCESS);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct pitched box = { p, cases[i].pitch, PITCH, cases[i].rows };
+        const struct copy_3d copy = { .from = box, .to = box, .extent = cases[i].extent, .kind = 4 };
+        const int wanted = cases[i].wanted;
+        cr_expect_eq(r.cudaMemcpy3D(&copy), wanted, "copy %zu", i);
+        cr_expect_eq(set(box, 7, cases[i].extent), wanted == CODE_INVALID_PITCH ? CODE_INVALID_VALUE : wanted,
+                     "set %zu", i);
+        cr_expect(p[0] == 7 && p[PITCH * ROWS * LAYERS - 1] == 7, "all of it, and nothing of what was refused");
+    }
 }
 
 Test(cudasim_arrays, the_driver_has_arrays_too)
