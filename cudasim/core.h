@@ -98,8 +98,9 @@ CUDASIM_API enum cudasim_code cudasim_launch_check(const struct cudasim_kernel_f
 CUDASIM_API int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes);
 
 /* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), a kernel of it by its host function, and a
- * variable by its host variable. The first returns a handle; binary and names are borrowed for the process's life. */
+ * variable by its host variable. The first returns a handle; binary and names are borrowed until it is unregistered. */
 CUDASIM_API void *cudasim_binary_register(const void *wrapper);
+CUDASIM_API void cudasim_binary_unregister(void *handle);
 CUDASIM_API void cudasim_kernel_register(void *handle, const void *function, const char *name);
 CUDASIM_API void cudasim_variable_register(void *handle, const void *symbol, const char *name, uint64_t bytes);
 
@@ -153,7 +154,8 @@ CUDASIM_API enum cudasim_code cudasim_free(uint64_t addr);
 CUDASIM_API enum cudasim_code cudasim_host_alloc(uint64_t bytes, enum cudasim_memory_kind kind, void **out);
 CUDASIM_API enum cudasim_code cudasim_host_free(void *p);
 
-/* A place for a __managed__ variable, which no call frees and which is not recorded; NULL without host memory. */
+/* A place for a __managed__ variable, which nothing frees, because the host may know it, and which is not recorded;
+ * NULL without host memory. */
 CUDASIM_API void *cudasim_managed_variable(uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_host_register(void *p, uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_host_unregister(void *p);

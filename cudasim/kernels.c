@@ -16,12 +16,13 @@ struct binary {
     const void *image;               /* a wrapper of the program's; NULL: it was not one */
     struct machine_code code;        /* read at the first question */
     enum cudasim_code loaded;        /* NO_BINARY: none of it is for this card */
-    bool is_read;
+    bool is_read, is_gone;           /* is_gone: the program has unregistered it */
+    struct binary *next;             /* gone before it */
 };
 
 struct registered {
     const void *symbol;              /* of the host */
-    const char *name;                /* on the device; the program's own, for the process's life */
+    const char *name;                /* on the device; the program's own, while the binary is registered */
     struct binary *binary;
     uint64_t bytes, addr;            /* of a variable; addr 0: nobody asked for it yet */
     struct cudasim_kernel_facts *facts;      /* of a kernel; NULL: nobody asked for them yet */
@@ -35,10 +36,11 @@ struct table {
 };
 
 static struct table kernels, variables;
+static struct binary none;           /* when there was no memory for one */
+static struct binary *gone;          /* unregistered, and perhaps still in the tables */
 
 void *cudasim_binary_register(const void *wrapper)
 {
-    static struct binary none;
     struct binary *b = calloc(1, sizeof *b);
     if (b == NULL)
         return &none;
@@ -75,10 +77,55 @@ static int compare_symbols(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Programs unregister all their binaries at their end, so the tables are not searched until the next question. */
+void cudasim_binary_unregister(void *handle)
+{
+    struct binary *b = handle;
+    cudasim_lock();
+    if (b != NULL && b != &none && !b->is_gone) {
+        b->is_gone = true;
+        b->next = gone;
+        gone = b;
+    }
+    cudasim_unlock();
+}
+
+static void table_drop_gone(struct table *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct registered *r = &t->all[i];
+        if (!r->binary->is_gone) {
+            t->all[n++] = *r;
+            continue;
+        }
+        if (r->addr != 0)
+            cudasim_variable_give(r->addr);
+        free(r->facts);
+    }
+    t->n = n;
+}
+
+/* What binaries that are gone had registered, and then the binaries. */
+static void drop_gone(void)
+{
+    if (gone == NULL)
+        return;
+    table_drop_gone(&kernels);
+    table_drop_gone(&variables);
+    while (gone != NULL) {
+        struct binary *b = gone;
+        gone = b->next;
+        machine_code_close(&b->code);
+        free(b);
+    }
+}
+
 /* NULL: nobody registered it. The lock is held. */
 static struct registered *table_find(struct table *t, const void *symbol)
 {
     const struct registered wanted = { .symbol = symbol };
+    drop_gone();
     if (t->n == 0)
         return NULL;
     if (!t->is_sorted)

@@ -1328,6 +1328,11 @@ ENTRY(void **, __cudaRegisterFatBinary, void *binary)
     return cudasim_binary_register(binary);
 }
 
+ENTRY(void, __cudaUnregisterFatBinary, void **handle)
+{
+    cudasim_binary_unregister(handle);
+}
+
 /* The further arguments of the three say where a launch's configuration goes, and what kind of variable it is. */
 ENTRY(void, __cudaRegisterFunction, void **handle, const void *function, const char *stub, const char *name)
 {

@@ -53,6 +53,7 @@ struct rig_extent { size_t width, height, depth; };
     X(int, cudaFuncGetAttributes, (void *, const void *))                                               \
     X(int, cudaLaunchCooperativeKernel, (const void *, struct rig_dim3, struct rig_dim3, void **, size_t, uint64_t))\
     X(void *, __cudaRegisterFatBinary, (const void *))                                                  \
+    X(void, __cudaUnregisterFatBinary, (void *))                                                        \
     X(void, __cudaRegisterFunction, (void *, const void *, const char *, const char *))                 \
     X(int, cudaGraphCreate, (uint64_t *, unsigned))                                                     \
     X(int, cudaGraphDestroy, (uint64_t))                                                                \

@@ -6,6 +6,7 @@
 #include "sim/device.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -624,6 +625,51 @@ Test(cudasim, a_kernel_of_the_program_is_told_by_its_code)
     cr_expect(fit(&n, &add, 256, 0) == CODE_SUCCESS && n == 6, "%d", n);
     cr_expect(ask(&facts, &sub) == CODE_SUCCESS && facts.registers == 32, "it is not in the code");
     cr_expect_eq(ask(&facts, &n), CODE_INVALID_FUNCTION, "nobody registered it");
+}
+
+/* Registers made_cubin's kernel and variables from memory that is gone after the library's end. */
+static void *open_library(struct cudasim_rig *r, char *mapping, const void *kernel, const void *variable)
+{
+    void (*add_variable)(void *, const void *, const char *, const char *, int, size_t);
+    cudasim_rig_find(cudasim_rig_library("libcudart.so.12"), "__cudaRegisterVar", &add_variable);
+    unsigned char *image = (unsigned char *)mapping + 256, *binary = image + MADE_CUBIN_BYTES;
+    const struct made_entry entry = { 2, 80, image, made_cubin(image, 80), 0, 0 };
+    const struct { uint32_t magic, version; const void *binary; } wrapper = { 0x466243b1, 1, binary };
+    made_fat_binary(binary, &entry, 1);
+    memcpy(mapping, &wrapper, sizeof wrapper);
+    memcpy(mapping + 100, "add\0table", 10);
+    void *handle = r->__cudaRegisterFatBinary(mapping);
+    r->__cudaRegisterFunction(handle, kernel, "stub", mapping + 100);
+    add_variable(handle, variable, "table", mapping + 104, 0, MADE_TABLE);
+    return handle;
+}
+
+Test(cudasim, a_library_that_was_closed_leaves_no_kernels_and_no_variables)
+{
+    enum { BYTES = 1 << 16 };
+    static char kernel, variable;
+    const struct rig_dim3 one = { 1, 1, 1 };
+    struct cudasim_rig r;
+    int (*find)(void **, const void *);
+    void *addr = NULL;
+    cudasim_rig_open(&r, "a100-80g", "libcudart.so.12");
+    cudasim_rig_find(cudasim_rig_library("libcudart.so.12"), "cudaGetSymbolAddress", &find);
+    for (int i = 0; i < 3; i++) {
+        const bool is_asked = i < 2;                 /* the last is closed before anybody asked for what is in it */
+        char *mapping = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert(mapping != MAP_FAILED);
+        void *handle = open_library(&r, mapping, &kernel, &variable);
+        if (is_asked) {
+            cr_expect_eq(r.cudaLaunchKernel(&kernel, one, one, NULL, 0, 0), CODE_SUCCESS);
+            cr_expect_eq(find(&addr, &variable), CODE_SUCCESS);
+            cr_expect_eq(r.cudaMemcpy(addr, &one, sizeof one, 1), CODE_SUCCESS);
+        }
+        r.__cudaUnregisterFatBinary(handle);
+        munmap(mapping, BYTES);
+    }
+    cr_expect_eq(r.cudaLaunchKernel(&kernel, one, one, NULL, 0, 0), CODE_INVALID_FUNCTION);
+    cr_expect_eq(find(&addr, &variable), CODE_INVALID_SYMBOL);
+    cr_expect_eq(r.cudaMemcpy(addr, &one, sizeof one, 1), CODE_INVALID_VALUE);
 }
 
 Test(cudasim, a_copy_refuses_what_is_no_memory_of_a_device)
