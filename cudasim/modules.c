@@ -9,10 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A kernel or a variable of code that is not known: it came to be when it was asked for. */
+struct guess {
+    struct guess *next;
+    uint64_t value;                  /* its handle, or its address */
+    char     name[];
+};
+
 struct module {
     struct cudasim_handle handle;
     struct machine_code code;
     uint64_t *kernels, *variables;   /* handles and addresses of the cubin's; 0: nobody asked for it yet */
+    struct guess *guessed_kernels, *guessed_variables;
 };
 
 struct kernel {
@@ -60,6 +68,38 @@ enum cudasim_code cudasim_module_load(const void *image, size_t most, uint64_t *
     return code;
 }
 
+/* The thing of that name, made at the first question with value 0; NULL without host memory. */
+static struct guess *guess_get(struct guess **all, const char *name)
+{
+    for (struct guess *g = *all; g != NULL; g = g->next)
+        if (strcmp(g->name, name) == 0)
+            return g;
+    struct guess *g = calloc(1, sizeof *g + strlen(name) + 1);
+    if (g == NULL)
+        return NULL;
+    memcpy(g->name, name, strlen(name) + 1);
+    g->next = *all;
+    *all = g;
+    return g;
+}
+
+static void kernel_drop(uint64_t kernel)
+{
+    cudasim_handle_drop(cudasim_handle_get(kernel, HANDLE_KERNEL));
+}
+
+/* Ends all of them, each with `drop` if it has a value. */
+static void guesses_drop(struct guess *all, void (*drop)(uint64_t))
+{
+    while (all != NULL) {
+        struct guess *g = all;
+        all = g->next;
+        if (g->value != 0)
+            drop(g->value);
+        free(g);
+    }
+}
+
 enum cudasim_code cudasim_module_unload(uint64_t module)
 {
     const enum cudasim_code code = cudasim_begin();
@@ -70,10 +110,12 @@ enum cudasim_code cudasim_module_unload(uint64_t module)
         return cudasim_end(CODE_INVALID_HANDLE);
     for (size_t i = 0; i < m->code.cubin.n_kernels; i++)
         if (m->kernels[i] != 0)
-            cudasim_handle_drop(cudasim_handle_get(m->kernels[i], HANDLE_KERNEL));
+            kernel_drop(m->kernels[i]);
     for (size_t i = 0; i < m->code.cubin.n_variables; i++)
         if (m->variables[i] != 0)
             cudasim_variable_give(m->variables[i]);
+    guesses_drop(m->guessed_kernels, kernel_drop);
+    guesses_drop(m->guessed_variables, cudasim_variable_give);
     free(m->kernels);
     machine_code_close(&m->code);
     cudasim_handle_drop(&m->handle);
@@ -98,14 +140,23 @@ static enum cudasim_code kernel_put(const struct module *m, const char *name, ui
     return CODE_SUCCESS;
 }
 
-/* A kernel of known code has one handle; of code that is not known, each question makes one. */
-static enum cudasim_code kernel_find(struct module *m, const char *name, uint64_t *kernel)
+/* Where a kernel's handle stands, or will stand; NULL without host memory. */
+static uint64_t *kernel_place(struct module *m, const char *name)
 {
     const struct cubin_kernel *in_code = cubin_kernel(&m->code.cubin, name);
-    if (in_code == NULL)
-        return kernel_put(m, name, kernel);
-    uint64_t *known = &m->kernels[in_code - m->code.cubin.kernels];
-    const enum cudasim_code code = *known != 0 ? CODE_SUCCESS : kernel_put(m, name, known);
+    if (in_code != NULL)
+        return &m->kernels[in_code - m->code.cubin.kernels];
+    struct guess *g = guess_get(&m->guessed_kernels, name);
+    return g == NULL ? NULL : &g->value;
+}
+
+static enum cudasim_code kernel_find(struct module *m, const char *name, uint64_t *kernel)
+{
+    if (m->code.image != NULL && cubin_kernel(&m->code.cubin, name) == NULL)
+        return CODE_NOT_FOUND;
+    uint64_t *known = kernel_place(m, name);
+    const enum cudasim_code code = known == NULL ? CODE_OUT_OF_MEMORY
+                                 : *known != 0 ? CODE_SUCCESS : kernel_put(m, name, known);
     if (code == CODE_SUCCESS)
         *kernel = *known;
     return code;
@@ -167,11 +218,17 @@ enum cudasim_code cudasim_kernel_set(uint64_t kernel, int attribute, int value)
 /* ---- variables ---- */
 
 /* A module whose code is not known has a variable of any name. */
-static enum cudasim_code variable_unknown(uint64_t *addr, uint64_t *bytes)
+static enum cudasim_code variable_guess(struct module *m, const char *name, uint64_t *addr, uint64_t *bytes)
 {
-    enum { UNKNOWN_BYTES = 1 << 16 };
-    *bytes = UNKNOWN_BYTES;
-    return cudasim_variable_place(UNKNOWN_BYTES, addr);
+    enum { GUESSED_BYTES = 1 << 16 };
+    struct guess *g = guess_get(&m->guessed_variables, name);
+    const enum cudasim_code code = g == NULL ? CODE_OUT_OF_MEMORY
+                                 : g->value != 0 ? CODE_SUCCESS : cudasim_variable_place(GUESSED_BYTES, &g->value);
+    if (code == CODE_SUCCESS) {
+        *addr = g->value;
+        *bytes = GUESSED_BYTES;
+    }
+    return code;
 }
 
 enum cudasim_code cudasim_module_variable(uint64_t module, const char *name, uint64_t *addr, uint64_t *bytes)
@@ -186,7 +243,7 @@ enum cudasim_code cudasim_module_variable(uint64_t module, const char *name, uin
     if (m == NULL || (v == NULL && m->code.image != NULL))
         return cudasim_end(m == NULL ? CODE_INVALID_HANDLE : CODE_NOT_FOUND);
     if (v == NULL)
-        return cudasim_end(variable_unknown(addr, bytes));
+        return cudasim_end(variable_guess(m, name, addr, bytes));
     uint64_t *place = &m->variables[v - m->code.cubin.variables];
     const bool is_new = *place == 0;
     code = is_new ? cudasim_variable_place(v->bytes, place) : CODE_SUCCESS;

@@ -570,6 +570,31 @@ Test(cudasim, code_for_another_card_is_refused_and_ptx_has_any_kernel)
     cr_expect_eq(r.cuModuleLoad(&module, CUDASIM_DIR "/libcuda.so.1"), CODE_INVALID_IMAGE, "code for the host");
 }
 
+Test(cudasim, what_is_asked_of_ptx_is_the_same_until_it_is_unloaded)
+{
+    struct cudasim_rig r;
+    uint64_t context, module, function, again, other, addr, same, next;
+    size_t bytes, ignored;
+    int value = 0;
+    cudasim_rig_open(&r, "a100-80g", NULL);
+    cr_assert(r.cuInit(0) == CODE_SUCCESS && r.cuCtxCreate_v2(&context, 0, 0) == CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleLoadData(&module, ".version 8.0"), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetFunction(&function, module, "f"), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetFunction(&other, module, "g"), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetFunction(&again, module, "f"), CODE_SUCCESS);
+    cr_expect(function == again && function != other);
+    cr_assert_eq(r.cuModuleGetGlobal_v2(&addr, &bytes, module, "v"), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetGlobal_v2(&next, &ignored, module, "w"), CODE_SUCCESS);
+    cr_assert_eq(r.cuModuleGetGlobal_v2(&same, &ignored, module, "v"), CODE_SUCCESS);
+    cr_expect(addr == same && addr != next);
+    cr_expect_eq(r.cuMemcpyHtoD_v2(addr + bytes - 4, &(int){ 42 }, 4), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemcpyDtoH_v2(&value, same + bytes - 4, 4), CODE_SUCCESS);
+    cr_expect_eq(value, 42);
+    cr_expect_eq(r.cuModuleUnload(module), CODE_SUCCESS);
+    cr_expect_eq(r.cuFuncGetAttribute(&value, 4, function), CODE_INVALID_HANDLE);
+    cr_expect_eq(r.cuMemcpyDtoH_v2(&value, addr, 4), CODE_INVALID_VALUE);
+}
+
 Test(cudasim, a_program_copies_to_and_from_its_variables)
 {
     static unsigned char image[MADE_CUBIN_BYTES], binary[MADE_CUBIN_BYTES + 128];
