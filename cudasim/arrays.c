@@ -269,7 +269,10 @@ static enum cudasim_code copy_layer(const struct cudasim_side *to, const struct 
     const struct cudasim_side *linear = to->array != 0 ? from : to;
     char *row = row_at(linear, z);
     const struct cudasim_pointer p = cudasim_pointer((uintptr_t)row);
-    if (p.kind != MEMORY_UNKNOWN || cudasim_was_given((uintptr_t)row))
+    cudasim_lock();
+    const bool was_given = cudasim_was_given((uintptr_t)row);
+    cudasim_unlock();
+    if (p.kind != MEMORY_UNKNOWN || was_given)
         return linear == to ? cudasim_set_2d((uintptr_t)row, to->pitch, 0, 1, width, height, stream)
              : p.kind == MEMORY_UNKNOWN ? CODE_INVALID_VALUE : CODE_SUCCESS;
     for (uint64_t y = 0; linear == to && y < height; y++)

@@ -193,10 +193,8 @@ void cudasim_address_given(struct cudasim_device *d, uint64_t addr, uint64_t byt
 bool cudasim_was_given(uint64_t addr)
 {
     bool was_given = false;
-    cudasim_lock();
     for (int i = 0; i < cudasim.n_devices; i++)
         was_given = was_given || (addr >= cudasim.devices[i].given_begin && addr < cudasim.devices[i].given_end);
-    cudasim_unlock();
     return was_given;
 }
 

@@ -226,19 +226,24 @@ enum cudasim_code cudasim_host_unregister(void *p)
     return cudasim_end(code);
 }
 
+/* The lock is held. */
+static struct cudasim_pointer pointer_at(uint64_t addr)
+{
+    const struct address_extent *e = address_map_find(&cudasim.pointers, addr);
+    if (e == NULL)
+        return (struct cudasim_pointer){ .kind = MEMORY_UNKNOWN, .device = -1 };
+    const struct cudasim_allocation *a = e->value;
+    return (struct cudasim_pointer){ .kind = a->kind, .base = e->addr, .bytes = e->bytes, .device = a->device,
+                                     .pool = a->pool, .number = a->number };
+}
+
 struct cudasim_pointer cudasim_pointer(uint64_t addr)
 {
-    struct cudasim_pointer out = { .kind = MEMORY_UNKNOWN, .device = -1 };
     if (cudasim_begin() != CODE_SUCCESS)
-        return out;
-    const struct address_extent *e = address_map_find(&cudasim.pointers, addr);
-    if (e != NULL) {
-        const struct cudasim_allocation *a = e->value;
-        out = (struct cudasim_pointer){ .kind = a->kind, .base = e->addr, .bytes = e->bytes, .device = a->device,
-                                        .pool = a->pool, .number = a->number };
-    }
+        return (struct cudasim_pointer){ .kind = MEMORY_UNKNOWN, .device = -1 };
+    const struct cudasim_pointer p = pointer_at(addr);
     cudasim_unlock();
-    return out;
+    return p;
 }
 
 uint64_t cudasim_segment(uint64_t addr, uint64_t *offset)
@@ -250,7 +255,10 @@ uint64_t cudasim_segment(uint64_t addr, uint64_t *offset)
     return p.number;
 }
 
-/* ---- copies ---- */
+/* ---- copies and sets ----
+ *
+ * The lock is held from the check to the last byte: memory that another thread frees meanwhile is there, or is refused.
+ */
 
 static bool is_on_device(enum cudasim_memory_kind kind)
 {
@@ -264,64 +272,66 @@ static bool is_of_program(enum cudasim_memory_kind kind)
     return kind == MEMORY_UNKNOWN || kind == MEMORY_REGISTERED;
 }
 
-static bool is_captured(uint64_t stream)
-{
-    uint64_t id, graph;
-    int status = CAPTURE_NONE;
-    return cudasim_capture_info(stream, &status, &id, &graph) == CODE_SUCCESS && status != CAPTURE_NONE;
-}
-
-static void drop_values(uint64_t addr, uint64_t bytes)
-{
-    cudasim_lock();
-    values_drop(addr, bytes);
-    cudasim_unlock();
-}
-
-/* What a copy does to memory. All device addresses are known, so an unknown address is the host's. A captured copy is
- * done when its graph runs: until then nobody knows what is there. */
-static void copy_bytes(void *to, const void *from, uint64_t bytes, uint64_t stream)
-{
-    const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);
-    if (is_on_device(t.kind) && is_captured(stream))
-        drop_values((uintptr_t)to, bytes);
-    else if (is_on_device(t.kind) && is_on_device(f.kind))
-        values_copy((uintptr_t)to, (uintptr_t)from, bytes);
-    else if (is_on_device(t.kind))
-        values_put((uintptr_t)to, from, bytes);
-    else if (is_on_device(f.kind))
-        values_get(to, (uintptr_t)from, bytes);
-    else
-        memmove(to, from, bytes);
-}
+/* One side of a copy of rows. */
+struct rows {
+    char    *p;
+    uint64_t pitch;
+    bool     is_device_side;         /* the copy says so */
+    enum cudasim_memory_kind kind;
+};
 
 /* Whether a copy may use the address. What a device gave out must still be in an allocation; any other address may be
  * the program's own memory, unless the copy says that it is the device's side. */
-static bool is_usable(uint64_t addr, bool is_device_side)
+static bool is_usable(const struct rows *s)
 {
-    return cudasim_pointer(addr).kind != MEMORY_UNKNOWN || (!is_device_side && !cudasim_was_given(addr));
+    return s->kind != MEMORY_UNKNOWN || (!s->is_device_side && !cudasim_was_given((uintptr_t)s->p));
+}
+
+/* Whether bytes lie in their allocation. The program's own memory is its own affair. */
+static bool is_within(uint64_t addr, uint64_t bytes)
+{
+    const struct cudasim_pointer p = pointer_at(addr);
+    return is_of_program(p.kind) || bytes <= p.bytes - (addr - p.base);
 }
 
 bool cudasim_is_within(uint64_t addr, uint64_t bytes)
 {
-    const struct cudasim_pointer p = cudasim_pointer(addr);
-    return is_of_program(p.kind) || bytes <= p.bytes - (addr - p.base);
+    cudasim_lock();
+    const bool is_so = is_within(addr, bytes);
+    cudasim_unlock();
+    return is_so;
 }
 
 static bool are_rows_within(uint64_t addr, uint64_t pitch, uint64_t width, uint64_t height)
 {
     uint64_t before, all;
     return !__builtin_mul_overflow(pitch, height - 1, &before) && !__builtin_add_overflow(before, width, &all) &&
-           cudasim_is_within(addr, all);
+           is_within(addr, all);
 }
 
-static enum cudasim_code check_copy(const void *to, const void *from, enum cudasim_direction d)
+static bool is_side_valid(const struct rows *s, uint64_t width, uint64_t height)
 {
-    if (d < COPY_HOST_TO_HOST || d > COPY_ANY)
-        return CODE_INVALID_DIRECTION;
-    return to != NULL && from != NULL && is_usable((uintptr_t)to, d == COPY_TO_DEVICE || d == COPY_WITHIN_DEVICE) &&
-                   is_usable((uintptr_t)from, d == COPY_FROM_DEVICE || d == COPY_WITHIN_DEVICE)
-               ? CODE_SUCCESS : CODE_INVALID_VALUE;
+    return s->p != NULL && is_usable(s) && are_rows_within((uintptr_t)s->p, s->pitch, width, height);
+}
+
+/* What a copy does to memory. All device addresses are known, so an unknown address is the host's. A captured copy is
+ * done when its graph runs: until then nobody knows what is there. */
+static void copy_rows(const struct rows *to, const struct rows *from, uint64_t width, uint64_t height, bool is_captured)
+{
+    const bool is_to = is_on_device(to->kind), is_from = is_on_device(from->kind);
+    for (uint64_t row = 0; row < height; row++) {
+        char *t = to->p + row * to->pitch, *f = from->p + row * from->pitch;
+        if (is_to && is_captured)
+            values_drop((uintptr_t)t, width);
+        else if (is_to && is_from)
+            values_copy((uintptr_t)t, (uintptr_t)f, width);
+        else if (is_to)
+            values_put((uintptr_t)t, f, width);
+        else if (is_from)
+            values_get(t, (uintptr_t)f, width);
+        else
+            memmove(t, f, width);
+    }
 }
 
 enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum cudasim_direction d, uint64_t stream)
@@ -332,26 +342,39 @@ enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, enum 
 enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch, uint64_t width,
                                   uint64_t height, enum cudasim_direction d, uint64_t stream)
 {
+    struct rows t = { .p = to, .pitch = to_pitch };
+    struct rows f = { .p = (char *)(uintptr_t)from, .pitch = from_pitch };
     if (width == 0 || height == 0)
         return CODE_SUCCESS;
     if (width > to_pitch || width > from_pitch)
         return CODE_INVALID_PITCH;
-    enum cudasim_code code = check_copy(to, from, d);
-    if (code == CODE_SUCCESS && (!are_rows_within((uintptr_t)to, to_pitch, width, height) ||
-                                 !are_rows_within((uintptr_t)from, from_pitch, width, height)))
-        code = CODE_INVALID_VALUE;
-    if (code == CODE_SUCCESS)
-        code = cudasim_stream_work(stream, copy_time_ns(width * height), NODE_COPY);
-    for (uint64_t row = 0; code == CODE_SUCCESS && row < height; row++)
-        copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, stream);
+    if (d < COPY_HOST_TO_HOST || d > COPY_ANY)
+        return CODE_INVALID_DIRECTION;
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    t.is_device_side = d == COPY_TO_DEVICE || d == COPY_WITHIN_DEVICE;
+    f.is_device_side = d == COPY_FROM_DEVICE || d == COPY_WITHIN_DEVICE;
+    t.kind = pointer_at((uintptr_t)to).kind;
+    f.kind = pointer_at((uintptr_t)from).kind;
+    if (!is_side_valid(&t, width, height) || !is_side_valid(&f, width, height))
+        return cudasim_end(CODE_INVALID_VALUE);
+    code = cudasim_work(stream, copy_time_ns(width * height), NODE_COPY);
+    const bool is_captured = cudasim_captured_graph(stream) != NULL;
+    const bool is_ours = !is_of_program(t.kind) || !is_of_program(f.kind);
+    if (code == CODE_SUCCESS && is_ours)
+        copy_rows(&t, &f, width, height, is_captured);
+    cudasim_unlock();
+    if (code == CODE_SUCCESS && !is_ours)            /* the program's memory needs no lock, and may be much */
+        copy_rows(&t, &f, width, height, is_captured);
     return code;
 }
 
-/* What a set does to memory; `bytes` of it are in one allocation. */
-static void set_bytes(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n)
+/* What a set does to memory of this kind. */
+static void set_bytes(enum cudasim_memory_kind kind, uint64_t to, unsigned value, unsigned value_bytes, uint64_t n)
 {
-    if (is_on_device(cudasim_pointer(to).kind))
-        drop_values(to, n * value_bytes);
+    if (is_on_device(kind))
+        values_drop(to, n * value_bytes);
     else
         for (uint64_t i = 0; i < n; i++)
             memcpy((char *)(uintptr_t)to + i * value_bytes, &value, value_bytes);
@@ -360,18 +383,22 @@ static void set_bytes(uint64_t to, unsigned value, unsigned value_bytes, uint64_
 enum cudasim_code cudasim_set_2d(uint64_t to, uint64_t pitch, unsigned value, unsigned value_bytes, uint64_t width,
                                  uint64_t height, uint64_t stream)
 {
-    const struct cudasim_pointer t = cudasim_pointer(to);
     uint64_t row, before, all;
     if (width == 0 || height == 0)
         return CODE_SUCCESS;
-    if (t.kind == MEMORY_UNKNOWN || __builtin_mul_overflow(width, value_bytes, &row) || (height > 1 && row > pitch) ||
-        __builtin_mul_overflow(pitch, height - 1, &before) || __builtin_add_overflow(before, row, &all) ||
-        all > t.bytes - (to - t.base))
+    if (__builtin_mul_overflow(width, value_bytes, &row) || (height > 1 && row > pitch) ||
+        __builtin_mul_overflow(pitch, height - 1, &before) || __builtin_add_overflow(before, row, &all))
         return CODE_INVALID_VALUE;
-    const enum cudasim_code code = cudasim_stream_work(stream, LAUNCH_NS, NODE_SET);
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_pointer t = pointer_at(to);
+    if (t.kind == MEMORY_UNKNOWN || all > t.bytes - (to - t.base))
+        return cudasim_end(CODE_INVALID_VALUE);
+    code = cudasim_work(stream, LAUNCH_NS, NODE_SET);
     for (uint64_t i = 0; code == CODE_SUCCESS && i < height; i++)
-        set_bytes(to + i * pitch, value, value_bytes, width);
-    return code;
+        set_bytes(t.kind, to + i * pitch, value, value_bytes, width);
+    return cudasim_end(code);
 }
 
 enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n, uint64_t stream)

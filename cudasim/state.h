@@ -83,7 +83,7 @@ enum cudasim_code cudasim_code_of(enum err e);
 /* Says that a device gave out these addresses. The lock is held. */
 void cudasim_address_given(struct cudasim_device *d, uint64_t addr, uint64_t bytes);
 
-/* Whether an address lies between those that a device ever gave out. */
+/* Whether an address lies between those that a device ever gave out. The lock is held. */
 bool cudasim_was_given(uint64_t addr);
 
 /* Virtual time: modelled driver time of all devices and what streams were given to do. */

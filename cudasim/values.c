@@ -102,12 +102,10 @@ static void cut_out(uint64_t addr, uint64_t bytes)
 
 void values_put(uint64_t to, const void *from, uint64_t bytes)
 {
-    cudasim_lock();
     open_limits();
     cut_out(to, bytes);
     if (values.each_bytes > 0)
         piece_add(to, from, bytes);
-    cudasim_unlock();
 }
 
 static void say_once(uint64_t bytes)
@@ -131,7 +129,6 @@ void values_get(void *to, uint64_t from, uint64_t bytes)
 {
     uint64_t found = 0;
     memset(to, 0, bytes);
-    cudasim_lock();
     for (size_t i = 0; i < values.n; i++) {
         const struct piece *p = &values.pieces[i];
         const uint64_t first = p->addr > from ? p->addr : from;
@@ -144,7 +141,6 @@ void values_get(void *to, uint64_t from, uint64_t bytes)
             say_once(p->bytes);
         found += end - first;
     }
-    cudasim_unlock();
     if (found == 0)
         answer_take(to, bytes);
 }
@@ -176,13 +172,14 @@ bool cudasim_values_known(uint64_t from, void *to, uint64_t bytes)
 
 void cudasim_values_keep(uint64_t to, const void *from, uint64_t bytes)
 {
+    cudasim_lock();
     values_put(to, from, bytes);
+    cudasim_unlock();
 }
 
 /* The pieces under the source are copied out first, because the two may overlap. */
 void values_copy(uint64_t to, uint64_t from, uint64_t bytes)
 {
-    cudasim_lock();
     struct piece *under = calloc(values.n + 1, sizeof *under);
     size_t n = 0;
     for (size_t i = 0; under != NULL && i < values.n; i++) {
@@ -202,7 +199,6 @@ void values_copy(uint64_t to, uint64_t from, uint64_t bytes)
         free(under[i].value);
     }
     free(under);
-    cudasim_unlock();
 }
 
 void values_drop(uint64_t addr, uint64_t bytes)

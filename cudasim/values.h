@@ -18,12 +18,13 @@
 /* The environment: "EACH,ALL" or "EACH", sizes. Larger copies, and those beyond ALL bytes together, are not kept. */
 #define CUDASIM_ENV_VALUES "REPLAY_CUDASIM_VALUES"
 
-/* Copies to a device, from a device (the rest reads as zeros), and between device addresses. They lock. */
+/* The lock is held in all of them. Copies to a device, from a device (the rest reads as zeros), and between device
+ * addresses. */
 void values_put(uint64_t to, const void *from, uint64_t bytes);
 void values_get(void *to, uint64_t from, uint64_t bytes);
 void values_copy(uint64_t to, uint64_t from, uint64_t bytes);
 
-/* Something wrote there, or the memory was given back. The lock is held. */
+/* Something wrote there, or the memory was given back. */
 void values_drop(uint64_t addr, uint64_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The simulated CUDA under ThreadSanitizer: four threads allocate, copy, record events and launch at once, on two
- * devices, and everything is given back.
+ * devices, and everything is given back. Two more copy what a third one frees meanwhile.
  *
  * This is a plain program, because Criterion does not start under that sanitizer. It is built and run without it, too.
  */
@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_THREADS = 4, N_ROUNDS = 400, N_HELD = 8 };
+enum { N_THREADS = 4, N_ROUNDS = 400, N_HELD = 8, N_COPIERS = 2, N_FREED = 60000 };
+enum { COPIED_BYTES = 1 << 16 };
 
 static struct {
     int (*cudaSetDevice)(int);
@@ -85,6 +86,43 @@ static void *work(void *arg)
     return failed == 0 ? NULL : arg;
 }
 
+static void *_Atomic shared;         /* NULL: no more of it */
+
+/* Copies what may be freed at any moment. Each copy is done or refused. */
+static void *copy_shared(void *arg)
+{
+    char *host = malloc(COPIED_BYTES);
+    size_t failed = host == NULL;
+    for (const void *p = shared; failed == 0 && p != NULL; p = shared) {
+        const int code = cuda.cudaMemcpy(host, p, COPIED_BYTES, 4);
+        failed += code != 0 && code != CODE_INVALID_VALUE;
+    }
+    free(host);
+    return failed == 0 ? NULL : arg;
+}
+
+/* Returns false if a call failed. */
+static bool free_while_others_copy(void)
+{
+    pthread_t threads[N_COPIERS];
+    void *p = NULL;
+    bool is_right = cuda.cudaMalloc(&p, COPIED_BYTES) == 0;
+    shared = p;
+    for (size_t i = 0; i < N_COPIERS; i++)
+        pthread_create(&threads[i], NULL, copy_shared, &threads);
+    for (int i = 0; i < N_FREED && is_right; i++) {
+        is_right = cuda.cudaFree(p) == 0 && cuda.cudaMalloc(&p, COPIED_BYTES) == 0;
+        shared = p;
+    }
+    shared = NULL;
+    for (size_t i = 0; i < N_COPIERS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        is_right = failed == NULL && is_right;
+    }
+    return cuda.cudaFree(p) == 0 && is_right;
+}
+
 int main(void)
 {
     pthread_t threads[N_THREADS];
@@ -109,6 +147,8 @@ int main(void)
         if (failed != NULL)
             status = EXIT_FAILURE;
     }
+    if (!free_while_others_copy())
+        status = EXIT_FAILURE;
     for (int i = 0; i < 2; i++)
         if (cuda.cudaSetDevice(i) != 0 || cuda.cudaMemGetInfo(&free_bytes, &total_bytes) != 0 ||
             free_bytes != total_bytes)
