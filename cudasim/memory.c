@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { LAUNCH_NS = 5000 };           /* a copy's cost apart from its bytes: about that of a launch on a server card */
 
@@ -200,10 +201,19 @@ enum cudasim_code cudasim_host_free(void *p)
     return cudasim_end(code);
 }
 
+/* Whether all pages of a range are mapped, so that a card could reach them. msync looks at each, and MS_ASYNC starts
+ * nothing. */
+static bool is_mapped(uint64_t addr, uint64_t bytes)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), before = addr % page_bytes;
+    return bytes <= PTRDIFF_MAX - page_bytes && addr <= UINT64_MAX - bytes &&
+           msync((void *)(uintptr_t)(addr - before), before + bytes, MS_ASYNC) == 0;
+}
+
 enum cudasim_code cudasim_host_register(void *p, uint64_t bytes)
 {
     const uint64_t addr = (uintptr_t)p;
-    if (p == NULL || bytes == 0 || bytes > UINT64_MAX - addr)
+    if (p == NULL || bytes == 0 || !is_mapped(addr, bytes))
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)

@@ -215,6 +215,24 @@ Test(cudasim, host_memory_is_registered_once)
     cr_expect_eq(r.cudaHostUnregister(memory), CODE_HOST_NOT_REGISTERED);
 }
 
+Test(cudasim, only_mapped_memory_is_registered)
+{
+    enum { PAGE = 1 << 16 };                         /* of any host */
+    struct cudasim_rig r;
+    char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert(memory != MAP_FAILED && munmap(memory + PAGE, PAGE) == 0);
+    cr_assert_eq(r.cudaMalloc(&p, 1 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cudaHostRegister(memory, PAGE + 1, 0), CODE_INVALID_VALUE, "a part of it is not mapped");
+    cr_expect_eq(r.cudaHostRegister(memory + PAGE - 1, 1, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaHostRegister(memory, SIZE_MAX, 0), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaHostRegister(memory, SIZE_MAX - (uintptr_t)memory, 0), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaHostRegister((char *)p + MIB, 1 * MIB, 0), CODE_INVALID_VALUE, "a device's addresses");
+    cr_expect_eq(r.cudaHostUnregister(memory + PAGE - 1), CODE_SUCCESS);
+    munmap(memory, PAGE);
+}
+
 Test(cudasim, a_driver_program_needs_init_and_a_context)
 {
     struct cudasim_rig r;

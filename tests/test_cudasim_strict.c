@@ -51,6 +51,7 @@ CASE(free_host, r->cudaFree(s->pinned))
 CASE(free_host_of_device, r->cudaFreeHost(s->p))
 CASE(free_async_twice, r->cudaFreeAsync(s->pooled_freed, 0))
 CASE(register_twice, r->cudaHostRegister(s->pinned, 16, 0))
+CASE(register_unmapped, r->cudaHostRegister((void *)1, SIZE_MAX - 3, 0))
 CASE(unregister_unknown, r->cudaHostUnregister(s->host))
 CASE(malloc_too_much, r->cudaMalloc((void **)&s->pooled_freed, (size_t)1 << 45))
 CASE(malloc_null, r->cudaMalloc(NULL, 1))
@@ -112,6 +113,7 @@ static const struct { const char *misuse; enum cudasim_code wanted; int (*ask)(s
     { "cudaFreeHost of the device's memory", CODE_INVALID_VALUE, free_host_of_device },
     { "memory of a pool freed twice", CODE_INVALID_VALUE, free_async_twice },
     { "host memory registered twice", CODE_HOST_REGISTERED, register_twice },
+    { "host memory registered that is not mapped", CODE_INVALID_VALUE, register_unmapped },
     { "host memory unregistered that was not registered", CODE_HOST_NOT_REGISTERED, unregister_unknown },
     { "a request that the card has no room for", CODE_OUT_OF_MEMORY, malloc_too_much },
     { "no place for the answer", CODE_INVALID_VALUE, malloc_null },
