@@ -6,6 +6,8 @@
  * the device, the pool gives back what exceeds its release threshold. How the driver divides a pool's memory is not
  * documented. Here each request is a segment of its own, which is kept whole for a later request of the same rounded
  * size.
+ *
+ * A pool that ended leaves its handle to the next one: a trace tells as many pools apart as there were at once.
  */
 #include "cudasim/state.h"
 
@@ -28,7 +30,10 @@ struct cudasim_pool {
     struct kept_segment *kept;       /* freed but not given back to the card, oldest first */
     size_t   n_kept, cap_kept;
     bool     is_destroyed;           /* it ends when its last allocation is freed, as documented */
+    struct cudasim_pool *next;       /* ended before it */
 };
+
+static struct cudasim_pool *ended;   /* HANDLE_POOL_ENDED: their handles are nobody's */
 
 static struct cudasim_pool *pool_get(uint64_t name)
 {
@@ -48,8 +53,9 @@ static void pool_shrink(struct cudasim_pool *p, uint64_t keep_bytes)
     while (p->n_kept > 0 && p->reserved_bytes > keep_bytes)
         pool_give_back(p, 0);
     if (p->is_destroyed && p->used_bytes == 0) {
-        free(p->kept);
-        cudasim_handle_drop(&p->handle);
+        p->handle.kind = HANDLE_POOL_ENDED;
+        p->next = ended;
+        ended = p;
     }
 }
 
@@ -72,10 +78,14 @@ static void pool_clear(struct cudasim_pool *p)
 
 static enum cudasim_code pool_create(int device, uint64_t *pool)
 {
-    struct cudasim_pool *p = calloc(1, sizeof *p);
-    if (p == NULL || !cudasim_handle_put(&p->handle, HANDLE_POOL))
+    struct cudasim_pool *p = ended != NULL ? ended : calloc(1, sizeof *p);
+    if (p == NULL || (p != ended && !cudasim_handle_put(&p->handle, HANDLE_POOL)))
         return CODE_OUT_OF_MEMORY;
+    if (p == ended)
+        ended = p->next;
+    p->handle.kind = HANDLE_POOL;
     p->device = device;
+    p->is_destroyed = false;
     pool_clear(p);
     *pool = p->handle.name;
     return CODE_SUCCESS;

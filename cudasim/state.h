@@ -96,7 +96,8 @@ void cudasim_note(struct call_record r);
 /* ---- handles ---- */
 
 enum cudasim_handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_EXEC, HANDLE_POOL, HANDLE_PHYS,
-                           HANDLE_MODULE, HANDLE_KERNEL, HANDLE_ARRAY, HANDLE_MIPMAPS, HANDLE_VIEW };
+                           HANDLE_MODULE, HANDLE_KERNEL, HANDLE_ARRAY, HANDLE_MIPMAPS, HANDLE_VIEW,
+                           HANDLE_POOL_ENDED };
 
 struct cudasim_handle {              /* the first member of every object that has a handle */
     enum cudasim_handle_kind kind;

@@ -57,7 +57,8 @@ struct mapping {
 /* A device's trace. */
 struct calls_device {
     struct trace_writer *out;         /* NULL: it has none, and its events are left out */
-    struct pair_map pools;            /* (handle of a memory pool, 0) -> its number here */
+    struct pair_map pools;            /* (handle of a memory pool, 0) -> its number here, from 0 */
+    uint64_t pool_names[MEMORY_POOLS_MAX + 1];   /* a number's handle: that of the first pool that has it */
     struct pair_map stacks;           /* (innermost frame's record + 1, thread) -> the trace's stack */
     uint64_t bytes[CALL_SPACES];      /* requested in all, by kind of memory */
     uint32_t first, last;             /* live allocations in order of their records, + 1; 0 = none */
@@ -223,18 +224,27 @@ static enum err stack_number(struct calls_import *p, struct calls_device *d, con
 }
 
 /* Memory pools are numbered by their first use. If there are too many, the rest share the last number. */
+static enum err memory_pool_number(struct calls_device *d, uint64_t handle, uint32_t *out, struct err_detail *why)
+{
+    const uint32_t *known = pair_map_find(&d->pools, handle, 0);
+    *out = known != NULL ? *known : d->pools.n < MEMORY_POOLS_MAX ? (uint32_t)d->pools.n : MEMORY_POOLS_MAX;
+    if (d->pool_names[*out] == 0)
+        d->pool_names[*out] = handle;
+    return known != NULL || pair_map_add(&d->pools, handle, 0, *out) ? ERR_OK : calls_nomem(why);
+}
+
 static enum err pool_number(struct calls_device *d, const struct request *r, uint64_t *out, struct err_detail *why)
 {
+    uint32_t memory_pool = 0;
     static const uint64_t numbers[CALL_SPACES] = {
         [CALL_SPACE_DEVICE] = POOL_DEVICE, [CALL_SPACE_MANAGED] = POOL_MANAGED, [CALL_SPACE_HOST] = POOL_HOST,
         [CALL_SPACE_PHYSICAL] = POOL_PHYSICAL, [CALL_SPACE_ARRAY] = POOL_ARRAY};
     *out = r->space < CALL_SPACES ? numbers[r->space] : POOL_DEVICE;
     if (r->space != CALL_SPACE_POOL)
         return ERR_OK;
-    const uint32_t *known = pair_map_find(&d->pools, r->other, 0);
-    const uint32_t next = d->pools.n < MEMORY_POOLS_MAX ? (uint32_t)d->pools.n : MEMORY_POOLS_MAX;
-    *out = POOL_FIRST + (uint64_t)(known == NULL ? next : *known);
-    return known != NULL || pair_map_add(&d->pools, r->other, 0, next) ? ERR_OK : calls_nomem(why);
+    const enum err e = memory_pool_number(d, r->other, &memory_pool, why);
+    *out = POOL_FIRST + (uint64_t)memory_pool;
+    return e;
 }
 
 static struct request request_of(const struct calls_import *p, uint32_t i)
@@ -257,12 +267,18 @@ static enum err find_trace(struct calls_import *p, unsigned device, struct err_d
 /* Events of a simulated card name memory pools by their handles, which are small and the same in every run. They have
  * no number of a record: the journal also holds records of which there is no event, and nobody sees the journal
  * itself. */
-static void simulated_event(const struct call_record *r, const struct request *about, struct trace_record *out)
+static enum err simulated_event(struct calls_device *d, const struct call_record *r, const struct request *about,
+                                struct trace_record *out, struct err_detail *why)
 {
+    uint32_t number = 0;
     out->record = TRACE_NO_RECORD;
     out->stack = TRACE_NO_STACK;
     out->stream = r->stream;
-    out->pool[0] = about->space == CALL_SPACE_POOL ? about->other : 0;
+    if (about->space != CALL_SPACE_POOL)
+        return ERR_OK;
+    const enum err e = memory_pool_number(d, about->other, &number, why);
+    out->pool[0] = d->pool_names[number];
+    return e;
 }
 
 /* Puts record i of those at hand as an event of a request. */
@@ -280,7 +296,7 @@ static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind ki
     if (e != ERR_OK || d->out == NULL)
         return e;
     if (call_journal_is_simulated(p->log))
-        simulated_event(r, about, &out);
+        e = simulated_event(d, r, about, &out, why);
     else if ((e = pool_number(d, about, &out.pool[1], why)) == ERR_OK)
         e = stack_number(p, d, r, &out.stack, why);
     if (e == ERR_OK && kind == EVENT_ALLOC && about->space < CALL_SPACES)

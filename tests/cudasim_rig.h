@@ -36,6 +36,9 @@ struct rig_extent { size_t width, height, depth; };
     X(int, cudaLaunchKernel, (const void *, struct rig_dim3, struct rig_dim3, void **, size_t, uint64_t)) \
     X(int, cudaMallocAsync, (void **, size_t, uint64_t))                                                \
     X(int, cudaFreeAsync, (void *, uint64_t))                                                           \
+    X(int, cudaMallocFromPoolAsync, (void **, size_t, uint64_t, uint64_t))                              \
+    X(int, cudaMemPoolCreate, (uint64_t *, const void *))                                               \
+    X(int, cudaMemPoolDestroy, (uint64_t))                                                              \
     X(int, cudaDeviceGetDefaultMemPool, (uint64_t *, int))                                              \
     X(int, cudaMemPoolGetAttribute, (uint64_t, int, void *))                                            \
     X(int, cudaMemPoolSetAttribute, (uint64_t, int, void *))                                            \

@@ -338,6 +338,34 @@ Test(cudasim, a_reset_leaves_pools_as_new)
     cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
 }
 
+Test(cudasim, a_pool_takes_the_handle_of_one_that_ended)
+{
+    static const struct { int type, handle_types, location_type, location_id; void *rest[9]; } props = { 1, 0, 1, 0,
+                                                                                                      { NULL } };
+    struct cudasim_rig r;
+    uint64_t first, second, third, fourth, value = 1;
+    void *p;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert(r.cudaMemPoolCreate(&first, &props) == CODE_SUCCESS && r.cudaMemPoolCreate(&second, &props) == 0);
+    cr_expect_neq(first, second);
+    cr_assert_eq(r.cudaMallocFromPoolAsync(&p, 10 * MIB, first, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolDestroy(first), CODE_SUCCESS);
+    cr_assert_eq(r.cudaMemPoolCreate(&third, &props), CODE_SUCCESS);
+    cr_expect_neq(third, first, "it ends with its last allocation");
+    cr_expect_eq(r.cudaFreeAsync(p, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolGetAttribute(first, POOL_USED_HIGH, &value), CODE_INVALID_VALUE, "nobody's");
+    cr_expect_eq(r.cudaMemPoolDestroy(first), CODE_INVALID_VALUE);
+    cr_assert_eq(r.cudaMemPoolCreate(&fourth, &props), CODE_SUCCESS);
+    cr_expect_eq(fourth, first);
+    cr_expect_eq(r.cudaMemPoolGetAttribute(fourth, POOL_USED_HIGH, &value), CODE_SUCCESS);
+    cr_expect_eq(value, 0, "a new pool");
+    cr_assert_eq(r.cudaMallocFromPoolAsync(&p, 10 * MIB, fourth, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolDestroy(fourth), CODE_SUCCESS);
+    cr_expect_eq(r.cudaDeviceReset(), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolCreate(&first, &props), CODE_SUCCESS);
+    cr_expect_eq(first, fourth, "a reset ends it");
+}
+
 Test(cudasim, streams_finish_at_once_unless_they_are_held)
 {
     struct cudasim_rig r;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECORDS_MAX = 64 };
+enum { RECORDS_MAX = 320 };
 
 struct journal {
     struct call_head head;
@@ -178,6 +178,21 @@ Test(import_calls, a_simulated_card_has_events_of_its_own_memory_alone_and_nothi
     cr_expect_neq(events[0].stream, events[1].stream, "a free is on the stream that it was given");
     cr_assert_eq(trace_side_at(trace, 3, &side, NULL), ERR_OK);
     cr_expect_eq(side.stack, TRACE_NO_STACK);
+    trace_close(trace);
+}
+
+Test(import_calls, more_pools_of_a_simulated_card_than_a_trace_holds_share_the_last)
+{
+    enum { POOLS = 300, APART = 200 };
+    struct journal j = journal_begin();
+    j.head.card = CALL_CARD_SIMULATED;
+    for (uint64_t i = 0; i < POOLS; i++)
+        put(&j, (struct call_record){.kind = CALL_ALLOC, .space = CALL_SPACE_POOL, .addr = 0x1000 * (i + 1), .bytes = 1,
+                                     .other = 0x100 * (i + 1)});
+    struct trace_reader *trace = import_all(&j, -1);
+    cr_assert_eq(trace_info(trace)->n_pools, 1 + APART + 1);
+    for (uint64_t i = 1; i <= APART + 1; i++)
+        cr_expect_eq(trace_pools(trace)[i].id[0], 0x100 * i);
     trace_close(trace);
 }
 
