@@ -106,13 +106,13 @@ static void array_give(struct cudasim_array *a)
 
 void cudasim_arrays_reset(int device)
 {
-    for (size_t i = 0; i < cudasim.handles.n;) {
-        struct cudasim_handle *h = cudasim.handles.extents[i].value;
+    const struct address_extent *e;
+    for (uint64_t name = 0; (e = address_map_from(&cudasim.handles, name)) != NULL;) {
+        struct cudasim_handle *h = e->value;
         struct cudasim_array *a = (struct cudasim_array *)h;
+        name = h->name + 1;
         if ((h->kind == HANDLE_ARRAY || h->kind == HANDLE_MIPMAPS) && a->device == device && a->bytes > 0)
             array_give(a);                           /* with its levels, which come after it */
-        else
-            i++;
     }
 }
 

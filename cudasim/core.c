@@ -325,9 +325,10 @@ enum cudasim_code cudasim_reset(int device)
     if (code != CODE_SUCCESS)
         return code;
     cudasim_pools_reset(device);
-    for (size_t i = cudasim.pointers.n; i-- > 0;) {
-        struct address_extent *e = &cudasim.pointers.extents[i];
+    struct address_extent *e;
+    for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
         const struct cudasim_allocation *a = e->value;
+        addr = e->addr;
         if (a->device == device && a->kind == MEMORY_DEVICE)
             cudasim_segment_give(e);
         else if (a->device == device && a->kind == MEMORY_SHARED)

@@ -373,10 +373,12 @@ enum cudasim_code graph_memory_free(struct address_extent *e, uint64_t stream)
 
 void graph_memory_reset(int device)
 {
-    for (size_t i = cudasim.pointers.n; i-- > 0;) {
-        const struct cudasim_allocation *a = cudasim.pointers.extents[i].value;
-        if (a->kind == MEMORY_GRAPH && a->device == device && ((const struct graph_slot *)a)->is_live)
-            slot_give(cudasim.pointers.extents[i].value, 0);
+    const struct address_extent *e;
+    for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
+        struct cudasim_allocation *a = e->value;
+        addr = e->addr;
+        if (a->kind == MEMORY_GRAPH && a->device == device && ((struct graph_slot *)a)->is_live)
+            slot_give((struct graph_slot *)a, 0);
     }
     pool_trim(device);
 }

@@ -184,10 +184,11 @@ enum cudasim_code cudasim_ipc_export(uint64_t addr, struct cudasim_ipc_handle *o
 /* This process's mapping of shared memory for a device; NULL: there is none. */
 static struct address_extent *find_import(uint64_t serial, int device)
 {
-    for (size_t i = 0; i < cudasim.pointers.n; i++) {
-        const struct cudasim_allocation *a = cudasim.pointers.extents[i].value;
+    struct address_extent *e;
+    for (uint64_t addr = 0; (e = address_map_from(&cudasim.pointers, addr)) != NULL; addr = e->addr + 1) {
+        const struct cudasim_allocation *a = e->value;
         if (a->kind == MEMORY_SHARED && a->number == serial && a->device == device)
-            return &cudasim.pointers.extents[i];
+            return e;
     }
     return NULL;
 }

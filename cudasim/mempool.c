@@ -30,10 +30,10 @@ struct cudasim_pool {
     struct kept_segment *kept;       /* freed but not given back to the card, oldest first */
     size_t   n_kept, cap_kept;
     bool     is_destroyed;           /* it ends when its last allocation is freed, as documented */
-    struct cudasim_pool *next;       /* ended before it */
+    struct cudasim_pool *next;       /* made before it */
 };
 
-static struct cudasim_pool *ended;   /* HANDLE_POOL_ENDED: their handles are nobody's */
+static struct cudasim_pool *pools;   /* all that were ever made; HANDLE_POOL_ENDED: its handle is nobody's */
 
 static struct cudasim_pool *pool_get(uint64_t name)
 {
@@ -52,37 +52,47 @@ static void pool_shrink(struct cudasim_pool *p, uint64_t keep_bytes)
 {
     while (p->n_kept > 0 && p->reserved_bytes > keep_bytes)
         pool_give_back(p, 0);
-    if (p->is_destroyed && p->used_bytes == 0) {
+    if (p->is_destroyed && p->used_bytes == 0)
         p->handle.kind = HANDLE_POOL_ENDED;
-        p->next = ended;
-        ended = p;
-    }
 }
 
 void cudasim_pools_settle(void)
 {
-    for (size_t i = cudasim.handles.n; i-- > 0;) {
-        struct cudasim_handle *h = cudasim.handles.extents[i].value;
-        if (h->kind == HANDLE_POOL)
-            pool_shrink((struct cudasim_pool *)h, ((struct cudasim_pool *)h)->threshold_bytes);
-    }
+    for (struct cudasim_pool *p = pools; p != NULL; p = p->next)
+        if (p->handle.kind == HANDLE_POOL)
+            pool_shrink(p, p->threshold_bytes);
 }
 
 /* Makes a pool as new; it has no memory. */
 static void pool_clear(struct cudasim_pool *p)
 {
     free(p->kept);
-    *p = (struct cudasim_pool){ .handle = p->handle, .device = p->device, .is_destroyed = p->is_destroyed };
+    *p = (struct cudasim_pool){ .handle = p->handle, .device = p->device, .is_destroyed = p->is_destroyed,
+                                .next = p->next };
     p->reuse[POOL_REUSE_FOLLOW_EVENT] = p->reuse[POOL_REUSE_OPPORTUNISTIC] = p->reuse[POOL_REUSE_INTERNAL] = 1;
+}
+
+/* One that ended, or a new one; NULL without host memory. */
+static struct cudasim_pool *pool_find_vacant(void)
+{
+    struct cudasim_pool *p = pools;
+    while (p != NULL && p->handle.kind != HANDLE_POOL_ENDED)
+        p = p->next;
+    if (p != NULL)
+        return p;
+    p = calloc(1, sizeof *p);
+    if (p == NULL || !cudasim_handle_put(&p->handle, HANDLE_POOL))
+        return NULL;
+    p->next = pools;
+    pools = p;
+    return p;
 }
 
 static enum cudasim_code pool_create(int device, uint64_t *pool)
 {
-    struct cudasim_pool *p = ended != NULL ? ended : calloc(1, sizeof *p);
-    if (p == NULL || (p != ended && !cudasim_handle_put(&p->handle, HANDLE_POOL)))
+    struct cudasim_pool *p = pool_find_vacant();
+    if (p == NULL)
         return CODE_OUT_OF_MEMORY;
-    if (p == ended)
-        ended = p->next;
     p->handle.kind = HANDLE_POOL;
     p->device = device;
     p->is_destroyed = false;
@@ -238,17 +248,17 @@ static void note_free(const struct cudasim_pool *p, const struct address_extent 
 
 void cudasim_pools_reset(int device)
 {
-    for (size_t i = cudasim.pointers.n; i-- > 0;) {
-        struct address_extent *e = &cudasim.pointers.extents[i];
+    struct address_extent *e;
+    for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
         const struct cudasim_allocation *a = e->value;
+        addr = e->addr;
         if (a->device != device || a->pool == 0)
             continue;
         if (a->bytes != 0)                          /* not freed yet */
             note_free(pool_get(a->pool), e, 0);
         cudasim_segment_give(e);
     }
-    for (size_t i = cudasim.handles.n; i-- > 0;) {
-        struct cudasim_pool *p = cudasim.handles.extents[i].value;
+    for (struct cudasim_pool *p = pools; p != NULL; p = p->next) {
         if (p->handle.kind != HANDLE_POOL || p->device != device)
             continue;
         pool_clear(p);

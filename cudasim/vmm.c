@@ -164,8 +164,9 @@ enum cudasim_code cudasim_phys_export(uint64_t handle, int *fd)
 /* What this process exported itself; NULL: it was released meanwhile. */
 static struct cudasim_phys *phys_of_share(uint32_t share)
 {
-    for (size_t i = 0; i < cudasim.handles.n; i++) {
-        struct cudasim_handle *h = cudasim.handles.extents[i].value;
+    const struct address_extent *e;
+    for (uint64_t name = 0; (e = address_map_from(&cudasim.handles, name)) != NULL; name = e->addr + 1) {
+        struct cudasim_handle *h = e->value;
         if (h->kind == HANDLE_PHYS && ((struct cudasim_phys *)h)->share == share)
             return (struct cudasim_phys *)h;
     }
