@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 struct file_number {
     dev_t device;
@@ -60,4 +61,13 @@ bool read_files_have(const struct stat *st)
     const bool is_there = is_noted(st);
     pthread_mutex_unlock(&read_files.lock);
     return is_there;
+}
+
+void read_files_close(void)
+{
+    pthread_mutex_lock(&read_files.lock);
+    free(read_files.at);
+    read_files.at = NULL;
+    read_files.n = read_files.room = 0;
+    pthread_mutex_unlock(&read_files.lock);
 }

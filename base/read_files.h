@@ -19,4 +19,7 @@ void read_files_note_name(const char *path);
 /* Whether this is one of them. */
 bool read_files_have(const struct stat *st);
 
+/* Forgets them all, at the end of the program. */
+void read_files_close(void);
+
 #endif

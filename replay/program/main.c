@@ -2,6 +2,7 @@
 /* The program: picks the command, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 
+#include "base/read_files.h"
 #include "base/shown.h"
 
 #include <fcntl.h>
@@ -75,5 +76,7 @@ int main(int argc, char **argv)
     cli_catch_signals();
     if (!shown_clean_streams())
         return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });
-    return (int)run(argc, argv);
+    const enum exit_status status = run(argc, argv);
+    read_files_close();
+    return (int)status;
 }
