@@ -319,7 +319,7 @@ class Failures:
         lists = self.calls_by_place(place)
         if len(lists) <= self.most:
             chosen = {n for of_place in lists for n in (of_place[0], of_place[-1])}
-            chosen.update(draws.sample(range(1, calls + 1), OTHERS))
+            chosen.update(draws.sample(range(1, calls + 1), min(OTHERS, calls)))
         else:
             chosen = {draws.choice(of_place) for of_place in draws.sample(lists, self.most)}
         return sorted(chosen.union(range(calls - LAST_PRINTED + 1, calls + 1)))
