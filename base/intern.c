@@ -145,6 +145,12 @@ const char *text_table_at(const struct text_table *t, uint32_t id)
     return t->text + t->start[id];
 }
 
+size_t text_table_length(const struct text_table *t, uint32_t id)
+{
+    assert(id < t->n);
+    return (id + 1 < t->n ? t->start[id + 1] : t->n_text) - t->start[id] - 1;
+}
+
 void text_table_free(struct text_table *t)
 {
     free(t->text);

@@ -44,6 +44,7 @@ struct text_table {
 /* The number of text[0, n), which holds no terminator; UINT32_MAX without memory. */
 uint32_t text_table_put(struct text_table *t, const char *text, size_t n);
 const char *text_table_at(const struct text_table *t, uint32_t id);
+size_t text_table_length(const struct text_table *t, uint32_t id);      /* in constant time */
 void text_table_free(struct text_table *t);
 
 /* Call stacks as a tree: a node is a stack frame (its text) and the node of its caller. Stacks with the same callers

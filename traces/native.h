@@ -20,6 +20,7 @@
 
 #include "base/units.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -55,6 +56,30 @@ enum {
 #define NATIVE_SECTION_MAX  (8 * MIB)                /* most bytes of a section's content, the index apart */
 #define NATIVE_TEXT_MAX     (64 * KIB)               /* most bytes of one string, its terminator included */
 #define NATIVE_LIVE_MAX     (UINT64_C(1) << 62)      /* most bytes live at once: sums cannot wrap */
+
+/* What a trace may ask for in memory (FORMAT.md, "Memory"). A replay keeps some hundred bytes for each live request,
+ * some studies a few for each event, and who reads each stack to its end reads all frames. */
+#define NATIVE_MEMORY_FREE  (64 * MIB)               /* whatever the size of its file */
+#define NATIVE_FRAMES_MAX   (16 * GIB)               /* of all stacks, which share frames; the writer refuses more */
+enum {
+    NATIVE_MEMORY_RATIO = 256,                       /* else so many bytes for each of the file */
+    NATIVE_MEMORY_LIVE  = 80,
+    NATIVE_MEMORY_EVENT = 8,
+    NATIVE_MEMORY_FRAME = 8,
+    NATIVE_FRAME_TEXT   = 16                         /* one more byte of a frame for so many of its text */
+};
+
+/* True if a file of so many bytes may ask for that memory. */
+static inline bool native_allows(uint64_t file_bytes, uint64_t memory_bytes)
+{
+    return memory_bytes <= NATIVE_MEMORY_FREE || memory_bytes / NATIVE_MEMORY_RATIO <= file_bytes;
+}
+
+/* What a frame with a text of so many bytes counts for. */
+static inline uint64_t native_frame_memory(uint64_t text_bytes)
+{
+    return NATIVE_MEMORY_FRAME + text_bytes / NATIVE_FRAME_TEXT;
+}
 
 /* X(name, tag, what): the order is part of the format. */
 #define SECTION_LIST(X)                                                        \

@@ -192,8 +192,9 @@ static enum err native_check_cut(struct native_file *f, const struct section *s,
     static const unsigned char magic[ZSTD_MAGIC_BYTES] = {0x28, 0xb5, 0x2f, 0xfd};
     const unsigned char *left;
     const uint64_t offset = s->offset + NATIVE_SECTION_BYTES, n = f->size - offset;
-    const enum err e = n > 2 * NATIVE_SECTION_MAX ? native_damaged_at(f, s->offset, why)
-                                                  : native_bytes(f, offset, (size_t)n, &left, why);
+    const uint64_t most = 2 * NATIVE_SECTION_MAX + NATIVE_FRAMES_MAX / NATIVE_MEMORY_RATIO;      /* with padding */
+    const enum err e = n > most ? native_damaged_at(f, s->offset, why)
+                                : native_bytes(f, offset, (size_t)n, &left, why);
     if (e != ERR_OK)
         return e;
     if (memcmp(left, magic, n < ZSTD_MAGIC_BYTES ? (size_t)n : ZSTD_MAGIC_BYTES) != 0 ||

@@ -45,12 +45,6 @@ struct reader_chunk {
 };
 enum { READER_CHUNKS = 2 };                      /* the lent one, and the one being decoded ahead */
 
-/* See trace_open_within. A replay keeps some hundred bytes for each live request, and some studies a few for each
- * event. */
-#define READER_KEPT_FREE  (64 * MIB)
-enum { READER_KEPT_RATIO = 256, READER_LIVE_BYTES = 80, READER_EVENT_BYTES = 8,
-       READER_FRAME_BYTES = 8, READER_FRAME_TEXT = 16 };    /* of a frame, and one more for so many bytes of its text */
-
 struct trace_reader {
     struct native_file   file;
     void               **kept;                   /* contents of sections; texts point into them */
@@ -113,8 +107,7 @@ struct trace_reader {
 static enum err reader_check_kept(const struct trace_reader *r, const struct section *s, uint64_t bytes,
                                   struct err_detail *why)
 {
-    if (r->memory_limit != 0 ? bytes <= r->memory_limit
-                             : bytes / READER_KEPT_RATIO <= r->file.size || bytes <= READER_KEPT_FREE)
+    if (r->memory_limit != 0 ? bytes <= r->memory_limit : native_allows(r->file.size, bytes))
         return ERR_OK;
     return native_damage(&r->file, s, r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
                                       : "unpacks to far more bytes than a trace of this file size can hold; "
@@ -133,7 +126,7 @@ static enum err reader_count_kept(struct trace_reader *r, const struct section *
 static enum err reader_check_events(const struct trace_reader *r, const struct section *s, uint64_t events,
                                     uint64_t live, struct err_detail *why)
 {
-    return reader_check_kept(r, s, add_capped(r->kept_bytes, live * READER_LIVE_BYTES + events * READER_EVENT_BYTES),
+    return reader_check_kept(r, s, add_capped(r->kept_bytes, live * NATIVE_MEMORY_LIVE + events * NATIVE_MEMORY_EVENT),
                              why);
 }
 
@@ -573,7 +566,7 @@ static uint16_t *reader_text_weights(const struct trace_reader *r)
 {
     uint16_t *weight = calloc((size_t)r->strings.n + 1, sizeof *weight);
     for (uint32_t i = 0; weight != NULL && i < r->strings.n; i++)
-        weight[i] = (uint16_t)(READER_FRAME_BYTES + strlen(r->strings.text[i]) / READER_FRAME_TEXT);
+        weight[i] = (uint16_t)native_frame_memory(strlen(r->strings.text[i]));
     return weight;
 }
 

@@ -90,8 +90,8 @@ bool trace_is_native(const unsigned char *head, size_t n);
 MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
 
 /* trace_open with a limit of the memory that the trace's tables, live requests and events may ask for. 0 is 256 bytes
- * for each of the file, and 64 MiB whatever its size: without a bound a small file could ask for any amount. Real
- * traces need up to 30 bytes for each of theirs. Above it: ERR_FORMAT. */
+ * for each of the file, and 64 MiB whatever its size: without a bound a small file could ask for any amount. Our writer
+ * makes files long enough for what they hold (FORMAT.md, "Memory"). Above it: ERR_FORMAT. */
 MUST_USE enum err trace_open_within(const char *path, uint64_t memory_limit, struct trace_reader **out,
                                     struct err_detail *why);
 MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);
@@ -258,7 +258,8 @@ MUST_USE enum err trace_put_start_block(struct trace_writer *w, const struct tra
                                         uint64_t stream, const uint64_t pool[2], struct err_detail *why);
 
 /* Interned: equal texts and equal stacks get equal ids. `frames` as trace_stack returns them. A text is cut at a zero
- * byte and at 65535 bytes; of a deeper stack the 4096 innermost frames are kept. */
+ * byte and at 65535 bytes; of a deeper stack the 4096 innermost frames are kept.
+ * ERR_FORMAT for stacks of more than 16 GiB of frames (FORMAT.md, "Memory"). */
 MUST_USE enum err trace_put_label(struct trace_writer *w, const char *text, size_t n, uint32_t *id,
                                   struct err_detail *why);
 MUST_USE enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,

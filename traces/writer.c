@@ -84,6 +84,7 @@ struct trace_writer {
     struct trace_segment_event segment_events[NATIVE_ROWS];     /* not yet written */
     size_t   n_segment_events;
     uint64_t rows[SECTION_KINDS];                /* written so far */
+    uint64_t table_bytes, frame_bytes;           /* of what a reader needs: tables written, frames of all stacks */
     uint64_t column_bytes[EVENT_COLUMN_COUNT];   /* compressed, for trace_bytes */
 };
 
@@ -134,9 +135,9 @@ static enum err writer_write(struct trace_writer *w, const void *data, size_t n,
     return ERR_OK;
 }
 
-/* Compresses w->raw, which holds `rows` rows, into w->packed, after the section's name. A block of zstd ends wherever
- * w->raw is cut, so that bytes of one sort are coded by their own statistics; w->packed is cut after each block. */
-static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
+/* Compresses w->raw into w->packed, after room for the section's name. A block of zstd ends wherever w->raw is cut, so
+ * that bytes of one sort are coded by their own statistics; w->packed is cut after each block. */
+static enum err writer_compress(struct trace_writer *w, enum section_kind kind, struct err_detail *why)
 {
     bytes_cut(&w->raw);
     const size_t room = NATIVE_SECTION_BYTES + ZSTD_compressBound(w->raw.n) + 64 * w->raw.n_cuts;
@@ -156,13 +157,63 @@ static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size
         w->packed.n = out.pos;
         bytes_cut(&w->packed);
     } while (in.size < w->raw.n);
+    return w->packed.has_failed ? writer_nomem(w, why) : ERR_OK;
+}
+
+/* Bytes that a reader keeps of w->raw, a section of `rows` rows. */
+static uint64_t writer_table_bytes(const struct trace_writer *w, enum section_kind kind, size_t rows)
+{
+    const bool is_kept_whole = kind == SECTION_META || kind == SECTION_STRINGS || kind == SECTION_LABELS;
+    return is_kept_whole ? w->raw.n : rows * rows_size(kind);
+}
+
+/* The size of the header of a zstd frame: RFC 8878, 3.1.1.1. Ours names no dictionary. */
+static size_t frame_header_bytes(const unsigned char *frame)
+{
+    enum { MAGIC_BYTES = 4, SINGLE_SEGMENT = 1 << 5, SIZE_SHIFT = 6 };
+    const unsigned descriptor = frame[MAGIC_BYTES], size = descriptor >> SIZE_SHIFT;
+    const bool is_single = (descriptor & SINGLE_SEGMENT) != 0;
+    const size_t window_bytes = is_single ? 0 : 1, size_bytes = size > 0 ? (size_t)1 << size : is_single ? 1 : 0;
+    return MAGIC_BYTES + 1 + window_bytes + size_bytes;
+}
+
+/* A reader takes memory in proportion to the file, and a very regular program packs better than that. So a section with
+ * which the file would be too short gets empty blocks of zstd: three zeros each, before its first block. */
+static enum err writer_pad(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
+{
+    enum { EMPTY_BLOCK = 3 };
+    const uint64_t events = w->rows[SECTION_EVENTS] + (kind == SECTION_EVENTS ? rows : 0);
+    const uint64_t memory = w->table_bytes + writer_table_bytes(w, kind, rows) + w->frame_bytes +
+                            events * NATIVE_MEMORY_EVENT + w->slots.n * (uint64_t)NATIVE_MEMORY_LIVE;
+    if (native_allows(w->offset + w->packed.n, memory))
+        return ERR_OK;
+    const uint64_t lacking = memory / NATIVE_MEMORY_RATIO - (w->offset + w->packed.n);
+    const size_t n = (size_t)round_up(lacking, EMPTY_BLOCK);
+    const size_t at = NATIVE_SECTION_BYTES + frame_header_bytes(w->packed.data + NATIVE_SECTION_BYTES);
+    if (!bytes_reserve(&w->packed, n))
+        return writer_nomem(w, why);
+    memmove(w->packed.data + at + n, w->packed.data + at, w->packed.n - at);
+    memset(w->packed.data + at, 0, n);
+    w->packed.n += n;
+    return ERR_OK;
+}
+
+/* Compresses w->raw, which holds `rows` rows, into w->packed, after the section's name. */
+static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
+{
+    enum err e = writer_compress(w, kind, why);
+    if (e == ERR_OK)
+        e = writer_pad(w, kind, rows, why);
+    if (e != ERR_OK)
+        return e;
+    const size_t n = w->packed.n;
     w->packed.n = 0;
     bytes_put_le(&w->packed, NATIVE_SKIP_SECTION, 4);
     bytes_put_le(&w->packed, NATIVE_SECTION_BYTES - 8, 4);
     bytes_put(&w->packed, section_tag(kind), 4);
     bytes_put_le(&w->packed, rows, 4);
-    bytes_put_le(&w->packed, out.pos - NATIVE_SECTION_BYTES, 4);
-    w->packed.n = out.pos;
+    bytes_put_le(&w->packed, n - NATIVE_SECTION_BYTES, 4);
+    w->packed.n = n;
     return w->packed.has_failed ? writer_nomem(w, why) : ERR_OK;
 }
 
@@ -176,6 +227,7 @@ static bool writer_list_section(struct trace_writer *w, enum section_kind kind, 
         .offset = w->offset, .first = w->rows[kind], .rows = (uint32_t)rows, .kind = kind,
         .packed_bytes = (uint32_t)(w->packed.n - NATIVE_SECTION_BYTES)};
     w->rows[kind] += rows;
+    w->table_bytes += writer_table_bytes(w, kind, rows);
     return true;
 }
 
@@ -902,9 +954,17 @@ enum err trace_put_stack_of(struct trace_writer *w, const uint32_t *frames, size
     if (e != ERR_OK)
         return e;
     const size_t depth = n < NATIVE_STACK_MAX ? n : NATIVE_STACK_MAX;
+    const uint32_t n_before = w->stacks.n_stacks;
     const uint32_t stack = depth == 0 ? TRACE_NO_STACK : stack_table_put(&w->stacks, frames, depth);
     if (depth > 0 && stack == 0)
         return writer_nomem(w, why);
+    if (w->stacks.n_stacks > n_before)
+        for (size_t i = 0; i < depth; i++)
+            w->frame_bytes += native_frame_memory(text_table_length(&w->strings, frames[i]));
+    if (w->frame_bytes > NATIVE_FRAMES_MAX)
+        return writer_break(w, why, err_set(&w->broken_why, ERR_FORMAT, w->info.events,
+                                            "%s: its call stacks have more frames than a trace can hold",
+                                            writer_source(w)));
     *id = stack;
     return ERR_OK;
 }
