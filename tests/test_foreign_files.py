@@ -71,6 +71,10 @@ def bombs(replay):
         json.dump({"schema": "replay/1", "trace": {"path": "x" * 100_000}, "runs": [{}] * 3000}, f)
     expect(replay, 2, "its runs take more memory", "report", "text.json", "--md", "o.md")
     expect(replay, 0, "", "report", "text.json", "--md", "o.md", "--memory-limit", "1GiB")
+    with gzip.open("number.json.gz", "wb", 9) as f:      # jansson alone would abort
+        f.write(b'{"a":' + b"9" * 34_000_000 + b"}")
+    expect(replay, 2, "number.json.gz: no JSON, at byte 1005: a number or word of more than 1,000", "report",
+           "number.json.gz", "--html", "o.html")
     record = slow_inputs.shared_records(40_000_000)
     with gzip.open("pickle.gz", "wb", 9) as f:
         f.write(record)
