@@ -326,13 +326,14 @@ static enum err input_start(struct input *in, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err input_open(const char *path, struct input **out, struct err_detail *why)
+/* Opens a name with these flags beside the usual ones. */
+static enum err input_open_with(const char *path, int flags, struct input **out, struct err_detail *why)
 {
     struct input *in = input_new(strcmp(path, "-") == 0 ? "<stdin>" : path);
     if (in == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", path);
     in->owns_fd = strcmp(path, "-") != 0;
-    in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC | flags) : STDIN_FILENO;
     const enum err e = input_start(in, why);
     if (e != ERR_OK) {
         input_close(in);
@@ -346,6 +347,32 @@ void input_is_of_use(const struct input *in)
 {
     if (in->owns_fd && in->fd >= 0)
         read_files_note(in->fd);
+}
+
+enum err input_open(const char *path, struct input **out, struct err_detail *why)
+{
+    return input_open_with(path, 0, out, why);
+}
+
+enum err input_open_again(const char *path, struct input **out, struct err_detail *why)
+{
+    struct input *in = NULL;
+    struct stat st;
+    const enum err e = input_open_with(path, O_NONBLOCK, &in, why);
+    if (e != ERR_OK)
+        return e;
+    if (!in->owns_fd || fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        input_close(in);
+        return err_set(why, ERR_INPUT, 0, "%s: is not a file, and cannot be read more than once", path);
+    }
+    *out = in;
+    return ERR_OK;
+}
+
+bool input_is_once(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
 enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why)
@@ -441,16 +468,22 @@ static enum err copy_rest(struct input *in, int fd, struct err_detail *why)
     }
 }
 
+int input_regular_file(const struct input *in)
+{
+    struct stat st;
+    const bool is_regular = in->owns_fd && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode);
+    return is_regular ? fcntl(in->fd, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
 enum err input_whole_file(struct input *in, int *fd, struct err_detail *why)
 {
     const unsigned char *bytes;
     size_t n;
-    struct stat st;
     enum err e = input_peek(in, 1, &bytes, &n, why);
     if (e != ERR_OK)
         return e;
     assert(input_offset(in) == 0);
-    if (in->n_layers == 1 && in->owns_fd && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode) && (*fd = dup(in->fd)) >= 0)
+    if (in->n_layers == 1 && (*fd = input_regular_file(in)) >= 0)
         return ERR_OK;
     if ((e = temporary_file_open(fd, why)) != ERR_OK)
         return e;

@@ -18,10 +18,18 @@
 
 struct input;
 
-/* Opens a file ("-": standard input), or bytes that are borrowed until input_close. Compression, also twice nested, is
- * recognised by the first bytes. ERR_INPUT (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also
- * ERR_FORMAT (damaged compression). */
+/* Opens a file ("-": standard input). Compression, also twice nested, is recognised by the first bytes. ERR_INPUT
+ * (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also ERR_FORMAT (damaged compression). */
 MUST_USE enum err input_open(const char *path, struct input **out, struct err_detail *why);
+
+/* The same for a name that was opened before, and may stand for a pipe by now: nothing but a regular file is opened,
+ * and nobody is waited for. */
+MUST_USE enum err input_open_again(const char *path, struct input **out, struct err_detail *why);
+
+/* True if what a name stands for can be read only once: "-", a pipe, a terminal. */
+bool input_is_once(const char *path);
+
+/* Borrowed bytes, until input_close. */
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);
 void input_close(struct input *in);
 
@@ -46,6 +54,11 @@ void input_skip(struct input *in, size_t n);
 MUST_USE enum err input_peek_raw(struct input *in, size_t want, const unsigned char **bytes, size_t *n,
                                  struct err_detail *why);
 void input_keep_raw(struct input *in);
+
+/* The regular file that the input reads, as a descriptor that can be read at any place whatever was taken, also if the
+ * name stands for another file by now. The caller closes it. -1: a pipe, standard input, memory; or no descriptor was
+ * left. */
+int input_regular_file(const struct input *in);
 
 /* The whole of an input of which nothing was taken yet, unpacked, as a file that can be read at any place: the file
  * itself, or a copy without a name if it is compressed or no regular file. The caller closes *fd. ERR_HOST_NOMEM,

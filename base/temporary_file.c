@@ -2,7 +2,6 @@
 #include "base/temporary_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +21,19 @@ enum err temporary_file_open(int *fd, struct err_detail *why)
         return err_set(why, ERR_IO, 0, "%s: no temporary file: %s", folder, strerror(errno));
     unlink(path);
     return ERR_OK;
+}
+
+enum err temporary_stream_open(FILE **out, struct err_detail *why)
+{
+    int fd;
+    const enum err e = temporary_file_open(&fd, why);
+    if (e != ERR_OK)
+        return e;
+    *out = fdopen(fd, "w+b");
+    if (*out != NULL)
+        return ERR_OK;
+    close(fd);
+    return err_set(why, ERR_HOST_NOMEM, 0, "temporary file: %s", err_text(ERR_HOST_NOMEM));
 }
 
 enum err temporary_file_append(int fd, const void *bytes, size_t n, struct err_detail *why)

@@ -8,10 +8,14 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* Opens an empty file, for reading and writing, in the folder that TMPDIR names, else in /tmp. The caller closes *fd.
  * ERR_IO. */
 MUST_USE enum err temporary_file_open(int *fd, struct err_detail *why);
+
+/* The same as a stream. ERR_IO, ERR_HOST_NOMEM. */
+MUST_USE enum err temporary_stream_open(FILE **out, struct err_detail *why);
 
 /* Appends all n bytes. ERR_IO. */
 MUST_USE enum err temporary_file_append(int fd, const void *bytes, size_t n, struct err_detail *why);

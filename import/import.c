@@ -3,7 +3,7 @@
  * Opens every input file: native traces as they are, other files through the importer that recognises them.
  *
  *     path -> input (gzip, zstd undone) -> sniff -> importer -> trace writer -> trace reader, or a file
- *                  native trace in a regular file --------------------------> trace reader
+ *                  native trace, by the descriptor -------------------------> trace reader
  */
 #include "import/import.h"
 
@@ -132,6 +132,15 @@ static enum err open_slurped(struct input *in, bool is_raw, uint64_t memory_limi
     return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), memory_limit, out, why);
 }
 
+/* A file is read as it is needed, a pipe into memory. By the descriptor: a second open of the name could find another
+ * file, and what was peeked of a pipe is gone from it. */
+static enum err open_native(struct input *in, uint64_t memory_limit, struct trace_reader **out, struct err_detail *why)
+{
+    const int fd = input_regular_file(in);
+    return fd >= 0 ? trace_open_file(fd, input_name(in), memory_limit, out, why)
+                   : open_slurped(in, true, memory_limit, out, why);
+}
+
 static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
                              struct trace_writer *w, struct err_detail *why)
 {
@@ -159,7 +168,7 @@ static const struct import_config default_config = {.gpu = -1, .segment_frees = 
 static enum err open_input(const char *path, const struct import_config *cfg, struct input **out,
                            struct err_detail *why)
 {
-    const enum err e = input_open(path, out, why);
+    const enum err e = cfg->again ? input_open_again(path, out, why) : input_open(path, out, why);
     if (e == ERR_OK)
         input_allow(*out, cfg->memory_limit);
     return e;
@@ -211,12 +220,8 @@ enum err trace_open_any(const char *path, const char *from, const struct import_
     if (e == ERR_OK && from == NULL)
         e = input_is_native(in, &is_native, why);
     if (e == ERR_OK && is_native) {
-        if (strcmp(path, "-") == 0) {
-            input_keep_raw(in);
-            e = open_slurped(in, true, wanted.memory_limit, out, why);
-        } else {
-            e = trace_open_within(path, wanted.memory_limit, out, why);
-        }
+        input_keep_raw(in);
+        e = open_native(in, wanted.memory_limit, out, why);
     } else if (e == ERR_OK && (e = input_recognise(in, from, &is_native, &importer, why)) == ERR_OK) {
         e = is_native ? open_slurped(in, false, wanted.memory_limit, out, why)
                       : open_imported(importer, in, &wanted, out, why);
@@ -264,7 +269,7 @@ enum err trace_open_final_state(const char *path, const char *from, const struct
     struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
-    wanted.final_state = true;
+    wanted.final_state = wanted.again = true;
     enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
     if (e == ERR_OK && !importer->has_final_state)
         e = err_set(why, ERR_UNSUPPORTED, 0, "%s: the format %s has no final state", input_name(in), importer->name);
@@ -299,9 +304,11 @@ enum err importer_describe(const struct importer *importer, struct input *in,
 enum err trace_describe(const char *path, const char *from, const struct import_config *cfg,
                         void (*line)(void *arg, const char *text), void *arg, struct err_detail *why)
 {
+    struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
-    enum err e = open_foreign(path, from, cfg == NULL ? &default_config : cfg, &in, &importer, why);
+    wanted.again = true;
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
     if (e == ERR_OK)
         e = importer_describe(importer, in, line, arg, why);
     input_close(in);

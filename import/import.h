@@ -24,6 +24,7 @@ struct import_config {
     bool without_path;                /* the trace does not name the file, which is gone afterwards */
     bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it */
     bool final_state;                 /* set by trace_open_final_state */
+    bool again;                       /* the name was opened before: input_open_again */
     uint64_t memory_limit;            /* what an input may unpack to, in bytes; 0: by its size (input.h, trace.h) */
     const char *columns;              /* what stands after the colon of --from, "time=ts,ptr=addr"; NULL: nothing */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
@@ -58,8 +59,8 @@ MUST_USE enum err importer_describe(const struct importer *importer, struct inpu
 MUST_USE enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg,
                                  struct trace_reader **out, struct err_detail *why);
 
-/* Opens the state of a file after its last event, as a trace that starts from this state and has no events.
- * ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native trace. */
+/* Opens the state of a file after its last event, as a trace that starts from this state and has no events. The file
+ * was opened before (input_open_again). ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native trace. */
 MUST_USE enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
                                          struct trace_reader **out, struct err_detail *why);
 
@@ -67,7 +68,8 @@ MUST_USE enum err trace_open_final_state(const char *path, const char *from, con
 MUST_USE enum err trace_import(const char *path, const char *from, const struct import_config *cfg,
                                const char *out_path, struct err_detail *why);
 
-/* Says what a file holds that cannot be replayed, or not without a choice (`replay info`), one line per fact. */
+/* Says what a file that was opened before holds that cannot be replayed, or not without a choice (`replay info`), one
+ * line per fact. */
 MUST_USE enum err trace_describe(const char *path, const char *from, const struct import_config *cfg,
                                  void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
 

@@ -384,6 +384,39 @@ def pages(replay):
               f"info of a page with {n} snapshots: {said[-600:]}")
 
 
+# ---- pipes ----
+
+def piped(replay, name, *arguments, **env):
+    """Runs a command whose /dev/stdin is a pipe that yields this file."""
+    with open(name, "rb") as f:
+        return subprocess.run([replay.path, *arguments], input=f.read(), capture_output=True, timeout=600, check=False,
+                              env=dict(os.environ, **env))
+
+
+def pipes(replay):
+    """What a person names is opened whatever it is, and read once: a pipe says what the file says."""
+    replay("snapshot", "a.zst", "-o", "b.pickle")
+    for name in ("a.zst", "b.pickle"):
+        for command in (["info"], [], ["who"], ["why"], ["stats"], ["summary"], ["verify"], ["tune"]):
+            from_pipe, from_stdin = (piped(replay, name, *command, at) for at in ("/dev/stdin", "-"))
+            check(from_pipe.returncode == 0, f"{command} of a pipe: {from_pipe.stderr[-300:]}")
+            words = [re.sub(rb"(?m)^path .*|/dev/stdin", b"-", run.stdout).split() for run in (from_pipe, from_stdin)]
+            check([word for word in words[0] if word != b"-"] == [word for word in words[1] if word != b"-"],
+                  f"{command} of a pipe with {name} and of standard input differ")
+    got = piped(replay, "a.zst", "diff", "/dev/stdin", "a.zst")
+    check(got.returncode == 2 and b"can be read only once" in got.stderr, f"diff of a pipe: {got.stderr[-300:]}")
+    got = piped(replay, "a.zst", "diff", "-", "a.zst")
+    check(got.returncode == 0, f"diff of standard input: {got.stderr[-300:]}")
+    # What is spooled lies where TMPDIR says.
+    os.mkdir("spooled")
+    for command in (["why", "-"], ["a.zst", "--policy", "none", "--perfetto", "o.perfetto"],
+                    ["snapshot", "a.zst", "-o", "o.pickle"]):
+        got = piped(replay, "a.zst", *command, TMPDIR="no-such-folder")
+        check(got.returncode == 3 and b"no-such-folder" in got.stderr, f"{command} without TMPDIR: {got.stderr[-300:]}")
+        got = piped(replay, "a.zst", *command, TMPDIR="spooled")
+        check(got.returncode == 0 and not os.listdir("spooled"), f"{command} with TMPDIR: {got.stderr[-300:]}")
+
+
 def main():
     replay = Program(sys.argv[1])
     samples = os.path.join(os.path.abspath(sys.argv[3]), "samples")
@@ -392,7 +425,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, profiles, zeros, texts, markdown, lines, pages):
+        for part in (bombs, databases, profiles, zeros, texts, markdown, lines, pages, pipes):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -173,6 +174,32 @@ Test(input, a_missing_file_and_a_directory_are_told_apart)
     cr_expect(strstr(why.text, "No such file") != NULL, "%s", why.text);
     cr_expect_eq(input_open("/", &in, &why), ERR_INPUT);
     cr_expect(strstr(why.text, "directory") != NULL, "%s", why.text);
+}
+
+/* A file that was read may be a pipe when it is opened again: nobody waits for its other end. */
+Test(input, only_a_file_is_opened_again)
+{
+    char folder[] = "/tmp/replay-test-again-XXXXXX", fifo[64], file[64];
+    struct input *in = NULL;
+    struct err_detail why = {.text = ""};
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(fifo, sizeof fifo, "%s/fifo", folder);
+    snprintf(file, sizeof file, "%s/file", folder);
+    cr_assert_eq(mkfifo(fifo, 0600), 0);
+    FILE *f = fopen(file, "wb");
+    cr_assert(f != NULL && fclose(f) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        const char *name = (const char *const[]){fifo, "/dev/null", "-"}[i];
+        cr_expect_eq(input_open_again(name, &in, &why), ERR_INPUT, "%s", name);
+        cr_expect(strstr(why.text, "cannot be read more than once") != NULL, "%s", why.text);
+        cr_expect(input_is_once(name), "%s", name);
+    }
+    cr_assert_eq(input_open_again(file, &in, &why), ERR_OK, "%s", why.text);
+    input_close(in);
+    cr_expect(!input_is_once(file) && !input_is_once(folder) && !input_is_once("/nonexistent/file"));
+    unlink(fifo);
+    unlink(file);
+    rmdir(folder);
 }
 
 Test(input, a_file_reads_like_its_bytes)

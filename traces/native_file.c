@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Reads sections of a native trace. A pipe is copied into a temporary file first, since the index at the end is read
- * before the sections. Nothing in a file is trusted: sizes are checked before memory is taken or bytes are read.
+ * Reads sections of a native trace. A pipe is copied into a file without a name first, since the index at the end is
+ * read before the sections. Nothing in a file is trusted: sizes are checked before memory is taken or bytes are read.
  */
 #include "traces/native_file.h"
 
+#include "base/input.h"
 #include "traces/trace.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -276,51 +275,12 @@ enum err native_find_index(struct native_file *f, struct section *index, struct 
     return ERR_OK;
 }
 
-/* Copies standard input or a pipe into an unnamed temporary file, so that it can be read in any order. */
-static enum err native_spool(struct native_file *f, struct err_detail *why)
-{
-    unsigned char buffer[1 << 16];
-    FILE *spool = tmpfile();
-    const int in = f->fd;
-    enum err e = ERR_OK;
-    ssize_t got = 0;
-    while (spool != NULL && e == ERR_OK && ((got = read(in, buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR)))
-        if (got > 0 && fwrite(buffer, 1, (size_t)got, spool) != (size_t)got)
-            e = ERR_IO;
-    if (spool == NULL || got < 0 || e != ERR_OK || fflush(spool) != 0)
-        e = err_set(why, got < 0 ? ERR_INPUT : ERR_IO, 0, "%s: cannot be read: %s", f->name, strerror(errno));
-    if (f->is_fd_ours)
-        close(in);
-    f->is_fd_ours = e == ERR_OK;
-    if (e == ERR_OK && (f->fd = dup(fileno(spool))) < 0)
-        e = err_set(why, ERR_IO, 0, "%s: cannot be read: %s", f->name, strerror(errno));
-    if (spool != NULL)
-        fclose(spool);
-    f->is_fd_ours = e == ERR_OK;
-    return e;
-}
-
-/* Opens the file and finds its size. */
-static enum err native_open_fd(struct native_file *f, const char *path, struct err_detail *why)
+/* Finds the size of the file f->fd. */
+static enum err native_measure(struct native_file *f, struct err_detail *why)
 {
     struct stat st;
-    f->is_fd_ours = strcmp(path, "-") != 0;
-    f->fd = f->is_fd_ours ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-    if (f->fd < 0) {
-        f->is_fd_ours = false;
-        return err_set(why, err_of_open(errno), 0, "%s: cannot be opened: %s", path, strerror(errno));
-    }
     if (fstat(f->fd, &st) != 0)
-        return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(EISDIR));
-    if (!S_ISREG(st.st_mode) || (!f->is_fd_ours && lseek(f->fd, 0, SEEK_CUR) != 0)) {
-        const enum err e = native_spool(f, why);
-        if (e != ERR_OK)
-            return e;
-        if (fstat(f->fd, &st) != 0)
-            return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(errno));
-    }
+        return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", f->name, strerror(errno));
     f->size = (uint64_t)st.st_size;
     return ERR_OK;
 }
@@ -334,11 +294,26 @@ static enum err native_begin(struct native_file *f, struct err_detail *why)
 
 enum err native_open_path(struct native_file *f, const char *path, struct err_detail *why)
 {
-    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
-    *f = (struct native_file){.name = strdup(name)};
+    struct input *in = NULL;
+    int fd;
+    *f = (struct native_file){.name = NULL};
+    enum err e = input_open(path, &in, why);
+    if (e != ERR_OK)
+        return e;
+    input_keep_raw(in);
+    e = input_whole_file(in, &fd, why);
+    if (e == ERR_OK)
+        e = native_open_file(f, fd, input_name(in), why);
+    input_close(in);
+    return e;
+}
+
+enum err native_open_file(struct native_file *f, int fd, const char *name, struct err_detail *why)
+{
+    *f = (struct native_file){.name = strdup(name), .fd = fd, .is_fd_ours = true};
     if (f->name == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
-    const enum err e = native_open_fd(f, path, why);
+    const enum err e = native_measure(f, why);
     return e == ERR_OK ? native_begin(f, why) : e;
 }
 

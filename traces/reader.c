@@ -24,6 +24,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A fact by name. Both texts point into a kept content. */
 struct reader_fact {
@@ -661,16 +662,22 @@ static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_re
 
 enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why)
 {
-    return trace_open_within(path, 0, out, why);
-}
-
-enum err trace_open_within(const char *path, uint64_t memory_limit, struct trace_reader **out, struct err_detail *why)
-{
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", path, err_text(ERR_HOST_NOMEM));
-    r->memory_limit = memory_limit;
     return reader_begin(r, native_open_path(&r->file, path, why), out, why);
+}
+
+enum err trace_open_file(int fd, const char *name, uint64_t memory_limit, struct trace_reader **out,
+                         struct err_detail *why)
+{
+    struct trace_reader *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        close(fd);
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+    }
+    r->memory_limit = memory_limit;
+    return reader_begin(r, native_open_file(&r->file, fd, name, why), out, why);
 }
 
 enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why)

@@ -89,14 +89,14 @@ bool trace_is_native(const unsigned char *head, size_t n);
  * unfinished trace is read once from end to end to build its index. ERR_IO; ERR_FORMAT with the offset in the file. */
 MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
 
-/* trace_open with a limit of the memory that the trace's tables, live requests and events may ask for. 0 is 256 bytes
- * for each of the file, and 64 MiB whatever its size: without a bound a small file could ask for any amount. Our writer
- * makes files long enough for what they hold (FORMAT.md, "Memory"). Above it: ERR_FORMAT. */
-MUST_USE enum err trace_open_within(const char *path, uint64_t memory_limit, struct trace_reader **out,
-                                    struct err_detail *why);
 MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);
 
-/* The same for malloc'ed bytes. The reader owns them from here on, also on error; `name` is for messages. */
+/* The same from a regular file that is open, or from malloc'ed bytes; the reader owns them from here on, also on error.
+ * `name` is for messages. `memory_limit` is what the trace's tables, live requests and events may ask for: 0 is 256
+ * bytes for each of the file, and 64 MiB whatever its size. Without a bound a small file could ask for any amount. Our
+ * writer makes files long enough for what they hold (FORMAT.md, "Memory"). Above it: ERR_FORMAT. */
+MUST_USE enum err trace_open_file(int fd, const char *name, uint64_t memory_limit, struct trace_reader **out,
+                                  struct err_detail *why);
 MUST_USE enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit,
                                    struct trace_reader **out, struct err_detail *why);
 void trace_close(struct trace_reader *r);

@@ -9,13 +9,13 @@
 #include "replay/export/perfetto.h"
 
 #include "base/array.h"
+#include "base/temporary_file.h"
 #include "base/units.h"
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -385,14 +385,15 @@ static void take_event(struct lane_watch *watch, const struct lane *l, const str
 enum err perfetto_listen(struct perfetto *p, unsigned pid, const char *name, struct lane *l,
                          const struct trace_reader *trace, const struct replay_config *cfg, struct err_detail *why)
 {
-    *p = (struct perfetto){.watch.event = take_event, .spool = tmpfile(), .pid = pid, .trace = trace,
+    *p = (struct perfetto){.watch.event = take_event, .pid = pid, .trace = trace,
                            .has_times = trace_info(trace)->duration_ns > 0,
                            .every_events = cfg->sample_every_events, .every_ns = cfg->sample_every_ns,
                            .request_of = calloc((size_t)l->n_slots + 1, sizeof *p->request_of)};
     if (p->request_of == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a timeline");
-    if (p->spool == NULL)
-        return err_set(why, ERR_IO, 0, "no temporary file for a timeline: %s", strerror(errno));
+    const enum err e = temporary_stream_open(&p->spool, why);
+    if (e != ERR_OK)
+        return e;
     p->log = (struct device_log){.call = on_call, .arg = p};
     l->watch = &p->watch;
     l->on_oom = on_oom;

@@ -3,18 +3,16 @@
 #include "replay/export/snapshot_export.h"
 
 #include "base/array.h"
+#include "base/temporary_file.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum err snapshot_export_open(struct snapshot_export *d, uint64_t event, struct err_detail *why)
 {
-    *d = (struct snapshot_export){.event = event, .spool = tmpfile()};
-    return d->spool != NULL ? ERR_OK
-                            : err_set(why, ERR_IO, 0, "no temporary file for the snapshot's records: %s",
-                                      strerror(errno));
+    *d = (struct snapshot_export){.event = event};
+    return temporary_stream_open(&d->spool, why);
 }
 
 void snapshot_export_close(struct snapshot_export *d)

@@ -2,6 +2,7 @@
 /* Errors, progress and files: what every command does in the same way. */
 #include "replay/program/cli.h"
 
+#include "base/input.h"
 #include "base/monotonic_ms.h"
 #include "base/shown.h"
 #include "base/terminal.h"
@@ -185,7 +186,7 @@ static enum err open_events_or_state(const struct options *o, size_t n, struct t
     struct err_detail of_state;
     const enum err e = open_events(o, n, false, out, why);
     *is_state = false;
-    if (e != ERR_UNSUPPORTED || strcmp(o->inputs[n], "-") == 0)
+    if (e != ERR_UNSUPPORTED || input_is_once(o->inputs[n]))
         return e;
     const enum err state = trace_open_final_state(o->inputs[n], o->from, &o->import, out, &of_state);
     *is_state = state == ERR_OK;
@@ -200,8 +201,9 @@ enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace
     struct options most = *o;
     struct err_detail of_most;
     const enum err e = open_events_or_state(o, n, out, is_state, why);
-    if (e != ERR_USAGE || o->import.gpu != -1 || strcmp(o->inputs[n], "-") == 0)
+    if (e != ERR_USAGE || o->import.gpu != -1 || input_is_once(o->inputs[n]))
         return e;
+    most.import.again = true;
     most.import.gpu = IMPORT_GPU_MOST;              /* several devices: an answer for one of them is better than none */
     if (open_events_or_state(&most, n, out, is_state, &of_most) != ERR_OK)
         return e;

@@ -2,6 +2,7 @@
 /* `replay diff A B`: what differs between two recordings, two policies, or two sets of results. */
 #include "replay/program/cli.h"
 
+#include "base/input.h"
 #include "base/terminal.h"
 #include "replay/coverage/coverage.h"
 #include "replay/diff/diff.h"
@@ -152,6 +153,9 @@ static enum err session_read_results(struct diff_session *s, size_t i, bool *is_
     run_table_open(&s->diff.tables[i]);
     if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
         e = results_file_add(&s->diff.tables[i], path, s->options->import.memory_limit, is_results, why);
+    if (e == ERR_OK && !*is_results && strcmp(path, "-") != 0 && input_is_once(path))
+        e = err_set(why, ERR_USAGE, 0, "%.150s: holds no results, and can be read only once: a recording from a pipe "
+                                       "is compared as -", path);
     if (e == ERR_OK && *is_results && s->diff.tables[i].n_rows == 0)
         e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", path);
     return e;
@@ -285,9 +289,9 @@ static enum err session_open_outputs(struct diff_session *s, struct err_detail *
 {
     const struct options *o = s->options;
     for (size_t i = 0; o->html != NULL && i < o->n_inputs; i++)
-        if (strcmp(o->inputs[i], "-") == 0)
-            return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: "
-                                              "standard input can be read only once");
+        if (input_is_once(o->inputs[i]))
+            return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: %.100s can be read only once",
+                           strcmp(o->inputs[i], "-") == 0 ? "standard input" : o->inputs[i]);
     const enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     return e == ERR_OK ? cli_open_output(o, o->html, &s->is_stdout_taken, &s->html, why) : e;
 }

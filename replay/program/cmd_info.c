@@ -2,6 +2,7 @@
 /* `replay info FILE`: what a file is and holds. */
 #include "replay/program/cli.h"
 
+#include "base/input.h"
 #include "base/shown.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -270,7 +271,7 @@ static void print_line(void *arg, const char *text)
 }
 
 /* Reads the final state of the device that the trace is of. It stays empty, without an error, if the file holds none or
- * is standard input, which cannot be read again. */
+ * can be read only once. */
 static enum err info_final_state(const struct options *o, const struct trace_reader *trace, struct final_state *state,
                                  struct err_detail *why)
 {
@@ -278,7 +279,7 @@ static enum err info_final_state(const struct options *o, const struct trace_rea
     import.without_stacks = true;
     if (trace != NULL)
         import.gpu = trace_info(trace)->device;
-    const enum err e = strcmp(o->inputs[0], "-") == 0
+    const enum err e = input_is_once(o->inputs[0])
                            ? ERR_UNSUPPORTED : final_state_open(state, o->inputs[0], o->from, &import, why);
     return e == ERR_UNSUPPORTED || (e == ERR_USAGE && trace != NULL) ? ERR_OK : e;
 }
@@ -302,7 +303,7 @@ static bool is_bad(enum err reason)
 static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
                                 struct err_detail *why)
 {
-    if (err_is_unread(reason) || strcmp(o->inputs[0], "-") == 0 ||
+    if (err_is_unread(reason) || input_is_once(o->inputs[0]) ||
         trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, why) != ERR_OK) {
         *why = *reason_why;
         return reason;

@@ -7,7 +7,6 @@
 #include "replay/why/library_refusal.h"
 #include "replay/why/oom_answer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,8 @@ enum { LOG_MAX = 1 << 24 };
 /* Everything the command holds. Zero is valid: session_close accepts it. */
 struct why_session {
     const struct options *options;
-    char                  spooled[64];       /* a copy of standard input; "": none */
+    char                  spooled[32];       /* name of a copy of the input; "": none */
+    int                   spool;             /* the copy */
     const char           *path;              /* of what is read */
     struct trace_reader  *trace;             /* NULL: the file is a text */
     bool                  is_state;          /* it holds a final state only */
@@ -37,24 +37,24 @@ static void session_close(struct why_session *s)
     why_close(&s->why);
     trace_close(s->trace);
     if (s->spooled[0] != '\0')
-        unlink(s->spooled);
+        close(s->spool);
 }
 
-/* Standard input may be either, and can be read only once: it is copied to a file. */
-static enum err spool_stdin(struct why_session *s, struct err_detail *why)
+/* Standard input or a pipe may be either, and can be read only once: it is copied to a file. */
+static enum err spool(struct why_session *s, struct err_detail *why)
 {
-    char bytes[1 << 16];
-    size_t n;
-    strcpy(s->spooled, "/tmp/replay-why-XXXXXX");
-    const int fd = mkstemp(s->spooled);
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (to == NULL)
-        return err_set(why, ERR_IO, 0, "%s: cannot be made: %s", s->spooled, strerror(errno));
-    while ((n = fread(bytes, 1, sizeof bytes, stdin)) > 0)
-        fwrite(bytes, 1, n, to);
-    const bool is_written = ferror(to) == 0;
+    struct input *in = NULL;
+    enum err e = input_open(s->path, &in, why);
+    if (e != ERR_OK)
+        return e;
+    input_keep_raw(in);
+    e = input_whole_file(in, &s->spool, why);
+    input_close(in);
+    if (e != ERR_OK)
+        return e;
+    snprintf(s->spooled, sizeof s->spooled, "/dev/fd/%d", s->spool);
     s->path = s->spooled;
-    return fclose(to) == 0 && is_written ? ERR_OK : err_set(why, ERR_IO, 0, "%s: cannot be written", s->spooled);
+    return ERR_OK;
 }
 
 static uint64_t count_lines(const char *bytes, size_t n)
@@ -152,7 +152,7 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
 {
     struct options o = *s->options;
     s->path = o.inputs[0];
-    enum err e = strcmp(s->path, "-") == 0 ? spool_stdin(s, why) : ERR_OK;
+    enum err e = input_is_once(s->path) ? spool(s, why) : ERR_OK;
     if (e != ERR_OK)
         return e;
     o.inputs = &s->path;
