@@ -160,7 +160,8 @@ static enum err open_imported(const struct importer *from, struct input *in, con
         trace_abandon(w);
         return e;
     }
-    return trace_finish_open(w, input_name(in), out, why);
+    const uint64_t taken = input_offset(in), size = input_raw_size(in);      /* a database, say, is not taken */
+    return trace_finish_import(w, input_name(in), taken > size ? taken : size, cfg->memory_limit, out, why);
 }
 
 static const struct import_config default_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};

@@ -514,6 +514,19 @@ def pprof_no_lines(n):
     return pprof_location(2)(n)
 
 
+def pprof_shared(n):
+    """Stacks of thousands of frames each, which all share those of one location."""
+    lines = field_bytes(4, field_number(1, 1) + field_number(2, 1)) * 4096
+    parts = field_bytes(5, field_number(1, 1) + field_number(2, 5) + field_number(4, 6)) + \
+        field_bytes(4, field_number(1, 1) + lines)
+
+    def own(i):
+        line = field_bytes(4, field_number(1, 1) + field_number(2, i))
+        return field_bytes(4, field_number(1, i) + line) + \
+            field_bytes(2, field_bytes(1, varint(i) + b"\1") + field_bytes(2, b"\1\1"))
+    return pprof([b"n" * 400, b"f" * 500], parts + b"".join(fill(n, lambda i: own(i + 2))))
+
+
 def pprof_devices(n):
     """Samples on a device whose name is as many digits as fit."""
     sample = field_bytes(2, field_bytes(1, b"\1") + field_bytes(2, b"\1\1") +
@@ -561,7 +574,7 @@ KINDS = {f.__name__: f for f in (
     waits, warnings, result_runs, nested, shared_members, policies, null_settings, null_cases, refused_cases,
     csv_ends, csv_sizes, one_size, spans, csv_streams, csv_retries, csv_long_lines, csv_days, csv_lives, profile_ends,
     freed_by_turns, captures, capture_streams, unlike_captures, steps_of_sizes,
-    profile_objects, pprof_lines, pprof_no_lines, pprof_devices, refusals, nearly_refusals, endless_view,
+    profile_objects, pprof_lines, pprof_no_lines, pprof_shared, pprof_devices, refusals, nearly_refusals, endless_view,
     endless_column)}
 
 

@@ -86,6 +86,15 @@ def bombs(replay):
         with open("once.gz", "rb") as once:
             f.write(once.read())
     expect(replay, 2, "unpacks to more than 1,000 times", "info", "twice.gz")
+    with open("lives.csv", "wb") as f:
+        f.write(b"lower,upper,size\n" + b"0,9,1\n" * 2_796_000)
+    subprocess.run(["zstd", "-q", "-19", "lives.csv"], check=True)          # 1.4 KB that unpack to 16 MiB
+    expect(replay, 0, "live requests at most +2796000", "info", "lives.csv.zst")
+    with open("shared.pb", "wb") as f:
+        f.write(slow_inputs.pprof_shared(400_000))
+    expect(replay, 2, "far more requests or stack frames than a file of its size", "who", "shared.pb")
+    expect(replay, 2, "more memory than --memory-limit allows", "who", "shared.pb", "--memory-limit", "64MiB")
+    expect(replay, 0, "", "who", "shared.pb", "--memory-limit", "16GiB")
     expect(replay, 2, "expected a size", "info", "a.zst", "--memory-limit", "much")
 
 

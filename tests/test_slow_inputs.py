@@ -26,7 +26,7 @@ PAIRS = ("policies",)                  # results that are compared with the same
 GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
 REPETITIONS = ("one_size",)            # where steps are looked for
 LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects",
-        "pprof_lines", "pprof_no_lines", "pprof_devices")
+        "pprof_lines", "pprof_no_lines", "pprof_shared", "pprof_devices")
 STACKS = ("shared_stack", "nested_stacks")             # every command that reads call stacks
 SIDES = ("freed_by_turns",)            # every command that asks for the stacks of many events
 CAPTURES = ("captures", "capture_streams", "unlike_captures")

@@ -51,7 +51,8 @@ struct trace_reader {
     void               **kept;                   /* contents of sections; texts point into them */
     size_t               n_kept, room_kept;
     uint64_t             kept_bytes;             /* of contents and tables */
-    uint64_t             memory_limit;           /* of kept_bytes; 0: by the file's size */
+    uint64_t             memory_limit;           /* of kept_bytes; 0: by the file's size, or by source_bytes */
+    uint64_t             source_bytes;           /* of the file that was imported; 0: the trace is the file */
 
     struct trace_info    info;
     struct trace_bytes   costs;
@@ -108,8 +109,14 @@ struct trace_reader {
 static enum err reader_check_kept(const struct trace_reader *r, const struct section *s, uint64_t bytes,
                                   struct err_detail *why)
 {
-    if (r->memory_limit != 0 ? bytes <= r->memory_limit : native_allows(r->file.size, bytes))
+    const uint64_t n = r->source_bytes != 0 ? r->source_bytes : r->file.size;
+    if (r->memory_limit != 0 ? bytes <= r->memory_limit : native_allows(n, bytes))
         return ERR_OK;
+    if (r->source_bytes != 0)
+        return err_set(why, ERR_FORMAT, 0, "%s: %s", r->file.name,
+                       r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
+                                            : "stands for far more requests or stack frames than a file of its size "
+                                              "can hold; --memory-limit SIZE allows that");
     return native_damage(&r->file, s, r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
                                       : "unpacks to far more bytes than a trace of this file size can hold; "
                                         "--memory-limit SIZE allows that", why);
@@ -688,25 +695,33 @@ enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out
     return reader_begin(r, native_open_bytes(&r->file, bytes, n, NULL, "<bytes>", why), out, why);
 }
 
-enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit, struct trace_reader **out,
-                          struct err_detail *why)
+static enum err reader_open_owned(void *bytes, size_t n, const char *name, uint64_t source_bytes, uint64_t memory_limit,
+                                  struct trace_reader **out, struct err_detail *why)
 {
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL) {
         free(bytes);
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
     }
+    r->source_bytes = source_bytes;
     r->memory_limit = memory_limit;
     return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, why), out, why);
+}
+
+enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit, struct trace_reader **out,
+                          struct err_detail *why)
+{
+    return reader_open_owned(bytes, n, name, 0, memory_limit, out, why);
 }
 
 /* Puts the events where a reader has them after its first decoding: in a kept chunk, with the sides of the only
  * section. */
 enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loose, const char *name,
-                          struct trace_reader **out, struct err_detail *why)
+                          uint64_t source_bytes, uint64_t memory_limit, struct trace_reader **out,
+                          struct err_detail *why)
 {
     struct trace_reader *r = NULL;
-    const enum err e = trace_open_owned(bytes, n_bytes, name, UINT64_MAX, &r, why);     /* our own writer's */
+    const enum err e = reader_open_owned(bytes, n_bytes, name, source_bytes, memory_limit, &r, why);
     if (e != ERR_OK || loose->n == 0) {
         free(loose->events);
         free(loose->sides);

@@ -298,6 +298,11 @@ MUST_USE enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_
 MUST_USE enum err trace_finish_open(struct trace_writer *w, const char *name, struct trace_reader **out,
                                     struct err_detail *why);
 
+/* The same for what was imported from a file that unpacks to `source_bytes`. The limit of trace_open_file holds in
+ * proportion to these. */
+MUST_USE enum err trace_finish_import(struct trace_writer *w, const char *name, uint64_t source_bytes,
+                                      uint64_t memory_limit, struct trace_reader **out, struct err_detail *why);
+
 /* Destroys the writer and removes its unfinished file. NULL is accepted. */
 void trace_abandon(struct trace_writer *w);
 

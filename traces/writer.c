@@ -1130,12 +1130,18 @@ enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, str
 
 enum err trace_finish_open(struct trace_writer *w, const char *name, struct trace_reader **out, struct err_detail *why)
 {
+    return trace_finish_import(w, name, 0, UINT64_MAX, out, why);        /* it holds what this program put there */
+}
+
+enum err trace_finish_import(struct trace_writer *w, const char *name, uint64_t source_bytes, uint64_t memory_limit,
+                             struct trace_reader **out, struct err_detail *why)
+{
     struct loose_events loose = {.n = 0};
     void *bytes = NULL;
     size_t n = 0;
     const enum err e = writer_finish_bytes(w, &loose, &bytes, &n, why);
     if (e == ERR_OK)
-        return trace_open_loose(bytes, n, &loose, name, out, why);
+        return trace_open_loose(bytes, n, &loose, name, source_bytes, memory_limit, out, why);
     free(loose.events);
     free(loose.sides);
     return e;
