@@ -10,6 +10,7 @@
  * Source: NVIDIA Nsight Systems, "SQLite Schema Reference" (tables, ENUM_CUDA_MEM_KIND, ENUM_CUDA_DEV_MEM_EVENT_OPER,
  * event types of NVTX).
  */
+#include "base/database_files.h"
 #include "base/foreign_database.h"
 #include "import/import.h"
 #include "import/timed_events.h"
@@ -26,7 +27,7 @@ enum { KIND_PINNED = 1, KIND_DEVICE = 2, KIND_ARRAY = 3, KINDS = 8, OPERATION_AL
        MARKS_MAX = 100000,               /* more NVTX ranges than that are no steps */
        PROCESSES_MAX = 64, PROCESS_SHIFT = 57,      /* above every address of a card */
        STEPS_AT_ONCE = 100000,           /* of SQLite's machine, between two looks at what it has done */
-       STEPS_PER_BYTE = 100, TEXT_PER_BYTE = 16, QUERY_MAX = 512, PATH_BYTES = 4096, TEXT_MAX = 1 << 20 };
+       STEPS_PER_BYTE = 100, TEXT_PER_BYTE = 16, QUERY_MAX = 512, TEXT_MAX = 1 << 20 };
 
 static const char table_events[] = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 
@@ -74,10 +75,13 @@ static enum err open_database(struct nsys *s, int fd, struct err_detail *why)
     struct stat st;
     if (fstat(fd, &st) != 0)
         return err_set(why, ERR_IO, 0, "%s: cannot be looked at", s->name);
-    char path[PATH_BYTES];                   /* with a slash, which no name has that means something to SQLite */
+    char path[DATABASE_NAME_BYTES];
     const bool has_name = st.st_nlink > 0;
-    if (snprintf(path, sizeof path, "%s%s", strchr(s->name, '/') == NULL ? "./" : "", s->name) >= (int)sizeof path)
-        return err_set(why, ERR_INPUT, 0, "a path is longer than %d letters", PATH_BYTES);
+    enum err e = has_name ? database_name(s->name, path, why) : ERR_OK;
+    if (e == ERR_OK && has_name)
+        e = database_files_check(path, why);
+    if (e != ERR_OK)
+        return e;
     if (sqlite3_open_v2(has_name ? path : ":memory:", &s->db,
                         has_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
         return sqlite_fail(s, why);

@@ -2,6 +2,7 @@
 /* The schema, older schemas, and the statements. */
 #include "report/results_db.h"
 
+#include "base/database_files.h"
 #include "base/foreign_database.h"
 #include "base/read_files.h"
 #include "base/shown.h"
@@ -29,8 +30,7 @@ enum {
     SQL_MAX = 20480,
     COPIES_SHOWN = 40,               /* lines of quantiles on the terminal */
     COLUMNS_TEXT = 8192,
-    PATH_BYTES = 4096 + 8,           /* the longest path, and an ending */
-    URI_BYTES = 3 * PATH_BYTES + 32,
+    URI_BYTES = 3 * DATABASE_NAME_BYTES + 32,
     STEPS_BETWEEN = 100000,          /* steps of SQLite's machine between two looks at the budget */
     STEPS_FREE = 20000000,           /* steps that any statement may take, and per byte of the databases */
     STEPS_PER_BYTE = 200,            /* our own statements need less than one */
@@ -43,7 +43,8 @@ struct results_db {
     FILE         *details;                   /* writes details_bytes, the JSON text of the current run */
     char         *details_bytes;
     size_t        details_n;
-    char          path[PATH_BYTES];
+    char          path[DATABASE_NAME_BYTES]; /* as typed, for messages */
+    char          name[DATABASE_NAME_BYTES]; /* of database_name */
     char          columns[COLUMNS_TEXT];     /* of `runs`, with commas */
     char          selected[COLUMNS_TEXT];    /* the same for SELECT: NULL for a column that the database lacks */
     size_t        n_columns;
@@ -199,12 +200,17 @@ static uint64_t file_bytes(const char *path)
     return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
 }
 
-/* Of a database with its write-ahead log. */
-static uint64_t database_bytes(const char *path)
+/* Of the write-ahead log: what another process has left, or is writing, and is not yet in the database itself. */
+static uint64_t log_bytes(const char *name)
 {
-    char wal[PATH_BYTES];
-    const bool fits = (size_t)snprintf(wal, sizeof wal, "%s-wal", path) < sizeof wal;
-    return file_bytes(path) + (fits ? file_bytes(wal) : 0);
+    char wal[DATABASE_NAME_BYTES];
+    return (size_t)snprintf(wal, sizeof wal, "%s-wal", name) < sizeof wal ? file_bytes(wal) : 0;
+}
+
+/* Of a database with its write-ahead log. */
+static uint64_t database_bytes(const char *name)
+{
+    return file_bytes(name) + log_bytes(name);
 }
 
 /* Gives the next statement steps for these bytes. */
@@ -216,18 +222,7 @@ static void db_allow_steps(struct results_db *db, uint64_t bytes)
 /* Gives the next statement steps to go over all that is open. */
 static void db_allow_all(struct results_db *db)
 {
-    db_allow_steps(db, database_bytes(db->path) + db->other_bytes);
-}
-
-/* The name as SQLite takes it for the file of that name: without this, ":memory:" and what begins with "file:" mean
- * something else, and results would go nowhere. ERR_USAGE for an empty name. */
-static enum err literal_path(const char *path, char out[PATH_BYTES], struct err_detail *why)
-{
-    if (path[0] == '\0')
-        return err_set(why, ERR_USAGE, 0, "an empty name is no database");
-    if ((size_t)snprintf(out, PATH_BYTES, "%s%s", path[0] == '/' ? "" : "./", path) >= PATH_BYTES)
-        return err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
-    return ERR_OK;
+    db_allow_steps(db, database_bytes(db->name) + db->other_bytes);
 }
 
 static enum err db_execute(struct results_db *db, const char *sql, struct err_detail *why)
@@ -523,22 +518,23 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
 
 static const char in_memory[] = ":memory:";
 
-/* Opens a file, a URI or in_memory without a look at its schema; `path` is for messages. *out is set even after an
- * error, for results_db_close. */
-static enum err db_open_file(const char *name, const char *path, int flags, struct results_db **out,
-                             struct err_detail *why)
+/* Opens a file, a URI or in_memory without a look at its schema; `name` is its file, `path` is for messages. *out is set
+ * even after an error, for results_db_close. */
+static enum err db_open_file(const char *opened, const char *name, const char *path, int flags,
+                             struct results_db **out, struct err_detail *why)
 {
     struct results_db *db = *out = calloc(1, sizeof *db);
     if (db == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     snprintf(db->path, sizeof db->path, "%s", path);
+    snprintf(db->name, sizeof db->name, "%s", name);
     if (path != in_memory)
         read_files_note_name(path);
     struct field fields[RESULTS_COLUMNS];
     db->n_columns = results_db_columns(fields);
     list_columns(db->columns, sizeof db->columns, NULL);
     /* A handle is used by one thread at a time: its calls need no lock. */
-    if (sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(opened, &db->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
         const enum err e = db_fail(db, why);
         return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? err_of_open(sqlite3_system_errno(db->handle)) : e;
     }
@@ -549,14 +545,32 @@ static enum err db_open_file(const char *name, const char *path, int flags, stru
     return ERR_OK;
 }
 
+/* The database's name, if nothing that lies there hinders opening it. */
+static enum err db_find(const char *path, char name[DATABASE_NAME_BYTES], struct err_detail *why)
+{
+    const enum err e = database_name(path, name, why);
+    return e == ERR_OK ? database_files_check(name, why) : e;
+}
+
+/* Opens a file to write to it. A new one is made first, so that a link to it leads somewhere. */
+static enum err db_open_to_write(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
+{
+    char name[DATABASE_NAME_BYTES];
+    enum err e = db_find(path, name, why);
+    if (e == ERR_OK && (!must_exist || access(name, F_OK) == 0))
+        e = database_make(name, why);
+    if (e == ERR_OK)
+        e = db_find(path, name, why);
+    const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
+    return e == ERR_OK ? db_open_file(name, name, path, flags, out, why) : e;
+}
+
 enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
 {
     struct results_db *db = NULL;
-    char name[PATH_BYTES];
-    enum err e = path == NULL ? ERR_OK : literal_path(path, name, why);
-    if (e == ERR_OK)
-        e = db_open_file(path == NULL ? in_memory : name, path == NULL ? in_memory : path,
-                         SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE), &db, why);
+    enum err e = path != NULL ? db_open_to_write(path, must_exist, &db, why)
+                              : db_open_file(in_memory, in_memory, in_memory,
+                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, why);
     if (e == ERR_OK)
         e = db_execute(db, "PRAGMA synchronous = FULL", why);
     if (e == ERR_OK)
@@ -577,41 +591,34 @@ static void immutable_uri(const char *path, char out[URI_BYTES])
     snprintf(out + n, URI_BYTES - n, "?immutable=1");
 }
 
-/* Whether another process has left, or is writing, what is not yet in the file itself. */
-static bool has_log(const char *path)
-{
-    char name[PATH_BYTES];
-    return (size_t)snprintf(name, sizeof name, "%s-wal", path) < sizeof name && file_bytes(name) > 0;
-}
-
 /* Whether a file lies in a folder in which SQLite cannot make the files that it shares with other processes, and no
  * other process has left any. */
-static bool is_in_sealed_folder(const char *path)
+static bool is_in_sealed_folder(const char *name)
 {
-    char name[PATH_BYTES];
-    const char *slash = strrchr(path, '/');
-    assert(slash != NULL);                               /* literal_path puts one */
-    snprintf(name, sizeof name, "%.*s", (int)(slash == path ? 1 : slash - path), path);
-    return access(name, W_OK) != 0 && !has_log(path);
+    char folder[DATABASE_NAME_BYTES];
+    const char *slash = strrchr(name, '/');
+    assert(slash != NULL);                               /* database_name puts one */
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash == name ? 1 : slash - name), name);
+    return access(folder, W_OK) != 0 && log_bytes(name) == 0;
 }
 
 /* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the database,
  * which a handle for reading would leave there. A log that others left stays as it is, and so does the database. */
 static enum err db_open_to_read(const char *path, struct results_db **out, struct err_detail *why)
 {
-    char name[PATH_BYTES], uri[URI_BYTES];
-    const enum err e = literal_path(path, name, why);
+    char name[DATABASE_NAME_BYTES], uri[URI_BYTES];
+    const enum err e = db_find(path, name, why);
     if (e != ERR_OK)
         return e;
     if (!is_in_sealed_folder(name)) {
-        const bool stays = has_log(name);
-        const enum err opened = db_open_file(name, path, SQLITE_OPEN_READWRITE, out, why);
+        const bool stays = log_bytes(name) > 0;
+        const enum err opened = db_open_file(name, name, path, SQLITE_OPEN_READWRITE, out, why);
         if (opened == ERR_OK && stays)
             sqlite3_db_config((*out)->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         return opened;
     }
     immutable_uri(name, uri);
-    return db_open_file(uri, path, SQLITE_OPEN_READONLY, out, why);
+    return db_open_file(uri, name, path, SQLITE_OPEN_READONLY, out, why);
 }
 
 enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why)
@@ -661,7 +668,7 @@ void results_db_remove(const char *path)
 {
     static const char *const ends[] = { "", "-wal", "-shm" };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        char name[PATH_BYTES];
+        char name[DATABASE_NAME_BYTES];
         if ((size_t)snprintf(name, sizeof name, "%s%s", path, ends[i]) < sizeof name)
             unlink(name);
     }
@@ -948,10 +955,10 @@ static enum err db_attach(struct results_db *db, const char *name, const char *p
 
 enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
 {
-    char name[PATH_BYTES], uri[URI_BYTES];
+    char name[DATABASE_NAME_BYTES], uri[URI_BYTES];
     if (access(path, R_OK) != 0)
         return err_set(why, ERR_INPUT, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
-    enum err e = literal_path(path, name, why);
+    enum err e = db_find(path, name, why);
     if (e == ERR_OK && is_in_sealed_folder(name)) {
         immutable_uri(name, uri);
         e = db_attach(db, uri, path, why);
@@ -960,7 +967,7 @@ enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_a
     }
     if (e != ERR_OK)
         return e;
-    db->other_bytes = database_bytes(path);
+    db->other_bytes = database_bytes(name);
     e = merge_and_detach(db, path, n_added, why);
     db->other_bytes = 0;
     return e;

@@ -13,6 +13,7 @@ import re
 import resource
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -194,6 +195,109 @@ def databases(replay):
                               stdin=subprocess.DEVNULL, check=False)
         check(done.returncode == 0, f"a database in a sealed folder: {done.stderr.decode()}")
     os.chmod("sealed", 0o755)
+
+
+# ---- what lies beside a database ----
+
+def hostile_journal(database, victim):
+    """A rollback journal that writes no page and names a super-journal: SQLite deletes that one after a rollback."""
+    page, magic, name = 4096, bytes.fromhex("d9d505f920a163d7"), os.path.abspath(victim).encode()
+    n_pages = os.path.getsize(database) // page if os.path.exists(database) else 0
+    header = (magic + struct.pack(">IIIII", 0, 1, n_pages, 512, page)).ljust(512, b"\0")
+    with open(database + "-journal", "wb") as f:
+        f.write(header + struct.pack(">I", 0x40000000 // page + 1) + name + struct.pack(">II", len(name), sum(name)) +
+                magic)
+
+
+def files_of(database):
+    """The bytes of a database and of what lies beside it."""
+    found = {}
+    for name in sorted(name for name in os.listdir(os.path.dirname(os.path.abspath(database)))
+                       if name.startswith(os.path.basename(database)) and not name.endswith("-shm")):
+        with open(os.path.join(os.path.dirname(database), name), "rb") as f:
+            found[name] = f.read()
+    return found
+
+
+def uses_of(database):
+    return (["report", database, "--md", "o.md"], ["diff", database, "a.db"], ["diff", "a.db", database],
+            ["merge", database, "-o", "of-beside.db"], ["merge", "a.db", "-o", database],
+            ["sweep", "a.zst", "--policy", "none", "-o", database])
+
+
+def beside(replay):
+    """No file beside a database makes SQLite delete files, wait, or change the database."""
+    os.mkdir("beside")
+    shutil.copy("a.db", "beside/r.db")
+    database("beside/n.sqlite", *NSYS)
+    with open("victim", "w", encoding="ascii") as f:
+        f.write("of the user")
+    for name, uses in (("beside/r.db", uses_of("beside/r.db")), ("beside/n.sqlite", [["info", "beside/n.sqlite"]]),
+                       ("beside/new.db", [["sweep", "a.zst", "--policy", "none", "-o", "beside/new.db"]])):
+        hostile_journal(name, "victim")
+        before = files_of(name)
+        for arguments in uses:
+            expect(replay, 2, "-journal: by a journal SQLite changes the database", *arguments)
+            check(os.path.exists("victim"), f"replay {' '.join(arguments)} deleted a file that a journal names")
+            check(files_of(name) == before, f"replay {' '.join(arguments)} changed what has a hostile journal")
+        os.remove(name + "-journal")
+        for ending in ("-journal", "-wal", "-shm"):
+            os.mkfifo(name + ending)
+            for arguments in uses:
+                expect(replay, 2, f"{ending}: is no regular file", *arguments)
+            os.remove(name + ending)
+    check(not os.path.exists("of-beside.db") and not os.path.exists("beside/new.db"), "what was refused left a file")
+
+
+def logged(name):
+    """A database whose last change, another outcome, is in its log alone."""
+    shutil.copy("a.db", "log.db")
+    db = sqlite3.connect("log.db")
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    db.execute("UPDATE runs SET policy = 'of the log'")
+    db.commit()
+    for ending in ("", "-wal"):
+        shutil.copy("log.db" + ending, name + ending)
+    db.close()
+
+
+def linked(replay):
+    """Through a link a database has the log that lies beside its file."""
+    os.mkdir("linked")
+    os.mkdir("links")
+    logged("linked/r.db")
+    os.symlink("../linked/r.db", "links/l.db")
+    before = files_of("linked/r.db")
+    expect(replay, 0, "of the log", "report", "links/l.db", "--md", "-")
+    check(files_of("linked/r.db") == before, "a report through a link changed the database")
+    os.chmod("links", 0o555)
+    user = [] if os.geteuid() != 0 else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if not user or shutil.which("setpriv"):
+        os.chmod(".", 0o755)
+        os.chmod("linked", 0o777)
+        for name in os.listdir("linked"):
+            os.chmod("linked/" + name, 0o666)
+        done = subprocess.run(user + [replay.path, "report", "links/l.db", "--md", "-"], capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        check(done.returncode == 0 and b"of the log" in done.stdout,
+              f"a link in a sealed folder: {done.returncode} {done.stdout.decode()[:300]} {done.stderr.decode()}")
+    os.chmod("links", 0o755)
+    os.symlink("made.db", "links/new.db")
+    expect(replay, 0, "1 done now", "sweep", "a.zst", "--policy", "none", "-o", "links/new.db")
+    check(os.path.getsize("links/made.db") > 0, "a link to a name that was free is not followed")
+
+
+def no_files(replay):
+    """A database is a regular file, and its own files are no outputs."""
+    for name in ("/dev/null", "/dev/full", "/dev/zero", "."):
+        expect(replay, 2, "is no regular file", "sweep", "a.zst", "--policy", "none", "-o", name)
+        expect(replay, 2, "is no regular file", "merge", "a.db", "-o", name)
+        check(not os.path.exists(name + "-journal"), f"a journal was made beside {name}")
+    for ending in ("-wal", "-shm", "-journal"):
+        for option in ("--csv", "--json"):
+            expect(replay, 2, "belongs to the database", "sweep", "a.zst", "--policy", "none", "-o", "s.db", option,
+                   "./s.db" + ending)
+    check(not os.path.exists("s.db"), "what was refused made a database")
 
 
 # ---- text ----
@@ -434,7 +538,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, profiles, zeros, texts, markdown, lines, pages, pipes):
+        for part in (bombs, databases, beside, linked, no_files, profiles, zeros, texts, markdown, lines, pages, pipes):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

@@ -134,6 +134,8 @@ static enum err open_outputs(const struct options *o, struct result_outputs *to,
     if (e == ERR_OK)
         e = cli_check_output(o, o->out, why);
     if (e == ERR_OK)
+        e = output_names_check_database(o, why);
+    if (e == ERR_OK)
         e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
     return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;
 }

@@ -2,6 +2,8 @@
 /* A file is the same by its folder and its last name, or, if it is there, by its inode. */
 #include "replay/program/output_names.h"
 
+#include "base/database_files.h"
+
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -44,14 +46,34 @@ static bool will_be_same_file(const char *a, const char *b)
            strcmp(last_name(a), last_name(b)) == 0 && is_same_folder(a, b);
 }
 
+static bool is_or_will_be_same_file(const char *a, const char *b)
+{
+    return is_same_file(a, b) || will_be_same_file(a, b);
+}
+
 enum err output_names_check(const struct options *o, struct err_detail *why)
 {
     const char *const paths[] = { o->json, o->csv, o->samples, o->perfetto, o->html, o->md, o->markdown, o->folded,
                                   o->speedscope, o->out };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         for (size_t k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL &&
-                (is_same_file(paths[i], paths[k]) || will_be_same_file(paths[i], paths[k])))
+            if (paths[i] != NULL && paths[k] != NULL && is_or_will_be_same_file(paths[i], paths[k]))
                 return err_set(why, ERR_USAGE, 0, "%.150s: two outputs have this name", paths[i]);
     return ERR_OK;
+}
+
+enum err output_names_check_database(const struct options *o, struct err_detail *why)
+{
+    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
+    const char *const paths[] = { o->json, o->csv };
+    char name[DATABASE_NAME_BYTES], beside[DATABASE_NAME_BYTES];
+    const enum err e = database_name(o->out, name, why);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0] && e == ERR_OK; i++)
+        for (size_t k = 0; k < sizeof endings / sizeof endings[0] && paths[i] != NULL; k++) {
+            snprintf(beside, sizeof beside, "%.*s%s", DATABASE_NAME_BYTES - 16, name, endings[k]);
+            if (is_or_will_be_same_file(paths[i], beside))
+                return err_set(why, ERR_USAGE, 0, "%.100s: is the name of a file that belongs to the database %.100s",
+                               paths[i], o->out);
+        }
+    return e;
 }

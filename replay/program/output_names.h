@@ -10,4 +10,7 @@ bool is_same_file(const char *a, const char *b);
 /* ERR_USAGE if two outputs of a command line are one file: the second would replace the first. */
 MUST_USE enum err output_names_check(const struct options *o, struct err_detail *why);
 
+/* The same of a command whose `out` is a database: SQLite keeps files of its own beside it, and removes them. */
+MUST_USE enum err output_names_check_database(const struct options *o, struct err_detail *why);
+
 #endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Names and locks are those of SQLite on Unix; the first page is as in "Database File Format"
+ * (https://www.sqlite.org/fileformat2.html), sections 1.3 and 1.6.
+ */
+#include "base/database_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum err database_name(const char *path, char out[DATABASE_NAME_BYTES], struct err_detail *why)
+{
+    if (path[0] == '\0')
+        return err_set(why, ERR_USAGE, 0, "an empty name is no database");
+    char *real = realpath(path, NULL);
+    const int n = real != NULL ? snprintf(out, DATABASE_NAME_BYTES, "%s", real)
+                               : snprintf(out, DATABASE_NAME_BYTES, "%s%s", path[0] == '/' ? "" : "./", path);
+    free(real);
+    return n < DATABASE_NAME_BYTES ? ERR_OK : err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
+}
+
+/* ---- what lies beside a database ---- */
+
+static enum err check_beside(const char *name, const char *ending, bool may_hold_data, struct err_detail *why)
+{
+    char beside[DATABASE_NAME_BYTES];
+    struct stat st;
+    if ((size_t)snprintf(beside, sizeof beside, "%s%s", name, ending) >= sizeof beside || lstat(beside, &st) != 0)
+        return ERR_OK;
+    if (!S_ISREG(st.st_mode))
+        return err_set(why, ERR_INPUT, 0, "%.170s: is no regular file", beside);
+    if (!may_hold_data && st.st_size > 0)
+        return err_set(why, ERR_INPUT, 0, "%.120s: by a journal SQLite changes the database and deletes files; replay "
+                       "makes none, so it may be a stranger's", beside);
+    return ERR_OK;
+}
+
+enum err database_files_check(const char *name, struct err_detail *why)
+{
+    struct stat st;
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(why, ERR_INPUT, 0, "%.170s: is no regular file, as a database must be", name);
+    enum err e = check_beside(name, "-journal", false, why);
+    if (e == ERR_OK)
+        e = check_beside(name, "-wal", true, why);
+    return e == ERR_OK ? check_beside(name, "-shm", true, why) : e;
+}
+
+/* ---- a new database ---- */
+
+enum { PAGE_BYTES = 4096, LOCK_FIRST = 0x40000000, LOCK_BYTES = 512, LOCK_TRIES = 100, LOCK_PAUSE_NS = 10000000 };
+
+/* A tree of tables that is empty. All that is not 0 lies in the first sector, so a loss of power cannot part it. */
+static void fill_first_page(unsigned char page[PAGE_BYTES])
+{
+    static const char magic[] = "SQLite format 3";
+    memset(page, 0, PAGE_BYTES);
+    memcpy(page, magic, sizeof magic);
+    page[16] = PAGE_BYTES >> 8;
+    page[18] = page[19] = 2;                             /* to write and to read: with a write-ahead log */
+    page[21] = 64, page[22] = 32, page[23] = 32;         /* fractions of a page, which are fixed */
+    page[31] = 1;                                        /* pages */
+    page[100] = 0x0d;                                    /* a leaf */
+    page[105] = PAGE_BYTES >> 8;                         /* where its cells begin: at its end */
+}
+
+/* Takes the lock that SQLite calls EXCLUSIVE. False: others hold it, who then make the database. */
+static bool lock_whole(int fd)
+{
+    const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_FIRST, .l_len = LOCK_BYTES };
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (fcntl(fd, F_SETLK, &lock) == 0)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* The name must be on disk, too. Some file systems cannot do that. */
+static bool sync_folder_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    char folder[DATABASE_NAME_BYTES];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash == name ? 1 : slash - name), name);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool is_good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = reason;
+    return is_good;
+}
+
+/* A log that a removed database has left is not of the new one. Whoever has the lock on an empty file may remove it. */
+static bool remove_log(const char *name)
+{
+    char log[DATABASE_NAME_BYTES];
+    if ((size_t)snprintf(log, sizeof log, "%s-wal", name) >= sizeof log || unlink(log) != 0)
+        return true;
+    return sync_folder_of(name);
+}
+
+/* Writes the page, or nothing. False with errno. */
+static bool write_first_page(int fd)
+{
+    unsigned char page[PAGE_BYTES];
+    fill_first_page(page);
+    errno = ENOSPC;                                      /* of a short write */
+    if (pwrite(fd, page, sizeof page, 0) == (ssize_t)sizeof page && (fsync(fd) == 0 || errno == EINVAL))
+        return true;
+    const int reason = errno;
+    if (ftruncate(fd, 0) != 0)
+        return errno = reason, false;
+    errno = reason;
+    return false;
+}
+
+enum err database_make(const char *name, struct err_detail *why)
+{
+    struct stat st;
+    if (stat(name, &st) == 0 && st.st_size > 0)
+        return ERR_OK;
+    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+    if (fd < 0)
+        return err_set(why, ERR_IO, 0, "%.120s: cannot be written: %s", name, strerror(errno));
+    bool is_good = true;
+    if (lock_whole(fd) && fstat(fd, &st) == 0 && st.st_size == 0)
+        is_good = remove_log(name) && write_first_page(fd) && sync_folder_of(name);
+    const int reason = errno;
+    close(fd);
+    return is_good ? ERR_OK : err_set(why, ERR_IO, 0, "%.120s: cannot be written: %s", name, strerror(reason));
+}

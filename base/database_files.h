@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * The files of an SQLite database, looked at before SQLite opens any of them.
+ *
+ * SQLite believes what lies beside a database. By NAME-journal it rewrites the database, and then deletes the file that
+ * the journal names as its super-journal, which may be any file of the user. A pipe as NAME-wal makes it wait without
+ * end. So a database of a stranger is opened only if what lies beside it can do neither.
+ */
+#ifndef REPLAY_BASE_DATABASE_FILES_H
+#define REPLAY_BASE_DATABASE_FILES_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+enum { DATABASE_NAME_BYTES = 4096 + 16 };        /* the longest path, and an ending */
+
+/* The name that SQLite's files are beside: behind links, if there is such a file, else as typed. It holds a slash, so
+ * that SQLite takes ":memory:" and "file:..." for names of files, too. ERR_USAGE for an empty or a long name. */
+MUST_USE enum err database_name(const char *path, char out[DATABASE_NAME_BYTES], struct err_detail *why);
+
+/* Refuses, with ERR_INPUT, a database that is no regular file, or beside which lies a journal that is not empty, or
+ * anything but a regular file under a name of SQLite's. Our databases keep a write-ahead log and have no journal at any
+ * time. `name`: of database_name. A file that is not there is no fault. */
+MUST_USE enum err database_files_check(const char *name, struct err_detail *why);
+
+/* Makes a database without tables that keeps a write-ahead log, if there is no such file or an empty one. SQLite alone
+ * would need a journal for that, which a kill leaves. Several processes may do it at once. ERR_IO. */
+MUST_USE enum err database_make(const char *name, struct err_detail *why);
+
+#endif
