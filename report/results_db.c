@@ -167,7 +167,8 @@ static enum err db_fail_at(const struct results_db *db, const char *path, struct
     if (code == SQLITE_INTERRUPT)
         return err_set(why, ERR_FORMAT, 0, "%.150s: takes far more work than a database of this size can need", path);
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
-                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? ERR_FORMAT
+                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ||
+                                 code == SQLITE_CONSTRAINT ? ERR_FORMAT
                        : code == SQLITE_CANTOPEN && path != db->path ? err_of_open(sqlite3_system_errno(db->handle))
                                                                       : ERR_IO;
     return err_set(why, e, 0, "%.120s: %.100s", path, sqlite3_errmsg(db->handle));
@@ -389,6 +390,19 @@ static enum err db_check_table(struct results_db *db, const char *schema, const 
     return e;
 }
 
+/* A constraint of ours only ever refuses, and the run's loss is an error. One of somebody else may say what to do instead:
+ * ON CONFLICT IGNORE drops the run, ON CONFLICT REPLACE those that it meets. */
+static enum err db_check_constraints(struct results_db *db, struct err_detail *why)
+{
+    int64_t n_quiet = 0;
+    const enum err e = db_number(db, "SELECT count(*) FROM main.sqlite_master WHERE name IN ('runs', 'parameters') AND"
+                                 " sql LIKE '%conflict%'", &n_quiet, why);
+    if (e == ERR_OK && n_quiet > 0)
+        return err_set(why, ERR_FORMAT, 0, "%.150s: its tables drop or replace rows by ON CONFLICT, which is not ours",
+                       db->path);
+    return e;
+}
+
 /* Checks a foreign database whole, where that is cheap. */
 static enum err db_check_pages(struct results_db *db, const char *schema, const char *path, struct err_detail *why)
 {
@@ -461,13 +475,17 @@ static enum err db_check_writable(const char *path, const struct db_facts *facts
     return ERR_FORMAT;
 }
 
+/* Ends an INSERT: only a run that is there already may stay out. OR IGNORE would also pass over one that a constraint
+ * of somebody else refuses. */
+#define UNLESS_THERE " ON CONFLICT(key) DO NOTHING"
+
 static enum err db_prepare(struct results_db *db, struct err_detail *why)
 {
     char sql[SQL_MAX] = "";
-    size_t used = (size_t)snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO runs(%s,details) VALUES(?", db->columns);
+    size_t used = (size_t)snprintf(sql, sizeof sql, "INSERT INTO runs(%s,details) VALUES(?", db->columns);
     for (size_t i = 0; i < db->n_columns; i++)
         used += (size_t)snprintf(sql + used, sizeof sql - used, ",?");
-    snprintf(sql + used, sizeof sql - used, ")");
+    snprintf(sql + used, sizeof sql - used, ")" UNLESS_THERE);
     const struct { const char *sql; sqlite3_stmt **out; } all[] = {
         { "BEGIN", &db->look },
         { "SELECT 1 FROM runs WHERE key = ?", &db->has },
@@ -501,6 +519,8 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
 {
     struct db_facts facts;
     enum err e = db_check(db, "main", db->path, &facts, why);
+    if (e == ERR_OK)
+        e = db_check_constraints(db, why);
     if (e == ERR_OK && !is_current(&facts)) {
         e = db_execute(db, facts.is_empty ? "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE" : "BEGIN IMMEDIATE", why);
         if (e == ERR_OK)
@@ -843,7 +863,16 @@ static enum err each_checked_run(struct results_db *db, const char *sql, const c
 
 /* ---- merging ---- */
 
-/* Counts the runs that both have, but with other values. A column that one of them lacks is not compared. */
+/* Whether a column tells how the trace was found and not what came of the run: a file that is typed has no job, and one
+ * of a folder of ranks has. */
+static bool is_of_finding(const char *column)
+{
+    return strcmp(column, "job") == 0 || strcmp(column, "rank") == 0;
+}
+
+/* Counts the runs that both have, but with other values. The program's version is part of the key, and nothing in a row
+ * depends on when or where the run was made, so all values are the same, the bytes of the details too. Only is_of_finding
+ * may be null in one of them, and a column that one of them lacks is not compared. */
 static enum err count_differing(struct results_db *db, const struct db_facts *other, int64_t *out,
                                 struct err_detail *why)
 {
@@ -855,9 +884,12 @@ static enum err count_differing(struct results_db *db, const struct db_facts *ot
     for (size_t i = 0; i < n; i++) {
         if (!other->has_column[i])
             continue;
-        used += (size_t)snprintf(sql + used, sizeof sql - used, " OR a.%s <> b.%s", fields[i].name, fields[i].name);
+        used += (size_t)snprintf(sql + used, sizeof sql - used, " OR a.%s %s b.%s", fields[i].name,
+                                 is_of_finding(fields[i].name) ? "<>" : "IS NOT", fields[i].name);
         assert(used < sizeof sql);
     }
+    if (other->has_details)
+        snprintf(sql + used, sizeof sql - used, " OR a.details IS NOT b.details");
     return db_number(db, sql, out, why);
 }
 
@@ -895,8 +927,9 @@ static enum err copy_attached(struct results_db *db, const struct db_facts *othe
 {
     char sql[SQL_MAX], selected[COLUMNS_TEXT];
     list_columns(selected, sizeof selected, other->has_column);
-    snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO main.runs(%s,details) SELECT %s,%s FROM other.runs%s", db->columns,
-             selected, other->has_details ? "details" : "'{}'", other->has_seed ? ONE_SEED("other.runs") : "");
+    snprintf(sql, sizeof sql, "INSERT INTO main.runs(%s,details) SELECT %s,%s FROM other.runs%s" UNLESS_THERE, db->columns,
+             selected, other->has_details ? "details" : "'{}'",
+             other->has_seed ? ONE_SEED("other.runs") : " WHERE 1");         /* WHERE: for the parser's sake */
     enum err e = db_execute(db, sql, why);
     *n_added = (uint64_t)sqlite3_changes(db->handle);
     if (e == ERR_OK && other->has_parameters)

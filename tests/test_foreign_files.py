@@ -197,6 +197,40 @@ def databases(replay):
     os.chmod("sealed", 0o755)
 
 
+def constrained(name, clause):
+    """a.db without its row of pow2, and with a clause of a stranger in its table `runs`."""
+    db = sqlite3.connect(name)
+    db.execute("ATTACH 'a.db' AS ours")
+    for (sql,) in db.execute("SELECT sql FROM ours.sqlite_master WHERE sql IS NOT NULL ORDER BY type, name").fetchall():
+        db.execute(sql.replace("PRIMARY KEY(key)", clause) if sql.startswith("CREATE TABLE runs") else sql)
+    db.execute("INSERT INTO runs SELECT * FROM ours.runs WHERE policy <> 'pow2'")
+    db.execute("PRAGMA application_id = 0x52504c59")
+    db.execute("PRAGMA user_version = 6")
+    db.commit()
+    db.close()
+
+
+def constraints(replay):
+    """No constraint of a stranger drops a run, or replaces one, unseen."""
+    for number, (clause, said) in enumerate((
+            ("PRIMARY KEY(key), UNIQUE(trace_path)", "UNIQUE constraint failed"),
+            ("PRIMARY KEY(key), CHECK(policy <> 'pow2')", "CHECK constraint failed"),
+            ("PRIMARY KEY(key) ON CONFLICT REPLACE", "by ON CONFLICT"),
+            ("PRIMARY KEY(key), UNIQUE(trace_path) on conflict replace", "by ON CONFLICT"),
+            ("PRIMARY KEY(key), UNIQUE(trace_path) ON CONFLICT IGNORE", "by ON CONFLICT"),
+            ("PRIMARY KEY(key, policy)", "ON CONFLICT clause does not match"))):
+        name = f"constraint{number}.db"
+        constrained(name, clause)
+        before = sqlite3.connect(name).execute("SELECT * FROM runs").fetchall()
+        check(len(before) == 1, f"{name} holds {len(before)} runs")
+        expect(replay, 0, "", "report", name, "--md", "o.md")
+        for arguments in (["sweep", "a.zst", "--policy", "pow2", "--device", "sim:1GiB", "-o", name],
+                          ["merge", "a.db", "-o", name]):
+            expect(replay, 2, said, *arguments)
+            check(sqlite3.connect(name).execute("SELECT * FROM runs").fetchall() == before,
+                  f"{clause}: replay {arguments[0]} changed the runs")
+
+
 # ---- what lies beside a database ----
 
 def hostile_journal(database, victim):
@@ -538,7 +572,8 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, beside, linked, no_files, profiles, zeros, texts, markdown, lines, pages, pipes):
+        for part in (bombs, databases, constraints, beside, linked, no_files, profiles, zeros, texts, markdown, lines,
+                     pages, pipes):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

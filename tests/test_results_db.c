@@ -191,6 +191,51 @@ Test(results_db, of_equals_the_best_is_the_default_and_then_what_changes_least)
     kept_close(&k);
 }
 
+/* A copy of a database with one run, after one change. */
+static struct kept copy_and_change(struct kept *of, const char *change)
+{
+    char sql[128];
+    struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
+    close(mkstemp(k.path));
+    unlink(k.path);
+    snprintf(sql, sizeof sql, "VACUUM INTO '%s'", k.path);
+    cr_assert_eq(sqlite3_exec(of->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(k.db, change, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(k.db));
+    return k;
+}
+
+static enum err merge_into(struct kept *k, struct kept *other, uint64_t *n_added)
+{
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    cr_assert_eq(results_db_open(k->path, true, &db, &why), ERR_OK, "%s", why.text);
+    const enum err e = results_db_merge(db, other->path, n_added, &why);
+    results_db_close(db);
+    return e;
+}
+
+Test(results_db, a_run_with_other_results_is_refused_whichever_comes_first_and_a_null_is_another_result)
+{
+    static const struct { const char *change; enum err expected; } changes[] = {
+        { "UPDATE runs SET card_peak_bytes = NULL", ERR_FORMAT },
+        { "UPDATE runs SET peak_reserved_bytes = 7", ERR_FORMAT },
+        { "UPDATE runs SET details = '{}'", ERR_FORMAT },
+        { "UPDATE runs SET details = ' ' || details", ERR_FORMAT },
+        { "UPDATE runs SET job = 'folder', rank = 0", ERR_OK },        /* the same file, found as one of a job's ranks */
+    };
+    static const struct made_run one = { "none", 7, 5 };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        uint64_t n_added = 0;
+        struct kept a = keep_runs(&one, 1), b = copy_and_change(&a, changes[i].change);
+        cr_expect_eq(merge_into(&a, &b, &n_added), changes[i].expected, "%s", changes[i].change);
+        cr_expect_eq(merge_into(&b, &a, &n_added), changes[i].expected, "%s, the other way", changes[i].change);
+        cr_expect_eq(n_added, 0);
+        kept_close(&b);
+        kept_close(&a);
+    }
+}
+
 /* ---- databases of older versions ---- */
 
 /* Made by the program of schema 4: three policies on one trace and card, each with the seeds 0 and 7. */
