@@ -5,13 +5,15 @@
  */
 #include "base/database_files.h"
 
+#include "base/output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +60,10 @@ enum err database_files_check(const char *name, struct err_detail *why)
 
 enum { PAGE_BYTES = 4096, LOCK_FIRST = 0x40000000, LOCK_BYTES = 512, LOCK_TRIES = 100, LOCK_PAUSE_NS = 10000000 };
 
+/* To write and to read: with a write-ahead log. */
+enum { MODE_AT = 18 };
+static const unsigned char mode_log[] = { 2, 2 };
+
 /* A tree of tables that is empty. All that is not 0 lies in the first sector, so a loss of power cannot part it. */
 static void fill_first_page(unsigned char page[PAGE_BYTES])
 {
@@ -65,7 +71,7 @@ static void fill_first_page(unsigned char page[PAGE_BYTES])
     memset(page, 0, PAGE_BYTES);
     memcpy(page, magic, sizeof magic);
     page[16] = PAGE_BYTES >> 8;
-    page[18] = page[19] = 2;                             /* to write and to read: with a write-ahead log */
+    memcpy(page + MODE_AT, mode_log, sizeof mode_log);
     page[21] = 64, page[22] = 32, page[23] = 32;         /* fractions of a page, which are fixed */
     page[31] = 1;                                        /* pages */
     page[100] = 0x0d;                                    /* a leaf */
@@ -138,4 +144,75 @@ enum err database_make(const char *name, struct err_detail *why)
     const int reason = errno;
     close(fd);
     return is_good ? ERR_OK : err_set(why, ERR_IO, 0, "%.120s: cannot be written: %s", name, strerror(reason));
+}
+
+/* ---- a new database that is filled first ---- */
+
+/* What outputs of this name that were killed have left. */
+static enum err remove_left_behind(const char *name, struct err_detail *why)
+{
+    struct output *o = NULL;
+    const enum err e = output_open(name, &o, why);
+    output_abandon(o);
+    return e;
+}
+
+/* As SQLite makes files. */
+static mode_t new_mode(void)
+{
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0644 & ~mask;
+}
+
+enum err new_database_open(const char *path, struct new_database *out, struct err_detail *why)
+{
+    static const char ending[] = ".replay-XXXXXX";
+    *out = (struct new_database){ .fd = -1 };
+    enum err e = database_name(path, out->name, why);
+    if (e == ERR_OK)
+        e = database_files_check(out->name, why);
+    if (e == ERR_OK)
+        e = remove_left_behind(out->name, why);
+    if (e != ERR_OK)
+        return e;
+    if ((size_t)snprintf(out->temporary, sizeof out->temporary, "%s%s", out->name, ending) >= sizeof out->temporary)
+        return err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
+    out->fd = mkstemp(out->temporary);
+    if (out->fd >= 0 && fcntl(out->fd, F_SETFD, FD_CLOEXEC) == 0 && fchmod(out->fd, new_mode()) == 0) {
+        flock(out->fd, LOCK_EX | LOCK_NB);
+        return ERR_OK;
+    }
+    err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", path, strerror(errno));
+    new_database_close(out);
+    return ERR_IO;
+}
+
+static bool has_log(const char *name)
+{
+    char log[DATABASE_NAME_BYTES];
+    struct stat st;
+    return (size_t)snprintf(log, sizeof log, "%s-wal", name) < sizeof log && lstat(log, &st) == 0;
+}
+
+enum err new_database_publish(struct new_database *n, bool *is_named, struct err_detail *why)
+{
+    *is_named = false;
+    errno = ENOSPC;                                      /* of a short write */
+    bool is_good = pwrite(n->fd, mode_log, sizeof mode_log, MODE_AT) == (ssize_t)sizeof mode_log &&
+                   (fsync(n->fd) == 0 || errno == EINVAL);
+    if (is_good && !has_log(n->name)) {
+        *is_named = link(n->temporary, n->name) == 0;
+        is_good = *is_named ? sync_folder_of(n->name) : errno == EEXIST || errno == EPERM || errno == EOPNOTSUPP;
+    }
+    return is_good ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", n->name, strerror(errno));
+}
+
+void new_database_close(struct new_database *n)
+{
+    if (n->fd < 0)
+        return;
+    unlink(n->temporary);
+    close(n->fd);
+    n->fd = -1;
 }

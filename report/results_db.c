@@ -4,6 +4,7 @@
 
 #include "base/database_files.h"
 #include "base/foreign_database.h"
+#include "base/monotonic_ms.h"
 #include "base/read_files.h"
 #include "base/shown.h"
 #include "base/text_stream.h"
@@ -26,7 +27,9 @@ enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": SQLite's application_id, which tells our files from others */
     DB_VERSION = 6,                  /* grows when a change is more than a new column */
     DB_VERSION_UPGRADED = 4,         /* from here on a database is brought up to date when it is written to */
-    DB_PATIENCE_MS = 60000,          /* how long to wait for another writer */
+    DB_PATIENCE_MS = 60000,          /* how long to wait for another process */
+    DB_SILENCE_MS = 1000,            /* how long to do so before anyone is told */
+    DB_PAUSE_MS = 20,                /* between two tries */
     SQL_MAX = 20480,
     COPIES_SHOWN = 40,               /* lines of quantiles on the terminal */
     COLUMNS_TEXT = 8192,
@@ -48,8 +51,13 @@ struct results_db {
     char          columns[COLUMNS_TEXT];     /* of `runs`, with commas */
     char          selected[COLUMNS_TEXT];    /* the same for SELECT: NULL for a column that the database lacks */
     size_t        n_columns;
+    const struct results_db_watch *watch;    /* may be NULL */
+    int64_t       waits_since_ms;
+    bool          is_wait_told;
+    bool          is_of_one_process;         /* a file that nobody else knows, or none */
     bool          has_details, has_parameters, has_seed;
-    uint64_t      other_bytes;               /* of the database that is attached */
+    const char   *other_path;                /* of the database that is attached; NULL: there is none, or it has no file */
+    uint64_t      other_bytes;
     int64_t       looks_left;                /* of the present statement, one each STEPS_BETWEEN steps */
 };
 
@@ -161,9 +169,36 @@ static void list_columns(char *out, size_t size, const bool *has)
 
 /* ---- statements ---- */
 
+static bool db_is_interrupted(const struct results_db *db)
+{
+    return db->watch != NULL && db->watch->interrupted != NULL && *db->watch->interrupted != 0;
+}
+
+/* SQLite asks, while another process has a lock, whether to try again. */
+static int db_wait(void *arg, int n_tries)
+{
+    struct results_db *db = arg;
+    const int64_t now = monotonic_ms();
+    if (n_tries == 0)
+        db->waits_since_ms = now;
+    const int64_t waited_ms = now - db->waits_since_ms;
+    if (waited_ms > DB_PATIENCE_MS || db_is_interrupted(db))
+        return 0;
+    if (waited_ms > DB_SILENCE_MS && !db->is_wait_told && db->watch != NULL && db->watch->waits != NULL) {
+        db->is_wait_told = true;
+        db->watch->waits(db->is_of_one_process && db->other_path != NULL ? db->other_path : db->path);
+    }
+    sqlite3_sleep(DB_PAUSE_MS);
+    return 1;
+}
+
 static enum err db_fail_at(const struct results_db *db, const char *path, struct err_detail *why)
 {
     const int code = sqlite3_errcode(db->handle);
+    if ((code == SQLITE_INTERRUPT || code == SQLITE_BUSY) && db_is_interrupted(db))
+        return err_set(why, ERR_INTERRUPTED, 0, "%.150s: interrupted", path);
+    if (code == SQLITE_BUSY)
+        return err_set(why, ERR_IO, 0, "%.150s: another process has it locked, for a minute by now", path);
     if (code == SQLITE_INTERRUPT)
         return err_set(why, ERR_FORMAT, 0, "%.150s: takes far more work than a database of this size can need", path);
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
@@ -192,7 +227,7 @@ enum { DB_TEXT_MAX = 64 << 20 };
 static int db_look_at_steps(void *arg)
 {
     struct results_db *db = arg;
-    return --db->looks_left < 0;
+    return --db->looks_left < 0 || db_is_interrupted(db);
 }
 
 static uint64_t file_bytes(const char *path)
@@ -522,7 +557,8 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
     if (e == ERR_OK)
         e = db_check_constraints(db, why);
     if (e == ERR_OK && !is_current(&facts)) {
-        e = db_execute(db, facts.is_empty ? "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE" : "BEGIN IMMEDIATE", why);
+        e = db_execute(db, facts.is_empty && !db->is_of_one_process ? "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
+                                                                    : "BEGIN IMMEDIATE", why);
         if (e == ERR_OK)
             e = db_check(db, "main", db->path, &facts, why);
         if (e == ERR_OK && !is_current(&facts))
@@ -541,13 +577,14 @@ static const char in_memory[] = ":memory:";
 /* Opens a file, a URI or in_memory without a look at its schema; `name` is its file, `path` is for messages. *out is set
  * even after an error, for results_db_close. */
 static enum err db_open_file(const char *opened, const char *name, const char *path, int flags,
-                             struct results_db **out, struct err_detail *why)
+                             const struct results_db_watch *watch, struct results_db **out, struct err_detail *why)
 {
     struct results_db *db = *out = calloc(1, sizeof *db);
     if (db == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     snprintf(db->path, sizeof db->path, "%s", path);
     snprintf(db->name, sizeof db->name, "%s", name);
+    db->watch = watch;
     if (path != in_memory)
         read_files_note_name(path);
     struct field fields[RESULTS_COLUMNS];
@@ -558,7 +595,7 @@ static enum err db_open_file(const char *opened, const char *name, const char *p
         const enum err e = db_fail(db, why);
         return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? err_of_open(sqlite3_system_errno(db->handle)) : e;
     }
-    sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
+    sqlite3_busy_handler(db->handle, db_wait, db);
     if (path != in_memory)
         sqlite3_progress_handler(db->handle, STEPS_BETWEEN, db_look_at_steps, db);
     foreign_database_limit(db->handle, DB_TEXT_MAX);
@@ -573,7 +610,8 @@ static enum err db_find(const char *path, char name[DATABASE_NAME_BYTES], struct
 }
 
 /* Opens a file to write to it. A new one is made first, so that a link to it leads somewhere. */
-static enum err db_open_to_write(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
+static enum err db_open_to_write(const char *path, bool must_exist, const struct results_db_watch *watch,
+                                 struct results_db **out, struct err_detail *why)
 {
     char name[DATABASE_NAME_BYTES];
     enum err e = db_find(path, name, why);
@@ -582,24 +620,45 @@ static enum err db_open_to_write(const char *path, bool must_exist, struct resul
     if (e == ERR_OK)
         e = db_find(path, name, why);
     const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
-    return e == ERR_OK ? db_open_file(name, name, path, flags, out, why) : e;
+    return e == ERR_OK ? db_open_file(name, name, path, flags, watch, out, why) : e;
 }
 
-enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
+/* Closes the database after an error, or hands it out. */
+static enum err db_hand_out(struct results_db *db, enum err e, struct results_db **out)
 {
-    struct results_db *db = NULL;
-    enum err e = path != NULL ? db_open_to_write(path, must_exist, &db, why)
-                              : db_open_file(in_memory, in_memory, in_memory,
-                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, why);
-    if (e == ERR_OK)
-        e = db_execute(db, "PRAGMA synchronous = FULL", why);
-    if (e == ERR_OK)
-        e = db_begin_schema(db, why);
     if (e != ERR_OK)
         results_db_close(db);
     else
         *out = db;
     return e;
+}
+
+enum err results_db_open(const char *path, bool must_exist, const struct results_db_watch *watch,
+                         struct results_db **out, struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    enum err e = path != NULL ? db_open_to_write(path, must_exist, watch, &db, why)
+                              : db_open_file(in_memory, in_memory, in_memory,
+                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, watch, &db, why);
+    if (e == ERR_OK)
+        e = db_execute(db, "PRAGMA synchronous = FULL", why);
+    if (e == ERR_OK)
+        e = db_begin_schema(db, why);
+    return db_hand_out(db, e, out);
+}
+
+enum err results_db_open_new(const char *temporary, const char *path, const struct results_db_watch *watch,
+                             struct results_db **out, struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    enum err e = db_open_file(temporary, temporary, path, SQLITE_OPEN_READWRITE, watch, &db, why);
+    if (e == ERR_OK) {
+        db->is_of_one_process = true;
+        e = db_execute(db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", why);
+    }
+    if (e == ERR_OK)
+        e = db_begin_schema(db, why);
+    return db_hand_out(db, e, out);
 }
 
 /* A URI that reads a file as one that nobody changes: SQLite then needs no files of its own next to it. */
@@ -624,7 +683,8 @@ static bool is_in_sealed_folder(const char *name)
 
 /* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the database,
  * which a handle for reading would leave there. A log that others left stays as it is, and so does the database. */
-static enum err db_open_to_read(const char *path, struct results_db **out, struct err_detail *why)
+static enum err db_open_to_read(const char *path, const struct results_db_watch *watch, struct results_db **out,
+                                struct err_detail *why)
 {
     char name[DATABASE_NAME_BYTES], uri[URI_BYTES];
     const enum err e = db_find(path, name, why);
@@ -632,20 +692,21 @@ static enum err db_open_to_read(const char *path, struct results_db **out, struc
         return e;
     if (!is_in_sealed_folder(name)) {
         const bool stays = log_bytes(name) > 0;
-        const enum err opened = db_open_file(name, name, path, SQLITE_OPEN_READWRITE, out, why);
+        const enum err opened = db_open_file(name, name, path, SQLITE_OPEN_READWRITE, watch, out, why);
         if (opened == ERR_OK && stays)
             sqlite3_db_config((*out)->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         return opened;
     }
     immutable_uri(name, uri);
-    return db_open_file(uri, name, path, SQLITE_OPEN_READONLY, out, why);
+    return db_open_file(uri, name, path, SQLITE_OPEN_READONLY, watch, out, why);
 }
 
-enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why)
+enum err results_db_open_read(const char *path, const struct results_db_watch *watch, struct results_db **out,
+                              struct err_detail *why)
 {
     struct results_db *db = NULL;
     struct db_facts facts;
-    enum err e = db_open_to_read(path, &db, why);
+    enum err e = db_open_to_read(path, watch, &db, why);
     if (e == ERR_OK)
         e = db_execute(db, "PRAGMA query_only = ON", why);
     if (e == ERR_OK)
@@ -654,7 +715,7 @@ enum err results_db_open_read(const char *path, struct results_db **out, struct 
         e = db_check(db, "main", path, &facts, why);
     if (e == ERR_OK && facts.is_empty)
         e = no_database(path, why);
-    if (e == ERR_IO && db != NULL)
+    if (e == ERR_IO && db != NULL && sqlite3_errcode(db->handle) != SQLITE_BUSY)
         e = err_of_open(sqlite3_system_errno(db->handle));
     if (e != ERR_OK) {
         results_db_close(db);
@@ -986,22 +1047,30 @@ static enum err db_attach(struct results_db *db, const char *name, const char *p
     return e;
 }
 
+/* Attaches a file and takes its runs. */
+static enum err merge_file(struct results_db *db, const char *name, const char *path, uint64_t *n_added,
+                           struct err_detail *why)
+{
+    char uri[URI_BYTES];
+    const bool is_sealed = is_in_sealed_folder(name);
+    if (is_sealed)
+        immutable_uri(name, uri);
+    const enum err e = db_attach(db, is_sealed ? uri : name, path, why);
+    return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;
+}
+
 enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
 {
-    char name[DATABASE_NAME_BYTES], uri[URI_BYTES];
+    char name[DATABASE_NAME_BYTES];
     if (access(path, R_OK) != 0)
         return err_set(why, ERR_INPUT, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
     enum err e = db_find(path, name, why);
-    if (e == ERR_OK && is_in_sealed_folder(name)) {
-        immutable_uri(name, uri);
-        e = db_attach(db, uri, path, why);
-    } else if (e == ERR_OK) {
-        e = db_attach(db, name, path, why);
-    }
     if (e != ERR_OK)
         return e;
+    db->other_path = path;
     db->other_bytes = database_bytes(name);
-    e = merge_and_detach(db, path, n_added, why);
+    e = merge_file(db, name, path, n_added, why);
+    db->other_path = NULL;
     db->other_bytes = 0;
     return e;
 }

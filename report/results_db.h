@@ -14,9 +14,16 @@
 #include "base/sha256.h"
 #include "report/result_columns.h"
 
+#include <signal.h>
 #include <stdbool.h>
 
 struct results_db;
+
+/* What the owner of a database does while it waits for another process; lent until results_db_close. NULL: nothing. */
+struct results_db_watch {
+    const volatile sig_atomic_t *interrupted;        /* not 0: every statement ends with ERR_INTERRUPTED; NULL: none does */
+    void (*waits)(const char *path);                 /* told once, after the first second; NULL: nobody is told */
+};
 
 /* What tells a run from all others. The same identity gives the same result. */
 struct run_identity {
@@ -34,10 +41,16 @@ void run_identity_key(const struct run_identity *id, char key[SHA256_HEX]);
 
 /* Opens a database to write to it, or makes it unless `must_exist`; NULL makes one that lives in this process only. A
  * name is taken literally, ":memory:" too; ERR_USAGE for an empty one. A database of an older version gets the columns
- * and views of this one. ERR_IO; ERR_FORMAT for a file that is no database of results, or one of a version that this
- * program only reads: the text says how to convert it. */
-MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
+ * and views of this one. ERR_IO, also if another process has locked it for a minute; ERR_FORMAT for a file that is no
+ * database of results, or one of a version that this program only reads: the text says how to convert it. */
+MUST_USE enum err results_db_open(const char *path, bool must_exist, const struct results_db_watch *watch,
+                                  struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
+
+/* Makes a database of an empty file that no other process knows (struct new_database): SQLite keeps no other file beside
+ * it, and nothing is surely on disk. `path`: for messages. ERR_IO. */
+MUST_USE enum err results_db_open_new(const char *temporary, const char *path, const struct results_db_watch *watch,
+                                      struct results_db **out, struct err_detail *why);
 
 /* Removes a closed database, and the two files that SQLite may have left next to it. */
 void results_db_remove(const char *path);
@@ -81,8 +94,9 @@ enum { RESULTS_COLUMNS = COLUMN_KINDS * FIELDS_MAX };
 size_t results_db_columns(struct field out[RESULTS_COLUMNS]);
 
 /* Opens an existing database to read it; nothing is written to it. Any version will do: columns that it lacks are null.
- * ERR_IO; ERR_FORMAT for a file that is no database of results. */
-MUST_USE enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why);
+ * ERR_IO, also if another process has locked it for a minute; ERR_FORMAT for a file that is no database of results. */
+MUST_USE enum err results_db_open_read(const char *path, const struct results_db_watch *watch, struct results_db **out,
+                                       struct err_detail *why);
 
 /* Calls `row` for each run, in order of trace, policy and device. Texts are valid during the call only. */
 MUST_USE enum err results_db_each_run(struct results_db *db,

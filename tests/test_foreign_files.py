@@ -5,6 +5,7 @@
 doc/security.md says what is promised; here each promise meets a file that was made to break it.
 """
 import base64
+import glob
 import gzip
 import json
 import os
@@ -12,11 +13,13 @@ import pickle
 import re
 import resource
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import slow_inputs
 
@@ -267,7 +270,8 @@ def beside(replay):
     with open("victim", "w", encoding="ascii") as f:
         f.write("of the user")
     for name, uses in (("beside/r.db", uses_of("beside/r.db")), ("beside/n.sqlite", [["info", "beside/n.sqlite"]]),
-                       ("beside/new.db", [["sweep", "a.zst", "--policy", "none", "-o", "beside/new.db"]])):
+                       ("beside/new.db", [["sweep", "a.zst", "--policy", "none", "-o", "beside/new.db"],
+                                          ["merge", "a.db", "-o", "beside/new.db"]])):
         hostile_journal(name, "victim")
         before = files_of(name)
         for arguments in uses:
@@ -332,6 +336,89 @@ def no_files(replay):
             expect(replay, 2, "belongs to the database", "sweep", "a.zst", "--policy", "none", "-o", "s.db", option,
                    "./s.db" + ending)
     check(not os.path.exists("s.db"), "what was refused made a database")
+
+
+class Locked:
+    """A database that this process keeps others from reading and writing."""
+
+    def __init__(self, name):
+        self.db = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+        for statement in ("PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE",
+                          "UPDATE runs SET trace_path = trace_path WHERE 0", "COMMIT"):
+            self.db.execute(statement)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.db.close()
+
+
+def started(replay, *arguments):
+    return subprocess.Popen([replay.path, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+
+
+def said_of(child):
+    """What a program says until its end."""
+    return child.communicate(timeout=600)[0].decode(errors="surrogateescape")
+
+
+def wait_for(is_so):
+    end = time.monotonic() + 60
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.05)
+    return is_so()
+
+
+def beginnings(name):
+    return glob.glob(name + "*")
+
+
+def locked(replay):
+    """A database that is locked is waited for, not in silence; what is made meanwhile is not removed."""
+    with open("garbage.db", "wb") as f:
+        f.write(b"no database")
+    shutil.copy("a.db", "in.db")
+    for others, status, runs in ((["garbage.db"], 2, 1), ([], 0, 3)):
+        with Locked("in.db"):
+            child = started(replay, "merge", "in.db", *others, "-o", "race.db")
+            check(wait_for(lambda: beginnings("race.db")), "merge makes no file before its inputs can be read")
+            expect(replay, 0, "1 done now", "sweep", "a.zst", "--policy", "none", "--device", "sim:1GiB", "-o", "race.db")
+        said = said_of(child)
+        check(child.returncode == status, f"a merge into what another process made: {child.returncode} {said}")
+        found = sqlite3.connect("race.db").execute("SELECT count(*) FROM runs").fetchone()
+        check(found == (runs,), f"the database holds {found} runs, not {runs}, after a merge meanwhile: {said}")
+        check(not beginnings("race.db.replay-"), f"merge leaves {beginnings('race.db.')}")
+        os.remove("race.db")
+
+    # A signal leaves nothing of a new database, a kill nothing after the next merge.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with Locked("in.db"):
+            child = started(replay, "merge", "a.db", "in.db", "-o", "new.db")
+            check(wait_for(lambda: beginnings("new.db")), "merge makes no file before its inputs can be read")
+            time.sleep(2)
+            child.send_signal(number)
+            said = said_of(child)
+        killed = number == signal.SIGKILL
+        check("replay: in.db: another process has it locked" in said, f"a merge names what it waits for: {said}")
+        check(child.returncode == (-number if killed else 128 + number), f"{number}: {child.returncode} {said}")
+        check(killed or not beginnings("new.db"), f"a merge that signal {number} ended leaves {beginnings('new.db')}")
+        check(not os.path.exists("new.db"), f"a merge that signal {number} ended leaves a partial database")
+    expect(replay, 0, "", "merge", "a.db", "-o", "new.db")
+    check(beginnings("new.db") == ["new.db"], f"a merge leaves {beginnings('new.db')} of one that was killed")
+
+    with Locked("in.db"):
+        children = [started(replay, *arguments) for arguments in (["report", "in.db", "--md", "o1.md"],
+                                                                  ["merge", "a.db", "-o", "in.db"])]
+        time.sleep(70 if os.environ.get("REPLAY_LONG_TESTS") else 4)
+    for child in children:
+        said = said_of(child)
+        check("in.db: another process has it locked; waiting for it" in said, f"it waits in silence: {said}")
+        if os.environ.get("REPLAY_LONG_TESTS"):
+            check(child.returncode == 3 and "locked, for a minute" in said, f"locked: {child.returncode} {said}")
+        else:
+            check(child.returncode == 0, f"after a wait: {child.returncode} {said}")
 
 
 # ---- text ----
@@ -572,7 +659,7 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, constraints, beside, linked, no_files, profiles, zeros, texts, markdown, lines,
+        for part in (bombs, databases, constraints, beside, linked, no_files, locked, profiles, zeros, texts, markdown, lines,
                      pages, pipes):
             part(replay)
         os.chdir("/")

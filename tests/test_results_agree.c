@@ -33,7 +33,7 @@ static void write_database(const struct report *r, const char *policy, const cha
     struct err_detail why = { .text = "" };
     char path[] = "/tmp/results-XXXXXX";
     close(mkstemp(path));
-    cr_assert_eq(results_db_open(path, false, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(path, false, NULL, &db, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(results_db_put(db, &id, NULL, -1, r, &why), ERR_OK, "%s", why.text);
     FILE *to = open_memstream(out, n);
     cr_assert_eq(results_db_write_json(db, to, &why), ERR_OK, "%s", why.text);

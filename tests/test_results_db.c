@@ -55,7 +55,7 @@ static struct kept keep_run(const char *policy)
     cr_assert_eq(report_lines_add(&run.assumptions, "it \"rests\" on\nthis, caf\xc3\xa9"), ERR_OK);
     cr_assert_eq(report_lines_add(&run.assumptions, "and on this"), ERR_OK);
     cr_assert_eq(report_lines_add(&run.warnings, "beware"), ERR_OK);
-    cr_assert_eq(results_db_open(k.path, false, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_OK, "%s", why.text);
     put_run(db, &run, NULL, &usage);
     put_run(db, &run, NULL, &usage);             /* there already: it stays one run */
     results_db_close(db);
@@ -116,7 +116,7 @@ Test(results_db, what_is_put_between_begin_and_end_is_there_at_once)
     struct policy_spec spec;
     cr_assert_eq(policy_spec_parse("none", &spec, &why), ERR_OK, "%s", why.text);
     struct report_run run = { .spec = &spec };
-    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
     for (int twice = 0; twice < 2; twice++)
         cr_assert_eq(results_db_begin_puts(db, &why), ERR_OK, "%s", why.text);
     put_run(db, &run, "a", &usage);
@@ -146,7 +146,7 @@ static struct kept keep_runs(const struct made_run *runs, size_t n)
     struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
     struct results_db *db;
     close(mkstemp(k.path));
-    cr_assert_eq(results_db_open(k.path, false, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_OK, "%s", why.text);
     for (size_t i = 0; i < n; i++) {
         struct policy_spec spec;
         cr_assert_eq(policy_spec_parse(runs[i].policy, &spec, &why), ERR_OK, "%s", why.text);
@@ -169,7 +169,7 @@ Test(results_db, the_best_has_the_least_sum_of_memory_and_driver_time_at_the_pri
     struct results_db *db;
     struct err_detail why = { .text = "" };
     expect_rows(&k, sql, "best-fit|242|100|2495;");
-    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(results_db_set_price(db, 64 * KIB, &why), ERR_OK, "%s", why.text);
     results_db_close(db);
     expect_rows(&k, sql, "none|100|100|1562;");
@@ -209,7 +209,7 @@ static enum err merge_into(struct kept *k, struct kept *other, uint64_t *n_added
 {
     struct results_db *db;
     struct err_detail why = { .text = "" };
-    cr_assert_eq(results_db_open(k->path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k->path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
     const enum err e = results_db_merge(db, other->path, n_added, &why);
     results_db_close(db);
     return e;
@@ -272,7 +272,7 @@ Test(results_db, an_older_database_is_read_and_what_it_lacks_is_null)
     uint64_t price;
     bool is_there;
     char *path = copy_of_old();
-    cr_assert_eq(results_db_open_read(path, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open_read(path, NULL, &db, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(results_db_each_run(db, count_rows, counts, &why), ERR_OK, "%s", why.text);
     cr_expect_eq(counts[0], 3, "%zu runs: those of another seed are the same again", counts[0]);
     cr_expect_eq(counts[1], 3);
@@ -292,7 +292,7 @@ Test(results_db, an_older_database_that_is_written_to_gets_the_columns_and_views
     struct results_db *db;
     struct err_detail why = { .text = "" };
     struct kept k = { .path = copy_of_old() };
-    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
     results_db_close(db);
     cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
     expect_rows(&k, "PRAGMA user_version", "6;");
@@ -308,7 +308,7 @@ Test(results_db, an_older_database_is_merged)
     uint64_t n_added;
     struct kept k = keep_run("none");
     char *old = copy_of_old();
-    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
     cr_expect_eq(n_added, 3);
     cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
@@ -341,7 +341,7 @@ Test(results_db, the_command_that_converts_a_database_can_be_pasted_whatever_its
         struct results_db *db;
         struct err_detail why = { .text = "" };
         cr_assert_eq(rename(i == 0 ? old : names[i - 1].name, names[i].name), 0, "%s", names[i].name);
-        cr_expect_eq(results_db_open(names[i].name, false, &db, &why), ERR_FORMAT, "%s", why.text);
+        cr_expect_eq(results_db_open(names[i].name, false, NULL, &db, &why), ERR_FORMAT, "%s", why.text);
         cr_expect_not_null(strstr(why.text, "this program writes 6."), "%s", why.text);
         if (names[i].command != NULL)
             cr_expect_not_null(strstr(why.text, names[i].command), "%s", why.text);
@@ -365,12 +365,12 @@ Test(results_db, a_database_of_any_version_is_read_and_merged_and_the_error_of_w
         cr_assert_eq(sqlite3_open(old, &k.db), SQLITE_OK);
         snprintf(sql, sizeof sql, "PRAGMA user_version = %d", versions[i]);
         cr_assert_eq(sqlite3_exec(k.db, sql, NULL, NULL, NULL), SQLITE_OK);
-        cr_expect_eq(results_db_open(old, false, &db, &why), ERR_FORMAT);
+        cr_expect_eq(results_db_open(old, false, NULL, &db, &why), ERR_FORMAT);
         cr_expect_not_null(strstr(why.text, "this program writes 6. To convert it: replay merge /tmp/results-"), "%s",
                            why.text);
-        cr_assert_eq(results_db_open_read(old, &db, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(results_db_open_read(old, NULL, &db, &why), ERR_OK, "%s", why.text);
         results_db_close(db);
-        cr_assert_eq(results_db_open(NULL, false, &db, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(results_db_open(NULL, false, NULL, &db, &why), ERR_OK, "%s", why.text);
         cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
         cr_expect_eq(n_added, 3);
         results_db_close(db);
@@ -384,8 +384,8 @@ Test(results_db, a_database_of_another_program_is_refused)
     struct results_db *db;
     struct err_detail why = { .text = "" };
     cr_assert_eq(sqlite3_exec(k.db, "PRAGMA application_id = 7", NULL, NULL, NULL), SQLITE_OK);
-    cr_expect_eq(results_db_open(k.path, false, &db, &why), ERR_FORMAT);
-    cr_expect_eq(results_db_open_read(k.path, &db, &why), ERR_FORMAT);
+    cr_expect_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_FORMAT);
+    cr_expect_eq(results_db_open_read(k.path, NULL, &db, &why), ERR_FORMAT);
     cr_expect_not_null(strstr(why.text, "is no database of replay's results"), "%s", why.text);
     kept_close(&k);
 }

@@ -6,6 +6,7 @@
 #include "base/terminal.h"
 #include "replay/coverage/coverage.h"
 #include "replay/diff/diff.h"
+#include "replay/program/database_watch.h"
 #include "replay/program/page_runs.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
@@ -152,7 +153,8 @@ static enum err session_read_results(struct diff_session *s, size_t i, bool *is_
     s->diff.names[i] = path;
     run_table_open(&s->diff.tables[i]);
     if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
-        e = results_file_add(&s->diff.tables[i], path, s->options->import.memory_limit, is_results, why);
+        e = results_file_add(&s->diff.tables[i], path, s->options->import.memory_limit, &database_watch,
+                             is_results, why);
     if (e == ERR_OK && !*is_results && strcmp(path, "-") != 0 && input_is_once(path))
         e = err_set(why, ERR_USAGE, 0, "%.150s: holds no results, and can be read only once: a recording from a pipe "
                                        "is compared as -", path);

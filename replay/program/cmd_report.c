@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
+#include "replay/program/database_watch.h"
 #include "replay/program/page_runs.h"
 #include "replay/program/report_answer.h"
 #include "replay/results/results_file.h"
@@ -43,7 +44,8 @@ static void session_close(struct report_session *s)
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
 {
     bool is_results;
-    const enum err e = results_file_add(&s->runs.table, path, s->options->import.memory_limit, &is_results, why);
+    const enum err e = results_file_add(&s->runs.table, path, s->options->import.memory_limit, &database_watch,
+                                        &is_results, why);
     if (e == ERR_OK && !is_results)
         s->traces[s->n_traces++] = path;
     return e;

@@ -2,8 +2,10 @@
 /* `replay sweep`: every trace with every policy on every card, into a database; `replay merge`: several databases. */
 #include "replay/program/cli.h"
 
+#include "base/database_files.h"
 #include "base/monotonic_ms.h"
 #include "base/shown.h"
+#include "replay/program/database_watch.h"
 #include "replay/program/job.h"
 #include "replay/program/output_names.h"
 #include "replay/sweep/sweep_ranks.h"
@@ -170,6 +172,7 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
     const int64_t now = monotonic_ms();
     struct sweep_progress progress = { .sweep = s, .started_ms = now, .shown_ms = now,
                                        .is_terminal = isatty(STDERR_FILENO) != 0 };
+    s->watch = &database_watch;
     s->progress = show_progress;
     s->reading = show_reading;
     s->complain = show_complaint;
@@ -338,43 +341,109 @@ static void print_count(const char *path, uint64_t n, const char *what)
     printf(": %" PRIu64 " %s\n", n, what);
 }
 
+/* Into a database that is open. */
 static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *why)
 {
-    uint64_t n_added, n_all = 0;
+    uint64_t n_added;
     enum err e = ERR_OK;
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
         e = results_db_merge(db, o->inputs[i], &n_added, why);
         if (e == ERR_OK && !is_quiet)
             print_count(o->inputs[i], n_added, "new runs");
     }
-    if (e == ERR_OK)
-        e = results_db_count(db, &n_all, why);
-    if (e == ERR_OK && !is_quiet)
-        print_count(o->out, n_all, "runs");
     return e;
 }
 
-/* If an input cannot be read, a database that this command made is deleted: a partial merge would look complete. */
+/* Into a database that is there. */
+static enum err merge_into_old(const struct options *o, bool is_quiet, const struct results_db_watch *watch,
+                               struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    enum err e = results_db_open(o->out, false, watch, &db, why);
+    if (e == ERR_OK)
+        e = merge_inputs(o, is_quiet, db, why);
+    results_db_close(db);
+    return e;
+}
+
+/* Fills the temporary file. */
+static enum err fill_new(const struct options *o, bool is_quiet, const char *temporary,
+                         const struct results_db_watch *watch, struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    enum err e = results_db_open_new(temporary, o->out, watch, &db, why);
+    if (e == ERR_OK)
+        e = merge_inputs(o, is_quiet, db, why);
+    results_db_close(db);
+    return e;
+}
+
+/* For a database that got its name from somebody else meanwhile. */
+static enum err copy_new(const struct options *o, const char *temporary, const struct results_db_watch *watch,
+                         struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    uint64_t n_added;
+    enum err e = results_db_open(o->out, false, watch, &db, why);
+    if (e == ERR_OK)
+        e = results_db_merge(db, temporary, &n_added, why);
+    results_db_close(db);
+    return e;
+}
+
+/* Into a database that is not there: a partial merge would look complete, so it has no name until it is whole. */
+static enum err merge_into_new(const struct options *o, bool is_quiet, const struct results_db_watch *watch,
+                               struct err_detail *why)
+{
+    struct new_database made;
+    bool is_named = false;
+    enum err e = new_database_open(o->out, &made, why);
+    if (e == ERR_OK)
+        e = fill_new(o, is_quiet, made.temporary, watch, why);
+    if (e == ERR_OK)
+        e = new_database_publish(&made, &is_named, why);
+    if (e == ERR_OK && !is_named)
+        e = copy_new(o, made.temporary, watch, why);
+    new_database_close(&made);
+    return e;
+}
+
+/* The merged database, as it is asked for. */
+static enum err write_merged(const struct options *o, struct result_outputs *to, const struct results_db_watch *watch,
+                             struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    uint64_t n_all = 0;
+    enum err e = results_db_open(o->out, true, watch, &db, why);
+    if (e == ERR_OK && o->is_given[FLAG_PRICE])
+        e = results_db_set_price(db, o->price, why);
+    if (e == ERR_OK)
+        e = results_db_count(db, &n_all, why);
+    if (e == ERR_OK && !to->is_stdout_taken)
+        print_count(o->out, n_all, "runs");
+    if (e == ERR_OK)
+        e = write_results(db, to, why);
+    results_db_close(db);
+    return e;
+}
+
 static enum exit_status merge_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
-    struct results_db *db = NULL;
     struct result_outputs to = { .json = NULL };
+    const struct results_db_watch watch = { .waits = database_tell_waiting, .interrupted = cli_defer_signals() };
     enum err e = open_outputs(o, &to, &why);
-    const bool is_new = e == ERR_OK && access(o->out, F_OK) != 0;
+    if (e == ERR_OK && access(o->out, F_OK) == 0)
+        e = merge_into_old(o, to.is_stdout_taken, &watch, &why);
+    else if (e == ERR_OK)
+        e = merge_into_new(o, to.is_stdout_taken, &watch, &why);
     if (e == ERR_OK)
-        e = results_db_open(o->out, false, &db, &why);
-    if (e == ERR_OK)
-        e = merge_inputs(o, to.is_stdout_taken, db, &why);
-    if (e == ERR_OK && o->is_given[FLAG_PRICE])
-        e = results_db_set_price(db, o->price, &why);
-    const bool is_partial = e != ERR_OK;
-    if (e == ERR_OK)
-        e = write_results(db, &to, &why);
+        e = write_merged(o, &to, &watch, &why);
     outputs_abandon(&to);
-    results_db_close(db);
-    if (is_new && is_partial)
-        results_db_remove(o->out);
+    if (e == ERR_INTERRUPTED) {
+        fprintf(stderr, "replay: ended by signal %d\n", (int)*watch.interrupted);
+        return (enum exit_status)(128 + *watch.interrupted);
+    }
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 

@@ -73,19 +73,19 @@ static enum err add_json(struct run_table *t, struct input *in, uint64_t memory_
 }
 
 static enum err add_db(struct run_table *t, const struct input *in, const char *path, uint64_t memory_limit,
-                       struct err_detail *why)
+                       const struct results_db_watch *watch, struct err_detail *why)
 {
     struct results_db *db = NULL;
     allow_runs(t, in, memory_limit, input_raw_size(in));
-    enum err e = results_db_open_read(path, &db, why);
+    enum err e = results_db_open_read(path, watch, &db, why);
     if (e == ERR_OK)
         e = run_table_add_db(t, db, why);
     results_db_close(db);
     return e;
 }
 
-enum err results_file_add(struct run_table *t, const char *path, uint64_t memory_limit, bool *is_results,
-                          struct err_detail *why)
+enum err results_file_add(struct run_table *t, const char *path, uint64_t memory_limit,
+                          const struct results_db_watch *watch, bool *is_results, struct err_detail *why)
 {
     static const unsigned char sqlite[] = "SQLite format 3";
     struct err_detail reason;
@@ -109,7 +109,7 @@ enum err results_file_add(struct run_table *t, const char *path, uint64_t memory
     const bool is_db = n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0;
     *is_results = is_db || (at < n && head[at] == '{');
     if (*is_results)
-        e = is_db ? add_db(t, in, path, memory_limit, why) : add_json(t, in, memory_limit, why);
+        e = is_db ? add_db(t, in, path, memory_limit, watch, why) : add_json(t, in, memory_limit, why);
     run_table_allow(t, NULL, UINT64_MAX);
     if (*is_results && e == ERR_OK)
         input_is_of_use(in);

@@ -159,7 +159,7 @@ static enum err open_rows(const struct suite_request *asked, struct suite *s, st
 static enum err read_stored(const char *path, struct run_table *table, struct err_detail *why)
 {
     struct results_db *db = NULL;
-    enum err e = results_db_open_read(path, &db, why);
+    enum err e = results_db_open_read(path, NULL, &db, why);
     if (e == ERR_OK)
         e = run_table_add_db(table, db, why);
     results_db_close(db);

@@ -549,7 +549,7 @@ enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t i = 0; i < s->inputs.n; i++)
         s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
-    const enum err e = results_db_open(path, is_resumed, &s->db, why);
+    const enum err e = results_db_open(path, is_resumed, s->watch, &s->db, why);
     return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, why) : e;
 }
 

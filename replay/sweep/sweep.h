@@ -57,6 +57,7 @@ struct sweep {
     void (*reading)(void *arg, size_t input, uint64_t done, uint64_t total);
     void (*complain)(void *arg, const char *text);   /* which trace or run was left out, and why; may be NULL */
     void  *arg;
+    const struct results_db_watch *watch;            /* of its database; NULL: none */
     const volatile sig_atomic_t *interrupted;        /* not 0: the sweep ends and drops unfinished runs; NULL: never */
 
     /* Out. */

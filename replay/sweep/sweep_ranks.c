@@ -122,7 +122,7 @@ static enum err forget(struct sweep *s, struct err_detail *why)
     s->n_finished = s->n_repeated = s->n_unopened = s->n_wrong = s->n_left_out = s->n_no_traces = 0;
     s->host_error = ERR_OK;
     report_lines_close(&s->complaints);
-    return results_db_open(NULL, false, &s->db, why);
+    return results_db_open(NULL, false, NULL, &s->db, why);
 }
 
 void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *why)

@@ -66,7 +66,7 @@ static inline bool empty_database_write(const char *path)
     static size_t n;
     if (n == 0) {
         struct results_db *db;
-        if (results_db_open(path, false, &db, NULL) != ERR_OK)
+        if (results_db_open(path, false, NULL, &db, NULL) != ERR_OK)
             return false;
         results_db_close(db);
         FILE *f = fopen(path, "rb");
@@ -84,7 +84,7 @@ static inline void merge_results(const char *path)
     struct err_detail why = { .text = "" };
     uint64_t n_added;
     snprintf(to, sizeof to, "%s-merged", path);
-    if (empty_database_write(to) && results_db_open(to, true, &db, NULL) == ERR_OK &&
+    if (empty_database_write(to) && results_db_open(to, true, NULL, &db, NULL) == ERR_OK &&
         results_db_merge(db, path, &n_added, &why) != ERR_OK)
         FUZZ_EXPECT(why.text[0] != '\0');
     results_db_close(db);
@@ -98,7 +98,7 @@ static inline void use_results(const char *path)
     struct err_detail why = { .text = "" };
     bool is_results;
     run_table_open(&t);
-    if (results_file_add(&t, path, 0, &is_results, &why) != ERR_OK)
+    if (results_file_add(&t, path, 0, NULL, &is_results, &why) != ERR_OK)
         FUZZ_EXPECT(why.text[0] != '\0');
     use_table(&t);
     run_table_close(&t);
