@@ -119,13 +119,14 @@ def test_load_reads_and_its_options_reach_each_question(sample):
 class SlowProgram:
     """A program in replay's place that tells progress, then sleeps, and leaves a file when it is told to end."""
 
-    def __init__(self, folder, monkeypatch):
+    def __init__(self, folder, monkeypatch, rest=""):
         self.ended = folder / "ended"
         path = folder / "slow"
         path.write_text(f"""#!/bin/bash
 trap 'touch {self.ended}; exit 143' TERM
 [ -t 2 ] && printf '\\rreading: run 2, 25 %%, 8.1 million events/s, about 3 s left\\r\\033[Kreading:  50 %%\
 \\rreading: 12 MiB, 7 MiB/s\\r\\033[K' >&2
+{rest}
 for _ in $(seq 600); do sleep 0.1; done
 """)
         path.chmod(0o755)
@@ -138,6 +139,52 @@ def test_progress_is_told_and_an_exception_from_outside_ends_the_program(tmp_pat
         vramreplay.info("x", progress=lambda what, part: told.append((what, part)), timeout=3)
     assert told == [("reading", 0.25), ("reading", 0.5), ("reading", None)]
     assert slow.ended.exists()
+
+
+@pytest.mark.parametrize("rest", ["", "while :; do printf '%01000d\\n' 1 >&2; done"])
+def test_an_exception_of_the_progress_function_ends_the_program_and_reaches_the_caller(rest, tmp_path, monkeypatch):
+    """Also of a program that says more than a terminal holds."""
+    slow = SlowProgram(tmp_path, monkeypatch, rest)
+    begun = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        vramreplay.info("x", progress=lambda what, part: 1 / 0, timeout=100)
+    assert slow.ended.exists() and time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e308, 1e9, 600])
+def test_a_timeout_may_be_as_long_as_one_likes(timeout, sample):
+    assert vramreplay.info(sample("cnn"), timeout=timeout).events > 0
+
+
+@pytest.mark.parametrize("arguments, kind, said", [
+    ({"gpu": True}, TypeError, "gpu takes a value, not True"), ({"gpu": False}, TypeError, "gpu takes a value"),
+    ({"gpu": [True]}, TypeError, "gpu takes a text, a number or a path, not bool: True"),
+    ({"gpu": {"a": 1}}, TypeError, "gpu takes a text, a number or a path, not dict"),
+    ({"from_": b"nsys"}, TypeError, "from_ takes a text"), ({"timeout": "3"}, TypeError, "timeout is a number of seconds"),
+    ({"timeout": float("nan")}, ValueError, "timeout"), ({"progress": 7}, TypeError, "progress is a function"),
+    ({"recording": None}, TypeError, "a recording is a path, not NoneType"),
+    ({"recording": 7}, TypeError, "a recording is a path, not int: 7")])
+def test_an_argument_of_a_wrong_type_is_named(arguments, kind, said, sample):
+    with pytest.raises(kind, match=said):
+        vramreplay.info(**{"recording": sample("cnn"), **arguments})
+
+
+def test_a_program_is_a_list_of_words():
+    for program, said in (("python x.py", "program is a list of words, not str"), ([7], "a word of program is a path")):
+        with pytest.raises(TypeError, match=said):
+            vramreplay.predict(program)
+
+
+def test_a_path_may_be_bytes(sample):
+    assert vramreplay.info(os.fsencode(sample("cnn"))).events == vramreplay.info(sample("cnn")).events
+
+
+def test_every_option_that_is_no_switch_is_known_as_one_with_a_value():
+    taken = {}
+    for command in [*COMMANDS, "predict", "samples", "requests"]:
+        taken.update(inspect.signature(getattr(commands, command)).parameters)
+    options = {name for name, of in taken.items() if name not in NOT_OPTIONS | {"program"} and of.annotation != "bool"}
+    assert options == running.WITH_VALUE
 
 
 def test_the_programs_own_progress_is_understood(tmp_path):

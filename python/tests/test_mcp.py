@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The server speaks MCP with the protocol's own client, gives typed answers, and reaches nothing outside its folder."""
 import asyncio
+import io
 import json
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -150,11 +153,90 @@ def test_no_database_is_changed(call, folder, sample):
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
-def say(folder, *lines):
-    done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", "--folder", folder], input="\n".join(lines),
-                          text=True, capture_output=True)
+def say(folder, *lines, options=()):
+    done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", "--folder", folder, *options],
+                          input="\n".join(lines), text=True, capture_output=True)
     assert done.returncode == 0 and done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "info", "arguments": {"recording": "cnn.zst"}, "_meta": {"progressToken": 7}}}
+PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+
+@pytest.mark.parametrize("timeout", ["inf", "1e308"])
+def test_a_timeout_may_be_as_long_as_one_likes(folder, timeout):
+    first, last = say(folder, json.dumps(CALL), json.dumps(PING), options=["--timeout", timeout])
+    assert first["result"]["isError"] is False and last["result"] == {}
+
+
+def test_a_timeout_must_be_a_number_above_0(folder):
+    for timeout in ("nan", "0", "-1", "x"):
+        done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", "--folder", folder, "--timeout", timeout],
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and "--timeout" in done.stderr
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyError, OverflowError, MemoryError, RecursionError])
+def test_an_exception_that_nobody_thought_of_is_an_answer(folder, monkeypatch, kind):
+    def fail(*arguments, **options):
+        raise kind(f"in {folder}/cnn.zst")
+
+    out = io.StringIO()
+    monkeypatch.setattr(server.running, "run", fail)
+    monkeypatch.setattr(server.Tool, "output_schema", fail)
+    listing = {"jsonrpc": "2.0", "id": 3, "method": "tools/list"}
+    server.Server(folder, 5, False, out).serve(io.StringIO("".join(json.dumps(m) + "\n" for m in (CALL, listing, PING))))
+    called, listed, pinged = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert called["result"]["isError"] and kind.__name__ in called["result"]["content"][0]["text"]
+    assert listed["error"]["code"] == -32603 and kind.__name__ in listed["error"]["message"]
+    assert pinged["result"] == {} and str(folder) not in out.getvalue()
+
+
+@pytest.fixture
+def slow_server(folder, tmp_path):
+    """slow_server(REST): a server whose program tells progress, runs the shell's words REST, and waits."""
+    (tmp_path / "tmp").mkdir()
+    children = []
+
+    def start(rest):
+        path = tmp_path / "slow"
+        path.write_text(f"#!/bin/bash\ntrap 'touch {tmp_path}/ended; exit 143' TERM\nprintf 'reading: 50 %%\\n' >&2\n"
+                        f"touch {tmp_path}/begun\n{rest}\nfor _ in $(seq 600); do sleep 0.1; done\n")
+        path.chmod(0o755)
+        environment = {**os.environ, "VRAMREPLAY_PROGRAM": str(path), "TMPDIR": str(tmp_path / "tmp")}
+        child = subprocess.Popen([sys.executable, "-m", "vramreplay.mcp", "--folder", str(folder)], env=environment,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        children.append(child)
+        child.stdin.write(json.dumps(CALL) + "\n")
+        child.stdin.flush()
+        assert "notifications/progress" in child.stdout.readline()
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_running_program_too_and_leaves_no_folder(slow_server, tmp_path, number):
+    before = signal.signal(number, signal.SIG_DFL)          # a server that inherits it ignored goes on
+    try:
+        child = slow_server("")
+    finally:
+        signal.signal(number, before)
+    child.send_signal(number)
+    assert child.wait(60) == 128 + number and child.stderr.read() == ""
+    assert (tmp_path / "ended").exists() and not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_client_that_is_gone_ends_the_server_and_its_program(slow_server, tmp_path):
+    child = slow_server("while :; do printf 'reading: 60 %%\\n' >&2; done")
+    child.stdout.close()
+    assert child.wait(60) == 1 and child.stderr.read() == ""
+    assert (tmp_path / "ended").exists() and not list((tmp_path / "tmp").iterdir())
 
 
 def test_broken_messages_are_answered_and_the_server_goes_on(folder):

@@ -15,6 +15,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from vramreplay.errors import ReplayError
 
 #: Versions of the protocol that begin with `initialize`, newest first. A newer client falls back to these.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
+PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 ROWS_MAX = 50                               # of `who`: a stack trace a row may be megabytes
 INSTRUCTIONS = ("Answers questions on recordings of GPU memory. A file that ends in an out-of-memory error: call why. "
                 "Otherwise: info, then fit for the card, tune for the setting. Figures are exact for what was "
@@ -111,8 +112,12 @@ class Refused(Exception):
     """A call that is not carried out. The assistant reads the sentence."""
 
 
+class Gone(Exception):
+    """The client reads no answers any more."""
+
+
 class Server:
-    """Answers requests one after the other."""
+    """Answers requests one after the other. No request ends it; only Gone does."""
 
     def __init__(self, folder: Path, timeout: float, runs_programs: bool, out: IO[str]) -> None:
         self.folder, self.timeout, self.out = folder.resolve(), timeout, out
@@ -140,7 +145,15 @@ class Server:
             if not isinstance(params, dict):
                 self.send(id=message["id"], error={"code": INVALID_PARAMS, "message": "params is no object"})
             else:
-                self.answer(message["id"], message["method"], params)
+                self.answer_or_fail(message["id"], message["method"], params)
+
+    def answer_or_fail(self, number: Any, method: str, params: Dict[str, Any]) -> None:
+        try:
+            self.answer(number, method, params)
+        except Gone:
+            raise
+        except Exception as error:
+            self.send(id=number, error={"code": INTERNAL_ERROR, "message": self.without_folder(what_failed(error))})
 
     def answer(self, number: Any, method: str, params: Dict[str, Any]) -> None:
         if method == "initialize":
@@ -157,8 +170,12 @@ class Server:
             self.send(id=number, error={"code": NO_METHOD, "message": f"no method {method}"})
 
     def send(self, **message: Any) -> None:
-        self.out.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-        self.out.flush()
+        line = json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+        try:
+            self.out.write(line)
+            self.out.flush()
+        except (OSError, ValueError) as error:      # ValueError: it is closed
+            raise Gone(str(error)) from error
 
     def initialize(self, params: Dict[str, Any]) -> Dict[str, Any]:
         import vramreplay
@@ -183,7 +200,14 @@ class Server:
             sentence = f"no answer after {self.timeout:.0f} s"
         except (OSError, ValueError) as error:
             sentence = f"the program cannot be run: {error}"
-        return {"content": [{"type": "text", "text": sentence.replace(str(self.folder) + os.sep, "")}], "isError": True}
+        except Gone:
+            raise
+        except Exception as error:
+            sentence = what_failed(error)
+        return {"content": [{"type": "text", "text": self.without_folder(sentence)}], "isError": True}
+
+    def without_folder(self, text: str) -> str:
+        return text.replace(str(self.folder) + os.sep, "")
 
     def run(self, tool: Tool, arguments: Dict[str, Any], token: Any) -> Dict[str, Any]:
         words = self.words(tool, arguments)
@@ -205,8 +229,8 @@ class Server:
             answer["rows"] = answer["rows"][:ROWS_MAX]
         for name in ("path", "a", "b"):
             if isinstance(answer.get(name), str):
-                answer[name] = answer[name].replace(str(self.folder) + os.sep, "")
-        return {"content": [{"type": "text", "text": said.replace(str(self.folder) + os.sep, "")}],
+                answer[name] = self.without_folder(answer[name])
+        return {"content": [{"type": "text", "text": self.without_folder(said)}],
                 "structuredContent": answer, "isError": False}
 
     def words(self, tool: Tool, arguments: Dict[str, Any]) -> List[str]:
@@ -238,6 +262,11 @@ class Server:
         return str(path)
 
 
+def what_failed(error: Exception) -> str:
+    """An exception that nobody thought of."""
+    return f"the server failed: {type(error).__name__}: {error}"
+
+
 def is_number_or_text(value: Any) -> bool:
     """Whether the protocol allows it as an id; or there is none."""
     return value is None or (isinstance(value, (int, str)) and not isinstance(value, bool))
@@ -262,20 +291,44 @@ def check(name: str, value: Any, schema: Dict[str, Any]) -> None:
             raise Refused(f"{text}: a real card is not used here")
 
 
+def positive(text: str) -> float:
+    """Seconds: a number above 0, "inf" included."""
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+def end_on_signals() -> None:
+    """A signal that ends the server is an exception, so that the running program ends, too, and its folder goes."""
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+
+    def end(number: int, frame: Any) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)         # once is enough: the end is not interrupted
+        sys.exit(128 + number)
+
+    for number in numbers:
+        signal.signal(number, end)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="vramreplay-mcp", description="An MCP server on standard input and output "
                                      "that answers questions on recordings of GPU memory.")
     parser.add_argument("--folder", type=Path, required=True, help="only recordings in this folder and below are read")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds that an answer may take (default: 600)")
+    parser.add_argument("--timeout", type=positive, default=600, help="seconds that an answer may take (default: 600)")
     parser.add_argument("--run-programs", action="store_true",
                         help="offer predict, which runs any command in the folder")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         parser.error(f"{arguments.folder}: is no folder")
+    end_on_signals()
     try:
         lines = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
         Server(arguments.folder, arguments.timeout, arguments.run_programs, sys.stdout).serve(lines)
-    except (KeyboardInterrupt, BrokenPipeError):
+    except (KeyboardInterrupt, Gone):
+        # Python writes what is left of standard output when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
 

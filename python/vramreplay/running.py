@@ -21,37 +21,85 @@ PROGRESS_LINE = re.compile(r"^(.+?): +(?:run \d+, )?(\d+) (%|MiB)(?:, [\d.]+ (?:
                            r"(?:, about \d+ s left)?$")
 STATUS_FAILED = 1                       # bad news, but an answer
 PATIENCE_S = 10.0                       # to end after SIGTERM
+TIMEOUT_MOST_S = 2_000_000              # 23 days; poll takes 2^31 ms at most
+#: Options of the functions of commands.py that are no switches.
+WITH_VALUE = frozenset((
+    "at", "by", "device", "explain", "from_", "gpu", "grew", "insert", "memory_limit", "on_oom", "out", "policy", "price",
+    "range", "releases", "sample_every", "seed", "start", "steps", "threads", "torch", "torch_libs", "values", "warm",
+    "within"))
 
 
 def option_words(options: Mapping[str, Any]) -> List[str]:
     """Options as the program takes them: {"on_oom": "skip", "policy": ["a", "b"], "audit": True} becomes words.
 
-    None and False leave an option out.
+    None leaves an option out, and so does False. TypeError names an option that is of no such type: the program would
+    take the next word for the value of `gpu=True`.
     """
     words: List[str] = []
     for name, value in options.items():
         flag = "--" + name.rstrip("_").replace("_", "-")
+        if isinstance(value, bool) and name in WITH_VALUE:
+            raise TypeError(f"{name} takes a value, not {value}")
         if value is True:
             words.append(flag)
         elif value is not None and value is not False:
             for one in value if isinstance(value, (list, tuple)) else [value]:
-                words.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+                words.append(f"{flag}={value_word(name, one)}")
     return words
+
+
+def value_word(name: str, value: Any) -> str:
+    """The value of an option as a text."""
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise TypeError(f"{name} takes a text, a number or a path, not {type(value).__name__}: {value!r}")
+    return str(value)
+
+
+def path_word(what: str, path: Any) -> str:
+    """A path as a text."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"{what} is a path, not {type(path).__name__}: {path!r}")
+    return os.fsdecode(path)
 
 
 def input_words(inputs: Sequence[Any]) -> List[str]:
     """Paths as the program takes them: a name that begins with a dash is no option."""
-    names = [os.fspath(path) for path in inputs]
+    names = [path_word("a recording", path) for path in inputs]
     return ["./" + name if name.startswith("-") and name != "-" else name for name in names]
 
 
-class Listener(threading.Thread):
-    """Reads what the program says to a person: progress goes to the caller's function, the rest is kept."""
+def program_words(program: Any) -> List[str]:
+    """The words of a command."""
+    if not isinstance(program, (list, tuple)):
+        raise TypeError(f"program is a list of words, not {type(program).__name__}: {program!r}")
+    return [path_word("a word of program", word) for word in program]
 
-    def __init__(self, stream: IO[bytes], progress: Optional[Progress]) -> None:
+
+def seconds(timeout: Optional[float]) -> Optional[float]:
+    """The timeout as the system can wait for it. Longer than TIMEOUT_MOST_S is without end."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout is a number of seconds, not {type(timeout).__name__}: {timeout!r}")
+    if timeout != timeout:
+        raise ValueError("timeout is not a number")
+    return float(timeout) if timeout <= TIMEOUT_MOST_S else None
+
+
+class Listener(threading.Thread):
+    """Reads what the program says to a person: progress goes to the caller's function, the rest is kept.
+
+    An exception of that function ends the program, and is kept as `failure`. Reading goes on to the end: a terminal
+    that nobody reads fills up, and the program would wait for it.
+    """
+
+    def __init__(self, child: "subprocess.Popen[bytes]", stream: IO[bytes], progress: Optional[Progress]) -> None:
         super().__init__(daemon=True)
-        self.stream, self.progress = stream, progress
+        self.child, self.stream, self.progress = child, stream, progress
         self.sentences: List[str] = []
+        self.failure: Optional[BaseException] = None
         self.start()
 
     def run(self) -> None:
@@ -70,9 +118,20 @@ class Listener(threading.Thread):
     def hear(self, line: str) -> None:
         found = PROGRESS_LINE.match(line)
         if found and self.progress:
-            self.progress(found[1], int(found[2]) / 100 if found[3] == "%" else None)
+            try:
+                self.progress(found[1], int(found[2]) / 100 if found[3] == "%" else None)
+            except BaseException as error:          # whatever it is, it is the caller's
+                self.progress, self.failure = None, error
+                self.end_program()
         elif line and not found:
             self.sentences.append(line)
+
+    def end_program(self) -> None:
+        """Ends it although the caller's thread waits for it, with SIGKILL if it does not end by itself."""
+        self.child.terminate()
+        killer = threading.Timer(PATIENCE_S, self.child.kill)       # does nothing once the program has ended
+        killer.daemon = True
+        killer.start()
 
 
 def start(words: Sequence[str], has_progress: bool, has_input: bool,
@@ -101,12 +160,16 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
     `folder` is where it works, if not here.
 
     InputError and HostError with the program's sentence; subprocess.TimeoutExpired after `timeout` seconds. Any
-    exception here, KeyboardInterrupt included, ends the program, which removes what it has half written.
+    exception here, KeyboardInterrupt included, and any of `progress` ends the program, which removes what it has half
+    written.
     """
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is a function, not {type(progress).__name__}: {progress!r}")
+    patience = seconds(timeout)
     child, stream = start(words, progress is not None, stdin is not None, folder)
-    listener = Listener(stream, progress)
+    listener = Listener(child, stream, progress)
     try:
-        out = communicate(child, timeout, stdin)
+        out = communicate(child, patience, stdin)
     except BaseException:
         child.terminate()
         try:
@@ -120,6 +183,8 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
         stream.close()
         if child.stdout:
             child.stdout.close()
+    if listener.failure is not None:
+        raise listener.failure
     if child.returncode in (0, STATUS_FAILED):
         return out
     sentence = next((s for s in reversed(listener.sentences) if s.startswith("replay: ")), "replay: says nothing")
@@ -148,7 +213,7 @@ def run_json(command: str, inputs: Sequence[Any], options: Mapping[str, Any], pr
 def predict_json(program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
                  timeout: Optional[float] = None) -> Dict[str, Any]:
     """The answer of `predict` about a program, which is run: its words stand after "--"."""
-    words = ["predict", *option_words(options), "--json", "-", "--", *(os.fspath(word) for word in program)]
+    words = ["predict", *option_words(options), "--json", "-", "--", *program_words(program)]
     answer: Dict[str, Any] = json.loads(run(words, (), progress, timeout))
     return answer
 
