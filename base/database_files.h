@@ -28,8 +28,8 @@ MUST_USE enum err database_files_check(const char *name, struct err_detail *why)
  * would need a journal for that, which a kill leaves. Several processes may do it at once. ERR_IO. */
 MUST_USE enum err database_make(const char *name, struct err_detail *why);
 
-/* A database that appears under its name whole or not at all. Until then it is a file NAME.replay-XXXXXX, which the next
- * output of that name removes if a kill leaves it (base/output.h). */
+/* A database that appears under its name whole or not at all. Until then it is a file NAME.replay-XXXXXX, which the
+ * next output of that name removes if a kill leaves it (base/output.h). */
 struct new_database {
     char name[DATABASE_NAME_BYTES], temporary[DATABASE_NAME_BYTES];
     int  fd;                                     /* of the temporary file, which is locked for as long */
@@ -38,9 +38,9 @@ struct new_database {
 /* Makes the temporary file, empty. It must be written to without a log. database_files_check's errors; ERR_IO. */
 MUST_USE enum err new_database_open(const char *path, struct new_database *out, struct err_detail *why);
 
-/* Gives the database its name, once SQLite has closed it. Nothing is replaced: *is_named is false if another process has
- * made a file of that name meanwhile, if a log lies there, or if the file system has no links. Then the temporary file is
- * still whole, and is to be copied. ERR_IO. */
+/* Gives the database its name, once SQLite has closed it. Nothing is replaced: *is_named is false if another process
+ * has made a file of that name meanwhile, if a log lies there, or if the file system has no links. Then the temporary
+ * file is still whole, and is to be copied. ERR_IO. */
 MUST_USE enum err new_database_publish(struct new_database *n, bool *is_named, struct err_detail *why);
 
 /* Removes the temporary file, published or not. */

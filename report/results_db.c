@@ -56,7 +56,7 @@ struct results_db {
     bool          is_wait_told;
     bool          is_of_one_process;         /* a file that nobody else knows, or none */
     bool          has_details, has_parameters, has_seed;
-    const char   *other_path;                /* of the database that is attached; NULL: there is none, or it has no file */
+    const char   *other_path;                /* of the database that is attached; NULL: of none, or of no file */
     uint64_t      other_bytes;
     int64_t       looks_left;                /* of the present statement, one each STEPS_BETWEEN steps */
 };
@@ -425,8 +425,8 @@ static enum err db_check_table(struct results_db *db, const char *schema, const 
     return e;
 }
 
-/* A constraint of ours only ever refuses, and the run's loss is an error. One of somebody else may say what to do instead:
- * ON CONFLICT IGNORE drops the run, ON CONFLICT REPLACE those that it meets. */
+/* A plain constraint refuses a run, which is an error. One may also say what to do instead: ON CONFLICT IGNORE drops
+ * the run, ON CONFLICT REPLACE those that it meets. */
 static enum err db_check_constraints(struct results_db *db, struct err_detail *why)
 {
     int64_t n_quiet = 0;
@@ -574,8 +574,8 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
 
 static const char in_memory[] = ":memory:";
 
-/* Opens a file, a URI or in_memory without a look at its schema; `name` is its file, `path` is for messages. *out is set
- * even after an error, for results_db_close. */
+/* Opens a file, a URI or in_memory without a look at its schema; `name` is its file, `path` is for messages. *out is
+ * set even after an error, for results_db_close. */
 static enum err db_open_file(const char *opened, const char *name, const char *path, int flags,
                              const struct results_db_watch *watch, struct results_db **out, struct err_detail *why)
 {
@@ -932,8 +932,8 @@ static bool is_of_finding(const char *column)
 }
 
 /* Counts the runs that both have, but with other values. The program's version is part of the key, and nothing in a row
- * depends on when or where the run was made, so all values are the same, the bytes of the details too. Only is_of_finding
- * may be null in one of them, and a column that one of them lacks is not compared. */
+ * depends on when or where the run was made, so all values are the same, the bytes of the details too. Only
+ * is_of_finding may be null in one of them, and a column that one of them lacks is not compared. */
 static enum err count_differing(struct results_db *db, const struct db_facts *other, int64_t *out,
                                 struct err_detail *why)
 {
@@ -988,8 +988,8 @@ static enum err copy_attached(struct results_db *db, const struct db_facts *othe
 {
     char sql[SQL_MAX], selected[COLUMNS_TEXT];
     list_columns(selected, sizeof selected, other->has_column);
-    snprintf(sql, sizeof sql, "INSERT INTO main.runs(%s,details) SELECT %s,%s FROM other.runs%s" UNLESS_THERE, db->columns,
-             selected, other->has_details ? "details" : "'{}'",
+    snprintf(sql, sizeof sql, "INSERT INTO main.runs(%s,details) SELECT %s,%s FROM other.runs%s" UNLESS_THERE,
+             db->columns, selected, other->has_details ? "details" : "'{}'",
              other->has_seed ? ONE_SEED("other.runs") : " WHERE 1");         /* WHERE: for the parser's sake */
     enum err e = db_execute(db, sql, why);
     *n_added = (uint64_t)sqlite3_changes(db->handle);

@@ -21,7 +21,7 @@ struct results_db;
 
 /* What the owner of a database does while it waits for another process; lent until results_db_close. NULL: nothing. */
 struct results_db_watch {
-    const volatile sig_atomic_t *interrupted;        /* not 0: every statement ends with ERR_INTERRUPTED; NULL: none does */
+    const volatile sig_atomic_t *interrupted;        /* not 0: statements end with ERR_INTERRUPTED; NULL: none does */
     void (*waits)(const char *path);                 /* told once, after the first second; NULL: nobody is told */
 };
 
@@ -47,8 +47,8 @@ MUST_USE enum err results_db_open(const char *path, bool must_exist, const struc
                                   struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
-/* Makes a database of an empty file that no other process knows (struct new_database): SQLite keeps no other file beside
- * it, and nothing is surely on disk. `path`: for messages. ERR_IO. */
+/* Makes a database of an empty file that no other process knows (struct new_database): SQLite keeps no other file
+ * beside it, and nothing is surely on disk. `path`: for messages. ERR_IO. */
 MUST_USE enum err results_db_open_new(const char *temporary, const char *path, const struct results_db_watch *watch,
                                       struct results_db **out, struct err_detail *why);
 

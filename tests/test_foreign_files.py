@@ -384,7 +384,8 @@ def locked(replay):
         with Locked("in.db"):
             child = started(replay, "merge", "in.db", *others, "-o", "race.db")
             check(wait_for(lambda: beginnings("race.db")), "merge makes no file before its inputs can be read")
-            expect(replay, 0, "1 done now", "sweep", "a.zst", "--policy", "none", "--device", "sim:1GiB", "-o", "race.db")
+            expect(replay, 0, "1 done now", "sweep", "a.zst", "--policy", "none", "--device", "sim:1GiB", "-o",
+                   "race.db")
         said = said_of(child)
         check(child.returncode == status, f"a merge into what another process made: {child.returncode} {said}")
         found = sqlite3.connect("race.db").execute("SELECT count(*) FROM runs").fetchone()
@@ -659,8 +660,8 @@ def main():
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
         replay("snapshot", "a.zst", "-o", "a.pickle")
         replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
-        for part in (bombs, databases, constraints, beside, linked, no_files, locked, profiles, zeros, texts, markdown, lines,
-                     pages, pipes):
+        for part in (bombs, databases, constraints, beside, linked, no_files, locked, profiles, zeros, texts, markdown,
+                     lines, pages, pipes):
             part(replay)
         os.chdir("/")
     return len(failures) > 0

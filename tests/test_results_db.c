@@ -222,7 +222,7 @@ Test(results_db, a_run_with_other_results_is_refused_whichever_comes_first_and_a
         { "UPDATE runs SET peak_reserved_bytes = 7", ERR_FORMAT },
         { "UPDATE runs SET details = '{}'", ERR_FORMAT },
         { "UPDATE runs SET details = ' ' || details", ERR_FORMAT },
-        { "UPDATE runs SET job = 'folder', rank = 0", ERR_OK },        /* the same file, found as one of a job's ranks */
+        { "UPDATE runs SET job = 'folder', rank = 0", ERR_OK },        /* the same file, found as a rank of a job */
     };
     static const struct made_run one = { "none", 7, 5 };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {

@@ -187,7 +187,8 @@ def test_an_exception_that_nobody_thought_of_is_an_answer(folder, monkeypatch, k
     monkeypatch.setattr(server.running, "run", fail)
     monkeypatch.setattr(server.Tool, "output_schema", fail)
     listing = {"jsonrpc": "2.0", "id": 3, "method": "tools/list"}
-    server.Server(folder, 5, False, out).serve(io.StringIO("".join(json.dumps(m) + "\n" for m in (CALL, listing, PING))))
+    requests = "".join(json.dumps(message) + "\n" for message in (CALL, listing, PING))
+    server.Server(folder, 5, False, out).serve(io.StringIO(requests))
     called, listed, pinged = [json.loads(line) for line in out.getvalue().splitlines()]
     assert called["result"]["isError"] and kind.__name__ in called["result"]["content"][0]["text"]
     assert listed["error"]["code"] == -32603 and kind.__name__ in listed["error"]["message"]
