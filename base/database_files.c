@@ -130,20 +130,25 @@ static bool write_first_page(int fd)
     return false;
 }
 
-enum err database_make(const char *name, struct err_detail *why)
+static enum err cannot_be_written(const char *path, int reason, struct err_detail *why)
+{
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", path, strerror(reason));
+}
+
+enum err database_make(const char *name, const char *path, struct err_detail *why)
 {
     struct stat st;
     if (stat(name, &st) == 0 && st.st_size > 0)
         return ERR_OK;
     const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     if (fd < 0)
-        return err_set(why, ERR_IO, 0, "%.120s: cannot be written: %s", name, strerror(errno));
+        return cannot_be_written(path, errno, why);
     bool is_good = true;
     if (lock_whole(fd) && fstat(fd, &st) == 0 && st.st_size == 0)
         is_good = remove_log(name) && write_first_page(fd) && sync_folder_of(name);
     const int reason = errno;
     close(fd);
-    return is_good ? ERR_OK : err_set(why, ERR_IO, 0, "%.120s: cannot be written: %s", name, strerror(reason));
+    return is_good ? ERR_OK : cannot_be_written(path, reason, why);
 }
 
 /* ---- a new database that is filled first ---- */
@@ -168,7 +173,7 @@ static mode_t new_mode(void)
 enum err new_database_open(const char *path, struct new_database *out, struct err_detail *why)
 {
     static const char ending[] = ".replay-XXXXXX";
-    *out = (struct new_database){ .fd = -1 };
+    *out = (struct new_database){ .path = path, .fd = -1 };
     enum err e = database_name(path, out->name, why);
     if (e == ERR_OK)
         e = database_files_check(out->name, why);
@@ -183,9 +188,9 @@ enum err new_database_open(const char *path, struct new_database *out, struct er
         flock(out->fd, LOCK_EX | LOCK_NB);
         return ERR_OK;
     }
-    err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", path, strerror(errno));
+    const enum err failed = cannot_be_written(path, errno, why);
     new_database_close(out);
-    return ERR_IO;
+    return failed;
 }
 
 static bool has_log(const char *name)
@@ -205,7 +210,7 @@ enum err new_database_publish(struct new_database *n, bool *is_named, struct err
         *is_named = link(n->temporary, n->name) == 0;
         is_good = *is_named ? sync_folder_of(n->name) : errno == EEXIST || errno == EPERM || errno == EOPNOTSUPP;
     }
-    return is_good ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", n->name, strerror(errno));
+    return is_good ? ERR_OK : cannot_be_written(n->path, errno, why);
 }
 
 void new_database_close(struct new_database *n)

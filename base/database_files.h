@@ -25,12 +25,14 @@ MUST_USE enum err database_name(const char *path, char out[DATABASE_NAME_BYTES],
 MUST_USE enum err database_files_check(const char *name, struct err_detail *why);
 
 /* Makes a database without tables that keeps a write-ahead log, if there is no such file or an empty one. SQLite alone
- * would need a journal for that, which a kill leaves. Several processes may do it at once. ERR_IO. */
-MUST_USE enum err database_make(const char *name, struct err_detail *why);
+ * would need a journal for that, which a kill leaves. Several processes may do it at once. `path`: for messages.
+ * ERR_IO. */
+MUST_USE enum err database_make(const char *name, const char *path, struct err_detail *why);
 
 /* A database that appears under its name whole or not at all. Until then it is a file NAME.replay-XXXXXX, which the
  * next output of that name removes if a kill leaves it (base/output.h). */
 struct new_database {
+    const char *path;                            /* as typed, borrowed */
     char name[DATABASE_NAME_BYTES], temporary[DATABASE_NAME_BYTES];
     int  fd;                                     /* of the temporary file, which is locked for as long */
 };

@@ -616,7 +616,7 @@ static enum err db_open_to_write(const char *path, bool must_exist, const struct
     char name[DATABASE_NAME_BYTES];
     enum err e = db_find(path, name, why);
     if (e == ERR_OK && (!must_exist || access(name, F_OK) == 0))
-        e = database_make(name, why);
+        e = database_make(name, path, why);
     if (e == ERR_OK)
         e = db_find(path, name, why);
     const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
