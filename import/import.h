@@ -60,7 +60,8 @@ MUST_USE enum err trace_open_any(const char *path, const char *from, const struc
                                  struct trace_reader **out, struct err_detail *why);
 
 /* Opens the state of a file after its last event, as a trace that starts from this state and has no events. The file
- * was opened before (input_open_again). ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native trace. */
+ * was opened before (input_open_again). ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native
+ * trace. */
 MUST_USE enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
                                          struct trace_reader **out, struct err_detail *why);
 
