@@ -5,8 +5,33 @@
 #ifndef REPLAY_BASE_FOREIGN_DATABASE_H
 #define REPLAY_BASE_FOREIGN_DATABASE_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* open(2) for SQLite, which opens by name what was looked at before: it waits for nobody if that is a pipe by now.
+ * SQLite also opens folders, to sync them, and /dev/urandom. */
+static inline int foreign_database_file(const char *path, int flags, int mode)
+{
+    struct stat st;
+    const int fd = open(path, flags | O_NONBLOCK, mode);
+    if (fd < 0 || (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode)))
+        return fd;
+    close(fd);
+    errno = ENXIO;
+    return -1;
+}
+
+/* Makes SQLite open no pipe, in the whole process. Once, before other threads run. */
+static inline void foreign_database_no_pipes(void)
+{
+    sqlite3_vfs *files = sqlite3_vfs_find(NULL);
+    if (files != NULL && files->iVersion >= 3)
+        files->xSetSystemCall(files, "open", (sqlite3_syscall_ptr)foreign_database_file);
+}
 
 /* No text or row is longer than `most_bytes`. The schema is not trusted: no trigger runs, and nothing that it computes
  * may call what has side effects. */

@@ -134,8 +134,10 @@ static void session_replay_runs(struct diff_session *s)
         return;
     for (int i = 0; i < 2 && e == ERR_OK; i++)
         e = foreign_run_check(run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"), path, &why);
+    struct import_config import = o->import;
+    import.again = true;                     /* foreign_run_check saw a file */
     if (e == ERR_OK)
-        e = trace_open_any(path, o->from, &o->import, &s->traces[0], &why);
+        e = trace_open_any(path, o->from, &import, &s->traces[0], &why);
     for (int i = 0; i < 2 && e == ERR_OK; i++)
         e = session_open_lane(s, i, run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"),
                               &devices[i], &why);

@@ -2,6 +2,7 @@
 /* The program: picks the command, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 
+#include "base/foreign_database.h"
 #include "base/read_files.h"
 #include "base/shown.h"
 
@@ -74,6 +75,7 @@ int main(int argc, char **argv)
 {
     keep_standard_numbers();
     cli_catch_signals();
+    foreign_database_no_pipes();
     if (!shown_clean_streams())
         return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });
     const enum exit_status status = run(argc, argv);

@@ -445,6 +445,7 @@ enum err detailed_runs_open_trace(const struct run_table *t, size_t row, struct 
     const char *from = run_table_text(t, row, "format"), *releases = run_table_text(t, row, "releases");
     const struct field *gpu = run_table_cell(t, row, "gpu");
     const struct import_config import = {
+        .again = true,
         .gpu = gpu->kind == FIELD_NUMBER ? gpu->number : run_table_number(t, row, "trace_device"),
         .segment_frees = strcmp(releases, "program") == 0     ? SEGMENT_FREES_PROGRAM
                          : strcmp(releases, "allocator") == 0 ? SEGMENT_FREES_ALLOCATOR : SEGMENT_FREES_AUTO,

@@ -248,6 +248,7 @@ static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct
     const struct sweep_request *asked = &t->sweep->asked;
     struct import_config import = asked->import;
     import.without_stacks = true;
+    import.again = true;                     /* its kind and digest were looked at */
     import.progress = show_reading;
     import.progress_arg = t;
     enum err e = trace_open_any(path, asked->from, &import, &t->recorded, why);
