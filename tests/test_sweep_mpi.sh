@@ -68,7 +68,8 @@ ranks 3 "$replay" sweep nowhere --policy none -o x.db >out 2>&1 && fail "a missi
 [ "$(grep -c '^replay: nowhere: No such file' out)" = 1 ] || fail "a missing folder: $(cat out)"
 ranks 3 "$replay" sweep many --policy none -o nowhere/x.db >out 2>&1 &&
     fail "a database in a missing folder is no error"
-grep -q '^replay: nowhere/x.db: cannot be written: No such file' out || fail "a database in a missing folder: $(cat out)"
+grep -q '^replay: nowhere/x.db: cannot be written: No such file' out ||
+    fail "a database in a missing folder: $(cat out)"
 
 printf '%d failures\n' "$failures"
 [ "$failures" = 0 ]

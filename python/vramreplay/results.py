@@ -1133,13 +1133,16 @@ class DiffRun(Result):
 @dataclass(frozen=True)
 class Step(Result):
     """`b` of DiffSteps."""
-    #: mark: between the last two marks of the name that is most frequent, in mark; repetition: the last
-    #: requests, which the repeated_requests before them repeat in size, stream and pool; none: the whole trace
+    #: mark: between the last two marks of the name that is most frequent, in mark; repetition: the last of the
+    #: whole steps that repeat each other in size, stream and pool; their other requests are repeated_requests;
+    #: none: the whole trace
     found_by: str
     mark: Any
     #: made in the step
     requests: int
     repeated_requests: int
+    #: whole steps recorded, as info counts them; 0: none
+    whole: int
     #: made in the step
     requested_bytes: int
     #: most and least requested and not freed at once, in the step
