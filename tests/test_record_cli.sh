@@ -93,8 +93,10 @@ int cuMemAlloc_v2(unsigned long long *out, unsigned long bytes)
 }
 C
 cc -shared -fPIC -o before_driver.so before_driver.c
-LD_PRELOAD=$work/before_driver.so expect 0 ': 1 requests' record -o before.trace -- python3 call.py
-LD_PRELOAD=$work/before_driver.so expect 0 'device 0: 2 requests' record -o before.trace -- "$program" driver log
+# shellcheck disable=SC2016
+behind_us='LD_PRELOAD=$LD_PRELOAD:./before_driver.so; exec "$@"'
+expect 0 ': 1 requests' record -o before.trace -- sh -c "$behind_us" sh python3 call.py
+expect 0 'device 0: 2 requests' record -o before.trace -- sh -c "$behind_us" sh "$program" driver log
 
 # ---- a call that a signal handler jumped out of has no end; those after it are recorded ----
 FAKE_CUDA_SLOW_US=10000000 expect 0 'device 0: 2 requests' record -o jumped.trace -- "$program" jumping log
