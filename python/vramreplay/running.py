@@ -100,7 +100,6 @@ class Listener(threading.Thread):
         self.child, self.stream, self.progress = child, stream, progress
         self.sentences: List[str] = []
         self.failure: Optional[BaseException] = None
-        self.start()
 
     def run(self) -> None:
         pending = b""
@@ -169,6 +168,7 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
     child, stream = start(words, progress is not None, stdin is not None, folder)
     listener = Listener(child, stream, progress)
     try:
+        listener.start()                            # from here on the caller may be told, and may want to end this
         out = communicate(child, patience, stdin)
     except BaseException:
         child.terminate()
@@ -179,7 +179,8 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
             child.wait()
         raise
     finally:
-        listener.join(PATIENCE_S)
+        if listener.ident is not None:
+            listener.join(PATIENCE_S)
         stream.close()
         if child.stdout:
             child.stdout.close()
