@@ -5,6 +5,7 @@
  */
 #include "base/database_files.h"
 
+#include "base/new_file.h"
 #include "base/output.h"
 
 #include <errno.h>
@@ -58,6 +59,7 @@ enum err database_files_check(const char *name, struct err_detail *why)
 
 /* ---- a new database ---- */
 
+enum { DATABASE_MODE = 0644 };       /* as SQLite makes files */
 enum { PAGE_BYTES = 4096, LOCK_FIRST = 0x40000000, LOCK_BYTES = 512, LOCK_TRIES = 100, LOCK_PAUSE_NS = 10000000 };
 
 /* To write and to read: with a write-ahead log. */
@@ -91,28 +93,13 @@ static bool lock_whole(int fd)
     return false;
 }
 
-/* The name must be on disk, too. Some file systems cannot do that. */
-static bool sync_folder_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    char folder[DATABASE_NAME_BYTES];
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash == name ? 1 : slash - name), name);
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool is_good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
-    const int reason = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = reason;
-    return is_good;
-}
-
 /* A log that a removed database has left is not of the new one. Whoever has the lock on an empty file may remove it. */
 static bool remove_log(const char *name)
 {
     char log[DATABASE_NAME_BYTES];
     if ((size_t)snprintf(log, sizeof log, "%s-wal", name) >= sizeof log || unlink(log) != 0)
         return true;
-    return sync_folder_of(name);
+    return new_file_sync_folder(name);
 }
 
 /* Writes the page, or nothing. False with errno. */
@@ -140,12 +127,12 @@ enum err database_make(const char *name, const char *path, struct err_detail *wh
     struct stat st;
     if (stat(name, &st) == 0 && st.st_size > 0)
         return ERR_OK;
-    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, DATABASE_MODE);
     if (fd < 0)
         return cannot_be_written(path, errno, why);
     bool is_good = true;
     if (lock_whole(fd) && fstat(fd, &st) == 0 && st.st_size == 0)
-        is_good = remove_log(name) && write_first_page(fd) && sync_folder_of(name);
+        is_good = remove_log(name) && write_first_page(fd) && new_file_sync_folder(name);
     const int reason = errno;
     close(fd);
     return is_good ? ERR_OK : cannot_be_written(path, reason, why);
@@ -162,17 +149,8 @@ static enum err remove_left_behind(const char *name, struct err_detail *why)
     return e;
 }
 
-/* As SQLite makes files. */
-static mode_t new_mode(void)
-{
-    const mode_t mask = umask(0);
-    umask(mask);
-    return 0644 & ~mask;
-}
-
 enum err new_database_open(const char *path, struct new_database *out, struct err_detail *why)
 {
-    static const char ending[] = ".replay-XXXXXX";
     *out = (struct new_database){ .path = path, .fd = -1 };
     enum err e = database_name(path, out->name, why);
     if (e == ERR_OK)
@@ -181,10 +159,11 @@ enum err new_database_open(const char *path, struct new_database *out, struct er
         e = remove_left_behind(out->name, why);
     if (e != ERR_OK)
         return e;
-    if ((size_t)snprintf(out->temporary, sizeof out->temporary, "%s%s", out->name, ending) >= sizeof out->temporary)
+    if ((size_t)snprintf(out->temporary, sizeof out->temporary, "%s%s", out->name, NEW_FILE_ENDING) >= sizeof out->temporary)
         return err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
     out->fd = mkstemp(out->temporary);
-    if (out->fd >= 0 && fcntl(out->fd, F_SETFD, FD_CLOEXEC) == 0 && fchmod(out->fd, new_mode()) == 0) {
+    if (out->fd >= 0 && fcntl(out->fd, F_SETFD, FD_CLOEXEC) == 0 &&
+        fchmod(out->fd, new_file_mode(DATABASE_MODE)) == 0) {
         flock(out->fd, LOCK_EX | LOCK_NB);
         return ERR_OK;
     }
@@ -208,7 +187,7 @@ enum err new_database_publish(struct new_database *n, bool *is_named, struct err
                    (fsync(n->fd) == 0 || errno == EINVAL);
     if (is_good && !has_log(n->name)) {
         *is_named = link(n->temporary, n->name) == 0;
-        is_good = *is_named ? sync_folder_of(n->name) : errno == EEXIST || errno == EPERM || errno == EOPNOTSUPP;
+        is_good = *is_named ? new_file_sync_folder(n->name) : errno == EEXIST || errno == EPERM || errno == EOPNOTSUPP;
     }
     return is_good ? ERR_OK : cannot_be_written(n->path, errno, why);
 }

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE                   /* O_TMPFILE */
 #include "base/output.h"
 
+#include "base/new_file.h"
 #include "base/read_files.h"
 
 #include <assert.h>
@@ -79,13 +80,6 @@ static void output_free(struct output *o)
     free(o);
 }
 
-/* The folder of a file, to be freed; NULL without memory. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-}
-
 /* Where a link points to that leads to no file yet; NULL if `path` is no link, or without memory. */
 static char *link_target(const char *path)
 {
@@ -94,7 +88,7 @@ static char *link_target(const char *path)
     if (n <= 0)
         return NULL;
     to[n] = '\0';
-    char *folder = to[0] == '/' ? strdup("") : folder_of(path);
+    char *folder = to[0] == '/' ? strdup("") : new_file_folder(path);
     char *target = folder == NULL ? NULL : malloc(strlen(folder) + strlen(to) + 2);
     if (target != NULL)
         sprintf(target, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", to);
@@ -116,29 +110,19 @@ static char *output_target(const char *path)
     return last;
 }
 
-/* The permissions that fopen would give a new file. */
-static mode_t output_new_mode(void)
-{
-    const mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
-static const char temporary_ending[] = ".replay-XXXXXX";
-
 /* How much of a file's name its temporary name keeps: all of it, unless that would be longer than a name may be. */
 static size_t kept_length(const char *final)
 {
-    const size_t n = strlen(final), most = NAME_MAX - (sizeof temporary_ending - 1);
+    const size_t n = strlen(final), most = NAME_MAX - (sizeof NEW_FILE_ENDING - 1);
     return n < most ? n : most;
 }
 
 /* Whether a name in the folder is that of a file left behind: NAME, the ending, six letters. */
 static bool is_left_behind(const char *name, const char *final)
 {
-    const size_t n = kept_length(final), ending = sizeof temporary_ending - 1, letters = strlen("XXXXXX");
+    const size_t n = kept_length(final), ending = sizeof NEW_FILE_ENDING - 1, letters = strlen("XXXXXX");
     return strlen(name) == n + ending && strncmp(name, final, n) == 0 &&
-           strncmp(name + n, temporary_ending, ending - letters) == 0;
+           strncmp(name + n, NEW_FILE_ENDING, ending - letters) == 0;
 }
 
 /* Removes a temporary file unless its writer lives and holds the lock. */
@@ -160,7 +144,7 @@ static const char *last_name(const char *path)
 /* Removes what runs that were killed have left of this output. */
 static void remove_left_behind(const struct output *o)
 {
-    char *folder = folder_of(o->path);
+    char *folder = new_file_folder(o->path);
     DIR *d = folder == NULL ? NULL : opendir(folder);
     for (const struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
         if (is_left_behind(entry->d_name, last_name(o->path)))
@@ -173,7 +157,7 @@ static void remove_left_behind(const struct output *o)
 /* Opens a file without a name in the folder of the final one; -1 where that is not possible. */
 static int open_unnamed(const struct output *o)
 {
-    char *folder = folder_of(o->path);
+    char *folder = new_file_folder(o->path);
     const int fd = folder == NULL || access("/proc/self/fd", X_OK) != 0
                        ? -1 : open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     free(folder);
@@ -184,11 +168,11 @@ static int open_unnamed(const struct output *o)
 static enum err output_open_temporary(struct output *o, mode_t mode, struct err_detail *why)
 {
     o->path = output_target(o->name);
-    o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof temporary_ending);
+    o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof NEW_FILE_ENDING);
     if (o->temporary == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", o->name);
     const size_t kept = (size_t)(last_name(o->path) - o->path) + kept_length(last_name(o->path));
-    snprintf(o->temporary, kept + sizeof temporary_ending, "%.*s%s", (int)kept, o->path, temporary_ending);
+    snprintf(o->temporary, kept + sizeof NEW_FILE_ENDING, "%.*s%s", (int)kept, o->path, NEW_FILE_ENDING);
     if (strlen(o->temporary) >= PATH_MAX)
         return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(ENAMETOOLONG));
     remove_left_behind(o);
@@ -258,7 +242,7 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
     if (is_there && S_ISREG(st.st_mode) && standard_stream_of(&st) >= 0)
         return output_open_standard(o, standard_stream_of(&st), why);
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
-        return output_open_temporary(o, is_there ? st.st_mode & 0777 : output_new_mode(), why);
+        return output_open_temporary(o, is_there ? st.st_mode & 0777 : new_file_mode(0666), why);
     o->file = fopen(o->name, "wb");          /* fails, and says why, for a folder and a file that is read-only */
     if (o->file == NULL)
         return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
@@ -352,18 +336,6 @@ static bool link_unnamed(struct output *o, bool *is_final)
     }
 }
 
-/* The names in a folder survive a loss of power once the folder is on disk. Some file systems cannot do that. */
-static bool sync_folder(const char *path)
-{
-    char *folder = folder_of(path);
-    const int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool is_good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return is_good;
-}
-
 /* Puts a file that is whole under its name; false with errno. */
 static bool output_publish(struct output *o)
 {
@@ -373,7 +345,7 @@ static bool output_publish(struct output *o)
     if (o->is_unnamed && !link_unnamed(o, &is_final))
         return false;
     o->is_unnamed = false;
-    return (is_final || rename(o->temporary, o->path) == 0) && sync_folder(o->path);
+    return (is_final || rename(o->temporary, o->path) == 0) && new_file_sync_folder(o->path);
 }
 
 /* Removes what there is of an output that failed. */
