@@ -159,7 +159,8 @@ enum err new_database_open(const char *path, struct new_database *out, struct er
         e = remove_left_behind(out->name, why);
     if (e != ERR_OK)
         return e;
-    if ((size_t)snprintf(out->temporary, sizeof out->temporary, "%s%s", out->name, NEW_FILE_ENDING) >= sizeof out->temporary)
+    const size_t room = sizeof out->temporary;
+    if ((size_t)snprintf(out->temporary, room, "%s%s", out->name, NEW_FILE_ENDING) >= room)
         return err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
     out->fd = mkstemp(out->temporary);
     if (out->fd >= 0 && fcntl(out->fd, F_SETFD, FD_CLOEXEC) == 0 &&

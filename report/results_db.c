@@ -745,16 +745,6 @@ void results_db_close(struct results_db *db)
     free(db);
 }
 
-void results_db_remove(const char *path)
-{
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        char name[DATABASE_NAME_BYTES];
-        if ((size_t)snprintf(name, sizeof name, "%s%s", path, ends[i]) < sizeof name)
-            unlink(name);
-    }
-}
-
 /* ---- runs ---- */
 
 void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])

@@ -52,9 +52,6 @@ void results_db_close(struct results_db *db);                       /* NULL is a
 MUST_USE enum err results_db_open_new(const char *temporary, const char *path, const struct results_db_watch *watch,
                                       struct results_db **out, struct err_detail *why);
 
-/* Removes a closed database, and the two files that SQLite may have left next to it. */
-void results_db_remove(const char *path);
-
 /* Whether a run is in the database. Ask between look and look_away: all questions then read one state of the database,
  * which is faster. Nothing may be put in between. ERR_IO. */
 MUST_USE enum err results_db_look(struct results_db *db, struct err_detail *why);

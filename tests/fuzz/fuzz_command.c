@@ -207,7 +207,7 @@ static void run_line(const char *const *line, const char *file, const char *seco
     expect_output(option, parts.output);
     if (status == STATUS_DONE && strcmp(option, "-o") == 0)
         expect_recording(c->name, parts.output);
-    results_db_remove(parts.output);
+    database_remove(parts.output);
     unlink(parts.text_file);
     while (n > 0)
         free(words[--n]);

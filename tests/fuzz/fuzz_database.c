@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     free(sql);
     if (path != NULL)
-        results_db_remove(path);
+        database_remove(path);
     input_file_remove();
     return 0;
 }

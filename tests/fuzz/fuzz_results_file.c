@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (path == NULL)
         return 0;
     use_results(path);
-    results_db_remove(path);
+    database_remove(path);
     input_file_remove();
     return 0;
 }

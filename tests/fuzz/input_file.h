@@ -18,6 +18,17 @@ static inline void input_file_remove(void)
     unlink(input_file_name);
 }
 
+/* Removes a closed database, and the two files that SQLite may have left next to it. */
+static inline void database_remove(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char name[4096];
+        snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        unlink(name);
+    }
+}
+
 /* Writes a file that is there or not. */
 static inline bool file_write(const char *path, const uint8_t *data, size_t n)
 {

@@ -88,7 +88,7 @@ static inline void merge_results(const char *path)
         results_db_merge(db, path, &n_added, &why) != ERR_OK)
         FUZZ_EXPECT(why.text[0] != '\0');
     results_db_close(db);
-    results_db_remove(to);
+    database_remove(to);
 }
 
 /* All of it, with a file. */
