@@ -149,7 +149,7 @@ if command -v python3 >/dev/null; then
     LD_LIBRARY_PATH=$libraries REPLAY_CUDASIM_DEVICE=sim:24GiB,context=400MiB PYTHONDONTWRITEBYTECODE=1 \
         python3 "$script" --replay "$replay" --report report.md --skip signals --skip full --skip thief \
         "$samples/mlp-sgd.trace.zst" "$samples/530-270.trace.zst" >out 2>err; status=$?
-    expect 0 '^ok  *sim against cuda, the same calls: 10 runs' out
+    expect 0 '^ok  *sim against cuda, the same calls: 12 runs' out
     expect 0 '^ok  *the memory that nvidia-smi shows is explained to 1 %' out
     grep -q '^| calibration | ok |' report.md || fail "the report has no calibration: $(cat report.md err)"
 else
