@@ -94,7 +94,7 @@ CUDASIM_API enum cudasim_code cudasim_launch_check(const struct cudasim_kernel_f
                                                    const struct cudasim_launch *l);
 
 /* Blocks of a kernel that a multiprocessor holds at once, with shared memory that the launch adds; 0: a block is too
- * large. */
+ * large for the card. The kernel's launch bounds play no part, as release 580 of the driver answered. */
 CUDASIM_API int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes);
 
 /* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), a kernel of it by its host function, and a

@@ -1406,7 +1406,7 @@ ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, uint64_t functio
     struct cudasim_kernel_facts k;
     int code = check();
     if (code == CODE_SUCCESS)
-        code = n == NULL ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+        code = n == NULL || threads < 1 ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
     if (code == CODE_SUCCESS)
         *n = cudasim_resident_blocks(&k, threads, shared);
     return code;

@@ -231,7 +231,7 @@ size_t graph_memory_steps(const struct graph_memory *m)
 enum cudasim_code graph_memory_instantiate(struct graph_memory *m)
 {
     if (m->is_instantiated)
-        return CODE_INVALID_VALUE;
+        return CODE_NOT_SUPPORTED;
     m->is_instantiated = true;
     m->refs++;
     return CODE_SUCCESS;

@@ -229,14 +229,15 @@ enum cudasim_code cudasim_graph_node_type(uint64_t node, int *type)
     return cudasim_end(CODE_SUCCESS);
 }
 
-/* A graph whose nodes take memory can neither be cloned nor be instantiated twice, as documented. */
+/* A graph whose nodes take memory can neither be cloned nor be instantiated twice, as documented; the code is what
+ * release 580 of the driver answered. */
 enum cudasim_code cudasim_graph_clone(uint64_t graph, uint64_t *copy)
 {
     struct cudasim_graph *g;
     const enum cudasim_code code = begin_graph(graph, &g);
     if (code != CODE_SUCCESS)
         return code;
-    return cudasim_end(g->memory != NULL ? CODE_INVALID_VALUE : graph_create(HANDLE_GRAPH, g, copy));
+    return cudasim_end(g->memory != NULL ? CODE_NOT_SUPPORTED : graph_create(HANDLE_GRAPH, g, copy));
 }
 
 enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t flags, uint64_t *exec)

@@ -137,6 +137,8 @@ enum cudasim_code cudasim_facts_set(struct cudasim_kernel_facts *k, int attribut
     return CODE_SUCCESS;
 }
 
+enum { ATTRIBUTE_BLOCK_THREADS = 1 };
+
 static unsigned common_attribute(int attribute)
 {
     size_t i = 0;
@@ -147,8 +149,8 @@ static unsigned common_attribute(int attribute)
 
 static bool is_within_card(const struct cudasim_launch *l)
 {
-    enum { BLOCK_THREADS = 1, BLOCK_X, GRID_X = 5 };
-    const uint64_t most = common_attribute(BLOCK_THREADS);
+    enum { BLOCK_X = 2, GRID_X = 5 };
+    const uint64_t most = common_attribute(ATTRIBUTE_BLOCK_THREADS);
     for (int i = 0; i < 3; i++)
         if (l->block[i] == 0 || l->grid[i] == 0 || l->block[i] > common_attribute(BLOCK_X + i) ||
             l->grid[i] > common_attribute(GRID_X + i))
@@ -173,7 +175,7 @@ enum cudasim_code cudasim_launch_check(const struct cudasim_kernel_facts *k, con
 
 int cudasim_resident_blocks(const struct cudasim_kernel_facts *k, int threads, uint64_t dynamic_bytes)
 {
-    if (cudasim_device_count() == 0 || threads < 1 || threads > k->max_threads)
+    if (cudasim_device_count() == 0 || threads < 1 || threads > (int)common_attribute(ATTRIBUTE_BLOCK_THREADS))
         return 0;
     const struct compute_class *of = compute_class_of(cudasim.card.capability);
     const uint64_t whole = align_up((uint64_t)threads, WARP_THREADS);

@@ -1252,13 +1252,20 @@ ENTRY(int, cudaUserObjectCreate, uint64_t *object, void *p, void (*destroy)(void
 
 /* ---- kernels: nothing is computed ---- */
 
+/* CUDA 13 on release 580 of the driver answered InvalidValue to every launch that the card does not take. */
+static enum cudasim_code launch_refused(enum cudasim_code code)
+{
+    const bool is_told_apart = CUDART_MAJOR < 13 || code == CODE_COOPERATIVE_TOO_LARGE;
+    return is_told_apart ? code : CODE_INVALID_VALUE;
+}
+
 /* `<<<...>>>` and the calls that mean the same. */
 static int launch(struct cudasim_site *site, const void *function, const struct cudasim_launch *l, uint64_t stream)
 {
     struct cudasim_kernel_facts k;
     enum cudasim_code code = cudasim_function_facts(function, &k);
-    if (code == CODE_SUCCESS)
-        code = cudasim_launch_check(&k, l);
+    if (code == CODE_SUCCESS && (code = cudasim_launch_check(&k, l)) != CODE_SUCCESS)
+        code = launch_refused(code);
     if (code == CODE_SUCCESS)
         code = (enum cudasim_code)cudasim_do_nothing(site);
     return cudasim_remember(code == CODE_SUCCESS ? cudasim_stream_launch(stream, LAUNCH_NS) : code);
@@ -1430,7 +1437,7 @@ ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *fu
 {
     NEEDS(n);
     struct cudasim_kernel_facts k;
-    const int code = cudasim_remember(cudasim_function_facts(function, &k));
+    const int code = cudasim_remember(threads < 1 ? CODE_INVALID_VALUE : cudasim_function_facts(function, &k));
     if (code == CODE_SUCCESS)
         *n = cudasim_resident_blocks(&k, threads, shared);
     return code;

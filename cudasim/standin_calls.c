@@ -63,6 +63,21 @@ ENTRY(size_t, cudasim_standin_cudnn8_version, void)
     return 8999;
 }
 
+/* cudnnGetProperty(which, int *): the same version in its three parts. */
+ENTRY(int, cudasim_standin_cudnn_property, int which, int *value)
+{
+    static const int parts[] = {9, 99, 0};
+    *value = which >= 0 && which < 3 ? parts[which] : 0;
+    return 0;
+}
+
+ENTRY(int, cudasim_standin_cudnn8_property, int which, int *value)
+{
+    static const int parts[] = {8, 9, 99};
+    *value = which >= 0 && which < 3 ? parts[which] : 0;
+    return 0;
+}
+
 /* cudnnBackendCreateDescriptor(type, handle *). */
 ENTRY(int, cudasim_standin_second_create, int type, uint64_t *handle)
 {

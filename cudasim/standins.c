@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "9"
+#define STANDINS_FORM "10"
 
 enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
 
@@ -116,6 +116,9 @@ static const char *target_of(const char *soname, const char *name)
     if (strcmp(name, "cudnnGetVersion") == 0)
         return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version"
                                                     : "cudasim_standin_cudnn_version";
+    if (strcmp(name, "cudnnGetProperty") == 0)
+        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_property"
+                                                    : "cudasim_standin_cudnn_property";
     if (strcmp(name, "nvrtcVersion") == 0)
         return strcmp(soname, "libnvrtc.so.13") == 0   ? "cudasim_standin_nvrtc13_version"
                : strcmp(soname, "libnvrtc.so.12") == 0 ? "cudasim_standin_nvrtc12_version"

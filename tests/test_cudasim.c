@@ -542,7 +542,7 @@ Test(cudasim, a_module_tells_of_its_kernels)
     };
     static const struct { int threads; size_t dynamic; int blocks; } fits[] = {
         { 256, 0, 6 },                   /* 8 warps of 1,280 registers: 12 of them in each quarter */
-        { 32, 0, 32 }, { 128, 20000, 7 }, { 256, 170000, 0 }, { MADE_THREADS + 1, 0, 0 },
+        { 32, 0, 32 }, { 128, 20000, 7 }, { 256, 170000, 0 }, { 1025, 0, 0 },
     };
     static unsigned char image[MADE_CUBIN_BYTES];
     struct cudasim_rig r;

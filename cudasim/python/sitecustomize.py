@@ -288,12 +288,22 @@ def _compute_values(torch):
         print("replay: PyTorch %s: small values are not computed: %s" % (torch.__version__, error), file=sys.stderr)
 
 
+def _attend(torch):
+    """cuDNN's attention asks for what it does on a card; a release whose attention has another form does without."""
+    if not hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
+        return
+    try:
+        import replay_attention
+        replay_attention.install()
+    except (AttributeError, ImportError, RuntimeError):
+        torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
         torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
         torch.nn.modules.rnn.RNNBase.flatten_parameters = lambda self: None
-        if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
-            torch.backends.cuda.enable_cudnn_sdp(False)
+        _attend(torch)
         ddp = getattr(torch.nn.parallel, "distributed", None)
         if hasattr(ddp, "_verify_param_shape_across_processes"):
             # It compares shapes through device memory, which reads as zeros.
