@@ -74,6 +74,23 @@ Test(standins, a_kernel_compiled_at_run_time_has_a_version_code_and_a_name)
     cr_expect_str_neq(lowered, "");
 }
 
+Test(standins, cudnn_tells_the_same_version_in_one_number_and_in_parts)
+{
+    size_t (*version)(void);
+    int (*property)(int, int *), parts[3];
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_cudnn_version", &version);
+    cudasim_rig_find(core, "cudasim_standin_cudnn_property", &property);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(property(i, &parts[i]), 0);
+    cr_expect_eq(version(), (size_t)(parts[0] * 10000 + parts[1] * 100 + parts[2]));
+    cudasim_rig_find(core, "cudasim_standin_cudnn8_version", &version);
+    cudasim_rig_find(core, "cudasim_standin_cudnn8_property", &property);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(property(i, &parts[i]), 0);
+    cr_expect_eq(version(), (size_t)(parts[0] * 1000 + parts[1] * 100 + parts[2]));
+}
+
 Test(standins, the_graph_of_cudnn_has_one_plan_which_needs_no_workspace_by_default)
 {
     enum { RESULTS = 202, ENGINE = 300, KNOBS = 302, WORKSPACE = 402, NOTES = 1303 };

@@ -2,14 +2,15 @@
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
 When the program imports torch on the simulated card, small tensors are computed beside it (replay_values.py), and
-collectives carry their values once there are ranks (replay_ranks.py). RNNs and attention do without cuDNN (its stand-in
-does not know how cuDNN lays weights out, so PyTorch's own kernels run), and DistributedDataParallel does not compare
-the shapes of parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole
-history, whatever the program does to it. A snapshot is written into the folder when the program ends in any way but a
-kill, at the first out of memory, and on SIGUSR1; beside it the process's rank in a distributed job. With
-REPLAY_TORCH_FOLLOW it is also written again and again. Where a CUDA graph was captured, the history gets a record of
-ours at the begin and at the end, because PyTorch's own history does not tell. With REPLAY_TORCH_LABELS requests are
-labelled (replay_labels.py). Nothing else of the program changes.
+collectives carry their values once there are ranks (replay_ranks.py). RNNs do without cuDNN (its stand-in does not
+know how cuDNN lays weights out, so PyTorch's own kernels run), cuDNN's attention asks for its memory and computes
+nothing (replay_attention.py), and DistributedDataParallel does not compare the shapes of parameters across
+processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole history, whatever the program
+does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
+memory, and on SIGUSR1; beside it the process's rank in a distributed job. With REPLAY_TORCH_FOLLOW it is also
+written again and again. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the
+end, because PyTorch's own history does not tell. With REPLAY_TORCH_LABELS requests are labelled (replay_labels.py).
+Nothing else of the program changes.
 """
 import _thread
 import importlib.abc
