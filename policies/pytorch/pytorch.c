@@ -193,7 +193,8 @@ static enum err pytorch_configure(struct pytorch *p, const struct option_value *
     if (e != ERR_OK)
         return e;
     if (p->settings.is_async)
-        return err_set(why, ERR_UNSUPPORTED, 0, "backend:cudaMallocAsync is another allocator, the driver's own");
+        return err_set(why, ERR_UNSUPPORTED, 0,
+                       "backend:cudaMallocAsync is another allocator, the driver's own: --policy cuda-async");
     p->max_split_at_start =
         p->settings.max_split_size == PYTORCH_UNLIMITED ? -1 : (int64_t)p->settings.max_split_size;
     p->has_given_version = v[OPT_VERSION].is_given;
