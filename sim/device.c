@@ -166,7 +166,7 @@ static bool device_shares_page(const struct device *dev, uint64_t bytes)
 enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment *out)
 {
     const bool is_shared = device_shares_page(dev, bytes);
-    const bool has_page = is_shared && pages_find(dev->shared, bytes) != PAGES_NONE;
+    const bool has_page = is_shared && pages_have_room(dev->shared, bytes);
     const uint64_t page_bytes = has_page ? 0 : align_up(bytes, DEVICE_PAGE_BYTES);
     enum err e = device_table_reserve(dev);
     if (e != ERR_OK)
@@ -180,7 +180,7 @@ enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment
     e = dev->ops->segment_alloc(dev, bytes, &s.addr);
     if (e != ERR_OK) {
         if (is_shared)
-            pages_take(dev->shared, bytes, s.page);
+            pages_take(dev->shared, s.page);
         return e == ERR_DEVICE_OOM ? device_refuse(dev, DEVICE_CALL_MALLOC_OOM, bytes) : e;
     }
     const uint32_t id = device_table_enter(dev, &s);
@@ -197,7 +197,7 @@ void device_segment_free(struct device *dev, const struct segment *seg)
 {
     const struct segment_state s = dev->segments[seg->id];
     uint64_t page_bytes = align_up(s.bytes, DEVICE_PAGE_BYTES);
-    if (s.page != PAGES_NONE && !pages_take(dev->shared, s.bytes, s.page))
+    if (s.page != PAGES_NONE && !pages_take(dev->shared, s.page))
         page_bytes = 0;
     dev->ops->segment_free(dev, s.addr, s.bytes);
     device_table_leave(dev, seg->id);

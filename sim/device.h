@@ -47,7 +47,7 @@ struct device_config {
     uint64_t alloc_ns, free_ns;      /* modelled driver time per segment call */
     uint64_t map_ns, unmap_ns;       /* the same per mapping call, per page */
     uint64_t wait_ns, sync_ns;       /* the same to order a stream after another, and to wait for one without work */
-    bool     packing;                /* requests of at most 1 MiB share pages */
+    bool     packing;                /* requests of less than 2 MiB share pages */
     enum device_addresses addresses;
     bool     has_addresses;          /* somebody asked for that order; otherwise a recording may show another */
     const uint64_t *address_list;    /* ADDRESSES_LIST: borrowed, outlives the device */
@@ -84,7 +84,7 @@ struct segment_state {
     uint64_t addr, bytes;            /* bytes 0: the id is vacant */
     uint64_t mapped_bytes;           /* bytes of its memory, without what another range counts: == bytes for a whole
                                       * segment */
-    uint32_t page;                   /* its shared page (sim/pages.h), or PAGES_NONE */
+    uint32_t page;                   /* its piece of a shared page (sim/pages.h), or PAGES_NONE */
     uint32_t next_moved;             /* of the list device.moved, 1 + an id; 0: it is the last */
     bool     is_range;
     bool     is_moved;               /* it is in that list */

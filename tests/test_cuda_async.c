@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* cuda-async answers as NVIDIA's driver did (tests/data, "Pools of cudaMallocAsync"): addresses and reserved bytes. */
+/* cuda-async answers as NVIDIA's driver did (tests/data, archive `driver`): addresses and reserved bytes. */
 #include "policies/zoo/cuda_async.h"
 
 #include "base/units.h"
@@ -146,5 +146,5 @@ static void play_file(const char *path, size_t n_least)
 
 Test(cuda_async, answers_as_the_driver_did)
 {
-    play_file(GOLDEN_DIR "/cuda-async/cases.jsonl", 380);
+    play_file(GOLDEN_DIR "/driver/pools.jsonl", 380);
 }

@@ -596,26 +596,7 @@ Test(rests, the_lowest_that_is_large_enough_is_taken_from_its_start)
     rests_close(&r);
 }
 
-/* ---- pages and streams ---- */
-
-Test(pages, the_first_page_with_room_is_taken)
-{
-    struct pages *p;
-    uint32_t page[300];
-    cr_assert_eq(pages_create(&p), ERR_OK);
-    for (uint32_t i = 0; i < 300; i++) {
-        cr_assert_eq(pages_put(p, 1 * MIB, &page[i]), ERR_OK);
-        cr_expect_eq(page[i], i / 2, "two requests fill a page");
-    }
-    cr_expect_eq(pages_find(p, 1), PAGES_NONE);
-    cr_expect_not(pages_take(p, 1 * MIB, 70));
-    cr_expect_not(pages_take(p, 1 * MIB, 7));
-    cr_expect_eq(pages_find(p, 1 * MIB), 7);
-    cr_expect(pages_take(p, 1 * MIB, 7), "now it is empty");
-    cr_expect_eq(pages_find(p, 1 * MIB), 70, "an empty page is the driver's again");
-    pages_destroy(p);
-    pages_destroy(NULL);
-}
+/* ---- streams ---- */
 
 Test(streams, events_are_finished_at_once_unless_held)
 {
