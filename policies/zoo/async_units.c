@@ -46,6 +46,12 @@ static enum err make_room(struct async_units *u, size_t n)
     return ERR_OK;
 }
 
+/* Whether it has memory that can be taken. */
+static bool is_idle(const struct async_unit *unit)
+{
+    return unit->phys != 0 && unit->block != BLOCK_NONE;
+}
+
 bool async_units_are_mapped(const struct async_units *u, uint64_t addr, uint64_t bytes)
 {
     const size_t end = unit_from(u, addr + bytes);
@@ -58,28 +64,36 @@ bool async_units_are_mapped(const struct async_units *u, uint64_t addr, uint64_t
 void async_units_set_block(struct async_units *u, uint64_t addr, uint64_t bytes, uint32_t block)
 {
     const size_t end = unit_of(u, addr + bytes);
-    for (size_t i = unit_from(u, addr); i < end && i < u->n; i++)
+    for (size_t i = unit_from(u, addr); i < end && i < u->n; i++) {
+        u->n_idle -= is_idle(&u->at[i]);
         u->at[i].block = block;
+        if (!is_idle(&u->at[i]))
+            continue;
+        u->n_idle++;
+        if (i >= u->idle_end)
+            u->idle_end = i + 1;
+    }
 }
 
 /* ---- memory ---- */
 
-/* The highest idle unit below `end`, of which the memory can be taken; SIZE_MAX if there is none. */
-static size_t highest_idle(const struct async_units *u, size_t end)
+/* The highest idle unit; there is one. */
+static size_t highest_idle(struct async_units *u)
 {
-    while (end-- > 0)
-        if (u->at[end].phys != 0 && u->at[end].block != BLOCK_NONE)
-            return end;
-    return SIZE_MAX;
+    while (!is_idle(&u->at[u->idle_end - 1]))
+        u->idle_end--;
+    return u->idle_end - 1;
 }
 
 static void unmap(struct async_units *u, size_t i)
 {
     device_unmap(u->device, &u->range, i * u->bytes, u->bytes);
+    u->n_idle -= is_idle(&u->at[i]);
     u->at[i].phys = 0;
     u->n_mapped--;
 }
 
+/* A unit that gets memory is in use: its block is BLOCK_NONE. */
 static enum err map(struct async_units *u, size_t i, uint32_t phys)
 {
     const enum err e = device_map(u->device, &u->range, i * u->bytes, u->bytes, phys);
@@ -122,11 +136,10 @@ static enum err fill_with_new(struct async_units *u, size_t first, size_t end, u
 static enum err fill_with_idle(struct async_units *u, size_t first, size_t end, void (*lost)(void *arg, uint32_t block),
                                void *arg)
 {
-    size_t from = u->n;
     for (size_t i = first; i < end; i++) {
         if (u->at[i].phys != 0)
             continue;
-        from = highest_idle(u, from);
+        const size_t from = highest_idle(u);
         const uint32_t phys = u->at[from].phys;
         unmap(u, from);
         lost(arg, u->at[from].block);
@@ -144,15 +157,13 @@ enum err async_units_fill(struct async_units *u, uint64_t addr, uint64_t bytes, 
                           void *arg, uint64_t *n_new)
 {
     const size_t first = unit_of(u, addr), end = unit_from(u, addr + bytes);
-    uint64_t n_missing = 0, n_idle = 0;
+    uint64_t n_missing = 0;
     enum err e = make_room(u, end);
     if (e != ERR_OK)
         return e;
     for (size_t i = first; i < end; i++)
         n_missing += u->at[i].phys == 0;
-    for (size_t i = u->n; n_idle < n_missing && (i = highest_idle(u, i)) != SIZE_MAX;)
-        n_idle++;
-    *n_new = n_missing - n_idle;
+    *n_new = n_missing > u->n_idle ? n_missing - u->n_idle : 0;
     e = fill_with_new(u, first, end, *n_new);
     return e == ERR_OK ? fill_with_idle(u, first, end, lost, arg) : e;
 }
@@ -160,7 +171,8 @@ enum err async_units_fill(struct async_units *u, uint64_t addr, uint64_t bytes, 
 void async_units_give_back(struct async_units *u, uint64_t keep_bytes, void (*lost)(void *arg, uint32_t block),
                            void *arg)
 {
-    for (size_t i = u->n; u->n_mapped * u->bytes > keep_bytes && (i = highest_idle(u, i)) != SIZE_MAX;) {
+    while (u->n_mapped * u->bytes > keep_bytes && u->n_idle > 0) {
+        const size_t i = highest_idle(u);
         const uint32_t block = u->at[i].block;
         drop(u, i);
         lost(arg, block);

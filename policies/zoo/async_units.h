@@ -27,6 +27,8 @@ struct async_units {
     uint64_t bytes;                  /* of one; a power of two */
     struct async_unit *at;           /* by number, up to the highest one that was ever needed */
     size_t   n, room;
+    size_t   idle_end;               /* no unit from here on is idle, and has memory */
+    uint64_t n_idle;                 /* idle ones with memory */
     uint64_t n_mapped, n_moved;      /* mapped now; moved so far */
 };
 

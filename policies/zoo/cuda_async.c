@@ -601,16 +601,19 @@ static enum err cuda_async_check(const struct policy *p, struct err_detail *why)
 {
     const struct cuda_async *c = (const struct cuda_async *)p;
     const struct segment *range = &c->units.range;
-    uint64_t end = range->addr, n_mapped = 0;
+    uint64_t end = range->addr, n_mapped = 0, n_idle = 0;
     uint32_t before = BLOCK_NONE;
     for (uint32_t b = first_block(c); b != BLOCK_NONE; before = b, b = entry(c, b)->next) {
         if (entry(c, b)->addr != end || entry(c, b)->prev != before || !block_is_right(c, b))
             return err_set(why, ERR_CORRUPT, 0, "block %" PRIu32 " of the pool is wrong", b);
         end += entry(c, b)->size;
     }
-    for (size_t i = 0; i < c->units.n; i++)
-        n_mapped += c->units.at[i].phys != 0;
-    if (end != range->addr + range->bytes || n_mapped != c->units.n_mapped)
+    for (size_t i = 0; i < c->units.n; i++) {
+        const struct async_unit *unit = &c->units.at[i];
+        n_mapped += unit->phys != 0;
+        n_idle += unit->phys != 0 && unit->block != BLOCK_NONE;
+    }
+    if (end != range->addr + range->bytes || n_mapped != c->units.n_mapped || n_idle != c->units.n_idle)
         return err_set(why, ERR_CORRUPT, 0, "the blocks do not cover their range, or units are miscounted");
     return ERR_OK;
 }
