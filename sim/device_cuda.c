@@ -114,14 +114,20 @@ static int cuda_call_free(const struct cuda_api *api, uint64_t addr)
     return api->cudaFree != NULL ? api->cudaFree(cuda_pointer(addr)) : api->cuMemFree_v2(addr);
 }
 
+/* Waits for all that was started on the card. */
+static int cuda_call_wait(const struct cuda_api *api)
+{
+    if (api->cudaMemset != NULL)
+        return api->cudaDeviceSynchronize();
+    return api->cuCtxSynchronize != NULL ? api->cuCtxSynchronize() : CUDA_DONE;
+}
+
 /* Writes to all of the memory, and waits until that is done. */
 static int cuda_call_write(const struct cuda_api *api, uint64_t addr, uint64_t bytes)
 {
     const int result = api->cudaMemset != NULL ? api->cudaMemset(cuda_pointer(addr), 0xa5, bytes)
                                                : api->cuMemsetD8_v2(addr, 0xa5, bytes);
-    if (result != CUDA_DONE)
-        return result;
-    return api->cudaMemset != NULL ? api->cudaDeviceSynchronize() : api->cuCtxSynchronize();
+    return result == CUDA_DONE ? cuda_call_wait(api) : result;
 }
 
 /* Touches new memory: what was never written may not exist on the card yet. */
@@ -290,8 +296,11 @@ static size_t cuda_mapping_find(const struct cuda *c, uint64_t addr)
     return low;
 }
 
+/* A program whose allocator this is may free while its kernels still run. Unlike cudaFree, cuMemUnmap does not wait for
+ * them. */
 static void cuda_unmap_at(struct cuda *c, const struct cuda_mapping *m)
 {
+    cuda_expect(c, "waiting to unmap", m->bytes, cuda_call_wait(c->api));
     const uint64_t since = cuda_now_ns();
     const int result = c->api->cuMemUnmap(m->addr, m->bytes);
     cuda_expect(c, "unmapping", m->bytes, cuda_timed(c, MEASURED_UNMAP, since, result));

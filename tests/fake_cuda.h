@@ -29,6 +29,7 @@ struct fake_thing {
     enum fake_kind kind;
     uint64_t addr, bytes;            /* addr: the handle, if the memory has no address */
     bool     is_accessible;          /* of a mapping */
+    bool     is_waited;              /* of a mapping: the host has waited for the card since it was made */
 };
 
 struct fake_cuda {
@@ -357,11 +358,20 @@ static inline int fake_map(uint64_t addr, size_t bytes, size_t offset, uint64_t 
     return CUDA_DONE;
 }
 
+/* Kernels that use what is mapped until then have ended. */
+static inline int fake_wait(void)
+{
+    for (size_t i = 0; i < fake.n_things; i++)
+        fake.things[i].is_waited = true;
+    return fake_call();
+}
+
+/* A kernel may still use what is mapped: the driver does not wait. */
 static inline int fake_unmap(uint64_t addr, size_t bytes)
 {
     const int result = fake_call();
     struct fake_thing *t = fake_find(FAKE_MAPPING, addr);
-    if (t == NULL || t->bytes != bytes)
+    if (t == NULL || t->bytes != bytes || (t->is_accessible && !t->is_waited))
         return fake_wrong();
     fake_remove(t);
     return result;
@@ -425,7 +435,7 @@ static inline struct cuda_api fake_api(void)
         .cudaGetDeviceCount = fake_count,               .cudaMalloc = fake_cudaMalloc,
         .cudaFree = fake_cudaFree,                      .cudaMemGetInfo = fake_memory_info,
         .cudaGetLastError = fake_done,                  .cudaRuntimeGetVersion = fake_version,
-        .cudaMemset = fake_cudaMemset,                  .cudaDeviceSynchronize = fake_done,
+        .cudaMemset = fake_cudaMemset,                  .cudaDeviceSynchronize = fake_wait,
         .cuInit = fake_cuInit,                          .cuDeviceGetCount = fake_count,
         .cuDeviceGet = fake_cuDeviceGet,                .cuDeviceGetAttribute = fake_attribute,
         .cuDevicePrimaryCtxRetain = fake_retain,        .cuCtxSetCurrent = fake_set_current,
@@ -434,7 +444,7 @@ static inline struct cuda_api fake_api(void)
         .cuDeviceGetPCIBusId = fake_bus,                .cuGetErrorName = fake_error_name,
         .cuMemAlloc_v2 = fake_alloc,                    .cuMemFree_v2 = fake_free,
         .cuMemGetInfo_v2 = fake_memory_info,            .cuMemsetD8_v2 = fake_cuMemsetD8,
-        .cuCtxSynchronize = fake_done,
+        .cuCtxSynchronize = fake_wait,
         .cuMemGetAllocationGranularity = fake_granularity,
         .cuMemAddressReserve = fake_reserve,            .cuMemAddressFree = fake_unreserve,
         .cuMemCreate = fake_create,                     .cuMemRelease = fake_release,
