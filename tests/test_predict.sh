@@ -353,10 +353,68 @@ expect 'without an overlay what was written is named, and not what predict itsel
     "$replay" predict --no-overlay -o o -- ./train once 1 checkpoint
 expect 'and is written' 0 spoilt cat checkpoint
 
+printf '#!/bin/sh\n./train waits 1 & ./train waits 1 & wait\n' >together.sh
+printf '#!/bin/sh\n./train once 1; ./train once 1\n' >in-turn.sh
+printf '#!/bin/sh\n./train once 1; trap "" TERM; exec sleep 271828\n' >stays.sh
+chmod +x together.sh in-turn.sh stays.sh
+expect 'processes that are on a card together must fit there together' 1 '200 MiB of 180 MiB' \
+    "$replay" predict --within 1 --device 180MiB -o o --json b.json -- ./together.sh
+is b.json others_bytes 104857600
+expect 'processes one after the other have the card to themselves' 0 'Fits on 180MiB: takes 110 MiB' \
+    "$replay" predict --device 180MiB -o o -- ./in-turn.sh
+
+echo precious >kept.pickle
+echo precious >kept.log
+expect 'no file of the recording is one that the arguments name' 2 'kept.pickle: is a file of the recording' \
+    "$replay" predict -o kept.zst -- ./train once 1 kept.pickle
+expect 'nor the log' 2 'kept.log: is a file of the recording' \
+    "$replay" predict -o kept.zst -- ./train once 1 --log=kept.log
+expect 'nor under run-sim' 2 'kept.pickle: is a file of the recording' \
+    "$replay" run-sim -o kept.zst -- ./train once 1 --out=kept.pickle
+expect 'run-sim keeps no log' 0 '' "$replay" run-sim -o kept.zst -- ./train once 1 kept.log
+expect 'what is there stays' 0 precious cat kept.pickle
+expect 'nor is it the answer' 2 'train.predict.zst: two outputs have this name' \
+    "$replay" predict --json train.predict.zst -- ./train once 1
+expect 'a name that is none is refused' 2 'is no name of a file' "$replay" predict -o '' -- ./train once 1
+
+cat >escapes.py <<'PY'
+import ctypes, os, sys, time
+ctypes.CDLL("libcudart.so.12").cudaMalloc(ctypes.byref(ctypes.c_void_p()), 1 << 20)
+if sys.argv[1] == "group":
+    os.setpgid(0, os.getpgid(os.getppid()))
+else:
+    os.mkfifo(os.environ["REPLAY_TORCH_RECORD"] + "/99999.so-far.pickle")
+time.sleep(1000)
+PY
+expect 'a program that leaves its group is stopped too' 1 'Needs a card of' \
+    timeout 60 "$replay" predict --within 1 -o o -- python3 escapes.py group
+expect 'a pipe among the recordings is not waited for' 1 'Needs a card of' \
+    timeout 60 "$replay" predict --within 1 -o o -- python3 escapes.py pipe
+if unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016
+    expect 'without room for the recording there is an answer all the same' 3 'Needs a card of' unshare -m sh -c \
+        'mkdir -p full && mount -t tmpfs -o size=64k none full && head -c 65536 /dev/zero >full/fill && cd full &&
+         "$0" predict -- ../train once 1' "$replay"
+    # shellcheck disable=SC2016
+    expect 'a recording that lacks calls is no answer' 3 'the recording is not whole' unshare -m sh -c \
+        'mkdir -p full && mount -t tmpfs -o size=64k none full && TMPDIR=$PWD/full "$0" predict -o o -- \
+             sh -c "head -c 999999 /dev/zero >$PWD/full/fill; ./train once 1" 2>&1' "$replay"
+fi
+
 for left in "$TMPDIR"/* /dev/shm/replay-written-*; do
     if [[ -e $left && $(stat -c %u "$left") == $(id -u) && $left == "$TMPDIR"* ]]; then
         printf 'FAILED: %s is left there\n' "$left"
         failed=1
     fi
 done
+"$replay" predict --no-overlay -o o -- ./stays.sh >/dev/null 2>&1 &
+predict=$!
+for _ in {1..100}; do
+    pgrep -f '^sleep 271828$' >/dev/null && break
+    sleep 0.1
+done
+kill -KILL "$predict"
+sleep 0.2
+expect 'if predict is killed, so is the program' 1 '' pgrep -f '^sleep 271828$'
+rm -rf "$TMPDIR"/replay-*
 exit "$failed"

@@ -3,12 +3,15 @@
 #include "replay/advise/card_answer.h"
 
 enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *spec, const char *text,
-                          const struct replay_config *cfg, struct card_answer *out, struct err_detail *why)
+                          const struct card_others *others, const struct replay_config *cfg, struct card_answer *out,
+                          struct err_detail *why)
 {
     struct card_answer a = { .fits = false };
     enum err e = device_choose_for_advice(text, trace, &a.device, why);
     if (e != ERR_OK)
         return e;
+    a.others_bytes = others->n * a.device.config.context_bytes + others->bytes;
+    a.device.config.others_bytes += a.others_bytes;
     struct trial trials[2] = {
         { .spec = spec, .device = a.device.config },
         { .spec = spec, .device = a.device.config },

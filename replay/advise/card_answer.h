@@ -8,8 +8,15 @@
 #include "replay/advise/trial_runs.h"
 #include "replay/results/result.h"
 
+/* Processes that are on the card at the same time as the recorded one. Zero: none. */
+struct card_others {
+    unsigned n;
+    uint64_t bytes;                  /* what they hold at most together, without their contexts */
+};
+
 struct card_answer {
-    struct device_choice device;
+    struct device_choice device;     /* config.others_bytes has what is below, too */
+    uint64_t others_bytes;           /* what others hold, with a context for each */
     bool     fits;
     struct trial trial;              /* on this card; its `spec` is borrowed */
     uint64_t peak_reserved_bytes;    /* reserved at most, on the card if it fits, else on one without an end */
@@ -17,9 +24,10 @@ struct card_answer {
 };
 
 /* Replays a recording on a card (`text`: as after --device, with a capacity), with what context and libraries take of
- * it, and on one without an end. cfg->on_oom says what a request does that was refused when recorded. trials_run's and
- * device_choose_for_advice's errors. */
+ * it, and others on it, and on one without an end. cfg->on_oom says what a request does that was refused when recorded.
+ * trials_run's and device_choose_for_advice's errors. */
 MUST_USE enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *spec, const char *text,
-                                   const struct replay_config *cfg, struct card_answer *out, struct err_detail *why);
+                                   const struct card_others *others, const struct replay_config *cfg,
+                                   struct card_answer *out, struct err_detail *why);
 
 #endif

@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "replay/program/file_move.h"
+#include "replay/program/output_names.h"
 #include "replay/program/prediction.h"
 #include "replay/program/prediction_text.h"
 
@@ -44,6 +45,12 @@ static void choose_stem(struct predict *c)
     snprintf(c->stem, sizeof c->stem, "%.*s%s", (int)n_stem, from, is_given ? "" : ".predict");
 }
 
+static bool is_no_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    return name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 /* A place that cannot be written to is refused before the program runs, not after. */
 static enum err check_place(const struct predict *c, struct err_detail *why)
 {
@@ -51,7 +58,11 @@ static enum err check_place(const struct predict *c, struct err_detail *why)
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s.zst", c->stem) >= sizeof path)
         return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
-    const enum err e = output_open(path, &file, why);
+    if (c->options->out != NULL && is_no_file_name(c->options->out))
+        return err_set(why, ERR_USAGE, 0, "-o '%.150s': is no name of a file", c->options->out);
+    enum err e = output_names_check_recording(c->options, path, true, why);
+    if (e == ERR_OK)
+        e = output_open(path, &file, why);
     if (e == ERR_OK)
         output_abandon(file);
     return e;
@@ -128,7 +139,7 @@ static enum err predict(struct predict *c, struct err_detail *why)
     e = prediction_make(&c->prediction, why);
     if (e != ERR_OK)
         keep_log(c);
-    return e == ERR_OK ? keep_recording(c, why) : e;
+    return e;
 }
 
 static enum err show(struct predict *c, struct err_detail *why)
@@ -140,6 +151,17 @@ static enum err show(struct predict *c, struct err_detail *why)
     const enum err e = c->is_stdout_taken ? ERR_OK
                                           : cli_printed(prediction_print(stdout, &c->prediction, &files), why);
     return e == ERR_OK ? output_commit(&c->json, why) : e;
+}
+
+/* An answer is shown also if its recording cannot be kept. */
+static enum err keep_and_show(struct predict *c, struct err_detail *why)
+{
+    struct err_detail why_lost = { .text = "" };
+    const enum err kept = keep_recording(c, &why_lost), e = show(c, why);
+    if (e != ERR_OK || kept == ERR_OK)
+        return e;
+    *why = why_lost;
+    return kept;
 }
 
 /* After an interrupt it is the signal's. */
@@ -163,7 +185,7 @@ static enum exit_status predict_main(const struct options *o)
     if (e == ERR_OK)
         e = predict(c, &why);
     if (e == ERR_OK)
-        e = show(c, &why);
+        e = keep_and_show(c, &why);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : answer_status(&c->prediction);
     output_abandon(c->json);
     prediction_close(&c->prediction);

@@ -20,13 +20,13 @@ static enum err report(const struct sim_card *card, const char *path, int status
     *is_whole = true;
     sim_card_print(card, status);
     if (out == NULL)
-        return path != NULL ? recording_import_known(journals, path, RECORDING_OF_RUN_SIM, NULL, is_whole, why)
+        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, NULL, is_whole, why)
                             : ERR_OK;
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-run-sim/1");
     sim_card_put_json(&w, card, status);
     if (path != NULL) {
-        e = recording_import_known(journals, path, RECORDING_OF_RUN_SIM, &w, is_whole, why);
+        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, &w, is_whole, why);
     } else {
         json_put_array(&w, "files");
         json_end_array(&w);

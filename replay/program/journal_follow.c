@@ -27,12 +27,14 @@ struct followed {
     struct calls_follow *follow;      /* NULL: its traces are ended */
     bool has_ended;                   /* the process had ended at the last look */
     bool has_device[CALL_DEVICES_MAX];           /* its trace was made */
+    uint64_t first, last;             /* looks at which its process was running */
 };
 
 struct following {
     const char *folder, *command;
     struct followed **at;             /* ascending by name */
     size_t n, room, n_open;
+    uint64_t n_looks;
 };
 
 enum err following_start(const char *folder, const char *command, struct following **out, struct err_detail *why)
@@ -89,6 +91,8 @@ static void followed_look(struct following *f, struct followed *j)
     struct err_detail why = { .text = "" };
     const bool has_ended = !process_is_running((unsigned)strtoul(j->name, NULL, 10));
     bool has_more = true;
+    if (!has_ended)
+        j->last = f->n_looks;
     for (int i = 0; has_more && i < STRETCHES_PER_LOOK; i++)
         if (calls_follow_look(j->follow, &has_more, &why) != ERR_OK) {
             followed_drop(f, j, &why);
@@ -134,6 +138,7 @@ static void follow_new(struct following *f, const char *name)
     }
     strcpy(j->name, name);
     j->folder = f->folder;
+    j->first = j->last = f->n_looks;
     snprintf(path, sizeof path, "%s/%s.calls", f->folder, name);
     const struct calls_traces traces = { .create = create_trace, .arg = j };
     if (calls_follow_open(path, &traces, &j->follow, &why) != ERR_OK) {
@@ -167,10 +172,24 @@ static void find_new(struct following *f)
 
 void following_look(struct following *f)
 {
+    f->n_looks++;
     find_new(f);
     for (size_t i = 0; i < f->n; i++)
         if (f->at[i]->follow != NULL)
             followed_look(f, f->at[i]);
+}
+
+enum err following_spans_read(const struct following *f, struct following_spans *out, struct err_detail *why)
+{
+    *out = (struct following_spans){ .at = calloc(f->n + 1, sizeof *out->at) };
+    if (out->at == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (; out->n < f->n; out->n++) {
+        const struct followed *j = f->at[out->n];
+        out->at[out->n] = (struct following_span){ .pid = (uint32_t)strtoul(j->name, NULL, 10), .first = j->first,
+                                                   .last = j->last };
+    }
+    return ERR_OK;
 }
 
 static void remove_traces(const struct followed *j)

@@ -66,7 +66,7 @@ static bool is_told(const struct recording *r)
 
 static const char *command_of(const struct recording *r)
 {
-    return is_run_sim(r) ? "run-sim" : "record";
+    return r->rules == RECORDING_OF_PREDICT ? "predict" : is_run_sim(r) ? "run-sim" : "record";
 }
 
 static bool has_calls(const struct recorded_journal *j, unsigned device)
@@ -406,8 +406,8 @@ static void say_if_nothing_recorded(const struct recording *r)
         fprintf(stderr, "replay %s: no calls for CUDA memory were recorded, so there is no trace\n", command_of(r));
 }
 
-enum err recording_import_known(const char *folder, const char *out, enum recording_rules rules,
-                                struct json_writer *json, bool *is_whole, struct err_detail *why)
+enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
+                          bool *is_whole, struct err_detail *why)
 {
     struct recording r = { .out = out, .rules = rules, .json = json, .is_whole = true };
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, why);
@@ -422,13 +422,6 @@ enum err recording_import_known(const char *folder, const char *out, enum record
     journal_folder_close(&r.folder);
     free(r.journals);
     return e;
-}
-
-enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
-                          struct err_detail *why)
-{
-    bool is_whole;
-    return recording_import_known(folder, out, rules, json, &is_whole, why);
 }
 
 enum err recording_check(bool is_whole, struct err_detail *why)

@@ -30,14 +30,10 @@ enum recording_rules {
 
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
- * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. ERR_UNSUPPORTED if run-sim has
- * recorded nothing; ERR_IO; the errors of trace_import. */
+ * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. *is_whole: no call is missing.
+ * ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO; the errors of trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
-                                   struct json_writer *json, struct err_detail *why);
-
-/* The same, and says whether any call is missing. */
-MUST_USE enum err recording_import_known(const char *folder, const char *out, enum recording_rules rules,
-                                         struct json_writer *json, bool *is_whole, struct err_detail *why);
+                                   struct json_writer *json, bool *is_whole, struct err_detail *why);
 
 /* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */
 MUST_USE enum err recording_check(bool is_whole, struct err_detail *why);

@@ -62,6 +62,38 @@ enum err output_names_check(const struct options *o, struct err_detail *why)
     return ERR_OK;
 }
 
+/* A word without a dot that is no file yet is none that the program writes: "-o gpt -- train gpt". */
+static bool is_recorded_file(const char *path, const char *word)
+{
+    return is_same_file(path, word) || (strchr(last_name(word), '.') != NULL && will_be_same_file(path, word));
+}
+
+/* A file that becomes the recording's: the program must not be told to use it. */
+static enum err check_recorded_file(const struct options *o, const char *path, struct err_detail *why)
+{
+    for (size_t i = 0; i < o->n_inputs; i++) {
+        const char *value = strchr(o->inputs[i], '=');
+        if (is_recorded_file(path, o->inputs[i]) || (value != NULL && is_recorded_file(path, value + 1)))
+            return err_set(why, ERR_USAGE, 0, "%.150s: is a file of the recording, and among the program's arguments; "
+                           "give the recording another name (-o)", path);
+    }
+    return o->json != NULL && is_or_will_be_same_file(path, o->json)
+               ? err_set(why, ERR_USAGE, 0, "%.150s: two outputs have this name", path) : ERR_OK;
+}
+
+enum err output_names_check_recording(const struct options *o, const char *name, bool has_log, struct err_detail *why)
+{
+    static const char *const endings[] = { ".zst", ".driver.zst", ".pickle", ".oom.pickle", ".usr1.pickle", ".log" };
+    const size_t n = strlen(name), n_endings = sizeof endings / sizeof endings[0] - !has_log;
+    const size_t n_stem = n > 4 && strcmp(name + n - 4, ".zst") == 0 ? n - 4 : n;
+    char path[PATH_MAX];
+    enum err e = check_recorded_file(o, name, why);
+    for (size_t i = 0; i < n_endings && e == ERR_OK; i++)
+        if ((size_t)snprintf(path, sizeof path, "%.*s%s", (int)n_stem, name, endings[i]) < sizeof path)
+            e = check_recorded_file(o, path, why);
+    return e;
+}
+
 enum err output_names_check_database(const struct options *o, struct err_detail *why)
 {
     static const char *const endings[] = { "", "-wal", "-shm", "-journal" };

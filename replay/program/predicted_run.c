@@ -4,6 +4,7 @@
 
 #include "base/monotonic_ms.h"
 #include "replay/coverage/coverage.h"
+#include "replay/program/card_sharing.h"
 #include "replay/program/cli.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_import.h"
@@ -86,6 +87,10 @@ static void search(const char *path, uint64_t least, struct found *found)
 static bool is_searched(const char *folder, const char *name)
 {
     char path[PATH_MAX];
+    struct stat st;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path || lstat(path, &st) != 0 ||
+        !S_ISREG(st.st_mode))                    /* a pipe that the program made there would be waited for */
+        return false;
     if (ends_in(name, ".so-far.pickle"))
         return true;
     if (!ends_in(name, ".zst"))
@@ -250,7 +255,10 @@ static enum err take_recordings(struct predicted_run *run, const char *journals,
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
         return err_set(why, ERR_IO, 0, "%.150s: the name is too long", run->folder);
-    enum err e = recording_import(journals, path, RECORDING_OF_PREDICT, NULL, why);
+    bool is_whole = true;
+    enum err e = recording_import(journals, path, RECORDING_OF_PREDICT, NULL, &is_whole, why);
+    if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !is_whole)
+        return recording_check(is_whole, why);
     if (e == ERR_UNSUPPORTED)
         return ERR_OK;
     if (e == ERR_OK)
@@ -301,7 +309,7 @@ static enum err make_env(const struct sim_card *card, struct child_env *env, str
 }
 
 static enum err run_program(const struct run_request *request, const struct sim_card *card, struct predicted_run *run,
-                            struct err_detail *why)
+                            struct following_spans *spans, struct err_detail *why)
 {
     struct running r = { .request = request, .run = run, .journals = sim_card_journals(card),
                          .started_ms = monotonic_ms() };
@@ -318,6 +326,8 @@ static enum err run_program(const struct run_request *request, const struct sim_
     if (e == ERR_OK)
         e = child_run(request->program, &setting, &run->status, why);
     child_env_close(&env);
+    if (e == ERR_OK)
+        e = following_spans_read(r.following, spans, why);
     following_end(r.following, true);
     if (isatty(STDERR_FILENO) != 0)
         cli_erase_line();
@@ -340,6 +350,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
 {
     struct options o = *request->options;
     struct sim_card *card = NULL;
+    struct following_spans spans = { .n = 0 };
     bool is_complete;                /* otherwise the reader has said so */
     o.inputs = (const char **)(uintptr_t)request->program;       /* only read */
     o.device = request->device;
@@ -348,11 +359,13 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         e = make_folder(out, parent, why);
     if (e == ERR_OK)
-        e = run_program(request, card, out, why);
+        e = run_program(request, card, out, &spans, why);
     if (e == ERR_OK)
         e = cut_log(out->log, why);
     if (e == ERR_OK)
         e = sim_card_read(card, &is_complete, why);
+    if (e == ERR_OK)
+        out->others = card_sharing_find(card, &spans);
     if (e == ERR_OK)
         e = take_recordings(out, sim_card_journals(card), o.steps, why);
     if (e == ERR_OK)
@@ -361,6 +374,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, why);
+    free(spans.at);
     sim_card_close(card, false);
     return e;
 }

@@ -8,6 +8,7 @@
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTED_RUN_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTED_RUN_H
 
+#include "replay/advise/card_answer.h"
 #include "replay/coverage/step_growth.h"
 #include "replay/program/options.h"
 #include "replay/program/overlay.h"
@@ -46,6 +47,7 @@ struct predicted_run {
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */
     unsigned n_recordings;           /* of processes and cards */
+    struct card_others others;       /* other processes on its card */
     bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
     uint64_t workspace_bytes;        /* its answer */
     struct unknown_branches branches;

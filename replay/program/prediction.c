@@ -421,7 +421,7 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
         return e;
     e = row_spec(row, r, trace, &spec, why);
     if (e == ERR_OK) {
-        e = card_answer_find(trace, &spec, card, &cfg, out, why);
+        e = card_answer_find(trace, &spec, card, &r->made.others, &cfg, out, why);
         policy_spec_close(&spec);
     }
     trace_close(trace);

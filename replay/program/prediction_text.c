@@ -117,6 +117,18 @@ static void assume_context(struct assumptions *a, const struct predicted_row *ro
                   units_format_bytes(d->config.context_bytes, bytes), row->card, d->context_source);
 }
 
+static void assume_others(struct assumptions *a, const struct predicted_row *row, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->others.n == 1)
+        words_add(assumption_add(a), "Another process was on its card at the same time. What it held at most is set "
+                                     "aside: %s.", units_format_bytes(row->answer.others_bytes, bytes));
+    else if (run->others.n > 1)
+        words_add(assumption_add(a), "%u other processes were on its card at the same time. What each held at most is "
+                                     "set aside, added up: %s.", run->others.n,
+                  units_format_bytes(row->answer.others_bytes, bytes));
+}
+
 static void assume_convolutions(struct assumptions *a, const struct predicted_run *run)
 {
     char bytes[UNITS_TEXT];
@@ -149,6 +161,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     if (run->made.n_recordings > 1) {
         words_add(assumption_add(a), "Of %u processes and cards, the figures are those of the one that held most.",
                   run->made.n_recordings);
+        assume_others(a, &p->rows[0], &run->made);
         words_add_nccl(assumption_add(a));
     }
     assume_convolutions(a, &run->made);
@@ -541,6 +554,7 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
     json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
     json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
+    json_put_number_if(w, "others_bytes", has_run, row->answer.others_bytes);
     json_put_text(w, "context_source", has_run ? row->answer.device.context_source : NULL);
     json_put_number_if(w, "value", has_run && p->has_range, row->value);
     json_put_number_if(w, "largest", p->has_range && l->is_any, l->fits);

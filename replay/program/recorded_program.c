@@ -3,6 +3,7 @@
 #include "replay/program/recorded_program.h"
 
 #include "replay/program/journal_follow.h"
+#include "replay/program/output_names.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -39,7 +40,8 @@ enum err recorded_program_out(const struct options *o, const char *command, cons
         return err_set(why, ERR_USAGE, 0, "%s writes files, not standard output, which is the program's: -o OUT",
                        command);
     *out = name;
-    return name == NULL ? ERR_OK : check_place(name, why);
+    const enum err e = name == NULL ? ERR_OK : check_place(name, why);
+    return e == ERR_OK && name != NULL ? output_names_check_recording(o, name, false, why) : e;
 }
 
 void recorded_program_outlast_pipes(void)

@@ -72,9 +72,11 @@ void child_env_close(struct child_env *env)
     env->n = 0;
 }
 
-/* In the child: its group and its files. Returns errno, or 0. */
+/* In the child: its group and its files. Nobody can stop it once we are killed, so it ends with us. Returns errno, or
+ * 0. */
 static int child_set_apart(const char *log)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
     const bool is_done = in >= 0 && out >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
                          dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0;
@@ -138,14 +140,22 @@ static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
     return ERR_OK;
 }
 
+/* To the group, and to a leader that went into another one. */
+static void group_signal(pid_t pid, int signal)
+{
+    kill(-pid, signal);
+    if (getpgid(pid) != pid)
+        kill(pid, signal);
+}
+
 /* Stops the group: politely first. */
 static void group_stop(pid_t pid, int64_t *asked_ms)
 {
     if (*asked_ms == 0) {
-        kill(-pid, SIGTERM);
+        group_signal(pid, SIGTERM);
         *asked_ms = monotonic_ms();
     } else if (monotonic_ms() - *asked_ms >= CHILD_GRACE_MS) {
-        kill(-pid, SIGKILL);
+        group_signal(pid, SIGKILL);
     }
 }
 

@@ -2,6 +2,7 @@
 /* Putting a program on the simulated card, and reading what it did there. */
 #include "replay/program/sim_card.h"
 
+#include "base/array.h"
 #include "base/input.h"
 #include "base/installed_file.h"
 #include "base/shown.h"
@@ -10,7 +11,6 @@
 #include "cudasim/device_text.h"
 #include "cudasim/standins.h"
 #include "cudasim/values.h"
-#include "import/call_journal_read.h"
 #include "replay/program/cli.h"
 #include "replay/program/journal_folder.h"
 #include "replay/program/python_found.h"
@@ -52,6 +52,8 @@ struct sim_card {
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* this process is counted in n_processes */
     uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
+    struct process_use *processes;
+    size_t n_uses, uses_room;        /* in `processes` */
 };
 
 /* ---- before the program ---- */
@@ -227,6 +229,7 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
         return;
     standins_close(&c->standins);
     real_libraries_close(&c->real);
+    free(c->processes);
     if (c->journals[0] != '\0' && !keeps_journals)
         journal_folder_remove(c->journals);
     else if (c->journals[0] != '\0')
@@ -325,9 +328,15 @@ static void name_list_sort(struct name_list *l)
  *     journal    4711.0    4711.1    4712.0
  *     peak        512 MiB    1 MiB     3 MiB     together: 515 MiB
  */
-static void begin_journal(struct sim_card *c, const struct call_journal *log)
+static enum err begin_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *why)
 {
-    const bool is_other = log->head.pid != c->pid;
+    const bool is_other = log->head.pid != c->pid || c->n_uses == 0;
+    struct process_use *uses = array_grow(c->processes, c->n_uses, &c->uses_room, sizeof *uses);
+    if (uses == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    c->processes = uses;
+    if (is_other)
+        uses[c->n_uses++] = (struct process_use){ .pid = log->head.pid };
     c->has_opened = c->has_opened && !is_other;
     c->pid = log->head.pid;
     for (int i = 0; i < CALL_DEVICES_MAX; i++) {
@@ -336,12 +345,17 @@ static void begin_journal(struct sim_card *c, const struct call_journal *log)
             c->others_bytes[i] = c->use[i].peak_bytes;
         c->use[i].held_bytes = c->others_bytes[i];
     }
+    return ERR_OK;
 }
 
-static void take_journal(struct sim_card *c, const struct call_journal *log)
+static enum err take_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *why)
 {
-    begin_journal(c, log);
+    const enum err e = begin_journal(c, log, why);
+    if (e != ERR_OK)
+        return e;
     call_journal_sum(log, c->use);
+    for (int i = 0; i < CALL_DEVICES_MAX; i++)
+        c->processes[c->n_uses - 1].peak_bytes[i] = c->use[i].peak_bytes - c->others_bytes[i];
     c->lost += log->head.lost;
     bool has_opened = c->has_opened;
     for (uint32_t i = 0; i < log->n; i++) {
@@ -359,6 +373,7 @@ static void take_journal(struct sim_card *c, const struct call_journal *log)
     }
     c->n_processes += has_opened && !c->has_opened;
     c->has_opened = has_opened;
+    return ERR_OK;
 }
 
 /* The run is over and its status is the program's: a journal that cannot be read takes nothing from the others. */
@@ -371,7 +386,7 @@ static void read_journal(struct sim_card *c, const char *path)
     if (e == ERR_OK)
         e = call_journal_read(in, &log, &why);
     if (e == ERR_OK)
-        take_journal(c, log);
+        e = take_journal(c, log, &why);
     if (e != ERR_OK) {
         fprintf(stderr, "replay %s: %s; this journal is left out\n", c->command, why.text);
         c->n_unread++;
@@ -449,6 +464,12 @@ static void print_device(int device, const struct call_use *u)
         fprintf(stderr, "; %" PRIu64 " %s refused for lack of memory, the last for %s", u->refusals,
                 u->refusals == 1 ? "was" : "were", units_format_bytes(u->last_refused_bytes, refused));
     fprintf(stderr, "\n");
+}
+
+const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n)
+{
+    *n = c->n_uses;
+    return c->processes;
 }
 
 bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes)
@@ -561,6 +582,7 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_put_text(w, "program", c->o->inputs[0]);
     json_put_number(w, "status", (unsigned)status);
     json_put_number(w, "processes", c->n_processes);
+    json_put_number(w, "lost_calls", c->lost);
     json_put_array(w, "devices");
     for (int i = 0; i < CALL_DEVICES_MAX; i++)
         if (is_used(&c->use[i]))

@@ -6,6 +6,7 @@
 #ifndef REPLAY_REPLAY_PROGRAM_SIM_CARD_H
 #define REPLAY_REPLAY_PROGRAM_SIM_CARD_H
 
+#include "import/call_journal_read.h"
 #include "replay/program/options.h"
 #include "replay/program/run_child.h"
 #include "report/json_writer.h"
@@ -41,6 +42,15 @@ bool sim_card_has_lost(const struct sim_card *c);
 
 /* Whether a process ran convolutions of cuDNN's stand-in, and the workspace of each (cudnn-workspace=; mostly 0). */
 bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes);
+
+/* What a process took of each card at most. */
+struct process_use {
+    uint32_t pid;
+    uint64_t peak_bytes[CALL_DEVICES_MAX];
+};
+
+/* Those whose journals were read; the card's. */
+const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n);
 
 /* What happened, for a person on standard error, and as members of an open JSON object. `status`: the program's. */
 void sim_card_print(const struct sim_card *c, int status);
