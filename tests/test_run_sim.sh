@@ -232,6 +232,11 @@ expect_files 2 'e.*.zst'
 expect 'has what it became' 0 '1 MiB (1048576 bytes)' "$replay" info e.*-1.zst
 rm e.*-1.zst
 expect 'and what it was before' 0 '512 MiB (536870912 bytes)' "$replay" info e.*.zst
+printf '#!/bin/sh\n./replaces; ./replaces\n' >twice
+chmod +x twice
+expect 'of two processes the larger peak is shown' 0 'peak 512 MiB' "$replay" run-sim --device sim:1GiB -- ./twice
+expect 'and their sum' 0 '2 processes used it, and each found it empty; their peaks add up to 1 GiB' \
+    "$replay" run-sim --device sim:1GiB -- ./twice
 expect 'at its peak it held what one of the two did' 0 'peak 512 MiB' "$replay" run-sim --device sim:1GiB -- ./replaces
 
 # A signal may interrupt the taking of room on the disk; that does not mean a full disk.

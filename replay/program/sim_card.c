@@ -453,12 +453,32 @@ static bool is_used(const struct call_use *u)
     return u->total_bytes > 0 && u->calls + u->refusals > 0;
 }
 
-static void print_device(int device, const struct call_use *u)
+/* How many processes took memory of a device, and the most that one of them held. */
+static size_t largest_process(const struct sim_card *c, int device, uint64_t *bytes)
 {
+    size_t n = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < c->n_uses; i++) {
+        const uint64_t peak_bytes = c->processes[i].peak_bytes[device];
+        n += peak_bytes > 0;
+        *bytes = peak_bytes > *bytes ? peak_bytes : *bytes;
+    }
+    return n;
+}
+
+/* Each process finds the card empty, so the peaks of several may add up to more than it has. */
+static void print_device(const struct sim_card *c, int device)
+{
+    const struct call_use *u = &c->use[device];
     char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
+    uint64_t largest_bytes;
+    const size_t n = largest_process(c, device, &largest_bytes);
     fprintf(stderr, "  device %d: peak %s of %s, plus %s for the context and other processes\n", device,
-            units_format_bytes(u->peak_bytes, peak), units_format_bytes(u->total_bytes, total),
+            units_format_bytes(largest_bytes, peak), units_format_bytes(u->total_bytes, total),
             units_format_bytes(u->taken_bytes, taken));
+    if (n > 1)
+        fprintf(stderr, "    %zu processes used it, and each found it empty; their peaks add up to %s\n", n,
+                units_format_bytes(u->peak_bytes, peak));
     fprintf(stderr, "    %" PRIu64 " calls took memory or gave it back", u->calls);
     if (u->refusals > 0)
         fprintf(stderr, "; %" PRIu64 " %s refused for lack of memory, the last for %s", u->refusals,
@@ -544,7 +564,7 @@ void sim_card_print(const struct sim_card *c, int status)
             c->n_processes == 1 ? "" : "es");
     for (int i = 0; i < CALL_DEVICES_MAX; i++)
         if (is_used(&c->use[i]))
-            print_device(i, &c->use[i]);
+            print_device(c, i);
     if (c->lost > 0)
         fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not be made or could not grow\n", c->lost);
     if (c->n_processes > 0) {
@@ -564,12 +584,17 @@ static void json_names(struct json_writer *w, const char *key, const struct name
     json_end_array(w);
 }
 
-static void json_device(struct json_writer *w, int device, const struct call_use *u)
+static void json_device(struct json_writer *w, const struct sim_card *c, int device)
 {
+    const struct call_use *u = &c->use[device];
+    uint64_t largest_bytes;
+    const size_t n = largest_process(c, device, &largest_bytes);
     json_put_object(w, NULL);
     json_put_number(w, "device", (unsigned)device);
     json_put_number(w, "total_bytes", u->total_bytes);
     json_put_number(w, "peak_bytes", u->peak_bytes);
+    json_put_number(w, "holders", n);
+    json_put_number(w, "largest_peak_bytes", largest_bytes);
     json_put_number(w, "taken_bytes", u->taken_bytes);
     json_put_number(w, "calls", u->calls);
     json_put_number(w, "refusals", u->refusals);
@@ -586,7 +611,7 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_put_array(w, "devices");
     for (int i = 0; i < CALL_DEVICES_MAX; i++)
         if (is_used(&c->use[i]))
-            json_device(w, i, &c->use[i]);
+            json_device(w, c, i);
     json_end_array(w);
     json_names(w, "did_nothing", &c->no_effect);
     json_names(w, "not_simulated", &c->refused);
