@@ -359,7 +359,7 @@ printf '#!/bin/sh\n./train once 1; trap "" TERM; exec sleep 271828\n' >stays.sh
 chmod +x together.sh in-turn.sh stays.sh
 expect 'processes that are on a card together must fit there together' 1 '200 MiB of 180 MiB' \
     "$replay" predict --within 1 --device 180MiB -o o --json b.json -- ./together.sh
-is b.json others_bytes 104857600
+is b.json siblings_bytes 104857600
 expect 'processes one after the other have the card to themselves' 0 'Fits on 180MiB: takes 110 MiB' \
     "$replay" predict --device 180MiB -o o -- ./in-turn.sh
 

@@ -1294,6 +1294,9 @@ class PredictCard(Result):
     #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
     #: card given with --device
     context_bytes: Optional[int]
+    #: set aside for other processes of the program that were on the card at the same time: their peaks and
+    #: contexts, added up
+    siblings_bytes: Optional[int]
     #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
     #: or context=; null: nothing is set aside
     context_source: Optional[str]

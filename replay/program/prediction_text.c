@@ -554,7 +554,7 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
     json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
     json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
-    json_put_number_if(w, "others_bytes", has_run, row->answer.others_bytes);
+    json_put_number_if(w, "siblings_bytes", has_run, row->answer.others_bytes);
     json_put_text(w, "context_source", has_run ? row->answer.device.context_source : NULL);
     json_put_number_if(w, "value", has_run && p->has_range, row->value);
     json_put_number_if(w, "largest", p->has_range && l->is_any, l->fits);
