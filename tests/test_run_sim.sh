@@ -235,7 +235,7 @@ expect 'and what it was before' 0 '512 MiB (536870912 bytes)' "$replay" info e.*
 printf '#!/bin/sh\n./replaces; ./replaces\n' >twice
 chmod +x twice
 expect 'of two processes the larger peak is shown' 0 'peak 512 MiB' "$replay" run-sim --device sim:1GiB -- ./twice
-expect 'and their sum' 0 '2 processes used it, and each found it empty; their peaks add up to 1 GiB' \
+expect 'and their sum' 0 '    of 2 processes, each on an empty card; their peaks add up to 1 GiB' \
     "$replay" run-sim --device sim:1GiB -- ./twice
 expect 'at its peak it held what one of the two did' 0 'peak 512 MiB' "$replay" run-sim --device sim:1GiB -- ./replaces
 

@@ -135,19 +135,31 @@ static bool is_of_stream(const struct cuda_async *c, uint32_t b, uint16_t stream
     return block_is_idle(&c->blocks, b) && entry(c, b)->pool == ASYNC_OF_STREAM && entry(c, b)->stream == stream;
 }
 
+static bool is_general(const struct cuda_async *c, uint32_t b)
+{
+    return block_is_idle(&c->blocks, b) && entry(c, b)->pool != ASYNC_OF_STREAM;
+}
+
+/* A block in no set swallows its free neighbours: the general ones, or those of its own stream. */
+static void coalesce(struct cuda_async *c, uint32_t b, bool with_general)
+{
+    for (int is_front = 0; is_front < 2; is_front++) {
+        const uint32_t neighbour = is_front ? entry(c, b)->prev : entry(c, b)->next;
+        if (!(with_general ? is_general(c, neighbour) : is_of_stream(c, neighbour, entry(c, b)->stream)))
+            continue;
+        set_remove(c, neighbour);
+        if (!with_general)
+            link_remove(c, neighbour);
+        block_swallow(&c->blocks, b, is_front != 0, true);
+        c->base.count.coalesces++;
+    }
+}
+
 /* A block in no set becomes the newest of its stream. */
 static void give_to_stream(struct cuda_async *c, uint32_t b)
 {
     const uint16_t stream = entry(c, b)->stream;
-    for (int is_front = 0; is_front < 2; is_front++) {
-        const uint32_t neighbour = is_front ? entry(c, b)->prev : entry(c, b)->next;
-        if (!is_of_stream(c, neighbour, stream))
-            continue;
-        set_remove(c, neighbour);
-        link_remove(c, neighbour);
-        block_swallow(&c->blocks, b, is_front != 0, true);
-        c->base.count.coalesces++;
-    }
+    coalesce(c, b, false);
     entry(c, b)->tie = c->next_tie++;
     set_insert(c, b, ASYNC_OF_STREAM);
     link_insert(c, b, BLOCK_NONE);
@@ -168,14 +180,7 @@ static void insert_general(struct cuda_async *c, uint32_t b)
 
 static void make_general(struct cuda_async *c, uint32_t b)
 {
-    for (int is_front = 0; is_front < 2; is_front++) {
-        const uint32_t neighbour = is_front ? entry(c, b)->prev : entry(c, b)->next;
-        if (!block_is_idle(&c->blocks, neighbour) || entry(c, neighbour)->pool == ASYNC_OF_STREAM)
-            continue;
-        set_remove(c, neighbour);
-        block_swallow(&c->blocks, b, is_front != 0, true);
-        c->base.count.coalesces++;
-    }
+    coalesce(c, b, true);
     entry(c, b)->tie = c->next_tie++;
     insert_general(c, b);
 }
@@ -588,13 +593,13 @@ static bool block_is_right(const struct cuda_async *c, uint32_t b)
 {
     const struct block_entry *e = entry(c, b);
     const bool is_mapped = async_units_are_mapped(&c->units, e->addr, e->size);
-    const bool is_general = block_is_idle(&c->blocks, b) && e->pool != ASYNC_OF_STREAM;
+    const bool has_units = is_general(c, b);
     const uint64_t base = c->units.range.addr;
     for (size_t i = (size_t)divide_up(e->addr - base, c->units.bytes);
          i < (e->addr + e->size - base) / c->units.bytes && i < c->units.n; i++)
-        if (c->units.at[i].block != (is_general ? b : BLOCK_NONE))
+        if (c->units.at[i].block != (has_units ? b : BLOCK_NONE))
             return false;
-    return is_general ? is_mapped == (e->pool == ASYNC_MAPPED) : is_mapped;
+    return has_units ? is_mapped == (e->pool == ASYNC_MAPPED) : is_mapped;
 }
 
 static enum err cuda_async_check(const struct policy *p, struct err_detail *why)

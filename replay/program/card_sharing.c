@@ -48,12 +48,12 @@ static struct card_others others_on(const struct sim_card *c, const struct follo
     size_t n_uses;
     const struct process_use *uses = sim_card_processes(c, &n_uses);
     struct card_others others = { .n = 0 };
-    uint64_t alone_bytes = 0, together_bytes = 0;
+    uint64_t alone_bytes, together_bytes = 0;
+    sim_card_largest_process(c, device, &alone_bytes);
     for (size_t i = 0; i < n_uses; i++) {
         const uint64_t peak_bytes = uses[i].peak_bytes[device];
         unsigned n;
         const uint64_t bytes = peak_bytes == 0 ? 0 : peak_bytes + held_beside(c, spans, i, device, &n);
-        alone_bytes = peak_bytes > alone_bytes ? peak_bytes : alone_bytes;
         if (bytes > together_bytes) {
             together_bytes = bytes;
             others.n = n;

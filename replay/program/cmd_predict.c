@@ -45,12 +45,6 @@ static void choose_stem(struct predict *c)
     snprintf(c->stem, sizeof c->stem, "%.*s%s", (int)n_stem, from, is_given ? "" : ".predict");
 }
 
-static bool is_no_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
-    return name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* A place that cannot be written to is refused before the program runs, not after. */
 static enum err check_place(const struct predict *c, struct err_detail *why)
 {
@@ -58,7 +52,7 @@ static enum err check_place(const struct predict *c, struct err_detail *why)
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s.zst", c->stem) >= sizeof path)
         return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
-    if (c->options->out != NULL && is_no_file_name(c->options->out))
+    if (c->options->out != NULL && !output_name_is_of_file(c->options->out))
         return err_set(why, ERR_USAGE, 0, "-o '%.150s': is no name of a file", c->options->out);
     enum err e = output_names_check_recording(c->options, path, true, why);
     if (e == ERR_OK)

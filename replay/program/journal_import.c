@@ -76,12 +76,18 @@ static bool has_calls(const struct recorded_journal *j, unsigned device)
 
 /* ---- names ---- */
 
+size_t recording_stem_length(const char *name)
+{
+    const size_t n = strlen(name);
+    return n >= 4 && strcmp(name + n - 4, ".zst") == 0 ? n - 4 : n;
+}
+
 /* The length of `out` without its ending. run-sim knows one ending, record takes any. */
 static size_t stem_length(const struct recording *r)
 {
     const size_t n = strlen(r->out);
     if (is_run_sim(r))
-        return n >= 4 && strcmp(r->out + n - 4, ".zst") == 0 ? n - 4 : n;
+        return recording_stem_length(r->out);
     const char *slash = strrchr(r->out, '/'), *file = slash == NULL ? r->out : slash + 1, *dot = strrchr(file, '.');
     return dot == NULL || dot == file ? n : (size_t)(dot - r->out);
 }

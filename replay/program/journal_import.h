@@ -28,6 +28,9 @@ enum recording_rules {
     RECORDING_OF_PREDICT,                /* as of run-sim; nothing is said of the files */
 };
 
+/* The length of the name of a recording of run-sim or predict without ".zst". */
+size_t recording_stem_length(const char *name);
+
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
  * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. *is_whole: no call is missing.

@@ -3,6 +3,7 @@
 #include "replay/program/output_names.h"
 
 #include "base/database_files.h"
+#include "replay/program/journal_import.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -30,6 +31,12 @@ static const char *last_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
+}
+
+bool output_name_is_of_file(const char *path)
+{
+    const char *name = last_name(path);
+    return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 bool is_same_file(const char *a, const char *b)
@@ -84,8 +91,7 @@ static enum err check_recorded_file(const struct options *o, const char *path, s
 enum err output_names_check_recording(const struct options *o, const char *name, bool has_log, struct err_detail *why)
 {
     static const char *const endings[] = { ".zst", ".driver.zst", ".pickle", ".oom.pickle", ".usr1.pickle", ".log" };
-    const size_t n = strlen(name), n_endings = sizeof endings / sizeof endings[0] - !has_log;
-    const size_t n_stem = n > 4 && strcmp(name + n - 4, ".zst") == 0 ? n - 4 : n;
+    const size_t n_endings = sizeof endings / sizeof endings[0] - !has_log, n_stem = recording_stem_length(name);
     char path[PATH_MAX];
     enum err e = check_recorded_file(o, name, why);
     for (size_t i = 0; i < n_endings && e == ERR_OK; i++)

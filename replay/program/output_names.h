@@ -7,6 +7,9 @@
 /* Whether two names are one regular file that is there; "-" is none. */
 bool is_same_file(const char *a, const char *b);
 
+/* Whether a name can be a file's by its last part, which is neither empty nor "." nor "..". */
+bool output_name_is_of_file(const char *path);
+
 /* ERR_USAGE if two outputs of a command line are one file: the second would replace the first. */
 MUST_USE enum err output_names_check(const struct options *o, struct err_detail *why);
 

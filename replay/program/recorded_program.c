@@ -20,7 +20,7 @@ static enum err check_place(const char *name, struct err_detail *why)
     char folder[PATH_MAX];
     const char *slash = strrchr(name, '/');
     struct stat st;
-    if (name[0] == '\0' || (slash != NULL && slash[1] == '\0') || (stat(name, &st) == 0 && !S_ISREG(st.st_mode)))
+    if (!output_name_is_of_file(name) || (stat(name, &st) == 0 && !S_ISREG(st.st_mode)))
         return err_set(why, ERR_USAGE, 0, "-o '%.150s': is no name of a regular file", name);
     const int n = slash == NULL ? 1 : (int)(slash - name) + 1;
     if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash == NULL ? "." : name) >= sizeof folder)

@@ -453,8 +453,7 @@ static bool is_used(const struct call_use *u)
     return u->total_bytes > 0 && u->calls + u->refusals > 0;
 }
 
-/* How many processes took memory of a device, and the most that one of them held. */
-static size_t largest_process(const struct sim_card *c, int device, uint64_t *bytes)
+size_t sim_card_largest_process(const struct sim_card *c, int device, uint64_t *bytes)
 {
     size_t n = 0;
     *bytes = 0;
@@ -472,12 +471,12 @@ static void print_device(const struct sim_card *c, int device)
     const struct call_use *u = &c->use[device];
     char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
     uint64_t largest_bytes;
-    const size_t n = largest_process(c, device, &largest_bytes);
+    const size_t n = sim_card_largest_process(c, device, &largest_bytes);
     fprintf(stderr, "  device %d: peak %s of %s, plus %s for the context and other processes\n", device,
             units_format_bytes(largest_bytes, peak), units_format_bytes(u->total_bytes, total),
             units_format_bytes(u->taken_bytes, taken));
     if (n > 1)
-        fprintf(stderr, "    %zu processes used it, and each found it empty; their peaks add up to %s\n", n,
+        fprintf(stderr, "    of %zu processes, each on an empty card; their peaks add up to %s\n", n,
                 units_format_bytes(u->peak_bytes, peak));
     fprintf(stderr, "    %" PRIu64 " calls took memory or gave it back", u->calls);
     if (u->refusals > 0)
@@ -588,7 +587,7 @@ static void json_device(struct json_writer *w, const struct sim_card *c, int dev
 {
     const struct call_use *u = &c->use[device];
     uint64_t largest_bytes;
-    const size_t n = largest_process(c, device, &largest_bytes);
+    const size_t n = sim_card_largest_process(c, device, &largest_bytes);
     json_put_object(w, NULL);
     json_put_number(w, "device", (unsigned)device);
     json_put_number(w, "total_bytes", u->total_bytes);

@@ -52,6 +52,9 @@ struct process_use {
 /* Those whose journals were read; the card's. */
 const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n);
 
+/* How many processes took memory of a card, and the most that one of them held. */
+size_t sim_card_largest_process(const struct sim_card *c, int device, uint64_t *bytes);
+
 /* What happened, for a person on standard error, and as members of an open JSON object. `status`: the program's. */
 void sim_card_print(const struct sim_card *c, int status);
 void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status);
