@@ -8,12 +8,16 @@
 
 enum { PATH_BYTES = 4096 };
 
+const char *temporary_place(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && folder[0] != '\0' ? folder : "/tmp";
+}
+
 enum err temporary_file_open(int *fd, struct err_detail *why)
 {
     char path[PATH_BYTES];
-    const char *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0')
-        folder = "/tmp";
+    const char *folder = temporary_place();
     if (snprintf(path, sizeof path, "%s/replay-XXXXXX", folder) >= (int)sizeof path)
         return err_set(why, ERR_IO, 0, "TMPDIR is too long a path");
     *fd = mkstemp(path);

@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Opens an empty file, for reading and writing, in the folder that TMPDIR names, else in /tmp. The caller closes *fd.
- * ERR_IO. */
+/* The folder for what is temporary: the one that TMPDIR names, else /tmp. */
+const char *temporary_place(void);
+
+/* Opens an empty file there, for reading and writing. The caller closes *fd. ERR_IO. */
 MUST_USE enum err temporary_file_open(int *fd, struct err_detail *why);
 
 /* The same as a stream. ERR_IO, ERR_HOST_NOMEM. */

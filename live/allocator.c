@@ -46,6 +46,7 @@ struct live_card {
 static struct {
     pthread_mutex_t lock;
     bool is_started;
+    bool is_forked;                              /* from a process that had a card in use; set in the child alone */
     bool is_broken[LIVE_DEVICES_MAX];            /* the card or the policy could not be opened; it is tried once */
     struct policy_spec spec;
     struct live_card *cards[LIVE_DEVICES_MAX];
@@ -57,6 +58,27 @@ __attribute__((visibility("default"))) void replay_free(void *ptr, ssize_t size,
 static void live_say(const char *what, const char *why)
 {
     fprintf(stderr, "replay: %s: %s\n", what, why);
+}
+
+/* ---- a fork ---- */
+
+/* CUDA does not survive a fork: the driver refuses a child everything once its parent has used a card. So a child
+ * leaves the books alone. Another thread may have been in the middle of them, and its lock is then never given back:
+ * nobody waits for it. To take it before the fork would not do: the driver may hold a lock of its own by then. */
+static void live_forked(void)
+{
+    if (pthread_mutex_trylock(&live.lock) != 0) {
+        live.is_forked = true;
+        return;
+    }
+    for (size_t i = 0; i < LIVE_DEVICES_MAX; i++)
+        live.is_forked |= live.cards[i] != NULL;
+    pthread_mutex_unlock(&live.lock);
+}
+
+__attribute__((constructor)) static void live_loaded(void)
+{
+    pthread_atfork(NULL, NULL, live_forked);
 }
 
 /* ---- starting ---- */
@@ -223,6 +245,11 @@ void *replay_alloc(ssize_t size, int device, void *stream)
     uint64_t addr = 0;
     if (size <= 0)
         return NULL;
+    if (live.is_forked) {
+        live_say("replay_alloc", "this process was forked from one that uses a card, and CUDA allows it none: start it "
+                 "anew (in Python: multiprocessing's method 'spawn')");
+        return NULL;
+    }
     pthread_mutex_lock(&live.lock);
     enum err e = live_card(device, &c, &why);
     if (e == ERR_OK)
@@ -237,6 +264,8 @@ void replay_free(void *ptr, ssize_t size, int device, void *stream)
 {
     (void)size;
     (void)stream;
+    if (live.is_forked)
+        return;
     pthread_mutex_lock(&live.lock);
     if (device >= 0 && device < LIVE_DEVICES_MAX && live.cards[device] != NULL && ptr != NULL)
         live_free(live.cards[device], (uint64_t)(uintptr_t)ptr);

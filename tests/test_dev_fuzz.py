@@ -131,6 +131,11 @@ class Fuzz(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 60)
         self.assertEqual(self.said("fuzz_hours", "1h"), ["dev: --hours takes a number, as 8 or 0.5, not '1h'"])
 
+    def test_seconds_are_whole(self):
+        self.target("fuzz_a")
+        for seconds in ("0", "0.1", "1m"):
+            self.assertEqual(self.said("fuzz_all", seconds), [f"dev: fuzz takes whole seconds, as 60, not '{seconds}'"])
+
     def test_no_turn_for_a_target_that_had_an_hour_without_a_new_edge(self):
         self.target("fuzz_a")
         self.target("fuzz_b")

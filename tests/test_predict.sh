@@ -407,14 +407,34 @@ for left in "$TMPDIR"/* /dev/shm/replay-written-*; do
         failed=1
     fi
 done
-"$replay" predict --no-overlay -o o -- ./stays.sh >/dev/null 2>&1 &
-predict=$!
-for _ in {1..100}; do
-    pgrep -f '^sleep 271828$' >/dev/null && break
-    sleep 0.1
-done
+
+# ---- what a killed one leaves ----
+# folders: how many there are of all that predict needs only while it runs.
+folders() {
+    find "$TMPDIR" -maxdepth 1 -name 'replay-*' | wc -l
+}
+
+# started COMMAND...: predicts a program that stays, until it does.
+started() {
+    "$replay" predict -o o -- "$@" >/dev/null 2>&1 &
+    predict=$!
+    for _ in {1..100}; do
+        pgrep -f '^sleep 271828$' >/dev/null && break
+        sleep 0.1
+    done
+}
+
+started ./stays.sh
+one=$(folders)
 kill -KILL "$predict"
 sleep 0.2
 expect 'if predict is killed, so is the program' 1 '' pgrep -f '^sleep 271828$'
-rm -rf "$TMPDIR"/replay-*
+expect 'and its folders are left' 0 '' test "$one" -ge 1 -a "$(folders)" = "$one"
+started sh -c './train once 1; exec sleep 271828'
+expect 'the next one removes them, and has its own' 0 '' test "$(folders)" = "$one"
+expect 'one beside it leaves them to it' 0 'Recording' "$replay" predict -o p -- ./train once 1
+expect 'which are still there' 0 '' test "$(folders)" = "$one"
+kill -TERM "$predict"
+wait "$predict"
+expect 'nothing is left in the end' 0 '' test "$(folders)" = 0
 exit "$failed"

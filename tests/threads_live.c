@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The live allocator under ThreadSanitizer: four threads ask for memory and give it back, on several streams of the
- * simulated CUDA. What they hold at the end does not overlap, and all of it is given back.
+ * simulated CUDA. What they hold at the end does not overlap, and all of it is given back. Forked children get nothing.
  *
  * This is a plain program, because Criterion does not start under that sanitizer. It is built and run without it, too.
  */
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N_THREADS = 4, N_CALLS = 3000, N_HELD = 24, STREAM_FIRST = 4096 };
+enum { N_THREADS = 4, N_CALLS = 3000, N_HELD = 24, STREAM_FIRST = 4096,
+       N_FORKS = 40, CHILD_SECONDS = 30, PARENTS_BYTES = 4096 };
 
 void *replay_alloc(ssize_t size, int device, void *stream);
 void replay_free(void *ptr, ssize_t size, int device, void *stream);
@@ -94,6 +95,37 @@ static bool run_threads(void)
     return is_good;
 }
 
+/* A forked child gets no memory and takes none from its parent's books, whatever other threads were doing. */
+static bool is_harmless_child(void *of_parent)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);                    /* its death tells of a lock that nobody gives back */
+        replay_free(of_parent, PARENTS_BYTES, 0, NULL);
+        _exit(replay_alloc(PARENTS_BYTES, 0, NULL) == NULL ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static bool run_forks(void)
+{
+    pthread_t threads[N_THREADS];
+    struct worker workers[N_THREADS];
+    void *held = replay_alloc(PARENTS_BYTES, 0, NULL);
+    bool is_good = held != NULL;
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        workers[i] = (struct worker){.seed = i + 1};
+        is_good = pthread_create(&threads[i], NULL, work, &workers[i]) == 0 && is_good;
+    }
+    for (int i = 0; i < N_FORKS && is_good; i++)
+        is_good = is_harmless_child(held);
+    for (unsigned i = 0; i < N_THREADS; i++)
+        is_good = pthread_join(threads[i], NULL) == 0 && !workers[i].has_failed && is_good;
+    replay_free(held, PARENTS_BYTES, 0, NULL);
+    return is_good;
+}
+
 /* A card that cannot be opened does not affect the others. The reason is said, and the card is not tried again. */
 static bool run_broken_card(void)
 {
@@ -133,7 +165,8 @@ int main(void)
         printf("%d threads on %s: %s\n", N_THREADS, policies[i], is_right ? "apart, and given back" : "FAILED");
         is_good = is_good && is_right;
     }
-    const bool is_right = run_policy("none", run_broken_card);
-    printf("a card that is not there beside one that is: %s\n", is_right ? "refused, and the other works" : "FAILED");
-    return is_good && is_right ? EXIT_SUCCESS : EXIT_FAILURE;
+    const bool is_refused = run_policy("none", run_broken_card), is_harmless = run_policy("pytorch", run_forks);
+    printf("a card that is not there beside one that is: %s\n", is_refused ? "refused, and the other works" : "FAILED");
+    printf("%d children beside %d threads: %s\n", N_FORKS, N_THREADS, is_harmless ? "no memory, no harm" : "FAILED");
+    return is_good && is_refused && is_harmless ? EXIT_SUCCESS : EXIT_FAILURE;
 }

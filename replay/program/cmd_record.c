@@ -6,6 +6,7 @@
 #include "replay/program/cli.h"
 
 #include "base/installed_file.h"
+#include "base/temporary_file.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_folder.h"
 #include "replay/program/journal_import.h"
@@ -119,7 +120,7 @@ static enum err prepare(struct record_run *run, struct err_detail *why)
 {
     enum err e = ERR_OK;
     if (sim_card_is_wanted(run->o))
-        e = sim_card_open(run->o, "record", &run->card, why);
+        e = sim_card_open(run->o, "record", temporary_place(), &run->card, why);
     else if (run->o->texts[FLAG_TORCH_LIBS] != NULL || run->o->texts[FLAG_LIBRARIES] != NULL)
         e = err_set(why, ERR_USAGE, 0, "--%s is for a program on a simulated card: --simulate D",
                     run->o->texts[FLAG_TORCH_LIBS] != NULL ? "torch-libs" : "libraries");

@@ -5,6 +5,7 @@
  */
 #include "replay/program/cli.h"
 
+#include "base/temporary_file.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_import.h"
 #include "replay/program/recorded_program.h"
@@ -81,7 +82,7 @@ static enum exit_status run_sim_main(const struct options *o)
     if (e == ERR_OK)
         e = cli_open_json_of_command(o, &json, &why);
     if (e == ERR_OK)
-        e = sim_card_open(o, "run-sim", &card, &why);
+        e = sim_card_open(o, "run-sim", temporary_place(), &card, &why);
     if (e == ERR_OK)
         e = run_on_card(o, card, path, json == NULL ? NULL : output_file(json), &status, &is_complete,
                         &is_whole, &why);

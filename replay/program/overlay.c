@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "replay/program/overlay.h"
 
+#include "base/temporary_file.h"
 #include "replay/program/folder_walk.h"
 #include "replay/program/mount_list.h"
 
@@ -20,8 +21,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { WALKS_MAX = 16 };             /* to remove a store: each opens one level of closed folders */
 
 /* ---- which folders ---- */
 
@@ -101,7 +100,7 @@ static bool is_coverable(const char *path)
 static void part_path(const struct overlay *o, const struct overlay_folder *f, const char *part,
                       char path[static PATH_MAX])
 {
-    if ((size_t)snprintf(path, PATH_MAX, "%s/%zu%s", o->stores[f->store], f->number, part) >= PATH_MAX)
+    if ((size_t)snprintf(path, PATH_MAX, "%s/%zu%s", o->stores[f->store].path, f->number, part) >= PATH_MAX)
         path[0] = '\0';              /* no such folder: making it fails */
 }
 
@@ -117,46 +116,12 @@ static int make_parts(const struct overlay *o, const struct overlay_folder *f)
     return 0;
 }
 
-static void make_store(struct overlay *o, size_t k, const char *folder)
-{
-    char real[PATH_MAX];
-    if (realpath(folder, real) == NULL ||
-        (size_t)snprintf(o->stores[k], PATH_MAX, "%s/replay-written-XXXXXX", real) >= PATH_MAX ||
-        mkdtemp(o->stores[k]) == NULL)
-        o->stores[k][0] = '\0';
-}
-
-/* A folder that its owner may not enter is opened for the next walk: overlays make such ones, and programs may. */
-static bool remove_entry(void *arg, const char *path, const struct stat *st)
-{
-    (void)arg;
-    if (!S_ISDIR(st->st_mode))
-        (void)unlink(path);
-    else if (rmdir(path) != 0)
-        (void)chmod(path, 0700);
-    return true;
-}
-
-static void remove_store(const char *store)
-{
-    bool is_gone = store[0] == '\0';
-    for (int i = 0; i < WALKS_MAX && !is_gone; i++) {
-        (void)folder_walk(store, remove_entry, NULL);
-        is_gone = rmdir(store) == 0 || errno == ENOENT;
-    }
-    if (!is_gone)
-        fprintf(stderr, "replay predict: %s: could not be removed\n", store);
-}
-
 /* Empties the stores. An overlay takes each part once only. */
 static int renew_stores(const struct overlay *o)
 {
     int reason = 0;
-    for (size_t k = 0; k < OVERLAY_STORES && reason == 0; k++) {
-        remove_store(o->stores[k]);
-        if (o->stores[k][0] != '\0' && mkdir(o->stores[k], 0700) != 0)
-            reason = errno;
-    }
+    for (size_t k = 0; k < OVERLAY_STORES && reason == 0; k++)
+        reason = scratch_folder_empty(&o->stores[k]) ? 0 : EBUSY;
     for (size_t i = 0; i < o->n && reason == 0; i++)
         reason = make_parts(o, &o->folders[i]);
     return reason;
@@ -275,8 +240,8 @@ static int begin(const struct overlay *o, struct entered *in)
     if (reason != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return reason != 0 ? reason : errno;
     for (size_t k = 0; k < OVERLAY_STORES; k++) {
-        in->stores[k] = o->stores[k][0] == '\0' ? -1 : open(o->stores[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (in->stores[k] < 0 && o->stores[k][0] != '\0')
+        in->stores[k] = o->stores[k].path[0] == '\0' ? -1 : open(o->stores[k].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (in->stores[k] < 0 && o->stores[k].path[0] != '\0')
             return errno;
     }
     return 0;
@@ -370,7 +335,7 @@ static bool can_cover_last(struct overlay *o)
 {
     struct entered in;
     const struct overlay_folder *f = &o->folders[o->n - 1];
-    if (o->stores[f->store][0] == '\0' || make_parts(o, f) != 0)
+    if (o->stores[f->store].path[0] == '\0' || make_parts(o, f) != 0)
         return false;
     const pid_t pid = fork_surely();
     if (pid == 0) {
@@ -479,10 +444,9 @@ static bool can_enter(struct overlay *o)
 
 static bool try_all(struct overlay *o, const struct mount_list *mounts, const struct overlay *likely)
 {
-    const char *tmp = getenv("TMPDIR");
-    tmp = tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp";
-    make_store(o, 0, tmp);
-    make_store(o, 1, "/dev/shm");
+    const char *tmp = temporary_place();
+    (void)scratch_folder_make(tmp, "replay-written", &o->stores[0]);         /* the other one may serve */
+    (void)scratch_folder_make("/dev/shm", "replay-written", &o->stores[1]);
     try_top_folders(o, mounts);
     for (size_t i = 0; i < mounts->n; i++)
         if (mounts->at[i].holds_files && is_coverable(mounts->at[i].path))
@@ -555,10 +519,8 @@ void overlay_share(struct overlay *o, const char *folder)
 
 void overlay_close(struct overlay *o)
 {
-    for (size_t k = 0; k < OVERLAY_STORES; k++) {
-        remove_store(o->stores[k]);
-        o->stores[k][0] = '\0';
-    }
+    for (size_t k = 0; k < OVERLAY_STORES; k++)
+        scratch_folder_remove(&o->stores[k], "predict");
     while (o->n > 0)
         drop_last_folder(o);
 }

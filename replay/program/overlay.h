@@ -19,6 +19,7 @@
 #define REPLAY_REPLAY_PROGRAM_OVERLAY_H
 
 #include "base/err.h"
+#include "replay/program/scratch_folder.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -40,7 +41,7 @@ struct overlay {
     char   here[PATH_MAX];           /* the working folder */
     struct overlay_folder folders[OVERLAY_FOLDERS_MAX];      /* covered; without an overlay, those looked through */
     size_t n, n_numbers;
-    char   stores[OVERLAY_STORES][PATH_MAX];     /* "": none was made */
+    struct scratch_folder stores[OVERLAY_STORES];
     char   open[PATH_MAX];           /* mounts that are neither covered nor read-only, as "/a, /b" */
     char   shared[PATH_MAX];         /* a folder that the program and we both see, wherever it lies; "": none */
     struct timespec started;
@@ -67,7 +68,7 @@ int overlay_enter(void *overlay);
 enum { OVERLAY_FILES_MAX = 200000 };
 bool overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
 
-/* Throws away what was written, for a next run; ERR_IO if a store cannot be made again. */
+/* Throws away what was written, for a next run; ERR_IO if a store cannot be emptied. */
 MUST_USE enum err overlay_clear(struct overlay *o, struct err_detail *why);
 
 /* Removes the stores. Accepts an overlay of zeros. */

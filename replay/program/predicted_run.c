@@ -10,6 +10,7 @@
 #include "replay/program/journal_import.h"
 #include "replay/program/program_log.h"
 #include "replay/program/run_child.h"
+#include "replay/program/scratch_folder.h"
 #include "replay/program/sim_card.h"
 
 #include <dirent.h>
@@ -291,11 +292,9 @@ bool predicted_run_grows(const struct predicted_run *run)
 
 static enum err make_folder(struct predicted_run *run, const char *parent, struct err_detail *why)
 {
-    if ((size_t)snprintf(run->folder, sizeof run->folder, "%s/run-XXXXXX", parent) >= sizeof run->folder ||
-        mkdtemp(run->folder) == NULL) {
-        run->folder[0] = '\0';
-        return err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(errno));
-    }
+    const int reason = folder_make_unique(parent, "run", run->folder);
+    if (reason != 0)
+        return err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(reason));
     snprintf(run->log, sizeof run->log, "%.*s/run.log", PATH_MAX - 16, run->folder);
     return ERR_OK;
 }
@@ -355,7 +354,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     o.inputs = (const char **)(uintptr_t)request->program;       /* only read */
     o.device = request->device;
     *out = (struct predicted_run){ .end = RUN_ENDED };
-    enum err e = sim_card_open(&o, "predict", &card, why);
+    enum err e = sim_card_open(&o, "predict", parent, &card, why);
     if (e == ERR_OK)
         e = make_folder(out, parent, why);
     if (e == ERR_OK)

@@ -3,11 +3,11 @@
 #include "replay/program/prediction.h"
 
 #include "base/array.h"
+#include "base/temporary_file.h"
 #include "base/units.h"
 #include "cudasim/device_text.h"
 #include "replay/plan/bounds.h"
 #include "replay/program/cli.h"
-#include "replay/program/journal_folder.h"
 #include "replay/program/program_failure.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
@@ -125,13 +125,9 @@ static enum err check_policies(const struct prediction *p, struct err_detail *wh
 
 static enum err make_folder(struct prediction *p, struct err_detail *why)
 {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(p->folder, sizeof p->folder, "%s/replay-predict-XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
-    if (mkdtemp(p->folder) != NULL)
-        return ERR_OK;
-    const enum err e = err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", p->folder, strerror(errno));
-    p->folder[0] = '\0';
-    return e;
+    const int reason = scratch_folder_make(temporary_place(), "replay-predict", &p->folder);
+    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", temporary_place(),
+                                          strerror(reason));
 }
 
 enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why)
@@ -149,11 +145,7 @@ enum err prediction_open(const struct options *o, struct prediction *p, struct e
 
 void prediction_close(struct prediction *p)
 {
-    for (size_t i = 0; i < p->n_runs; i++)
-        if (p->runs[i].made.folder[0] != '\0')
-            journal_folder_remove(p->runs[i].made.folder);
-    if (p->folder[0] != '\0')
-        journal_folder_remove(p->folder);
+    scratch_folder_remove(&p->folder, "predict");
     overlay_close(&p->overlay);
     predicted_categories_close(p->categories);
     if (p->has_tune)
@@ -281,7 +273,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
                                          .interrupted = p->interrupted };
     e = p->n_runs > 1 ? overlay_clear(&p->overlay, why) : ERR_OK;
     if (e == ERR_OK)
-        e = predicted_run_make(&request, p->folder, &r->made, why);
+        e = predicted_run_make(&request, p->folder.path, &r->made, why);
     free_program(program, p->options->n_inputs);
     return e;
 }

@@ -40,7 +40,7 @@ struct prediction {
     const struct options *options;
     struct overlay overlay;
     const volatile sig_atomic_t *interrupted;
-    char   folder[PATH_MAX];         /* of the recordings; "": not made */
+    struct scratch_folder folder;    /* of the runs and their recordings */
     bool   has_range;
     char   name[64];                 /* what varies: "batch" */
     struct value_range range;

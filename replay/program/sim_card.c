@@ -14,6 +14,7 @@
 #include "replay/program/cli.h"
 #include "replay/program/journal_folder.h"
 #include "replay/program/python_found.h"
+#include "replay/program/scratch_folder.h"
 #include "report/text.h"
 #include "sim/card_context.h"
 
@@ -110,15 +111,11 @@ static enum err find_libraries(struct sim_card *c, struct err_detail *why)
     return e;
 }
 
-static enum err make_journals(struct sim_card *c, struct err_detail *why)
+static enum err make_journals(struct sim_card *c, const char *parent, struct err_detail *why)
 {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(c->journals, sizeof c->journals, "%s/replay-run-XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
-    if (mkdtemp(c->journals) != NULL)
-        return journal_folder_begin(c->journals, why);
-    const enum err e = err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", c->journals, strerror(errno));
-    c->journals[0] = '\0';
-    return e;
+    const int reason = folder_make_unique(parent, "replay-run", c->journals);
+    return reason == 0 ? journal_folder_begin(c->journals, why)
+                       : err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(reason));
 }
 
 /* The home folder that the system knows, for a service or a job without HOME; NULL: none. */
@@ -198,7 +195,8 @@ static enum err make_standins(struct sim_card *c, struct err_detail *why)
     return e;
 }
 
-enum err sim_card_open(const struct options *o, const char *command, struct sim_card **out, struct err_detail *why)
+enum err sim_card_open(const struct options *o, const char *command, const char *parent, struct sim_card **out,
+                       struct err_detail *why)
 {
     struct sim_card *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -215,7 +213,7 @@ enum err sim_card_open(const struct options *o, const char *command, struct sim_
     if (e == ERR_OK)
         e = make_standins(c, why);
     if (e == ERR_OK)
-        e = make_journals(c, why);
+        e = make_journals(c, parent, why);
     if (e != ERR_OK)
         sim_card_close(c, false);
     else

@@ -17,10 +17,10 @@ struct sim_card;
 bool sim_card_is_wanted(const struct options *o);
 
 /* Finds the libraries, makes stand-ins for those that the program's PyTorch wants (--torch-libs), and makes a folder
- * for the journals. ERR_USAGE for --device and --simulate at once, ERR_SPEC and the like for a wrong device text;
- * ERR_IO. `command`: the name for messages. */
-MUST_USE enum err sim_card_open(const struct options *o, const char *command, struct sim_card **out,
-                                struct err_detail *why);
+ * for the journals in `parent`. ERR_USAGE for --device and --simulate at once, ERR_SPEC and the like for a wrong device
+ * text; ERR_IO. `command`: the name for messages. */
+MUST_USE enum err sim_card_open(const struct options *o, const char *command, const char *parent,
+                                struct sim_card **out, struct err_detail *why);
 
 /* Removes the folder of the journals, unless `keeps_journals`: then it is removed only if it is empty, and otherwise
  * named on standard error. NULL is accepted. */
