@@ -355,7 +355,7 @@ expect 'and is written' 0 spoilt cat checkpoint
 
 printf '#!/bin/sh\n./train waits 1 & ./train waits 1 & wait\n' >together.sh
 printf '#!/bin/sh\n./train once 1; ./train once 1\n' >in-turn.sh
-printf '#!/bin/sh\n./train once 1; trap "" TERM; exec sleep 271828\n' >stays.sh
+printf '#!/bin/sh\n./train once 1; trap "" TERM; exec sleep 27000.%s\n' "$$" >stays.sh
 chmod +x together.sh in-turn.sh stays.sh
 expect 'processes that are on a card together must fit there together' 1 '200 MiB of 180 MiB' \
     "$replay" predict --within 1 --device 180MiB -o o --json b.json -- ./together.sh
@@ -419,7 +419,7 @@ started() {
     "$replay" predict -o o -- "$@" >/dev/null 2>&1 &
     predict=$!
     for _ in {1..100}; do
-        pgrep -f '^sleep 271828$' >/dev/null && break
+        pgrep -f "^sleep 27000[.]$$\$" >/dev/null && break
         sleep 0.1
     done
 }
@@ -428,9 +428,9 @@ started ./stays.sh
 one=$(folders)
 kill -KILL "$predict"
 sleep 0.2
-expect 'if predict is killed, so is the program' 1 '' pgrep -f '^sleep 271828$'
+expect 'if predict is killed, so is the program' 1 '' pgrep -f "^sleep 27000[.]$$\$"
 expect 'and its folders are left' 0 '' test "$one" -ge 1 -a "$(folders)" = "$one"
-started sh -c './train once 1; exec sleep 271828'
+started sh -c './train once 1; exec sleep 27000.$0' "$$"
 expect 'the next one removes them, and has its own' 0 '' test "$(folders)" = "$one"
 expect 'one beside it leaves them to it' 0 'Recording' "$replay" predict -o p -- ./train once 1
 expect 'which are still there' 0 '' test "$(folders)" = "$one"
