@@ -408,6 +408,11 @@ void input_allow(struct input *in, uint64_t unpacked_bytes)
     in->allowed = unpacked_bytes;
 }
 
+uint64_t input_free_bytes(const struct input *in)
+{
+    return in->allowed != 0 ? in->allowed : INPUT_UNPACKED_FREE;
+}
+
 void input_close(struct input *in)
 {
     if (in == NULL)

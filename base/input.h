@@ -40,6 +40,9 @@ enum { INPUT_UNPACKED_RATIO = 1000, INPUT_UNPACKED_FREE = 16 << 20 };
 /* Allows that many unpacked bytes, whatever the file's size; 0: as above. More than that is ERR_FORMAT. */
 void input_allow(struct input *in, uint64_t unpacked_bytes);
 
+/* The bytes that it may unpack to without any regard to the file's size. */
+uint64_t input_free_bytes(const struct input *in);
+
 /* Lends the next bytes until the next call without taking them: *n >= `want` bytes, fewer only if the input ends.
  * `want` is at most INPUT_PEEK_MAX. */
 enum { INPUT_PEEK_MAX = 1 << 16 };

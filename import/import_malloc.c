@@ -257,7 +257,8 @@ static enum err malloc_import(struct input *in, const struct import_config *cfg,
     struct malloc_log *m = calloc(1, sizeof *m);
     if (m == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for a line", input_name(in));
-    *m = (struct malloc_log){ .in = in, .w = w, .live = { .seed = hash_seed() } };
+    *m = (struct malloc_log){ .in = in, .w = w, .live = { .seed = hash_seed() },
+                              .objects.n_free = input_free_bytes(in) / LIVE_OBJECTS_FREE_BYTES };
     e = trace_put_meta(w, "source", importer_malloc.name, why);
     if (e == ERR_OK && is_of_dump)
         e = trace_put_meta(w, TRACE_META_BEGINS, TRACE_CUT, why);

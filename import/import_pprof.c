@@ -351,7 +351,8 @@ static enum err write_trace(struct pprof *p, int fd, const struct import_config 
 static enum err pprof_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
                              struct err_detail *why)
 {
-    struct pprof p = { .name = input_name(in), .w = w, .device = cfg->gpu };
+    struct pprof p = { .name = input_name(in), .w = w, .device = cfg->gpu,
+                       .objects.n_free = input_free_bytes(in) / LIVE_OBJECTS_FREE_BYTES };
     int fd = -1;
     p.function_of.seed = p.location_of.seed = p.texts.seed = hash_seed();
     enum err e = input_whole_file(in, &fd, why);

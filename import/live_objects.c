@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "import/live_objects.h"
 
-enum { OBJECTS_FREE = 1 << 16 };             /* that a profile may have beyond one for each byte */
-
 enum err live_objects_put(struct live_objects *o, const struct input *in, struct trace_writer *w, uint64_t count,
                           uint64_t bytes, uint64_t record, uint32_t stack, struct err_detail *why)
 {
-    const uint64_t allowed = OBJECTS_FREE + input_offset(in);
+    const uint64_t allowed = o->n_free + input_offset(in);
     const bool is_together = count > bytes || o->n >= allowed || count > allowed - o->n;
     const uint64_t n = is_together ? 1 : count;
     enum err e = ERR_OK;

@@ -2,7 +2,7 @@
 /*
  * The objects of a heap profile, which says of each call stack how many are live and their bytes in all: each becomes a
  * request that is never freed. A line may claim any number of objects, so there are no more requests than the bytes
- * read explain; beyond that a line is one request.
+ * read explain, and some that any file may have; beyond that a line is one request.
  */
 #ifndef REPLAY_IMPORT_LIVE_OBJECTS_H
 #define REPLAY_IMPORT_LIVE_OBJECTS_H
@@ -10,7 +10,11 @@
 #include "base/input.h"
 #include "traces/trace.h"
 
+/* Of the bytes that any file may unpack to, so many allow one object: by default 65,536 objects. */
+enum { LIVE_OBJECTS_FREE_BYTES = 256 };
+
 struct live_objects {
+    uint64_t n_free;                 /* allowed whatever was read: input_free_bytes / LIVE_OBJECTS_FREE_BYTES */
     uint64_t n;                      /* requests put so far; their pointers count from 1 */
     uint64_t n_together;             /* lines that became one request */
 };

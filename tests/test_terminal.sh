@@ -9,23 +9,21 @@ samples=$3/samples
 # on_terminal COLUMNS ROWS ARGUMENTS...: the program on a terminal of that size; what it shows goes to the file out.
 on_terminal() {
     python3 - "$@" >out <<'END'
-import fcntl, os, pty, struct, sys, termios
+import fcntl, os, pty, select, struct, subprocess, sys, termios
 columns, rows, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-pid, screen = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    os.environ.pop("COLUMNS", None)
-    os.environ.setdefault("TERM", "xterm")
-    os.execv(command[0], command)
-shown = b""
+screen, terminal = pty.openpty()                 # held open here: once closed, Linux may drop what is not read yet
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+os.environ.pop("COLUMNS", None)
+os.environ.setdefault("TERM", "xterm")
+program = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
+shown, has_ended = b"", False
 while True:
-    try:
-        part = os.read(screen, 65536)
-    except OSError:                              # the other end is closed
+    if select.select([screen], [], [], 0.05)[0]:
+        shown += os.read(screen, 65536)
+    elif has_ended:
         break
-    if not part:
-        break
-    shown += part
+    else:
+        has_ended = program.poll() is not None
 sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
 END
 }

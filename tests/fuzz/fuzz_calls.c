@@ -39,10 +39,10 @@ static void check_trace(struct trace_writer *w)
 static void check_journal(const void *bytes, size_t n, int64_t gpu)
 {
     const struct import_config cfg = {.gpu = gpu};
-    struct input *in;
+    struct input *in = fuzz_input(bytes, n);
     struct trace_writer *w;
     struct err_detail why = {.text = ""};
-    if (input_open_bytes(bytes, n, &in, &why) != ERR_OK)
+    if (in == NULL)
         return;
     if (trace_create(NULL, &w, &why) == ERR_OK) {
         if (importer_calls.import(in, &cfg, w, &why) == ERR_OK) {
@@ -58,10 +58,10 @@ static void check_journal(const void *bytes, size_t n, int64_t gpu)
 static void check_sums(const void *bytes, size_t n)
 {
     static struct call_use use[CALL_DEVICES_MAX];
-    struct input *in;
+    struct input *in = fuzz_input(bytes, n);
     struct call_journal *log = NULL;
     struct err_detail why = {.text = ""};
-    if (input_open_bytes(bytes, n, &in, &why) != ERR_OK)
+    if (in == NULL)
         return;
     memset(use, 0, sizeof use);
     if (call_journal_read(in, &log, &why) == ERR_OK)

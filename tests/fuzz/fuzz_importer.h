@@ -9,7 +9,7 @@
 static inline void fuzz_importer(const struct importer *importer, const char *columns, const void *data, size_t n)
 {
     const struct import_config cfg = {.gpu = -1, .columns = columns};
-    struct input *in;
+    struct input *in = fuzz_input(data, n);
     struct trace_writer *w;
     struct trace_reader *r = NULL;
     const struct event *events;
@@ -17,7 +17,7 @@ static inline void fuzz_importer(const struct importer *importer, const char *co
     struct err_detail why = {.text = ""};
     if (n > 0)
         importer->sniff(data, n);
-    if (input_open_bytes(data, n, &in, &why) != ERR_OK || trace_create(NULL, &w, &why) != ERR_OK)
+    if (in == NULL || trace_create(NULL, &w, &why) != ERR_OK)
         return;
     if (importer->import(in, &cfg, w, &why) != ERR_OK) {
         FUZZ_EXPECT(why.text[0] != '\0');

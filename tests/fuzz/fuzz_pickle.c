@@ -5,7 +5,6 @@
  * every trace that the importer makes, and must read the same events whether they were encoded or handed over directly.
  */
 #define _GNU_SOURCE                                  /* memmem */
-#include "base/input.h"
 #include "import/import.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutators.h"
@@ -22,13 +21,13 @@ static void fuzz_line(void *arg, const char *text)
 static struct trace_reader *import_it(const uint8_t *data, size_t size, const struct import_config *cfg,
                                       bool is_at_once)
 {
-    struct input *in;
+    struct input *in = fuzz_input(data, size);
     struct trace_writer *w;
     struct trace_reader *r = NULL;
     struct err_detail why = {.text = ""};
     void *bytes;
     size_t n;
-    if (input_open_bytes(data, size, &in, NULL) != ERR_OK)
+    if (in == NULL)
         return NULL;
     if (trace_create(NULL, &w, &why) == ERR_OK) {
         if (importer_pytorch.import(in, cfg, w, &why) != ERR_OK) {
@@ -68,7 +67,7 @@ static void check_import(const uint8_t *data, size_t size, const struct import_c
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input *in;
+    struct input *in = fuzz_input(data, size);
     struct err_detail why = {.text = ""};
     /* The length chooses. */
     const struct import_config events = {.gpu = size % 5 == 4 ? 0 : -1, .segment_frees = size % 3};
@@ -78,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_import(data, size, &state);
     if (memmem(data, size, "host_", 5) != NULL)
         check_import(data, size, &host);
-    if (input_open_bytes(data, size, &in, NULL) == ERR_OK) {
+    if (in != NULL) {
         if (importer_pytorch.describe(in, fuzz_line, NULL, &why) != ERR_OK)
             FUZZ_EXPECT(why.text[0] != '\0');
         input_close(in);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Fuzz target: any bytes are a request trace of a server, or are refused with a sentence. */
-#include "base/input.h"
 #include "loads/request_trace.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -8,8 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct err_detail why = {.text = ""};
     struct request_trace t;
-    struct input *in;
-    if (input_open_bytes(data, n, &in, &why) != ERR_OK)
+    struct input *in = fuzz_input(data, n);
+    if (in == NULL)
         return 0;
     if (request_trace_read_input(in, "requests", 1000, &t, &why) != ERR_OK)
         FUZZ_EXPECT(why.text[0] != '\0');
