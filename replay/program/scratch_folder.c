@@ -53,16 +53,17 @@ bool scratch_folder_empty(const struct scratch_folder *s)
 /* ---- what killed runs left ---- */
 
 /* Opens a folder of ours and locks it. Returns errno, or 0; EWOULDBLOCK: it is in use, ENOENT: it was removed
- * meanwhile, perhaps another one made of this name. */
+ * meanwhile, perhaps another one made of this name, ENOLCK: it has another owner (also one of ours where NFS maps the
+ * superuser to another), or the file system locks no folders, as NFS. */
 static int lock_folder(const char *path, int *out)
 {
     struct stat st, named;
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int reason = fd < 0 || fstat(fd, &st) != 0 ? errno : 0;
     if (reason == 0 && st.st_uid != geteuid())
-        reason = EPERM;
+        reason = ENOLCK;
     if (reason == 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
-        reason = errno;
+        reason = errno == EWOULDBLOCK ? EWOULDBLOCK : ENOLCK;
     if (reason == 0 && (lstat(path, &named) != 0 || named.st_dev != st.st_dev || named.st_ino != st.st_ino))
         reason = ENOENT;
     if (reason != 0 && fd >= 0)
@@ -99,12 +100,6 @@ static void remove_left(const char *parent, const char *stem)
 
 /* ---- making and removing ---- */
 
-/* Whether a file system has no locks. Then nobody can lock a folder to remove it, either. */
-static bool lacks_locks(int reason)
-{
-    return reason == ENOLCK || reason == EOPNOTSUPP || reason == ENOSYS || reason == EINVAL;
-}
-
 int folder_make_unique(const char *parent, const char *stem, char path[static PATH_MAX])
 {
     char real[PATH_MAX];
@@ -124,7 +119,7 @@ static int make_locked(const char *parent, const char *stem, struct scratch_fold
     if (reason != 0)
         return reason;
     reason = lock_folder(out->path, &out->lock);
-    if (reason == 0 || lacks_locks(reason))
+    if (reason == 0 || reason == ENOLCK)     /* then no other run can lock it either, so none removes it */
         return 0;
     (void)rmdir(out->path);
     out->path[0] = '\0';
