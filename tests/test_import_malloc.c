@@ -44,6 +44,33 @@ Test(import_malloc, heap_dumps_show_what_is_live_with_its_stack)
     trace_close(r);
 }
 
+/* The requests of a heap dump that claims 60,000 objects of a byte. */
+static uint64_t requests_of_claim(uint64_t allowed)
+{
+    static const char text[] = "heap_v2/524288\n@ 0x1\n  t*: 60000: 60000 [0: 0]\n";
+    const struct import_config cfg = {.gpu = -1};
+    struct input *in;
+    struct trace_writer *w;
+    struct trace_reader *r;
+    struct err_detail why = {.text = ""};
+    cr_assert_eq(input_open_bytes(text, sizeof text - 1, &in, &why), ERR_OK, "%s", why.text);
+    input_allow(in, allowed);
+    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(importer_malloc.import(in, &cfg, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_open(w, "dump", &r, &why), ERR_OK, "%s", why.text);
+    const uint64_t n = trace_info(r)->events;
+    trace_close(r);
+    input_close(in);
+    return n;
+}
+
+Test(import_malloc, a_dump_has_no_more_requests_than_its_bytes_and_the_limit_of_memory_explain)
+{
+    cr_expect_eq(requests_of_claim(0), 60000);
+    cr_expect_eq(requests_of_claim((uint64_t)60000 * 256), 60000);
+    cr_expect_eq(requests_of_claim((uint64_t)50000 * 256), 1);
+}
+
 Test(import_malloc, what_is_wrong_is_said_with_its_line)
 {
     expect_text_refused("= Start\n@ [0x7f] + 0x10 0x20\n@ [0x7f] + 0x10 0x20\n", NULL, ERR_FORMAT,

@@ -77,21 +77,39 @@ static bool is_apart(const struct worker *workers)
     return true;
 }
 
-static bool run_threads(void)
-{
+/* Four threads at work. */
+struct crew {
     pthread_t threads[N_THREADS];
     struct worker workers[N_THREADS];
+};
+
+static bool start(struct crew *c)
+{
     bool is_good = true;
     for (unsigned i = 0; i < N_THREADS; i++) {
-        workers[i] = (struct worker){.seed = i + 1};
-        is_good = pthread_create(&threads[i], NULL, work, &workers[i]) == 0 && is_good;
+        c->workers[i] = (struct worker){.seed = i + 1};
+        is_good = pthread_create(&c->threads[i], NULL, work, &c->workers[i]) == 0 && is_good;
     }
+    return is_good;
+}
+
+/* Whether every request of every thread was granted. */
+static bool finish(struct crew *c)
+{
+    bool is_good = true;
     for (unsigned i = 0; i < N_THREADS; i++)
-        is_good = pthread_join(threads[i], NULL) == 0 && !workers[i].has_failed && is_good;
-    is_good = is_good && is_apart(workers);
+        is_good = pthread_join(c->threads[i], NULL) == 0 && !c->workers[i].has_failed && is_good;
+    return is_good;
+}
+
+static bool run_threads(void)
+{
+    struct crew crew;
+    bool is_good = start(&crew);
+    is_good = finish(&crew) && is_good && is_apart(crew.workers);
     for (unsigned i = 0; i < N_THREADS; i++)
-        while (workers[i].n_held > 0)
-            give_back(&workers[i], 0);
+        while (crew.workers[i].n_held > 0)
+            give_back(&crew.workers[i], 0);
     return is_good;
 }
 
@@ -110,18 +128,12 @@ static bool is_harmless_child(void *of_parent)
 
 static bool run_forks(void)
 {
-    pthread_t threads[N_THREADS];
-    struct worker workers[N_THREADS];
+    struct crew crew;
     void *held = replay_alloc(PARENTS_BYTES, 0, NULL);
-    bool is_good = held != NULL;
-    for (unsigned i = 0; i < N_THREADS; i++) {
-        workers[i] = (struct worker){.seed = i + 1};
-        is_good = pthread_create(&threads[i], NULL, work, &workers[i]) == 0 && is_good;
-    }
+    bool is_good = start(&crew) && held != NULL;
     for (int i = 0; i < N_FORKS && is_good; i++)
         is_good = is_harmless_child(held);
-    for (unsigned i = 0; i < N_THREADS; i++)
-        is_good = pthread_join(threads[i], NULL) == 0 && !workers[i].has_failed && is_good;
+    is_good = finish(&crew) && is_good;
     replay_free(held, PARENTS_BYTES, 0, NULL);
     return is_good;
 }

@@ -14,7 +14,8 @@
     X("~/.cache/replay/", "Stand-ins for CUDA libraries that replay run-sim makes once and uses again.")
 
 #define MAN_ENVIRONMENT(X)                                                                                        \
-    X("TMPDIR", "Where replay run-sim keeps its journals while the program runs. Default: /tmp.")                 \
+    X("TMPDIR", "Where replay run-sim and replay predict keep what they need while the program runs. Default: "   \
+      "/tmp.")                                                                                                    \
     X("XDG_CACHE_HOME", "The folder that is used instead of ~/.cache.")                                           \
     X("LD_PRELOAD, LD_LIBRARY_PATH, PYTHONPATH", "Are extended by replay record and replay run-sim for the program " \
       "that they run.")

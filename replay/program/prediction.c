@@ -14,7 +14,6 @@
 #include "sim/card_context.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,14 +20,11 @@ enum { WALKS_MAX = 16,               /* to empty a folder: each opens one level 
 
 /* ---- emptying ---- */
 
-struct emptying {
-    bool has_seen;
-};
-
-/* A folder that its owner may not enter is opened for the next walk: overlays make such ones, and programs may. */
-static bool remove_entry(void *arg, const char *path, const struct stat *st)
+/* A folder that its owner may not enter is opened for the next walk: overlays make such ones, and programs may.
+ * `has_seen`: a bool that becomes true. */
+static bool remove_entry(void *has_seen, const char *path, const struct stat *st)
 {
-    ((struct emptying *)arg)->has_seen = true;
+    *(bool *)has_seen = true;
     if (!S_ISDIR(st->st_mode))
         (void)unlink(path);
     else if (rmdir(path) != 0)
@@ -37,12 +34,12 @@ static bool remove_entry(void *arg, const char *path, const struct stat *st)
 
 static bool empty_path(const char *path)
 {
-    struct emptying walk = { .has_seen = true };
-    for (int i = 0; i < WALKS_MAX && walk.has_seen; i++) {
-        walk.has_seen = false;
-        (void)folder_walk(path, remove_entry, &walk);
+    bool has_seen = true;
+    for (int i = 0; i < WALKS_MAX && has_seen; i++) {
+        has_seen = false;
+        (void)folder_walk(path, remove_entry, &has_seen);
     }
-    return !walk.has_seen;
+    return !has_seen;
 }
 
 bool scratch_folder_empty(const struct scratch_folder *s)

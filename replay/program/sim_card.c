@@ -19,7 +19,6 @@
 #include "sim/card_context.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdlib.h>
