@@ -55,11 +55,6 @@ static struct {
 __attribute__((visibility("default"))) void *replay_alloc(ssize_t size, int device, void *stream);
 __attribute__((visibility("default"))) void replay_free(void *ptr, ssize_t size, int device, void *stream);
 
-static void live_say(const char *what, const char *why)
-{
-    fprintf(stderr, "replay: %s: %s\n", what, why);
-}
-
 /* ---- a fork ---- */
 
 /* CUDA does not survive a fork: the driver refuses a child everything once its parent has used a card. So a child
@@ -183,22 +178,19 @@ static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail 
     return ERR_OK;
 }
 
-/* Prints what PyTorch's own allocator would have told the program. A policy that has no words for it gets ours. */
-static void live_tell_refusal(const struct live_card *c, uint64_t bytes, struct err_detail *why)
+/* What PyTorch's own allocator would have told the program. A policy that has no words for it gets ours. */
+static void live_describe_refusal(const struct live_card *c, uint64_t bytes, struct refusal *out)
 {
-    struct refusal refusal = {.type = ""};
     char text[UNITS_TEXT];
-    if (c->policy->ops->refusal == NULL) {
-        err_set(why, ERR_DEVICE_OOM, 0, "%s: no memory on the card for a request of %s", c->policy->ops->name,
-                units_format_bytes(bytes, text));
-        return;
-    }
-    c->policy->ops->refusal(c->policy, &refusal);
-    live_say("out of memory", refusal.text);
-    why->text[0] = '\0';
+    if (c->policy->ops->refusal != NULL)
+        c->policy->ops->refusal(c->policy, out);
+    else
+        snprintf(out->text, sizeof out->text, "CUDA out of memory. %s: no memory on the card for a request of %s",
+                 c->policy->ops->name, units_format_bytes(bytes, text));
 }
 
-static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream, uint64_t *addr, struct err_detail *why)
+static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream, uint64_t *addr,
+                           struct refusal *refusal, struct err_detail *why)
 {
     struct event event = {.bytes = bytes, .kind = EVENT_ALLOC};
     struct block block;
@@ -208,7 +200,7 @@ static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream,
     if (e == ERR_OK)
         e = c->policy->ops->alloc(c->policy, &event, &block);
     if (e == ERR_DEVICE_OOM)
-        live_tell_refusal(c, bytes, why);
+        live_describe_refusal(c, bytes, refusal);
     if (e != ERR_OK)
         return e;
     if (!pair_map_add(&c->slots, block.addr, 0, event.slot)) {
@@ -236,28 +228,55 @@ static void live_free(struct live_card *c, uint64_t addr)
     c->vacant = vacated + 1;
 }
 
-/* Returns NULL if there is no memory, and prints a sentence: PyTorch raises a RuntimeError when the tensor is used. The
- * interface allows no exception of our own. */
+/* Throws std::runtime_error in a program of PyTorch, and returns in any other. PyTorch calls us from C++, passes
+ * exceptions on as Python's RuntimeError, and takes NULL for memory. It is known by its library. */
+static void live_throw(const char *text)
+{
+    void (*throw_runtime_error)(const char *) = NULL;
+    void *torch = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+    void *cxx = torch == NULL ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol = cxx == NULL ? NULL : dlsym(cxx, "_ZSt21__throw_runtime_errorPKc");
+    if (torch != NULL)
+        dlclose(torch);
+    if (cxx != NULL)
+        dlclose(cxx);
+    memcpy(&throw_runtime_error, &symbol, sizeof symbol);
+    if (throw_runtime_error != NULL)
+        throw_runtime_error(text);
+}
+
+static enum err live_alloc_locked(int device, uint64_t bytes, uint64_t stream, uint64_t *addr, struct refusal *refusal,
+                                  struct err_detail *why)
+{
+    struct live_card *c = NULL;
+    pthread_mutex_lock(&live.lock);
+    enum err e = live_card(device, &c, why);
+    if (e == ERR_OK)
+        e = live_alloc(c, bytes, stream, addr, refusal, why);
+    pthread_mutex_unlock(&live.lock);
+    return e;
+}
+
+/* No memory is a RuntimeError under PyTorch; elsewhere a sentence on standard error, and NULL. */
 void *replay_alloc(ssize_t size, int device, void *stream)
 {
     struct err_detail why = {.text = ""};
-    struct live_card *c = NULL;
+    struct refusal refusal = {.text = ""};
     uint64_t addr = 0;
+    enum err e = ERR_OK;
     if (size <= 0)
         return NULL;
-    if (live.is_forked) {
-        live_say("replay_alloc", "this process was forked from one that uses a card, and CUDA allows it none: start it "
-                 "anew (in Python: multiprocessing's method 'spawn')");
-        return NULL;
-    }
-    pthread_mutex_lock(&live.lock);
-    enum err e = live_card(device, &c, &why);
+    if (live.is_forked)
+        e = err_set(&why, ERR_UNSUPPORTED, 0, "this process was forked from one that uses a card, and CUDA allows it "
+                    "none: start it anew (in Python: multiprocessing's method 'spawn')");
+    else
+        e = live_alloc_locked(device, (uint64_t)size, (uint64_t)(uintptr_t)stream, &addr, &refusal, &why);
     if (e == ERR_OK)
-        e = live_alloc(c, (uint64_t)size, (uint64_t)(uintptr_t)stream, &addr, &why);
-    pthread_mutex_unlock(&live.lock);
-    if (e != ERR_OK && (why.text[0] != '\0' || e != ERR_DEVICE_OOM))
-        live_say("replay_alloc", why.text[0] != '\0' ? why.text : err_text(e));
-    return (void *)(uintptr_t)addr;
+        return (void *)(uintptr_t)addr;
+    const char *text = refusal.text[0] != '\0' ? refusal.text : why.text[0] != '\0' ? why.text : err_text(e);
+    live_throw(text);
+    fprintf(stderr, "replay: replay_alloc: %s\n", text);
+    return NULL;
 }
 
 void replay_free(void *ptr, ssize_t size, int device, void *stream)

@@ -32,11 +32,46 @@ live none sim:24GiB
 live ./page_fit.so:page=64KiB sim:24GiB
 live pytorch sim:512MiB 120
 grep -q '^O' log || fail 'nothing was refused on a small card'
-grep -q 'out of memory: CUDA out of memory\. Tried to allocate' out || fail "a refusal is not told: $(cat out)"
+grep -q 'replay_alloc: CUDA out of memory\. Tried to allocate' out || fail "a refusal is not told: $(cat out)"
 
 live ./page_fit.so:page=64KiB sim:512MiB 120
 grep -q '^O' log || fail 'nothing was refused on a small card by a plugin'
-grep -q 'replay_alloc: page-fit: no memory on the card for a request of' out || fail "a refusal is not told: $(cat out)"
+grep -q 'replay_alloc: CUDA out of memory\. page-fit: no memory on the card for a request of' out ||
+    fail "a refusal is not told: $(cat out)"
+
+# In a program of PyTorch a refusal is a C++ exception. Two libraries by the names of PyTorch's and of C++'s stand for
+# them, and a longjmp for the exception.
+cat >thrown.c <<'C'
+#include <setjmp.h>
+#include <stdio.h>
+jmp_buf caught;
+char text[80];
+void throw(const char *what) __asm__("_ZSt21__throw_runtime_errorPKc");
+void throw(const char *what) { snprintf(text, sizeof text, "%s", what); longjmp(caught, 1); }
+C
+cat >torch.c <<'C'
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    void *library = dlopen(argv[argc - 1], RTLD_NOW), *torch = dlopen("./libc10.so", RTLD_NOW);
+    void *cxx = dlopen("./libstdc++.so.6", RTLD_NOW);
+    void *(*alloc)(ssize_t, int, void *) = (void *(*)(ssize_t, int, void *))dlsym(library, "replay_alloc");
+    if (torch == NULL || cxx == NULL || setjmp(*(jmp_buf *)dlsym(cxx, "caught")) == 0)
+        return alloc((ssize_t)1 << 40, 0, NULL) == NULL ? 8 : 9;
+    printf("thrown: %s\n", (const char *)dlsym(cxx, "text"));
+    return alloc(4096, 0, NULL) != NULL ? 0 : 7;
+}
+C
+echo 'int stands_for_torch;' >c10.c
+{ cc -shared -fPIC -Wl,-soname,libc10.so -o libc10.so c10.c &&
+    cc -shared -fPIC -Wl,-soname,libstdc++.so.6 -o libstdc++.so.6 thrown.c &&
+    cc -D_GNU_SOURCE -o torch torch.c -ldl; } || exit 1
+LD_PRELOAD=$asan "$replay" run-sim --device sim:1GiB -- ./torch "$build/libreplay-alloc.so" >out 2>err ||
+    fail "a program of PyTorch does not go on after a refusal: $(cat out err)"
+grep -q '^thrown: CUDA out of memory. Tried to allocate 10' out || fail "nothing was thrown: $(cat out err)"
+! grep -q 'replay_alloc:' err || fail "what was thrown was printed too: $(cat err)"
 
 # Wrong settings are reported, and nothing is placed.
 REPLAY_POLICY=nonsense LD_PRELOAD=$asan "$replay" run-sim --device sim:1GiB -- \

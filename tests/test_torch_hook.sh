@@ -15,7 +15,12 @@ cat >torch/__init__.py <<'P'
 import types
 
 
+keeps_history = True
+
+
 def _record(enabled="all", **_):
+    if not keeps_history:
+        raise RuntimeError("this allocator does not yet support recordHistory")
     cuda.memory.is_on = enabled is not None
 
 
@@ -34,8 +39,17 @@ def _start():
         cuda.queued.pop()()
 
 
-memory = types.SimpleNamespace(_record_memory_history=_record, _snapshot=_snapshot, history=[], is_on=False)
-cuda = types.SimpleNamespace(memory=memory, queued=[], start=_start)
+class Graph:
+    def capture_begin(self):
+        pass
+
+    def capture_end(self):
+        pass
+
+
+memory = types.SimpleNamespace(_record_memory_history=_record, _snapshot=_snapshot, history=[], is_on=False,
+                               get_allocator_backend=lambda: "its own")
+cuda = types.SimpleNamespace(memory=memory, queued=[], start=_start, CUDAGraph=Graph)
 cuda._lazy_call = cuda.queued.append
 _C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=lambda observer: None)
 P
@@ -115,6 +129,14 @@ except OSError:
     sys.exit(5)
 P
 mv gone out
+ends 'an allocator that keeps no history leaves the program alone, and graphs too' 6 0 '' 2>said <<'P'
+torch.keeps_history = False
+torch.ask("a")
+graph = torch.cuda.CUDAGraph()
+graph.capture_begin(); graph.capture_end()
+sys.exit(6)
+P
+grep -q 'allocator, its own, keeps no history' said || { echo "FAILED: not said: $(cat said)"; failed=1; }
 ends 'without CUDA there is none' 0 0 '' <<'P'
 P
 exit "$failed"

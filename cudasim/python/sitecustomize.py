@@ -26,6 +26,7 @@ class _Captures:
     def __init__(self, torch):
         self.torch = torch
         self.found = []
+        self.is_on = False                           # once there is a history
         graph = getattr(torch.cuda, "CUDAGraph", None)
         if graph is None:
             return
@@ -33,12 +34,13 @@ class _Captures:
 
         def capture_begin(graph, *args, **kwargs):
             begin(graph, *args, **kwargs)
-            graph._replay_begin = self.place()
+            graph._replay_begin = self.place() if self.is_on else None
 
         def capture_end(graph):
-            places = [getattr(graph, "_replay_begin", None), self.place()]
+            began = getattr(graph, "_replay_begin", None)
+            places = [began, self.place()] if began else []
             end(graph)
-            if places[0] is not None:
+            if places:
                 self.found += [dict(place, action=action, pool_id=tuple(graph.pool()))
                                for place, action in zip(places, ("capture_begin", "capture_end"))]
 
@@ -124,11 +126,13 @@ class _Recorder:
     def start(self):
         import atexit
 
-        self.pid, self.has_ended = os.getpid(), False
         try:
-            self.record_history(enabled="all", stacks="python", max_entries=sys.maxsize)
-        except TypeError:                            # torch 2.0
-            self.record_history(True, trace_alloc_max_entries=2 ** 31 - 1, trace_alloc_record_context=True)
+            self.begin()
+        except RuntimeError:                         # the driver's pool, or an allocator that was plugged in
+            print("replay: the program's allocator, %s, keeps no history: only the driver's calls are recorded" %
+                  self.memory.get_allocator_backend(), file=sys.stderr)
+            return
+        self.pid, self.has_ended, self.captures.is_on = os.getpid(), False, True
         self.torch._C._cuda_attach_out_of_memory_observer(self.on_oom)
         atexit.register(self.end)
         self.take_signals()
@@ -139,6 +143,12 @@ class _Recorder:
             except Exception:
                 pass                                 # a release without it does not ask for it
             threading.Thread(target=self.follow, name="replay", daemon=True).start()
+
+    def begin(self):
+        try:
+            self.record_history(enabled="all", stacks="python", max_entries=sys.maxsize)
+        except TypeError:                            # torch 2.0
+            self.record_history(True, trace_alloc_max_entries=2 ** 31 - 1, trace_alloc_record_context=True)
 
     def dump(self, name, is_standing=True):
         """Writes a snapshot. is_standing: the program does nothing meanwhile,
