@@ -56,8 +56,8 @@ enum call_kind {
     CALL_FRAME,                       /* addr = program counter, other = its text's, stack = its caller's record, + 1 */
     CALL_RESET,                       /* frees all that was allocated on the device; written before the call */
     /* From here on: what only a simulated card knows. */
-    CALL_SEGMENT,                     /* a memory pool takes a segment from the card: addr, bytes, other = pool */
-    CALL_SEGMENT_FREE,                /* it gives the segment back: addr, bytes, other = pool */
+    CALL_SEGMENT,                     /* a memory pool takes memory from the card: bytes, other = pool */
+    CALL_SEGMENT_FREE,                /* it gives some back: bytes, other = pool */
     CALL_PHYSICAL_FREE,               /* nothing holds physical memory any longer: other = handle, bytes */
     CALL_RANGE,                       /* an address range is reserved: addr, bytes */
     CALL_RANGE_FREE,

@@ -317,8 +317,8 @@ uint64_t cudasim_process_bytes(int device)
     return bytes;
 }
 
-/* cudaDeviceReset frees this process's segments on the device, and closes what it opened of others. Pools come first:
- * they know which of their segments are in use. */
+/* cudaDeviceReset frees this process's memory on the device, and closes what it opened of others. Pools come first:
+ * what is left then are segments. */
 enum cudasim_code cudasim_reset(int device)
 {
     const enum cudasim_code code = cudasim_begin_device(device);

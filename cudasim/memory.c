@@ -25,7 +25,8 @@ static uint64_t copy_time_ns(uint64_t bytes)
     return LAUNCH_NS + bytes / 25;
 }
 
-enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr)
+/* A segment of the device as an allocation. The lock is held. */
+static enum cudasim_code segment_take(int device, uint64_t bytes, uint64_t *addr)
 {
     struct cudasim_device *d = &cudasim.devices[device];
     struct cudasim_allocation *a = calloc(1, sizeof *a);
@@ -42,29 +43,26 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     }
     if (e != ERR_OK) {
         free(a);
-        cudasim_note((struct call_record){ .kind = CALL_OOM, .space = pool == 0 ? CALL_SPACE_DEVICE : CALL_SPACE_POOL,
-                                           .device = (uint8_t)device, .bytes = bytes, .other = pool });
+        cudasim_note((struct call_record){ .kind = CALL_OOM, .space = CALL_SPACE_DEVICE, .device = (uint8_t)device,
+                                           .bytes = bytes });
         return cudasim_code_of(e);
     }
     a->kind = MEMORY_DEVICE;
     a->device = device;
     a->bytes = bytes;
-    a->pool = pool;
     a->number = d->numbers++;
     *addr = a->segment.addr;
     cudasim_address_given(d, *addr, bytes);
     address_map_put(&cudasim.pointers, *addr, bytes, a);
-    cudasim_note((struct call_record){ .kind = pool == 0 ? CALL_ALLOC : CALL_SEGMENT, .device = (uint8_t)device,
-                                       .addr = *addr, .bytes = bytes, .other = pool });
+    cudasim_note((struct call_record){ .kind = CALL_ALLOC, .device = (uint8_t)device, .addr = *addr, .bytes = bytes });
     return CODE_SUCCESS;
 }
 
 void cudasim_segment_give(struct address_extent *e)
 {
     struct cudasim_allocation *a = e->value;
-    cudasim_note((struct call_record){ .kind = a->pool == 0 ? CALL_FREE : CALL_SEGMENT_FREE,
-                                       .device = (uint8_t)a->device, .addr = e->addr, .bytes = e->bytes,
-                                       .other = a->pool });
+    cudasim_note((struct call_record){ .kind = CALL_FREE, .device = (uint8_t)a->device, .addr = e->addr,
+                                       .bytes = e->bytes });
     cudasim_ipc_withdraw(a->share);
     device_segment_free(cudasim.devices[a->device].device, &a->segment);
     values_drop(e->addr, e->bytes);
@@ -77,7 +75,7 @@ enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
-    return cudasim_end(cudasim_segment_take(cudasim_current_device(), bytes, 0, addr));
+    return cudasim_end(segment_take(cudasim_current_device(), bytes, addr));
 }
 
 /* Memory that the program merely registered was not allocated here, and no call takes memory for a variable: neither is

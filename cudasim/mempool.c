@@ -2,10 +2,10 @@
 /*
  * Memory pools: cudaMallocAsync and its relatives.
  *
- * As CUDA documents, a pool may keep more memory than is in use. When the program next waits for a stream, an event or
- * the device, the pool gives back what exceeds its release threshold. How the driver divides a pool's memory is not
- * documented. Here each request is a segment of its own, which is kept whole for a later request of the same rounded
- * size.
+ * A pool's memory is the policy `cuda-async` on the simulated device (policies/zoo/cuda_async.c): where a request lies,
+ * and what the pool takes of the card, is decided there, as the driver answered. Here are handles, attributes, and when
+ * a pool begins and ends. As CUDA documents, a pool gives back what exceeds its release threshold when the program next
+ * waits for a stream, an event or the device.
  *
  * A pool that ended leaves its handle to the next one: a trace tells as many pools apart as there were at once.
  */
@@ -13,13 +13,13 @@
 
 #include "base/units.h"
 #include "cudasim/graphs.h"
+#include "cudasim/values.h"
+#include "policies/zoo/cuda_async.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct kept_segment {
-    uint64_t addr, bytes;            /* rounded to pages */
-};
+enum { POOL_STREAMS_MAX = 4096 };    /* streams that a pool tells apart; all later ones count as one */
 
 struct cudasim_pool {
     struct cudasim_handle handle;    /* first, so the two pointers convert */
@@ -27,8 +27,7 @@ struct cudasim_pool {
     int      reuse[4];               /* POOL_REUSE_* as set; they change nothing here */
     uint64_t threshold_bytes;
     uint64_t reserved_bytes, reserved_high, used_bytes, used_high;
-    struct kept_segment *kept;       /* freed but not given back to the card, oldest first */
-    size_t   n_kept, cap_kept;
+    struct policy *memory;           /* a cuda-async; NULL: nothing was asked for yet */
     bool     is_destroyed;           /* it ends when its last allocation is freed, as documented */
     struct cudasim_pool *next;       /* made before it */
 };
@@ -40,33 +39,114 @@ static struct cudasim_pool *pool_get(uint64_t name)
     return (struct cudasim_pool *)cudasim_handle_get(name, HANDLE_POOL);
 }
 
-static void pool_give_back(struct cudasim_pool *p, size_t i)
+/* ---- memory ---- */
+
+/* Streams that pools have seen, by the number that they have there. */
+static uint64_t pool_streams[POOL_STREAMS_MAX];
+static uint16_t n_pool_streams;
+
+/* Each device has special streams of its own; 0 and 1 are the same one. */
+static uint16_t stream_number(int device, uint64_t stream)
 {
-    cudasim_segment_give(address_map_at(&cudasim.pointers, p->kept[i].addr));
-    p->reserved_bytes -= p->kept[i].bytes;
-    memmove(p->kept + i, p->kept + i + 1, (p->n_kept - i - 1) * sizeof *p->kept);
-    p->n_kept--;
+    const uint64_t special = (uint64_t)device << 2 | (stream <= 1 ? 0 : stream);
+    const uint64_t key = stream < HANDLES_FIRST ? special : stream;
+    uint16_t i = 0;
+    while (i < n_pool_streams && pool_streams[i] != key)
+        i++;
+    if (i < n_pool_streams)
+        return i;
+    if (n_pool_streams == POOL_STREAMS_MAX)
+        return POOL_STREAMS_MAX - 1;
+    pool_streams[n_pool_streams] = key;
+    return n_pool_streams++;
 }
 
-static void pool_shrink(struct cudasim_pool *p, uint64_t keep_bytes)
+/* The pool's memory has grown, or shrunk. */
+static void pool_changed(struct cudasim_pool *p)
 {
-    while (p->n_kept > 0 && p->reserved_bytes > keep_bytes)
-        pool_give_back(p, 0);
-    if (p->is_destroyed && p->used_bytes == 0)
-        p->handle.kind = HANDLE_POOL_ENDED;
+    const uint64_t was = p->reserved_bytes, is = p->memory == NULL ? 0 : cuda_async_reserved(p->memory);
+    p->reserved_bytes = is;
+    if (is > p->reserved_high)
+        p->reserved_high = is;
+    if (is != was)
+        cudasim_note((struct call_record){ .kind = is > was ? CALL_SEGMENT : CALL_SEGMENT_FREE,
+                                           .device = (uint8_t)p->device, .bytes = is > was ? is - was : was - is,
+                                           .other = p->handle.name });
 }
 
-void cudasim_pools_settle(void)
+/* What the driver documents for the switches: with the second one off, a stream waits for no other on the pool's
+ * behalf. */
+static bool pool_shares_streams(const struct cudasim_pool *p)
+{
+    return p->reuse[POOL_REUSE_OPPORTUNISTIC] != 0;
+}
+
+static enum cudasim_code pool_open(struct cudasim_pool *p)
+{
+    struct cudasim_device *d = &cudasim.devices[p->device];
+    const struct cuda_async_settings settings = {
+        .unit_bytes = CUDA_ASYNC_UNIT_BYTES, .threshold_bytes = p->threshold_bytes,
+        .shares_streams = pool_shares_streams(p),
+    };
+    if (p->memory != NULL)
+        return CODE_SUCCESS;
+    const enum err e = cuda_async_open(d->device, POOL_STREAMS_MAX, 0, &settings, &p->memory);
+    if (e != ERR_OK)
+        return cudasim_code_of(e);
+    const struct segment range = cuda_async_range(p->memory);
+    if (range.bytes > d->end_addr - range.addr) {
+        cuda_async_close(p->memory);
+        p->memory = NULL;
+        return CODE_OUT_OF_MEMORY;
+    }
+    cudasim_address_given(d, range.addr, range.bytes);
+    return CODE_SUCCESS;
+}
+
+/* Gives the pool's memory back. */
+static void pool_close(struct cudasim_pool *p)
+{
+    if (p->memory != NULL)
+        cuda_async_close(p->memory);
+    p->memory = NULL;
+    pool_changed(p);
+}
+
+static void pool_end_if_unused(struct cudasim_pool *p)
+{
+    if (!p->is_destroyed || p->used_bytes != 0)
+        return;
+    pool_close(p);
+    p->handle.kind = HANDLE_POOL_ENDED;
+}
+
+/* The program has waited, for a stream by its number or for POLICY_ALL_STREAMS. */
+static void pool_settle(struct cudasim_pool *p, uint32_t stream)
+{
+    if (p->handle.kind != HANDLE_POOL || p->memory == NULL)
+        return;
+    cuda_async_sync(p->memory, stream);
+    pool_changed(p);
+}
+
+void cudasim_pools_settle_stream(int device, uint64_t stream)
 {
     for (struct cudasim_pool *p = pools; p != NULL; p = p->next)
-        if (p->handle.kind == HANDLE_POOL)
-            pool_shrink(p, p->threshold_bytes);
+        pool_settle(p, stream_number(device, stream));
 }
+
+void cudasim_pools_settle_device(int device)
+{
+    for (struct cudasim_pool *p = pools; p != NULL; p = p->next)
+        if (p->device == device)
+            pool_settle(p, POLICY_ALL_STREAMS);
+}
+
+/* ---- pools ---- */
 
 /* Makes a pool as new; it has no memory. */
 static void pool_clear(struct cudasim_pool *p)
 {
-    free(p->kept);
     *p = (struct cudasim_pool){ .handle = p->handle, .device = p->device, .is_destroyed = p->is_destroyed,
                                 .next = p->next };
     p->reuse[POOL_REUSE_FOLLOW_EVENT] = p->reuse[POOL_REUSE_OPPORTUNISTIC] = p->reuse[POOL_REUSE_INTERNAL] = 1;
@@ -122,7 +202,7 @@ enum cudasim_code cudasim_pool_destroy(uint64_t pool)
     if (cudasim.devices[p->device].current_pool == pool)
         cudasim.devices[p->device].current_pool = cudasim.devices[p->device].default_pool;
     p->is_destroyed = true;
-    pool_shrink(p, 0);
+    pool_end_if_unused(p);
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -201,6 +281,13 @@ enum cudasim_code cudasim_pool_get(uint64_t pool, int attribute, void *value)
     return cudasim_end(CODE_SUCCESS);
 }
 
+/* Tells the memory what was set. */
+static void pool_set_memory(struct cudasim_pool *p)
+{
+    if (p->memory != NULL)
+        cuda_async_set(p->memory, p->threshold_bytes, pool_shares_streams(p));
+}
+
 /* High-water marks can only be set to 0, which restarts them. */
 enum cudasim_code cudasim_pool_set(uint64_t pool, int attribute, const void *value)
 {
@@ -213,12 +300,14 @@ enum cudasim_code cudasim_pool_set(uint64_t pool, int attribute, const void *val
         return cudasim_end(CODE_INVALID_VALUE);
     if (attribute >= POOL_REUSE_FOLLOW_EVENT && attribute <= POOL_REUSE_INTERNAL) {
         memcpy(&p->reuse[attribute], value, sizeof p->reuse[0]);
+        pool_set_memory(p);
         return cudasim_end(CODE_SUCCESS);
     }
     memcpy(&number, value, sizeof number);
-    if (attribute == POOL_RELEASE_THRESHOLD)
+    if (attribute == POOL_RELEASE_THRESHOLD) {
         p->threshold_bytes = number;
-    else if (attribute == POOL_RESERVED_HIGH && number == 0)
+        pool_set_memory(p);
+    } else if (attribute == POOL_RESERVED_HIGH && number == 0)
         p->reserved_high = p->reserved_bytes;
     else if (attribute == POOL_USED_HIGH && number == 0)
         p->used_high = p->used_bytes;
@@ -235,15 +324,43 @@ enum cudasim_code cudasim_pool_trim(uint64_t pool, uint64_t keep_bytes)
     struct cudasim_pool *p = pool_get(pool);
     if (p == NULL)
         return cudasim_end(CODE_INVALID_VALUE);
-    pool_shrink(p, keep_bytes);
+    if (p->memory != NULL)
+        cuda_async_trim(p->memory, keep_bytes);
+    pool_changed(p);
     return cudasim_end(CODE_SUCCESS);
 }
 
-static void note_free(const struct cudasim_pool *p, const struct address_extent *e, uint64_t stream)
+/* ---- requests ---- */
+
+static void note_request(enum call_kind kind, const struct cudasim_pool *p, uint64_t addr, uint64_t bytes,
+                         uint64_t stream)
+{
+    cudasim_note((struct call_record){ .kind = (uint8_t)kind, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
+                                       .addr = addr, .bytes = bytes, .stream = stream, .other = p->handle.name });
+}
+
+/* An allocation of a pool is no more. */
+static void pool_forget(struct cudasim_pool *p, struct address_extent *e, uint64_t stream)
+{
+    struct cudasim_allocation *a = e->value;
+    note_request(CALL_FREE, p, e->addr, a->bytes, stream);
+    p->used_bytes -= a->bytes;
+    values_drop(e->addr, e->bytes);
+    address_map_remove(&cudasim.pointers, e);
+    free(a);
+}
+
+/* OUT_OF_MEMORY: the host has none, and the allocation stays. */
+static enum cudasim_code pool_free(struct cudasim_pool *p, struct address_extent *e, uint64_t stream)
 {
     const struct cudasim_allocation *a = e->value;
-    cudasim_note((struct call_record){ .kind = CALL_FREE, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
-                                       .addr = e->addr, .bytes = a->bytes, .stream = stream, .other = a->pool });
+    const struct event request = { .kind = EVENT_FREE, .stream = stream_number(p->device, stream) };
+    policy_cuda_async.free(p->memory, &request, &a->block);
+    const enum err failure = p->memory->failure;
+    p->memory->failure = ERR_OK;
+    if (failure == ERR_OK)
+        pool_forget(p, e, stream);
+    return cudasim_code_of(failure);
 }
 
 void cudasim_pools_reset(int device)
@@ -252,78 +369,41 @@ void cudasim_pools_reset(int device)
     for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
         const struct cudasim_allocation *a = e->value;
         addr = e->addr;
-        if (a->device != device || a->pool == 0)
-            continue;
-        if (a->bytes != 0)                          /* not freed yet */
-            note_free(pool_get(a->pool), e, 0);
-        cudasim_segment_give(e);
+        if (a->device == device && a->pool != 0)
+            pool_forget(pool_get(a->pool), e, 0);
     }
     for (struct cudasim_pool *p = pools; p != NULL; p = p->next) {
         if (p->handle.kind != HANDLE_POOL || p->device != device)
             continue;
+        pool_close(p);
         pool_clear(p);
-        pool_shrink(p, 0);                          /* one that was destroyed ends */
+        pool_end_if_unused(p);                      /* one that was destroyed ends */
     }
-}
-
-static size_t pool_find_kept(const struct cudasim_pool *p, uint64_t page_bytes)
-{
-    size_t i = 0;
-    while (i < p->n_kept && p->kept[i].bytes != page_bytes)
-        i++;
-    return i;
-}
-
-/* A kept segment of that size, else a new one, if need be after giving back what is kept. */
-static enum cudasim_code pool_take(struct cudasim_pool *p, uint64_t bytes, uint64_t *addr)
-{
-    const uint64_t page_bytes = align_up(bytes, DEVICE_PAGE_BYTES);
-    const size_t kept = pool_find_kept(p, page_bytes);
-    if (kept < p->n_kept) {
-        *addr = p->kept[kept].addr;
-        memmove(p->kept + kept, p->kept + kept + 1, (p->n_kept - kept - 1) * sizeof *p->kept);
-        p->n_kept--;
-        return CODE_SUCCESS;
-    }
-    enum cudasim_code code = cudasim_segment_take(p->device, page_bytes, p->handle.name, addr);
-    if (code == CODE_OUT_OF_MEMORY && p->n_kept > 0) {
-        pool_shrink(p, 0);
-        code = cudasim_segment_take(p->device, page_bytes, p->handle.name, addr);
-    }
-    if (code == CODE_SUCCESS)
-        p->reserved_bytes += page_bytes;
-    return code;
-}
-
-static bool pool_reserve_kept(struct cudasim_pool *p)
-{
-    if (p->n_kept < p->cap_kept)
-        return true;
-    const size_t cap = p->cap_kept == 0 ? 64 : 2 * p->cap_kept;
-    struct kept_segment *kept = realloc(p->kept, cap * sizeof *kept);
-    if (kept == NULL)
-        return false;
-    p->kept = kept;
-    p->cap_kept = cap;
-    return true;
 }
 
 static enum cudasim_code pool_alloc(struct cudasim_pool *p, uint64_t bytes, uint64_t stream, uint64_t *addr)
 {
-    if (bytes > UINT64_MAX - DEVICE_PAGE_BYTES)
-        return CODE_OUT_OF_MEMORY;
-    const enum cudasim_code code = pool_take(p, bytes, addr);
-    if (code != CODE_SUCCESS)
+    const struct event request = { .kind = EVENT_ALLOC, .bytes = bytes, .stream = stream_number(p->device, stream) };
+    struct cudasim_allocation *a = calloc(1, sizeof *a);
+    enum cudasim_code code = a != NULL && address_map_reserve(&cudasim.pointers) ? pool_open(p) : CODE_OUT_OF_MEMORY;
+    if (code == CODE_SUCCESS)
+        code = cudasim_code_of(policy_cuda_async.alloc(p->memory, &request, &a->block));
+    pool_changed(p);                                /* a refused request may leave it larger, too */
+    if (code != CODE_SUCCESS) {
+        free(a);
+        note_request(CALL_OOM, p, 0, bytes, 0);
         return code;
-    struct cudasim_allocation *a = address_map_at(&cudasim.pointers, *addr)->value;
+    }
+    a->kind = MEMORY_DEVICE;
+    a->device = p->device;
     a->bytes = bytes;
+    a->pool = p->handle.name;
+    *addr = a->block.addr;
+    address_map_put(&cudasim.pointers, *addr, bytes, a);
     p->used_bytes += bytes;
     if (p->used_bytes > p->used_high)
         p->used_high = p->used_bytes;
-    if (p->reserved_bytes > p->reserved_high)
-        p->reserved_high = p->reserved_bytes;
-    cudasim_note((struct call_record){ .kind = CALL_ALLOC, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
-                                       .addr = *addr, .bytes = bytes, .stream = stream, .other = p->handle.name });
+    note_request(CALL_ALLOC, p, *addr, bytes, stream);
     return CODE_SUCCESS;
 }
 
@@ -359,20 +439,14 @@ enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream)
         return cudasim_end(graph_add_free(graph, addr));
     if (a != NULL && a->kind == MEMORY_GRAPH)
         return cudasim_end(graph_memory_free(e, stream));
-    if (a == NULL || a->kind != MEMORY_DEVICE || a->bytes == 0)
+    if (a == NULL || a->kind != MEMORY_DEVICE)
         return cudasim_end(CODE_INVALID_VALUE);
     struct cudasim_pool *p = a->pool == 0 ? NULL : pool_get(a->pool);
     if (p == NULL) {
         cudasim_segment_give(e);
         return cudasim_end(CODE_SUCCESS);
     }
-    if (!pool_reserve_kept(p))
-        return cudasim_end(CODE_OUT_OF_MEMORY);
-    note_free(p, e, stream);
-    p->used_bytes -= a->bytes;
-    a->bytes = 0;                                   /* kept: freeing it again is refused */
-    p->kept[p->n_kept++] = (struct kept_segment){ .addr = addr, .bytes = e->bytes };
-    if (p->is_destroyed)
-        pool_shrink(p, 0);
-    return cudasim_end(CODE_SUCCESS);
+    const enum cudasim_code freed = pool_free(p, e, stream);
+    pool_end_if_unused(p);
+    return cudasim_end(freed);
 }

@@ -9,6 +9,7 @@
 #include "capture/journal_file.h"
 #include "cudasim/address_map.h"
 #include "cudasim/core.h"
+#include "policies/policy.h"
 #include "sim/device.h"
 
 enum {
@@ -43,9 +44,10 @@ struct cudasim_device {
 struct cudasim_allocation {
     enum cudasim_memory_kind kind;
     int      device;
-    struct segment segment;          /* MEMORY_DEVICE, MEMORY_RANGE, MEMORY_SHARED: its addresses */
+    struct segment segment;          /* MEMORY_DEVICE of no pool, MEMORY_RANGE, MEMORY_SHARED: its addresses */
     uint64_t bytes;                  /* as asked for */
     uint64_t pool;                   /* of cudaMallocAsync; 0 = none */
+    struct block block;              /* of the pool's memory */
     uint64_t number;                 /* MEMORY_SHARED: the serial number of its handle */
     uint32_t share;                  /* what it was exported by; 0: it was not */
     int      refs;                   /* MEMORY_SHARED: times that it was opened and not closed */
@@ -117,8 +119,7 @@ const char *cudasim_setting(const char *name);
 /* Starts the journal if the environment names a folder for it. The lock is held. */
 void cudasim_open_journal(void);
 
-/* Takes a segment of the device as an allocation, and gives one back. The lock is held. */
-enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);
+/* Gives a segment of the device back. The lock is held. */
 void cudasim_segment_give(struct address_extent *e);
 
 /* Whether bytes from an address on lie in its allocation. The program's own memory is its own affair. It locks. */
@@ -152,8 +153,10 @@ void cudasim_ipc_unmap(struct address_extent *e);
 /* Where an event keeps what it was exported by. INVALID_HANDLE: it is not for other processes. The lock is held. */
 enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share);
 
-/* When the program waits for a stream: pools give back what they keep above their threshold. */
-void cudasim_pools_settle(void);
+/* The program has waited for a stream of a device, or for the device: pools give back what they keep above their
+ * threshold. The lock is held. */
+void cudasim_pools_settle_stream(int device, uint64_t stream);
+void cudasim_pools_settle_device(int device);
 
 /* Frees all memory of a device's pools, which are as new then. One that was destroyed ends. The lock is held. */
 void cudasim_pools_reset(int device);

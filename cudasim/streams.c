@@ -32,6 +32,7 @@ struct cudasim_event {
     int      device;
     unsigned flags;
     bool     is_recorded;
+    uint64_t stream;                 /* in which it was recorded */
     uint64_t time_ns;
     uint64_t capture_id, graph;      /* the capture in which it was recorded; 0: in none */
     struct stream_event place;
@@ -144,7 +145,7 @@ enum cudasim_code cudasim_stream_sync(uint64_t stream)
     if (graph_of(s) != NULL)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);
     stream_queues_sync(queues, queue_of(s), 1);
-    cudasim_pools_settle();
+    cudasim_pools_settle_stream(cudasim_stream_device(stream), stream);
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -154,7 +155,7 @@ enum cudasim_code cudasim_device_sync(void)
     if (code != CODE_SUCCESS)
         return code;
     stream_queues_sync(queues, 0, STREAMS_MAX);
-    cudasim_pools_settle();
+    cudasim_pools_settle_device(cudasim_current_device());
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -262,6 +263,7 @@ enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
     if (cudasim_stream_device(stream) != e->device)          /* -1: there is no such stream */
         return cudasim_end(CODE_INVALID_HANDLE);
     e->is_recorded = true;
+    e->stream = stream;
     e->capture_id = graph_of(s) != NULL ? s->capture_id : 0;
     e->graph = graph_of(s) != NULL ? s->graph : 0;
     e->place = stream_event_record(queues, queue_of(s));
@@ -285,9 +287,10 @@ enum cudasim_code cudasim_event_sync(uint64_t event)
     const enum cudasim_code code = begin_event(event, &e);
     if (code != CODE_SUCCESS)
         return code;
-    if (e->is_recorded)
+    if (e->is_recorded) {
         stream_event_wait(queues, e->place);
-    cudasim_pools_settle();
+        cudasim_pools_settle_stream(e->device, e->stream);
+    }
     return cudasim_end(CODE_SUCCESS);
 }
 

@@ -300,7 +300,9 @@ Test(cudasim, a_pool_keeps_memory_up_to_its_threshold_until_somebody_waits)
     cr_expect_eq(r.cudaFreeAsync(p, 0), CODE_INVALID_VALUE, "freed twice");
     cr_expect_eq(r.cudaFree(q), CODE_SUCCESS);
     cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_RESERVED_CURRENT, &value), CODE_SUCCESS);
-    cr_expect_eq(value, 80 * MIB);
+    cr_expect_eq(value, 96 * MIB, "whole units");
+    cr_expect_eq(r.cudaMemPoolTrimTo(pool, 0), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 928 * MIB, "nobody has waited for what was freed");
     cr_expect_eq(r.cudaStreamSynchronize(0), CODE_SUCCESS);
     cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_RESERVED_CURRENT, &value), CODE_SUCCESS);
     cr_expect_leq(value, threshold);
@@ -308,6 +310,32 @@ Test(cudasim, a_pool_keeps_memory_up_to_its_threshold_until_somebody_waits)
     cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
     cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_USED_HIGH, &value), CODE_SUCCESS);
     cr_expect_eq(value, 80 * MIB);
+}
+
+Test(cudasim, requests_to_a_pool_lie_where_the_driver_puts_them)
+{
+    struct cudasim_rig r;
+    uint64_t pool = 0, stream = 0, value = 0;
+    int on = 1, off = 0;
+    void *p[40], *q = NULL;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaDeviceGetDefaultMemPool(&pool, 0), CODE_SUCCESS);
+    cr_assert_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    for (size_t i = 0; i < 40; i++) {
+        cr_assert_eq(r.cudaMallocAsync(&p[i], MIB - 100, 0), CODE_SUCCESS);
+        cr_expect_eq((char *)p[i] - (char *)p[0], (ptrdiff_t)(i * MIB), "rounded up to 512 bytes, one after the other");
+    }
+    cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_RESERVED_CURRENT, &value), CODE_SUCCESS);
+    cr_expect_eq(value, 64 * MIB);
+    cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_USED_CURRENT, &value), CODE_SUCCESS);
+    cr_expect_eq(value, 40 * (MIB - 100));
+    cr_expect(r.cudaFreeAsync(p[3], 0) == CODE_SUCCESS && r.cudaFreeAsync(p[4], 0) == CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolSetAttribute(pool, POOL_REUSE_OPPORTUNISTIC, &off), CODE_SUCCESS);
+    cr_assert_eq(r.cudaMallocAsync(&q, 3 * MIB / 2, stream), CODE_SUCCESS);
+    cr_expect_eq((char *)q - (char *)p[0], (ptrdiff_t)(40 * MIB), "another stream's is not taken");
+    cr_expect_eq(r.cudaMemPoolSetAttribute(pool, POOL_REUSE_OPPORTUNISTIC, &on), CODE_SUCCESS);
+    cr_assert_eq(r.cudaMallocAsync(&q, 3 * MIB / 2, stream), CODE_SUCCESS);
+    cr_expect_eq(q, p[3], "now it is, and two neighbours are one block");
 }
 
 /* Of the three blocks of 30, 50 and 70 MiB the first is freed, and the pool keeps it. */
@@ -334,6 +362,7 @@ Test(cudasim, a_reset_leaves_pools_as_new)
     cr_expect_eq(r.cudaFreeAsync(p[1], 0), CODE_INVALID_VALUE);
     cr_assert_eq(r.cudaMallocAsync(&p[0], 30 * MIB, 0), CODE_SUCCESS);
     cr_expect_eq(r.cudaFree(p[0]), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamSynchronize(0), CODE_SUCCESS);
     cr_expect_eq(r.cudaMemPoolTrimTo(pool, 0), CODE_SUCCESS);
     cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
 }

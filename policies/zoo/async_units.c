@@ -178,3 +178,11 @@ void async_units_give_back(struct async_units *u, uint64_t keep_bytes, void (*lo
         lost(arg, block);
     }
 }
+
+void async_units_give_back_all(struct async_units *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (u->at[i].phys != 0)
+            drop(u, i);
+    device_range_free(u->device, &u->range);
+}

@@ -54,4 +54,7 @@ MUST_USE enum err async_units_fill(struct async_units *u, uint64_t addr, uint64_
 void async_units_give_back(struct async_units *u, uint64_t keep_bytes, void (*lost)(void *arg, uint32_t block),
                            void *arg);
 
+/* Gives all memory back, idle or not, and the addresses. */
+void async_units_give_back_all(struct async_units *u);
+
 #endif

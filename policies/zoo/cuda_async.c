@@ -24,8 +24,6 @@
 #include "base/array.h"
 #include "base/units.h"
 #include "policies/parts/split_coalesce.h"
-#include "policies/parts/upstream.h"
-#include "policies/spec.h"
 #include "policies/zoo/async_units.h"
 
 #include <inttypes.h>
@@ -65,9 +63,8 @@ struct cuda_async {
     uint32_t *waiting;                       /* places of the streams that may have freed blocks, in no order */
     uint32_t n_waiting;
     uint64_t next_tie;
-    uint64_t threshold_bytes;
-    bool     shares_streams;
-    uint64_t sync_every, n_requests;         /* 0: never */
+    struct cuda_async_settings settings;
+    uint64_t n_requests;
 };
 
 enum { ASYNC_THRESHOLD, ASYNC_UNIT, ASYNC_REUSE, ASYNC_SYNC_EVERY };
@@ -275,18 +272,18 @@ static void open_range(struct cuda_async *c)
     insert_general(c, b);
 }
 
-static enum err cuda_async_open(struct cuda_async *c, const struct policy_config *cfg, uint64_t unit_bytes)
+static enum err open_parts(struct cuda_async *c, struct device *device, uint32_t n_streams, uint32_t peak_live)
 {
-    const uint64_t total = cfg->device->cfg.total_bytes;
+    const uint64_t total = device->cfg.total_bytes, unit_bytes = c->settings.unit_bytes;
     const uint64_t wanted = total > ASYNC_RANGE_MOST / 2 ? ASYNC_RANGE_MOST : 2 * total;
-    c->streams = calloc(cfg->n_streams, sizeof *c->streams);
-    c->seen = calloc(cfg->n_streams, sizeof *c->seen);
-    c->waiting = calloc(cfg->n_streams, sizeof *c->waiting);
+    c->streams = calloc(n_streams, sizeof *c->streams);
+    c->seen = calloc(n_streams, sizeof *c->seen);
+    c->waiting = calloc(n_streams, sizeof *c->waiting);
     if (c->streams == NULL || c->seen == NULL || c->waiting == NULL)
         return ERR_HOST_NOMEM;
-    enum err e = block_table_hold(&c->blocks, cfg->peak_live + UINT64_C(64));
+    enum err e = block_table_hold(&c->blocks, peak_live + UINT64_C(64));
     if (e == ERR_OK)
-        e = free_set_open(&c->of_streams, &c->blocks, NULL, cfg->n_streams);
+        e = free_set_open(&c->of_streams, &c->blocks, NULL, n_streams);
     if (e == ERR_OK)
         e = open_general(c, &c->mapped);
     if (e == ERR_OK)
@@ -294,33 +291,66 @@ static enum err cuda_async_open(struct cuda_async *c, const struct policy_config
     if (e == ERR_OK)
         e = reserve_blocks(c);
     if (e == ERR_OK)
-        e = async_units_open(&c->units, cfg->device, unit_bytes, align_up(wanted, unit_bytes));
+        e = async_units_open(&c->units, device, unit_bytes, align_up(wanted, unit_bytes));
     if (e == ERR_OK)
         open_range(c);
     return e;
 }
 
+enum err cuda_async_open(struct device *device, uint32_t n_streams, uint32_t peak_live,
+                         const struct cuda_async_settings *settings, struct policy **out)
+{
+    struct cuda_async *c = calloc(1, sizeof *c);
+    *out = NULL;
+    if (c == NULL)
+        return ERR_HOST_NOMEM;
+    c->settings = *settings;
+    const enum err e = open_parts(c, device, n_streams, peak_live);
+    if (e == ERR_OK)
+        *out = &c->base;
+    else
+        cuda_async_destroy(&c->base);
+    return e;
+}
+
+void cuda_async_close(struct policy *p)
+{
+    struct cuda_async *c = (struct cuda_async *)p;
+    async_units_give_back_all(&c->units);
+    cuda_async_destroy(p);
+}
+
 static enum err cuda_async_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
 {
     const struct option_value *v = cfg->values;
-    const bool is_shared = strcmp(v[ASYNC_REUSE].text, "all") == 0;
-    if (!is_shared && strcmp(v[ASYNC_REUSE].text, "same") != 0)
+    const struct cuda_async_settings settings = {
+        .unit_bytes = v[ASYNC_UNIT].number, .threshold_bytes = v[ASYNC_THRESHOLD].number,
+        .shares_streams = strcmp(v[ASYNC_REUSE].text, "all") == 0, .sync_every = v[ASYNC_SYNC_EVERY].number,
+    };
+    if (!settings.shares_streams && strcmp(v[ASYNC_REUSE].text, "same") != 0)
         return err_set(why, ERR_USAGE, POLICY_PLACE(ASYNC_REUSE, 0), "reuse is all or same");
-    if (!is_power_of_two(v[ASYNC_UNIT].number))
+    if (!is_power_of_two(settings.unit_bytes))
         return err_set(why, ERR_USAGE, POLICY_PLACE(ASYNC_UNIT, 0), "unit is a power of two");
-    struct cuda_async *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy cuda-async");
-    c->shares_streams = is_shared;
-    c->threshold_bytes = v[ASYNC_THRESHOLD].number;
-    c->sync_every = v[ASYNC_SYNC_EVERY].number;
-    const enum err e = cuda_async_open(c, cfg, v[ASYNC_UNIT].number);
-    if (e == ERR_OK) {
-        *out = &c->base;
-        return ERR_OK;
-    }
-    cuda_async_destroy(&c->base);
-    return err_set(why, e, 0, "policy cuda-async cannot begin: %s", err_text(e));
+    const enum err e = cuda_async_open(cfg->device, cfg->n_streams, cfg->peak_live, &settings, out);
+    return e == ERR_OK ? e : err_set(why, e, 0, "policy cuda-async cannot begin: %s", err_text(e));
+}
+
+void cuda_async_set(struct policy *p, uint64_t threshold_bytes, bool shares_streams)
+{
+    struct cuda_async *c = (struct cuda_async *)p;
+    c->settings.threshold_bytes = threshold_bytes;
+    c->settings.shares_streams = shares_streams;
+}
+
+struct segment cuda_async_range(const struct policy *p)
+{
+    return ((const struct cuda_async *)p)->units.range;
+}
+
+uint64_t cuda_async_reserved(const struct policy *p)
+{
+    const struct cuda_async *c = (const struct cuda_async *)p;
+    return c->units.n_mapped * c->units.bytes;
 }
 
 /* ---- requests ---- */
@@ -356,11 +386,11 @@ static uint32_t find(struct cuda_async *c, uint64_t bytes, uint16_t stream)
         b = free_bins_at_least(free_set_bins(&c->mapped, 0), c->blocks.at, bytes);
     if (b != BLOCK_NONE)
         return b;
-    if (c->shares_streams && (b = free_set_elsewhere(&c->of_streams, stream, bytes, false)) != BLOCK_NONE) {
-        device_wait_event(c->base.device);
+    if (c->settings.shares_streams && (b = free_set_elsewhere(&c->of_streams, stream, bytes, false)) != BLOCK_NONE) {
+        device_wait_event(c->units.device);
         return b;
     }
-    if (c->shares_streams)
+    if (c->settings.shares_streams)
         make_all_general(c);
     return best_general(c, bytes);
 }
@@ -436,7 +466,7 @@ static enum err cuda_async_alloc(struct policy *p, const struct event *req, stru
         e = reserve_blocks(c);
     if (e != ERR_OK)
         return e;
-    if (c->sync_every > 0 && ++c->n_requests % c->sync_every == 0)
+    if (c->settings.sync_every > 0 && ++c->n_requests % c->settings.sync_every == 0)
         cuda_async_sync(p, POLICY_ALL_STREAMS);
     const uint64_t bytes = align_up(req->bytes, ASYNC_ROUND);
     const uint32_t b = find(c, bytes, req->stream);
@@ -483,7 +513,7 @@ void cuda_async_sync(struct policy *p, uint32_t stream)
     struct cuda_async *c = (struct cuda_async *)p;
     const bool has_any = stream == POLICY_ALL_STREAMS ? make_all_general(c) : make_stream_general(c, (uint16_t)stream);
     if (has_any)
-        async_units_give_back(&c->units, c->threshold_bytes, note_hole, c);
+        async_units_give_back(&c->units, c->settings.threshold_bytes, note_hole, c);
 }
 
 static void cuda_async_flush(struct policy *p, uint32_t stream)
@@ -576,7 +606,7 @@ static void cuda_async_stats(const struct policy *p, stat_visit visit, void *arg
 {
     const struct cuda_async *c = (const struct cuda_async *)p;
     visit(arg, "cuda-async.moved_bytes", (int64_t)(c->units.n_moved * c->units.bytes));
-    visit(arg, "cuda-async.reserved_bytes", (int64_t)(c->units.n_mapped * c->units.bytes));
+    visit(arg, "cuda-async.reserved_bytes", (int64_t)cuda_async_reserved(p));
 }
 
 static void cuda_async_remarks(const struct policy *p, remark_visit visit, void *arg)
