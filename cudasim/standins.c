@@ -62,7 +62,22 @@ static const struct { const char *part, *target; } targets[] = {
     { "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudasim_standin_algorithms_7" },
     { "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudasim_standin_algorithms_7" },
     { "cudnnFindConvolution", "cudasim_standin_algorithms_10" },
-    { "cudnnDropoutGetStatesSize", "cudasim_standin_size_t_2" },
+    { "cudnnDropoutGetStatesSize", "cudasim_standin_dropout_states" },
+    { "cudnnSetDropoutDescriptor", "cudasim_standin_dropout_set" },
+    { "cudnnRestoreDropoutDescriptor", "cudasim_standin_dropout_set" },
+    { "cudnnCreateDropoutDescriptor", "cudasim_standin_dropout" },
+    { "cudnnDestroyDropoutDescriptor", "cudasim_standin_forget" },
+    { "cudnnCreateTensorDescriptor", "cudasim_standin_tensor" },
+    { "cudnnDestroyTensorDescriptor", "cudasim_standin_forget" },
+    { "cudnnGetTensorNdDescriptor", "cudasim_standin_tensor_get" },
+    { "cudnnCreateRNNDescriptor", "cudasim_standin_rnn" }, { "cudnnDestroyRNNDescriptor", "cudasim_standin_forget" },
+    { "cudnnCreateRNNDataDescriptor", "cudasim_standin_rnn_data" },
+    { "cudnnDestroyRNNDataDescriptor", "cudasim_standin_forget" },
+    { "cudnnSetRNNDescriptor_v8", "cudasim_standin_rnn_set" },
+    { "cudnnSetRNNDataDescriptor", "cudasim_standin_rnn_data_set" },
+    { "cudnnGetRNNWeightSpaceSize", "cudasim_standin_rnn_weights" },
+    { "cudnnGetRNNTempSpaceSizes", "cudasim_standin_rnn_sizes" },
+    { "cudnnGetRNNWeightParams", "cudasim_standin_rnn_weight" },
     { "nvrtcGetPTXSize", "cudasim_standin_second_size_one" },
     { "nvrtcGetCUBINSize", "cudasim_standin_second_size_one" },
     { "nvrtcGetProgramLogSize", "cudasim_standin_second_size_one" },
@@ -389,24 +404,28 @@ static enum err write_file(const char *folder, const struct made *m, struct err_
     return e;
 }
 
-/* The folder's name depends on what is wanted and on how stand-ins are made; STANDINS_FORM changes with the latter. */
+/* The folder's name depends on what is wanted, on what answers it, and on how stand-ins are made; STANDINS_FORM changes
+ * with the latter. */
 static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *why)
 {
     char hex[SHA256_HEX];
     const size_t room = strlen(cache) + 32;
-    const char **texts = calloc(3 * w->n + 1, sizeof *texts);
+    const char **texts = calloc(4 * w->n + 1, sizeof *texts);
     *folder = malloc(room);
     if (texts == NULL || *folder == NULL) {
         free(texts);
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     }
-    texts[3 * w->n] = STANDINS_FORM;
+    texts[4 * w->n] = STANDINS_FORM;
     for (size_t i = 0; i < w->n; i++) {
-        texts[3 * i] = w->all[i].soname;
-        texts[3 * i + 1] = w->all[i].name == NULL ? "" : w->all[i].name;
-        texts[3 * i + 2] = w->all[i].version == NULL ? "" : w->all[i].version;
+        const struct want *one = &w->all[i];
+        const char *target = one->name == NULL ? NULL : target_of(one->soname, one->name);
+        texts[4 * i] = one->soname;
+        texts[4 * i + 1] = one->name == NULL ? "" : one->name;
+        texts[4 * i + 2] = one->version == NULL ? "" : one->version;
+        texts[4 * i + 3] = target == NULL ? "" : target;
     }
-    sha256_texts(texts, 3 * w->n + 1, hex);
+    sha256_texts(texts, 4 * w->n + 1, hex);
     free(texts);
     snprintf(*folder, room, "%s/standins/%.16s", cache, hex);
     return ERR_OK;

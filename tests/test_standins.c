@@ -356,3 +356,108 @@ Test(standins, a_folder_that_is_not_there_is_an_error)
     cr_expect_eq(standins_make(&places, "/tmp", &s, &why), ERR_IO);
     cr_expect_not_null(strstr(why.text, "/nonexistent"));
 }
+
+/* ---- RNNs ---- */
+
+struct rnn_calls {
+    int (*create)(void **), (*create_data)(void **), (*create_dropout)(void **), (*create_tensor)(void **);
+    int (*set_dropout)(void *, uint64_t, float, void *, size_t, unsigned long long);
+    int (*set)(void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned);
+    int (*set_data)(void *, int, int, int, int, int, const int *, void *);
+    int (*sizes)(uint64_t, void *, int, void *, size_t *, size_t *);
+    int (*weights)(uint64_t, void *, size_t *);
+    int (*weight)(uint64_t, void *, int, size_t, char *, int, void *, char **, void *, char **);
+    int (*tensor)(void *, int, int *, int *, int *, int *);
+    int (*forget)(void *);
+};
+
+static struct rnn_calls rnn_calls(void)
+{
+    struct rnn_calls c;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_rnn", &c.create);
+    cudasim_rig_find(core, "cudasim_standin_rnn_data", &c.create_data);
+    cudasim_rig_find(core, "cudasim_standin_dropout", &c.create_dropout);
+    cudasim_rig_find(core, "cudasim_standin_tensor", &c.create_tensor);
+    cudasim_rig_find(core, "cudasim_standin_dropout_set", &c.set_dropout);
+    cudasim_rig_find(core, "cudasim_standin_rnn_set", &c.set);
+    cudasim_rig_find(core, "cudasim_standin_rnn_data_set", &c.set_data);
+    cudasim_rig_find(core, "cudasim_standin_rnn_sizes", &c.sizes);
+    cudasim_rig_find(core, "cudasim_standin_rnn_weights", &c.weights);
+    cudasim_rig_find(core, "cudasim_standin_rnn_weight", &c.weight);
+    cudasim_rig_find(core, "cudasim_standin_tensor_get", &c.tensor);
+    cudasim_rig_find(core, "cudasim_standin_forget", &c.forget);
+    return c;
+}
+
+enum { RNN_LSTM = 2, TWO_BIASES = 2, RNN_FLOAT = 0, RNN_SMALL = 3, UNPACKED = 0, PACKED = 1 };
+
+/* The figures are those of an H100: the first and the fifth shape of tests/data/rnns.jsonl. */
+Test(standins, an_lstm_asks_for_what_it_asked_for_on_a_card)
+{
+    const struct rnn_calls c = rnn_calls();
+    const int lengths[8] = { 20, 18, 17, 15, 14, 12, 11, 10 };
+    void *rnn = NULL, *data = NULL, *dropout = NULL;
+    size_t weights = 0, workspace = 0, reserve = 1;
+    cr_assert(c.create(&rnn) == 0 && c.create_data(&data) == 0 && c.create_dropout(&dropout) == 0);
+    cr_expect_eq(c.set_dropout(dropout, 1, 0, NULL, 0, 0), 0);
+    cr_expect_eq(c.set(rnn, RNN_SMALL, RNN_LSTM, TWO_BIASES, 0, 0, RNN_FLOAT, RNN_FLOAT, 0, 64, 128, 128, 1, dropout,
+                       1), 0);
+    cr_expect_eq(c.set_data(data, RNN_FLOAT, UNPACKED, 20, 8, 64, lengths, NULL), 0);
+    cr_expect(c.weights(1, rnn, &weights) == 0 && weights == 397312);
+    cr_expect(c.sizes(1, rnn, 1, data, &workspace, &reserve) == 0 && workspace == 10576192 && reserve == 409856);
+    cr_expect(c.sizes(1, rnn, 0, data, &workspace, &reserve) == 0 && workspace == 10576192 && reserve == 0);
+    cr_expect_eq(c.set(rnn, 0, RNN_LSTM, TWO_BIASES, 0, 0, RNN_FLOAT, RNN_FLOAT, 0, 64, 128, 128, 1, dropout, 0), 0);
+    cr_expect_eq(c.set_data(data, RNN_FLOAT, PACKED, 20, 8, 64, lengths, NULL), 0);
+    cr_expect(c.sizes(1, rnn, 1, data, &workspace, &reserve) == 0 && workspace == 9046272 && reserve == 299776);
+    cr_expect(c.set_data(data, RNN_FLOAT, PACKED, 19, 8, 64, lengths, NULL) != 0, "one is longer than the longest");
+    cr_expect(c.weights(1, NULL, &weights) != 0 && c.sizes(1, rnn, 1, NULL, &workspace, &reserve) != 0);
+    cr_expect(c.forget(rnn) == 0 && c.forget(data) == 0 && c.forget(dropout) == 0);
+}
+
+/* PyTorch takes each run of gates as one tensor, so they follow each other; and no two weights share a byte. */
+Test(standins, weights_of_an_rnn_fill_their_buffer_one_after_the_other)
+{
+    enum { INPUT = 5, HIDDEN = 7, LAYERS = 2, GATES = 4, MATRICES = 2 * GATES };
+    static char buffer[1 << 16];
+    const struct rnn_calls c = rnn_calls();
+    void *rnn = NULL, *matrix = NULL, *bias = NULL;
+    size_t bytes = 0, n = 0;
+    char *at, *bias_at, *next = buffer;
+    int type, n_dimensions, dimensions[3], strides[3];
+    cr_assert(c.create(&rnn) == 0 && c.create_tensor(&matrix) == 0 && c.create_tensor(&bias) == 0);
+    cr_assert_eq(c.set(rnn, 0, RNN_LSTM, TWO_BIASES, 1, 0, RNN_FLOAT, RNN_FLOAT, 0, INPUT, HIDDEN, HIDDEN, LAYERS, NULL,
+                       1), 0);
+    cr_assert_eq(c.weights(1, rnn, &bytes), 0);
+    char *next_bias = buffer + bytes - 2 * LAYERS * MATRICES * HIDDEN * sizeof(float);
+    for (int layer = 0; layer < 2 * LAYERS; layer++)
+        for (int k = 0; k < MATRICES; k++) {
+            cr_assert_eq(c.weight(1, rnn, layer, bytes, buffer, k, matrix, &at, bias, &bias_at), 0);
+            cr_expect_eq(at, next, "layer %d, matrix %d", layer, k);
+            cr_expect_eq(c.tensor(matrix, 3, &type, &n_dimensions, dimensions, strides), 0);
+            cr_expect(type == RNN_FLOAT && n_dimensions == 3 && dimensions[0] == 1 && dimensions[1] == HIDDEN);
+            cr_expect_eq(dimensions[2], k >= GATES ? HIDDEN : layer < 2 ? INPUT : 2 * HIDDEN);
+            next += sizeof(float) * (size_t)(dimensions[1] * dimensions[2]);
+            cr_expect_eq(bias_at, next_bias, "layer %d, bias %d", layer, k);
+            next_bias += sizeof(float) * HIDDEN;
+            n++;
+        }
+    cr_expect_eq(n, 2 * LAYERS * MATRICES);
+    cr_expect_eq(next, buffer + bytes - 2 * LAYERS * MATRICES * HIDDEN * sizeof(float));
+    cr_expect_eq(next_bias, buffer + bytes);
+    cr_expect_neq(c.weight(1, rnn, 2 * LAYERS, bytes, buffer, 0, matrix, &at, bias, &bias_at), 0, "no such layer");
+    cr_expect_neq(c.weight(1, rnn, 0, bytes, buffer, MATRICES, matrix, &at, bias, &bias_at), 0, "no such matrix");
+    cr_expect_eq(c.weight(1, rnn, 0, bytes, buffer, 0, matrix, &at, NULL, NULL), 0, "the bias may be left out");
+    cr_expect(c.forget(rnn) == 0 && c.forget(matrix) == 0 && c.forget(bias) == 0);
+}
+
+Test(standins, dropout_keeps_random_numbers_for_each_thread_of_the_card)
+{
+    int (*states)(uint64_t, size_t *);
+    struct cudasim_rig r;
+    size_t bytes = 0;
+    cudasim_rig_open(&r, "sim:h100-80g", "libcudart.so.12");
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_standin_dropout_states", &states);
+    cr_expect_eq(states(1, &bytes), 0);
+    cr_expect_eq(bytes, 6488064, "as on an H100");
+}

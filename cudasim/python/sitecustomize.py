@@ -2,9 +2,9 @@
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
 When the program imports torch on the simulated card, small tensors are computed beside it (replay_values.py), and
-collectives carry their values once there are ranks (replay_ranks.py). RNNs do without cuDNN (its stand-in does not
-know how cuDNN lays weights out, so PyTorch's own kernels run), cuDNN's attention asks for its memory and computes
-nothing (replay_attention.py), and DistributedDataParallel does not compare the shapes of parameters across
+collectives carry their values once there are ranks (replay_ranks.py). RNNs of old releases do without cuDNN (its
+stand-in does not know the calls that these make, so PyTorch's own kernels run), cuDNN's attention asks for its memory
+and computes nothing (replay_attention.py), and DistributedDataParallel does not compare the shapes of parameters across
 processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole history, whatever the program
 does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
 memory, and on SIGUSR1; beside it the process's rank in a distributed job. With REPLAY_TORCH_FOLLOW it is also
@@ -249,6 +249,20 @@ class _WithoutCudnn:
         return call
 
 
+def _has_known_rnns():
+    """Whether PyTorch makes the calls for RNNs that the stand-in of cuDNN answers, and not the ones before them. The
+    stand-in has the functions that PyTorch names."""
+    import ctypes
+
+    for name in "libcudnn.so.9", "libcudnn.so.8":
+        try:
+            library = ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+        except OSError:                              # PyTorch has not loaded it
+            continue
+        return hasattr(library, "cudnnSetRNNDescriptor_v8") and not hasattr(library, "cudnnSetRNNDescriptor_v6")
+    return False
+
+
 def _labels(torch):
     """The labelling module, started; None: labels are not wanted, or not to be had in this release."""
     if not os.environ.get("REPLAY_TORCH_LABELS"):
@@ -312,8 +326,9 @@ def _attend(torch):
 
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
-        torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
-        torch.nn.modules.rnn.RNNBase.flatten_parameters = lambda self: None
+        if not _has_known_rnns():
+            torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
+            torch.nn.modules.rnn.RNNBase.flatten_parameters = lambda self: None
         _attend(torch)
         ddp = getattr(torch.nn.parallel, "distributed", None)
         if hasattr(ddp, "_verify_param_shape_across_processes"):

@@ -544,8 +544,8 @@ static void print_cautions(const struct sim_card *c)
         return;
     print_convolutions(c);
     print_real(c);
-    print_paragraph("RNNs and attention ran PyTorch's own kernels. cuBLAS's workspace is counted, because PyTorch "
-                    "allocates it. Those of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
+    print_paragraph("cuBLAS's workspace is counted, because PyTorch allocates it, and so is what cuDNN's RNNs and "
+                    "attention need. Workspaces of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
     struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->standins.n_made; i++)
         text_lines_put(&lines, c->standins.sonames[i], strlen(c->standins.sonames[i]));
