@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * cuDNN's RNNs, by the calls that newer releases of PyTorch make (cudnn_adv.h, "v8"): what a program asks of them
- * before it allocates. The passes themselves do nothing, as all of a stand-in. The memory that each needs is in rnn_sizes.h.
+ * before it allocates. The passes themselves do nothing, as all of a stand-in. The memory that each needs is in
+ * rnn_sizes.h.
  *
  * A descriptor is memory of its own, as in cuDNN: its handle is the address.
  */
