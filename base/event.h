@@ -66,7 +66,8 @@ struct pool_name {
     X(CAPTURE_END, "capture-end", "the capture ends (pool)")                                                \
     X(GRAPH_RESET, "graph-reset", "the graph that owns the pool is gone (pool)")                            \
     X(SNAPSHOT, "snapshot", "the program took a snapshot")                                                  \
-    X(THREAD, "thread", "another thread makes the requests that follow (number)")
+    X(THREAD, "thread", "another thread makes the requests that follow (number)")                           \
+    X(WAIT, "wait", "the program waits for a stream (stream), or for all of them (number 1)")
 
 #define CONTROL_ENUM(name, text, meaning) CONTROL_##name,
 enum control_kind { CONTROL_LIST(CONTROL_ENUM) CONTROL_KINDS };

@@ -65,6 +65,7 @@ enum call_kind {
     CALL_REFUSED,                     /* first call of an entry point that is not simulated; as NO_EFFECT */
     CALL_MISSING,                     /* an entry point was looked up by name and does not exist; as NO_EFFECT */
     CALL_WORKSPACE,                   /* the first question for a convolution's workspace: bytes = the answer */
+    CALL_WAIT,                        /* the program waits for a stream; other = 1: for all of the device's */
     CALL_KINDS
 };
 

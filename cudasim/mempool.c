@@ -46,15 +46,26 @@ static uint64_t pool_streams[POOL_STREAMS_MAX];
 static uint16_t n_pool_streams;
 
 /* Each device has special streams of its own; 0 and 1 are the same one. */
-static uint16_t stream_number(int device, uint64_t stream)
+static uint64_t stream_key(int device, uint64_t stream)
 {
-    const uint64_t special = (uint64_t)device << 2 | (stream <= 1 ? 0 : stream);
-    const uint64_t key = stream < HANDLES_FIRST ? special : stream;
+    return stream >= HANDLES_FIRST ? stream : (uint64_t)device << 2 | (stream <= 1 ? 0 : stream);
+}
+
+/* n_pool_streams: no pool has seen it. */
+static uint16_t stream_find(uint64_t key)
+{
     uint16_t i = 0;
     while (i < n_pool_streams && pool_streams[i] != key)
         i++;
-    if (i < n_pool_streams)
-        return i;
+    return i;
+}
+
+static uint16_t stream_number(int device, uint64_t stream)
+{
+    const uint64_t key = stream_key(device, stream);
+    const uint16_t found = stream_find(key);
+    if (found < n_pool_streams)
+        return found;
     if (n_pool_streams == POOL_STREAMS_MAX)
         return POOL_STREAMS_MAX - 1;
     pool_streams[n_pool_streams] = key;
@@ -120,26 +131,33 @@ static void pool_end_if_unused(struct cudasim_pool *p)
     p->handle.kind = HANDLE_POOL_ENDED;
 }
 
-/* The program has waited, for a stream by its number or for POLICY_ALL_STREAMS. */
-static void pool_settle(struct cudasim_pool *p, uint32_t stream)
+/* The program has waited, for a stream by its number or for POLICY_ALL_STREAMS. The journal gets what made a difference,
+ * once for each device, before what its pools give back. */
+static void pools_settle(int device, uint32_t number, uint64_t stream)
 {
-    if (p->handle.kind != HANDLE_POOL || p->memory == NULL)
-        return;
-    cuda_async_sync(p->memory, stream);
-    pool_changed(p);
+    bool is_noted = false;
+    for (struct cudasim_pool *p = pools; p != NULL; p = p->next) {
+        if (p->device != device || p->handle.kind != HANDLE_POOL || p->memory == NULL ||
+            !cuda_async_sync(p->memory, number))
+            continue;
+        if (!is_noted)
+            cudasim_note((struct call_record){ .kind = CALL_WAIT, .device = (uint8_t)device, .stream = stream,
+                                               .other = number == POLICY_ALL_STREAMS });
+        is_noted = true;
+        pool_changed(p);
+    }
 }
 
 void cudasim_pools_settle_stream(int device, uint64_t stream)
 {
-    for (struct cudasim_pool *p = pools; p != NULL; p = p->next)
-        pool_settle(p, stream_number(device, stream));
+    const uint16_t number = stream_find(stream_key(device, stream));
+    for (int i = 0; i < cudasim.n_devices && number < n_pool_streams; i++)   /* it may use pools of other devices */
+        pools_settle(i, number, stream);
 }
 
 void cudasim_pools_settle_device(int device)
 {
-    for (struct cudasim_pool *p = pools; p != NULL; p = p->next)
-        if (p->device == device)
-            pool_settle(p, POLICY_ALL_STREAMS);
+    pools_settle(device, POLICY_ALL_STREAMS, 0);
 }
 
 /* ---- pools ---- */

@@ -530,6 +530,19 @@ static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detai
     return handle_hold(p, r->other, handle != NULL ? *handle : p->mappings[*at].physical, why);
 }
 
+/* Only a simulated card writes it, so there is no record's number to keep. */
+static enum err take_wait(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i];
+    const uint64_t start = p->log->head.start_ns;
+    const struct trace_record out = {
+        .kind = EVENT_CONTROL, .time_ns = r->time_ns < start ? 0 : r->time_ns - start, .stream = r->stream,
+        .record = TRACE_NO_RECORD, .stack = TRACE_NO_STACK, .control = {.kind = CONTROL_WAIT, .number = r->other != 0},
+    };
+    const enum err e = find_trace(p, r->device, why);
+    return e != ERR_OK || p->devices[r->device].out == NULL ? e : trace_put(p->devices[r->device].out, &out, why);
+}
+
 /* Takes record i of those at hand. */
 static enum err take_record(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
@@ -544,6 +557,7 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
     case CALL_RETAIN:  return take_retain(p, i, why);
     case CALL_MAP:     return take_map(p, i, why);
     case CALL_UNMAP:   return take_unmap(p, i, why);
+    case CALL_WAIT:    return take_wait(p, i, why);
     case CALL_TEXT:
     case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : calls_nomem(why);
     case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_SEGMENT: case CALL_SEGMENT_FREE:

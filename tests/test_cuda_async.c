@@ -81,6 +81,15 @@ static void pool_free(struct pool *p, const json_t *op)
         p->policy->ops->free(p->policy, &req, &p->blocks[id]);
 }
 
+/* ["sync", stream], or all of them, as a recording tells it. */
+static void pool_wait(struct pool *p, const json_t *op)
+{
+    const bool is_all = json_array_size(op) == 1;
+    const struct control wait = {.kind = CONTROL_WAIT, .number = is_all, .stream = is_all ? 0 : (uint16_t)number(op, 1)};
+    struct err_detail why;
+    cr_assert_eq(p->policy->ops->control(p->policy, &wait, NULL, &why), ERR_OK);
+}
+
 /* Plays one operation. False: an answer differs, and `said` tells how. */
 static bool pool_step(struct pool *p, const json_t *op, const json_t *answer, char *said, size_t room)
 {
@@ -92,7 +101,7 @@ static bool pool_step(struct pool *p, const json_t *op, const json_t *answer, ch
     else if (strcmp(name, "free") == 0)
         pool_free(p, op);
     else if (strcmp(name, "sync") == 0)
-        cuda_async_sync(p->policy, json_array_size(op) > 1 ? (uint32_t)number(op, 1) : POLICY_ALL_STREAMS);
+        pool_wait(p, op);
     else if (strcmp(name, "trim") == 0)
         cuda_async_trim(p->policy, number(op, 1));
     else

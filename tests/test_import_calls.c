@@ -145,6 +145,21 @@ static struct journal journal_of_simulated_card(void)
     return j;
 }
 
+/* Waits for stream 6 and for the device, of a program that uses stream 5 too. */
+Test(import_calls, what_the_program_waits_for_is_kept)
+{
+    struct journal j = journal_of_simulated_card();
+    put(&j, (struct call_record){.kind = CALL_WAIT, .stream = 6});
+    put(&j, (struct call_record){.kind = CALL_WAIT, .other = 1});
+    struct trace_reader *trace = import_all(&j, -1);
+    cr_assert_eq(trace_info(trace)->n_controls, 2);
+    const struct control *c = trace_controls(trace);
+    cr_expect(c[0].kind == CONTROL_WAIT && c[0].number == 0);
+    cr_expect_eq(trace_streams(trace)[c[0].stream].handle, 6);
+    cr_expect(c[1].kind == CONTROL_WAIT && c[1].number == 1);
+    trace_close(trace);
+}
+
 Test(import_calls, a_refused_request_of_an_absurd_size_is_left_out_and_noted)
 {
     struct journal j = journal_begin();

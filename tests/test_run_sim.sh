@@ -173,6 +173,7 @@ int main(void)
         if (CALL(l, cudaMallocAsync, &p, (size_t)8 << 20, (void *)0) != 0 || CALL(l, cudaFreeAsync, p, (void *)0) != 0)
             return 1;
         CALL(l, cudaDeviceSynchronize);              /* the pool gives its unit back */
+        CALL(l, cudaDeviceSynchronize);              /* this one changes nothing */
     }
     return 0;
 }
@@ -194,7 +195,12 @@ expect 'a program without CUDA ends as it does' 0 'no calls for CUDA memory were
 expect 'and fails as it does' 1 'no calls for CUDA memory were recorded' "$replay" run-sim --record none.zst -- false
 expect 'a refusal is counted' 7 '1 was refused for lack of memory, the last for 1 TiB' \
     "$replay" run-sim --device sim:1GiB -- ./runtime
-expect 'what a pool gives back is not held' 0 'device 0: peak 32 MiB of' "$replay" run-sim --device 1GiB -- ./pools
+expect 'what a pool gives back is not held' 0 'device 0: peak 32 MiB of' \
+    "$replay" run-sim --device 1GiB -o pools.zst -- ./pools
+expect 'when the program waits is recorded, if it matters to the pool' 0 'command              3' \
+    "$replay" info pools.zst
+expect 'so a replay takes its unit and gives it back three times' 0 'the cost of 13 driver calls' \
+    "$replay" pools.zst --policy cuda-async
 expect 'a journal is for its owner alone' 0 '600' \
     "$replay" run-sim -- sh -c './runtime; stat -c %a "$REPLAY_CUDASIM_JOURNAL"/*.calls'
 expect 'a program without CUDA runs as it is' 0 '0 processes used' "$replay" run-sim -- true

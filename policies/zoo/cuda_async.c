@@ -508,12 +508,23 @@ void cuda_async_trim(struct policy *p, uint64_t keep_bytes)
     async_units_give_back(&c->units, align_up(keep_bytes, c->units.bytes), note_hole, c);
 }
 
-void cuda_async_sync(struct policy *p, uint32_t stream)
+bool cuda_async_sync(struct policy *p, uint32_t stream)
 {
     struct cuda_async *c = (struct cuda_async *)p;
     const bool has_any = stream == POLICY_ALL_STREAMS ? make_all_general(c) : make_stream_general(c, (uint16_t)stream);
     if (has_any)
         async_units_give_back(&c->units, c->settings.threshold_bytes, note_hole, c);
+    return has_any;
+}
+
+static enum err cuda_async_control(struct policy *p, const struct control *control, const struct block *b,
+                                   struct err_detail *why)
+{
+    (void)b, (void)why;
+    if (control->kind != CONTROL_WAIT)
+        return ERR_UNSUPPORTED;
+    cuda_async_sync(p, control->number != 0 ? POLICY_ALL_STREAMS : control->stream);
+    return ERR_OK;
 }
 
 static void cuda_async_flush(struct policy *p, uint32_t stream)
@@ -614,8 +625,8 @@ static void cuda_async_remarks(const struct policy *p, remark_visit visit, void 
     (void)p;
     visit(arg, REMARK_ASSUMPTION,
           "cuda-async: the driver's pool as release 580 answered on an idle card. On a busy one freed memory is reused "
-          "later, which a trace does not tell; neither does it tell synchronisations: sync-every= says how often they "
-          "are");
+          "later, which a trace does not tell. When the program waited, only run-sim records: otherwise sync-every= "
+          "says how often");
 }
 
 /* A free block is in the set that its memory puts it in, and the idle units know it. */
@@ -661,6 +672,7 @@ const struct policy_ops policy_cuda_async = {
     .needs = POLICY_NEEDS_VMM,
     .create = cuda_async_create, .destroy = cuda_async_destroy,
     .alloc = cuda_async_alloc,   .free = cuda_async_free,
-    .flush = cuda_async_flush,   .walk = cuda_async_walk,       .largest_free = cuda_async_largest_free,
+    .flush = cuda_async_flush,   .control = cuda_async_control, .walk = cuda_async_walk,
     .stats = cuda_async_stats,   .remarks = cuda_async_remarks, .check = cuda_async_check,
+    .largest_free = cuda_async_largest_free,
 };

@@ -36,8 +36,9 @@ void cuda_async_set(struct policy *p, uint64_t threshold_bytes, bool shares_stre
 struct segment cuda_async_range(const struct policy *p);
 uint64_t cuda_async_reserved(const struct policy *p);
 
-/* The host has waited for a stream, or for POLICY_ALL_STREAMS. */
-void cuda_async_sync(struct policy *p, uint32_t stream);
+/* The host has waited for a stream, or for POLICY_ALL_STREAMS. False: they had freed nothing since, and nothing
+ * changes. */
+bool cuda_async_sync(struct policy *p, uint32_t stream);
 
 /* cudaMemPoolTrimTo: idle memory goes back until `keep_bytes` are left. What the host has not waited for is not
  * idle. */

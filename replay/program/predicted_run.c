@@ -186,22 +186,41 @@ static bool is_beside_calls(const char *path)
     return (size_t)snprintf(calls, sizeof calls, "%.*s.driver.zst", n, path) < sizeof calls && access(calls, F_OK) == 0;
 }
 
+struct pooled_look {
+    const struct pool_name *pools;
+    bool is_pooled;
+};
+
+/* The simulated card names the driver's pools by their handles. */
+static void look_for_pool(void *arg, const struct event *ev, uint64_t number)
+{
+    struct pooled_look *look = arg;
+    (void)number;
+    look->is_pooled &= ev->kind != EVENT_ALLOC || look->pools[ev->pool].id[0] != 0;
+}
+
 /* Takes a trace if it is better than the one taken before: PyTorch's requests before others, then the larger peak. */
 static enum err take_trace(struct predicted_run *run, const char *path, uint64_t *peak_bytes, struct err_detail *why)
 {
     struct trace_reader *trace;
-    const enum err e = trace_open(path, &trace, why);
+    enum err e = trace_open(path, &trace, why);
     if (e != ERR_OK)
         return e;
     const uint64_t bytes = trace_info(trace)->peak_requested_bytes;
     const bool is_of_pytorch = is_beside_calls(path);
+    struct pooled_look look = {.pools = trace_pools(trace), .is_pooled = !is_of_pytorch};
+    if (!is_of_pytorch)
+        e = trace_each_event(trace, look_for_pool, &look, why);
     trace_close(trace);
+    if (e != ERR_OK)
+        return e;
     run->n_recordings++;
     if (run->trace[0] != '\0' && (is_of_pytorch < run->is_of_pytorch ||
                                   (is_of_pytorch == run->is_of_pytorch && bytes <= *peak_bytes)))
         return ERR_OK;
     snprintf(run->trace, sizeof run->trace, "%s", path);
     run->is_of_pytorch = is_of_pytorch;
+    run->is_pooled = look.is_pooled;
     *peak_bytes = bytes;
     return ERR_OK;
 }

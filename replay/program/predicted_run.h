@@ -44,6 +44,7 @@ struct predicted_run {
     bool  has_failed;                /* it ended with an error that is none of memory, or a process of it did: */
     struct program_failure failure;
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
+    bool  is_pooled;                 /* all of the latter went to pools (cudaMallocAsync) */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */
     unsigned n_recordings;           /* of processes and cards */

@@ -377,11 +377,13 @@ static enum err need_run(struct prediction *p, const char *card, uint64_t value,
 
 /* ---- answers ---- */
 
-/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver. */
+/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver, and
+ * the driver's pools. */
 static enum err row_spec(const struct predicted_row *row, const struct prediction_run *run, struct trace_reader *trace,
                          struct policy_spec *out, struct err_detail *why)
 {
-    const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL : "none", *release;
+    const char *of_driver = run->made.is_pooled ? "cuda-async" : "none", *release;
+    const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL : of_driver;
     enum err e = recorded_release(trace, &release, why);
     if (e == ERR_OK)
         e = typed != NULL ? policy_spec_parse(typed, out, why) : recorded_policy(trace, out, why);
