@@ -131,8 +131,8 @@ static void pool_end_if_unused(struct cudasim_pool *p)
     p->handle.kind = HANDLE_POOL_ENDED;
 }
 
-/* The program has waited, for a stream by its number or for POLICY_ALL_STREAMS. The journal gets what made a difference,
- * once for each device, before what its pools give back. */
+/* The program has waited, for a stream by its number or for POLICY_ALL_STREAMS. The journal gets what made a
+ * difference, once for each device, before what its pools give back. */
 static void pools_settle(int device, uint32_t number, uint64_t stream)
 {
     bool is_noted = false;

@@ -85,7 +85,8 @@ static void pool_free(struct pool *p, const json_t *op)
 static void pool_wait(struct pool *p, const json_t *op)
 {
     const bool is_all = json_array_size(op) == 1;
-    const struct control wait = {.kind = CONTROL_WAIT, .number = is_all, .stream = is_all ? 0 : (uint16_t)number(op, 1)};
+    const uint16_t stream = is_all ? 0 : (uint16_t)number(op, 1);
+    const struct control wait = {.kind = CONTROL_WAIT, .number = is_all, .stream = stream};
     struct err_detail why;
     cr_assert_eq(p->policy->ops->control(p->policy, &wait, NULL, &why), ERR_OK);
 }

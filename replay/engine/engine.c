@@ -270,7 +270,8 @@ static void lane_control(struct lane *l, const struct control *c, const struct e
                                                        : l->policy->ops->control(l->policy, c, b, &why);
     meter_settle(&l->meter, l->policy, done, ev->time_ns);
     if (e == ERR_UNSUPPORTED) {
-        l->unsupported[c->kind] += c->kind != CONTROL_THREAD && c->kind != CONTROL_WAIT; /* most allocators do not ask */
+        const bool is_asked = c->kind != CONTROL_THREAD && c->kind != CONTROL_WAIT;    /* most allocators do not */
+        l->unsupported[c->kind] += is_asked;
     } else if (e != ERR_OK) {
         l->why = why;
         lane_stop(l, e, done);

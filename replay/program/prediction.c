@@ -377,8 +377,8 @@ static enum err need_run(struct prediction *p, const char *card, uint64_t value,
 
 /* ---- answers ---- */
 
-/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver, and
- * the driver's pools. */
+/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver,
+ * and the driver's pools. */
 static enum err row_spec(const struct predicted_row *row, const struct prediction_run *run, struct trace_reader *trace,
                          struct policy_spec *out, struct err_detail *why)
 {
