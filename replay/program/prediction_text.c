@@ -158,8 +158,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
     else
         words_add(assumption_add(a), "The program's calls to the driver: it does not use PyTorch's allocator.%s",
-                  run->made.is_pooled ? " They go to the driver's pool (cudaMallocAsync), which is taken for that of an "
-                                        "idle card." : "");
+                  run->made.is_pooled ? " They go to the driver's pool (cudaMallocAsync), which is taken for that of "
+                                        "an idle card." : "");
     if (run->made.n_recordings > 1) {
         words_add(assumption_add(a), "Of %u processes and cards, the figures are those of the one that held most.",
                   run->made.n_recordings);
