@@ -115,6 +115,18 @@ static void drive_release(struct drive *d, uint32_t slot, enum event_kind kind)
     rig_free(&d->rig, kind, slot, d->model.slots[slot].stream, d->model.slots[slot].requested, &b);
 }
 
+/* Another thread goes on, or the program waits for a stream or for all: a policy that knows neither says so, and does
+ * not fail. */
+static void drive_control(struct drive *d)
+{
+    const struct control c = {.kind = drive_random(d, 2) == 0 ? CONTROL_THREAD : CONTROL_WAIT,
+                              .stream = (uint16_t)drive_random(d, RIG_STREAMS), .number = (double)drive_random(d, 2)};
+    const struct policy_ops *ops = d->rig.policy->ops;
+    struct err_detail why = {.text = ""};
+    const enum err e = ops->control == NULL ? ERR_UNSUPPORTED : ops->control(d->rig.policy, &c, NULL, &why);
+    cr_assert(e == ERR_OK || e == ERR_UNSUPPORTED, "%s: %s", err_name(e), why.text);
+}
+
 static void drive_step(struct drive *d)
 {
     const uint32_t slot = (uint32_t)drive_random(d, RIG_SLOTS);
@@ -132,6 +144,8 @@ static void drive_step(struct drive *d)
     }
     if (drive_random(d, 300) == 0)
         rig_flush(&d->rig);
+    if (drive_random(d, 100) == 0)
+        drive_control(d);
 }
 
 static void drive_free_all(struct drive *d)

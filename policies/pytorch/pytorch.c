@@ -371,6 +371,8 @@ static enum err pytorch_control(struct policy *base, const struct control *c, co
     case CONTROL_SNAPSHOT:
         control_snapshot(p);
         return ERR_OK;
+    case CONTROL_THREAD: case CONTROL_WAIT:
+        return ERR_UNSUPPORTED;                    /* PyTorch's allocator looks at neither */
     default:
         return pytorch_pool_control(p, c, why);
     }
