@@ -24,6 +24,12 @@ static bool shows_expandable(struct trace_reader *trace)
     return false;
 }
 
+bool recorded_from_driver(const struct trace_reader *trace)
+{
+    const char *source = trace_meta(trace, "source");
+    return source != NULL && (strcmp(source, "cuda-driver") == 0 || strcmp(source, "cuda-calls") == 0);
+}
+
 enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why)
 {
     const char *conf = trace_meta(trace, "conf");

@@ -8,6 +8,9 @@
 #include "policies/spec.h"
 #include "traces/trace.h"
 
+/* Whether it holds the program's calls to the driver, not requests to PyTorch's allocator. */
+bool recorded_from_driver(const struct trace_reader *trace);
+
 /* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings. A trace
  * without settings that shows expandable segments gives `pytorch:expandable`; any other gives `best-fit`.
  * policy_spec_parse's errors. */

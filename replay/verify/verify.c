@@ -226,6 +226,9 @@ enum err verify_trace(struct trace_reader *in, const struct verify_options *o, s
     const struct policy_spec *policy = o->policy == NULL ? &recorded : o->policy;
     if (e == ERR_OK && policy->ops != policy_find("pytorch"))
         e = err_set(why, ERR_USAGE, 0, "only the policy pytorch can be verified, not %s", policy->ops->name);
+    if (e == ERR_OK && recorded_from_driver(in))
+        e = err_set(why, ERR_USAGE, 0, "the recording holds calls to the driver, not what PyTorch's allocator decided; "
+                    "one by record --torch, run-sim -o or PyTorch itself does");
     if (e == ERR_OK)
         e = scene_open(in, o->total_bytes, &s, why);
     if (e == ERR_OK)

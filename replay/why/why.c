@@ -3,6 +3,7 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
+#include "replay/verify/recorded_settings.h"
 #include "report/winner.h"
 #include "sim/card_context.h"
 
@@ -161,6 +162,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         e = read_leaks(out, trace, why);
     if (e != ERR_OK)
         return e;
+    out->is_of_driver = recorded_from_driver(trace);
     out->outside = find_outside(trace, device);
     out->recorded_usable = trace_info(trace)->capacity_bytes;
     out->device = device->typed;

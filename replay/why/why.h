@@ -45,6 +45,7 @@ struct why {
     struct coverage coverage;
     bool     has_refusal;
     bool     is_state;               /* only a final state was recorded */
+    bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
     uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */
     uint64_t recorded_usable;        /* what the program could have of the recorded card; 0: not recorded */

@@ -276,8 +276,19 @@ static void print_context(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+static void print_driver(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (!y->is_of_driver)
+        return;
+    words_add(&w, "- The recording holds the program's calls to the driver. What is said of PyTorch is what its "
+                  "allocator would make of them.");
+    words_print_screen(out, &w);
+}
+
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
+    print_driver(out, y);
     print_refusal(out, y, event_word);
     if (y->verdict == VERDICT_LEAK)
         print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
