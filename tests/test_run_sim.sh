@@ -200,6 +200,7 @@ expect 'what a pool gives back is not held' 0 'device 0: peak 32 MiB of' \
 expect 'when the program waits is recorded, if it matters to the pool' 0 'command              3' \
     "$replay" info pools.zst
 expect 'why says that these are no requests to PyTorch' 0 "the program's calls to the driver" "$replay" why pools.zst
+expect 'and so does tune' 0 "the program's calls to the driver" "$replay" tune pools.zst
 expect 'and verify has nothing to verify' 2 "calls to the driver, not what PyTorch's allocator decided" \
     "$replay" verify pools.zst
 expect 'so a replay takes its unit and gives it back three times' 0 'the cost of 13 driver calls' \

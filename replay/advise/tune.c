@@ -132,7 +132,8 @@ static enum err tuner_run_baseline(struct tuner *r, struct err_detail *why)
     struct tune *t = r->t;
     struct err_detail refused;
     enum err e = recorded_policy(r->trace, &t->baseline.spec, &refused);
-    t->is_baseline_recorded = e == ERR_OK && strcmp(t->baseline.spec.ops->name, "pytorch") == 0;
+    t->is_baseline_recorded = e == ERR_OK && strcmp(t->baseline.spec.ops->name, "pytorch") == 0 &&
+                              !recorded_from_driver(r->trace);
     if (t->is_baseline_recorded) {
         spec_set_release(&t->baseline.spec, &t->rules);
         e = entries_run(r, r->trace, &t->baseline, 1, &refused);

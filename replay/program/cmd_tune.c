@@ -9,6 +9,7 @@
 #include "replay/advise/tune.h"
 #include "replay/results/fresh_start.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "report/terminal_table.h"
@@ -475,6 +476,17 @@ static void print_filled(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
+static void print_driver(const struct trace_reader *trace)
+{
+    struct words w = { .n = 0 };
+    if (!recorded_from_driver(trace))
+        return;
+    words_add(&w, "The recording holds the program's calls to the driver. These figures are what PyTorch's allocator "
+                  "would make of them.");
+    words_print(stdout, &w, 0, 2);
+    printf("\n");
+}
+
 static enum err print_text(const struct tune_session *s)
 {
     char device[HEADLINE_TEXT + sizeof "Device: "], release[PYTORCH_RULES_TITLE];
@@ -485,6 +497,7 @@ static enum err print_text(const struct tune_session *s)
     text_put_line(stdout, device, 8);
     print_context(&s->device);
     printf("Settings of %s; %zu tried.\n\n", pytorch_rules_title(&t->rules, release), t->n_entries);
+    print_driver(s->trace);
     coverage_print(stdout, &t->coverage);
     fresh_start_print(stdout, s->trace);
     if (runs) {
