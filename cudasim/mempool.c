@@ -85,8 +85,7 @@ static void pool_changed(struct cudasim_pool *p)
                                            .other = p->handle.name });
 }
 
-/* What the driver documents for the switches: with the second one off, a stream waits for no other on the pool's
- * behalf. */
+/* With the switch off, memory that one stream freed serves no other (cudaMemPoolReuseAllowOpportunistic). */
 static bool pool_shares_streams(const struct cudasim_pool *p)
 {
     return p->reuse[POOL_REUSE_OPPORTUNISTIC] != 0;

@@ -13,7 +13,7 @@
 #include "base/units.h"
 
 enum {
-    PIECE_BYTES = 32, RESERVE_HEAD_BYTES = 256, LAYER_BYTES = 8 << 20,
+    PIECE_BYTES = 32, HEAD_BYTES = 256, LAYER_BYTES = 8 << 20,
     WAVE_STEPS = 24,                 /* of layers above each other that are computed side by side, about */
     PIECES_MAX = 4,
 };
@@ -47,9 +47,14 @@ unsigned rnn_gates(enum rnn_cell cell)
     return cell == RNN_LSTM ? 4 : cell == RNN_GRU ? 3 : 1;
 }
 
-static uint64_t directions(const struct rnn_shape *s)
+uint64_t rnn_directions(const struct rnn_shape *s)
 {
     return s->is_both ? 2 : 1;
+}
+
+uint64_t rnn_output_width(const struct rnn_shape *s)
+{
+    return s->projected != 0 ? s->projected : s->hidden;
 }
 
 static uint64_t piece(const struct rnn_shape *s, uint64_t elements)
@@ -68,55 +73,56 @@ static uint64_t pieces(const struct rnn_shape *s, const uint8_t multiples[static
 /* Without biases. */
 static uint64_t matrix_elements(const struct rnn_shape *s)
 {
-    const uint64_t output = s->projected != 0 ? s->projected : s->hidden, gate_rows = rnn_gates(s->cell) * s->hidden;
-    const uint64_t first = gate_rows * (s->input + output), later = gate_rows * (directions(s) * output + output);
-    return directions(s) * (first + (s->layers - 1) * later + s->layers * s->projected * s->hidden);
+    const uint64_t output = rnn_output_width(s), gate_rows = rnn_gates(s->cell) * s->hidden;
+    const uint64_t first = gate_rows * (s->input + output);
+    const uint64_t later = gate_rows * (rnn_directions(s) * output + output);
+    return rnn_directions(s) * (first + (s->layers - 1) * later + s->layers * s->projected * s->hidden);
 }
 
 uint64_t rnn_weights_bytes(const struct rnn_shape *s)
 {
-    const uint64_t biases = s->has_biases ? 2 * rnn_gates(s->cell) * s->hidden * s->layers * directions(s) : 0;
+    const uint64_t biases = s->has_biases ? 2 * rnn_gates(s->cell) * s->hidden * s->layers * rnn_directions(s) : 0;
     return (matrix_elements(s) + biases) * s->element_bytes;
 }
 
 uint64_t rnn_reserve_bytes(const struct rnn_shape *s)
 {
     static const uint8_t of_gates[] = {[FAMILY_PLAIN] = 1, [FAMILY_LSTM] = 4, [FAMILY_GRU] = 6};
-    const uint64_t d = directions(s), all = s->layers * d * s->steps, between = (s->layers - 1) * d;
+    const uint64_t d = rnn_directions(s), all = s->layers * d * s->given.steps, between = (s->layers - 1) * d;
     const enum rnn_family family = family_of(s->cell);
-    uint64_t sum = RESERVE_HEAD_BYTES + piece(s, of_gates[family] * all * s->hidden) +
-                   piece(s, between * s->steps * s->hidden);
+    uint64_t sum = HEAD_BYTES + piece(s, of_gates[family] * all * s->hidden) +
+                   piece(s, between * s->given.steps * s->hidden);
     if (family == FAMILY_LSTM)
         sum += piece(s, all * s->hidden);
     if (s->projected != 0)
         sum += piece(s, all * s->hidden) + piece(s, all * s->projected);
     if (s->has_dropout)                                       /* a bit for each */
-        sum += between * align_up(divide_up(s->length * s->batch * s->hidden * d, 8), PIECE_BYTES);
+        sum += between * align_up(divide_up(s->given.length * s->given.batch * s->hidden * d, 8), PIECE_BYTES);
     return sum;
 }
 
 /* What padded sequences add, `times` over: input, output, and the states before and after. */
 static uint64_t padding_bytes(const struct rnn_shape *s, uint64_t states, uint64_t times)
 {
-    const uint64_t shown_states = s->projected != 0 ? states / s->hidden * s->projected : states;
+    const uint64_t shown_states = states / s->hidden * rnn_output_width(s);
     const uint64_t cells_bytes = s->cell == RNN_LSTM ? 2 * piece(s, states) : 0;
-    if (s->is_packed)
+    if (s->given.is_packed)
         return 0;
-    return align_up(8 * s->batch, PIECE_BYTES) +
-           times * (piece(s, s->steps * s->input) + piece(s, directions(s) * s->steps * s->hidden) +
+    return align_up(8 * s->given.batch, PIECE_BYTES) +
+           times * (piece(s, s->given.steps * s->input) + piece(s, rnn_directions(s) * s->given.steps * s->hidden) +
                     2 * piece(s, shown_states) + cells_bytes);
 }
 
 static uint64_t inference_bytes(const struct rnn_shape *s, uint64_t states)
 {
-    const uint64_t in_steps = s->steps * s->hidden, gates = rnn_gates(s->cell);
+    const uint64_t in_steps = s->given.steps * s->hidden, gates = rnn_gates(s->cell);
     const enum rnn_family family = family_of(s->cell);
     uint64_t sum = padding_bytes(s, states, 1) +
                    pieces(s, of_states[family][s->is_persistent][s->is_both].inference, states);
     if (s->is_both)
         sum += piece(s, 2 * gates * in_steps) + piece(s, 4 * in_steps);
     else
-        sum += piece(s, gates * s->hidden * (s->is_persistent ? s->steps : s->early_steps));
+        sum += piece(s, gates * s->hidden * (s->is_persistent ? s->given.steps : s->given.early_steps));
     if (s->is_persistent)
         sum += pieces(s, of_persistent[family].inference, in_steps);
     if (s->has_dropout && !s->is_both)
@@ -127,31 +133,32 @@ static uint64_t inference_bytes(const struct rnn_shape *s, uint64_t states)
 /* Of the gradients that one layer hands to the next. */
 static uint64_t between_layers_bytes(const struct rnn_shape *s)
 {
-    const uint64_t in_steps = directions(s) * s->steps * s->hidden;
+    const uint64_t in_steps = rnn_directions(s) * s->given.steps * s->hidden;
     if (s->layers == 1)
         return piece(s, in_steps);
     if (s->is_both || s->is_persistent)
         return piece(s, 2 * in_steps);
-    return piece(s, s->has_dropout || s->length < WAVE_STEPS ? in_steps : WAVE_STEPS * s->batch * s->hidden);
+    const bool is_whole = s->has_dropout || s->given.length < WAVE_STEPS;
+    return piece(s, is_whole ? in_steps : WAVE_STEPS * s->given.batch * s->hidden);
 }
 
 static uint64_t training_bytes(const struct rnn_shape *s, uint64_t states)
 {
     const uint64_t wider = s->input > s->hidden ? s->input : s->hidden;
     const enum rnn_family family = family_of(s->cell);
-    uint64_t sum = padding_bytes(s, states, 2) + piece(s, (s->is_both ? 4 : 1) * s->steps * wider) +
+    uint64_t sum = padding_bytes(s, states, 2) + piece(s, (s->is_both ? 4 : 1) * s->given.steps * wider) +
                    between_layers_bytes(s) +
                    pieces(s, of_states[family][s->is_persistent][s->is_both].training, states);
     if (s->is_persistent)
-        sum += pieces(s, of_persistent[family].training, s->steps * s->hidden);
+        sum += pieces(s, of_persistent[family].training, s->given.steps * s->hidden);
     return sum;
 }
 
 uint64_t rnn_workspace_bytes(const struct rnn_shape *s, bool is_training)
 {
-    const uint64_t states = s->batch * s->hidden * s->layers * directions(s);
-    const uint64_t fixed = RESERVE_HEAD_BYTES + s->layers * directions(s) * LAYER_BYTES + piece(s, matrix_elements(s)) +
-                           piece(s, directions(s) * s->steps * s->projected);
+    const uint64_t states = s->given.batch * s->hidden * s->layers * rnn_directions(s);
+    const uint64_t fixed = HEAD_BYTES + s->layers * rnn_directions(s) * LAYER_BYTES + piece(s, matrix_elements(s)) +
+                           piece(s, rnn_directions(s) * s->given.steps * s->projected);
     const uint64_t inference = inference_bytes(s, states), training = is_training ? training_bytes(s, states) : 0;
     return fixed + (training > inference ? training : inference);
 }

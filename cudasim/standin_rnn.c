@@ -10,7 +10,6 @@
 #include "cudasim/rnn_sizes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     OK = 0, NO_MEMORY = 2, BAD_PARAM = 3,            /* as of cuDNN 8; 9 gives all but 0 new numbers */
@@ -30,13 +29,8 @@ struct dropout {
     float share;
 };
 
-struct data {
-    uint64_t length, batch, steps, early_steps;
-    bool     is_packed;
-};
-
 struct rnn {
-    struct rnn_shape shape;                          /* without what is of the data */
+    struct rnn_shape shape;                          /* without `given`, which a data descriptor holds */
     int type;
 };
 
@@ -67,7 +61,7 @@ ENTRY(int, cudasim_standin_dropout, void **out)
 
 ENTRY(int, cudasim_standin_rnn_data, void **out)
 {
-    return create(out, sizeof(struct data));
+    return create(out, sizeof(struct rnn_sequences));
 }
 
 ENTRY(int, cudasim_standin_rnn, void **out)
@@ -146,13 +140,14 @@ ENTRY(int, cudasim_standin_rnn_set, struct rnn *r, int algorithm, int cell, int 
 }
 
 /* cudnnSetRNNDataDescriptor. */
-ENTRY(int, cudasim_standin_rnn_data_set, struct data *d, int type, int layout, int length, int batch, int width,
-      const int lengths[], void *filling)
+ENTRY(int, cudasim_standin_rnn_data_set, struct rnn_sequences *d, int type, int layout, int length, int batch,
+      int width, const int lengths[], void *filling)
 {
     (void)type, (void)width, (void)filling;
     if (d == NULL || length <= 0 || batch <= 0 || lengths == NULL)
         return BAD_PARAM;
-    *d = (struct data){.length = (uint64_t)length, .batch = (uint64_t)batch, .is_packed = layout == LAYOUT_PACKED};
+    *d = (struct rnn_sequences){.length = (uint64_t)length, .batch = (uint64_t)batch,
+                                .is_packed = layout == LAYOUT_PACKED};
     for (int i = 0; i < batch; i++) {
         const int n = d->is_packed ? lengths[i] : length;
         if (n < 0 || n > length)
@@ -176,18 +171,14 @@ ENTRY(int, cudasim_standin_rnn_weights, uint64_t handle, const struct rnn *r, si
 }
 
 /* cudnnGetRNNTempSpaceSizes. Either size may be left out. */
-ENTRY(int, cudasim_standin_rnn_sizes, uint64_t handle, const struct rnn *r, int is_training, const struct data *d,
-      size_t *workspace_bytes, size_t *reserve_bytes)
+ENTRY(int, cudasim_standin_rnn_sizes, uint64_t handle, const struct rnn *r, int is_training,
+      const struct rnn_sequences *d, size_t *workspace_bytes, size_t *reserve_bytes)
 {
     (void)handle;
     if (r == NULL || d == NULL)
         return BAD_PARAM;
     struct rnn_shape s = r->shape;
-    s.length = d->length;
-    s.batch = d->batch;
-    s.steps = d->steps;
-    s.early_steps = d->early_steps;
-    s.is_packed = d->is_packed;
+    s.given = *d;
     if (workspace_bytes != NULL)
         *workspace_bytes = rnn_workspace_bytes(&s, is_training != 0);
     if (reserve_bytes != NULL)
@@ -200,8 +191,8 @@ ENTRY(int, cudasim_standin_rnn_sizes, uint64_t handle, const struct rnn *r, int 
 /* Columns of a matrix: gates of the input come first, then those of the state, then a projection. */
 static uint64_t columns(const struct rnn_shape *s, bool is_first, uint64_t matrix)
 {
-    const uint64_t gates = rnn_gates(s->cell), output = s->projected != 0 ? s->projected : s->hidden;
-    const uint64_t below = is_first ? s->input : output * (s->is_both ? 2 : 1);
+    const uint64_t gates = rnn_gates(s->cell), output = rnn_output_width(s);
+    const uint64_t below = is_first ? s->input : output * rnn_directions(s);
     return matrix < gates ? below : matrix < 2 * gates ? output : s->hidden;
 }
 
@@ -234,7 +225,7 @@ ENTRY(int, cudasim_standin_rnn_weight, uint64_t handle, const struct rnn *r, int
     if (r == NULL || layer < 0 || number < 0)
         return BAD_PARAM;
     const struct rnn_shape *s = &r->shape;
-    const uint64_t d = s->is_both ? 2 : 1, l = (uint64_t)layer, k = (uint64_t)number, gates = rnn_gates(s->cell);
+    const uint64_t d = rnn_directions(s), l = (uint64_t)layer, k = (uint64_t)number, gates = rnn_gates(s->cell);
     const uint64_t n_matrices = 2 * gates + (s->projected != 0), n_first = l < d ? l : d;
     if (l >= s->layers * d || k >= n_matrices)
         return BAD_PARAM;

@@ -18,10 +18,11 @@ static struct rnn_shape shape_of(const uint64_t row[static N_COLUMNS])
     return (struct rnn_shape){
         .cell = (enum rnn_cell)row[CELL], .is_persistent = row[ALGORITHM] == PERSISTENT && row[TYPE] != BFLOAT16,
         .has_biases = row[BIAS] != 0, .is_both = row[BOTH] != 0, .has_dropout = row[DROPOUT] != 0,
-        .is_packed = row[LAYOUT] != 0, .element_bytes = bytes_of_type[row[TYPE]], .input = row[INPUT],
-        .hidden = row[HIDDEN], .projected = row[PROJECTED], .layers = row[LAYERS], .length = row[LENGTH],
-        .batch = row[BATCH], .steps = row[STEPS],
-        .early_steps = row[LAYOUT] != 0 ? row[STEPS] : early * row[BATCH],      /* no packed row has longer sequences */
+        .element_bytes = bytes_of_type[row[TYPE]], .input = row[INPUT],
+        .hidden = row[HIDDEN], .projected = row[PROJECTED], .layers = row[LAYERS],
+        .given = {.is_packed = row[LAYOUT] != 0, .length = row[LENGTH], .batch = row[BATCH], .steps = row[STEPS],
+                  .early_steps = row[LAYOUT] != 0 ? row[STEPS]                  /* no packed row has longer sequences */
+                                                  : early * row[BATCH]},
     };
 }
 
