@@ -179,9 +179,10 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
         words_print_screen(out, &w);
         return;
     }
-    words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch had %s reserved, of it %s live, ", event_word,
-              y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
-    words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
+    words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch %s %s reserved, of it %s live, ", event_word,
+              y->event, text_mib(y->asked, a), y->is_of_driver ? "would have" : "had", text_mib(y->reserved, b),
+              text_mib(y->live, c));
+    words_add(&w, "and %s %s free on the card.", text_mib(y->free, d), y->is_of_driver ? "would be" : "were");
     if (y->later_live > 0)
         words_add(&w, " Later, at %s %" PRId64 ", %s are live at once; the lines below are of that moment.", event_word,
                   y->later_event, text_mib(y->later_live, a));
