@@ -68,12 +68,13 @@ def check_paths(page, text):
 # ---- commands and options ----
 
 def options_of(program, command):
-    text = subprocess.run([program, *command, "--help"], capture_output=True, text=True).stdout
+    words = [*command, "--help"] if command else ["--help", "all"]
+    text = subprocess.run([program, *words], capture_output=True, text=True).stdout
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
 
 
 def known_commands(program):
-    text = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
+    text = subprocess.run([program, "--help", "all"], capture_output=True, text=True).stdout
     names = set(re.findall(r"^ +replay ([a-z][a-z-]*)\b", text, re.M))
     options = {name: options_of(program, [name]) for name in names}
     options[""] = options_of(program, [])

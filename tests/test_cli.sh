@@ -44,8 +44,9 @@ expect_only() {
 }
 
 # ---- help ----
-expect 0 'replay import' --help
-expect 2 'replay import'
+expect 0 'replay import' --help all
+expect 0 'replay why' help
+expect 2 'replay why'
 expect 0 '^replay [0-9]' --version
 expect 0 '^Built: .*gcc\|^Built: .*clang' --version
 expect 0 '^Libraries: zstd [0-9.]*, zlib [0-9.]*, ' --version
@@ -56,14 +57,21 @@ expect 0 '^replay import FILE -o OUT' --help import
 expect 0 '^replay info FILE' info --help
 expect 0 'max-split: a size' --help pytorch
 expect 0 "is short for 'pytorch:gc=0.8" --help gc=0.8
-refuse 2 "best-fit" --help best-fti
+refuse 2 "not a command; did you mean 'best-fit'" --help best-fti
+refuse 2 "not a command; did you mean 'why'" help wyh
+refuse 2 "'nosuch' is not a command" help nosuch
 
 # Every command is in the help, every line of every help fits a terminal, and each says what its statuses mean.
 commands=$(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$3/replay/program/commands.def" | tr _ -)
 [ "$(wc -w <<<"$commands")" -gt 10 ] || fail "no commands found: $commands"
 run --help
+[ "$(wc -l <out)" -le 25 ] || fail "--help has more than 25 lines: $(wc -l <out)"
+for job in why predict fit tune; do
+    sed -n 1,11p out | grep -q "^      replay $job " || fail "--help does not open with what people come for: $job"
+done
+grep -q 'a log with the error' out || fail "--help does not say that a log will do"
+run --help all
 cp out all.help
-sed -n 1,9p out | grep -q 'replay fit snapshot.pickle' || fail "--help does not open with what people come for"
 for command in $commands; do
     [ "$command" = replay ] && command='FILE'
     grep -q "^  replay $command " all.help || fail "replay $command is missing in --help"
@@ -74,7 +82,7 @@ for command in $commands; do
     [ -z "$twice" ] || fail "replay $command takes two options of one name: $twice"
     awk 'length($0) > 80' out | grep . && fail "replay $command --help has lines of more than 80 columns"
 done
-for words in --help --list '--help pytorch' '--help none' '--help gc=0.8'; do
+for words in --help '--help all' --list '--help pytorch' '--help none' '--help gc=0.8'; do
     # shellcheck disable=SC2086
     run $words
     awk 'length($0) > 80' out | grep . && fail "replay $words has lines of more than 80 columns"
@@ -161,7 +169,7 @@ refuse 2 "the nearest is none" loop.trace --policy NONE
 refuse 2 "a policy's name is missing" loop.trace --policy ''
 refuse 2 "expected a capacity such as 24GiB" loop.trace --policy none --device sim:24
 expect 0 'replay fit FILE' help fit
-expect 0 'replay info FILE' help
+expect 0 'replay info FILE' help all
 
 # Of equal results the one is named that changes least.
 expect 0 '^pytorch:gc=off needs least memory' loop.trace --policy pytorch:gc=0.6 --policy pytorch:gc=off --policy gc=0.8

@@ -41,6 +41,11 @@ for heading in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' PRIVACY FILES ENVIRONMENT
     grep -q -x "\.SH $heading" replay.1 || fail "the page has no section $heading"
 done
 
+for job in why predict fit tune; do
+    sed -n '/^\.SH DESCRIPTION/,/^\.S[HS] [^D]/p' plain | grep -q "^    replay $job " ||
+        fail "the page does not open with what people come for: $job"
+done
+
 if command -v groff >/dev/null; then
     groff -man -Tutf8 -ww -z replay.1 >warnings 2>&1
     [ -s warnings ] && fail "groff: $(head -n 5 warnings)"

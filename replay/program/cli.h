@@ -52,9 +52,25 @@ enum exit_status subcommand_run(const struct subcommand *c, int argc, char **arg
 enum { N_DEFAULT_POLICIES = 4 };
 extern const char *const default_policies[N_DEFAULT_POLICIES];
 
-/* `replay --help`, the help of one command, and `replay --man`: the manual page as roff. All three are printed from the
- * same tables. */
+/* What people come for, in the order of --help and of the manual page: JOB(question, command, what it takes) */
+#ifdef __EMSCRIPTEN__                /* a browser runs no other programs */
+#define PREDICT_JOB(JOB)
+#else
+#define PREDICT_JOB(JOB) \
+    JOB("Will it fit, before you rent a card?", "replay predict --device 4090 -- python train.py",  \
+        "your script; no GPU is needed")
+#endif
+#define JOB_LIST(JOB)                                                                                       \
+    JOB("Why did it run out of memory?", "replay why train.log", "a log with the error, or a recording")    \
+    PREDICT_JOB(JOB)                                                                                        \
+    JOB("Which card is large enough?", "replay fit snapshot.pickle", "a recording")                         \
+    JOB("Which setting of PyTorch helps?", "replay tune snapshot.pickle", "a recording")
+extern const char jobs_recording[];  /* what a recording is */
+
+/* `replay --help`: the jobs and where to read on, at most 25 lines. `replay --help all`: every command. Then the help
+ * of one command, and `replay --man`: the manual page as roff. All are printed from the same tables. */
 enum { HELP_WIDTH = 80 };            /* columns, of every line of --help */
+void help_print_jobs(FILE *out);
 void help_print_all(FILE *out);
 void help_print_command(FILE *out, const struct subcommand *c);
 void man_page_print(FILE *out);
@@ -71,7 +87,8 @@ bool completion_print(FILE *out, const char *shell);
 void help_print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
 void help_print_row(FILE *out, const char *name, size_t column, const char *text);
 
-/* `replay --list` and `replay --help POLICY`. */
+/* `replay --list`, and `replay --help NAME` of a policy or a load. A name that is nothing gets the nearest name, which
+ * may be a command's. */
 enum exit_status list_everything(void);
 enum exit_status list_policy(const char *spec);
 

@@ -109,19 +109,46 @@ static void print_commands(FILE *out)
     help_print_row(out, "replay --list", COLUMN, "list policies, presets, cards, formats and generators");
     help_print_row(out, "replay --help POLICY", COLUMN, "list a policy's options");
     help_print_row(out, "replay --completion SHELL", COLUMN, "print what bash, zsh or fish completes a line by");
+    help_print_row(out, "replay --help", COLUMN, "the four questions that most people come with");
     help_print_row(out, "replay COMMAND --help", COLUMN, "describe a command and its options");
     help_print_row(out, "replay --version", COLUMN, "print the version, and what it was built with");
 }
 
+const char jobs_recording[] =
+    "A recording is PyTorch's own snapshot, written by torch.cuda.memory._dump_snapshot() after "
+    "torch.cuda.memory._record_memory_history(), or the file that replay record writes on a real card, without a "
+    "change to the program.";
+
+static void print_jobs(FILE *out)
+{
+    enum { COLUMN = 41 };
+#define PRINT_JOB(question, command, takes)         \
+    help_print_row(out, question, COLUMN, takes);   \
+    fprintf(out, "      %s\n", command);
+    JOB_LIST(PRINT_JOB)
+#undef PRINT_JOB
+}
+
+void help_print_jobs(FILE *out)
+{
+    enum { COLUMN = 26 };
+    fprintf(out, "replay: why did a program run out of GPU memory, and what would have helped?\n\n");
+    print_jobs(out);
+    fputc('\n', out);
+    print_paragraphs(out, jobs_recording);
+    fputc('\n', out);
+    help_print_row(out, "replay FILE", COLUMN, "the recording under four policies, side by side");
+    help_print_row(out, "replay COMMAND --help", COLUMN, "what a command does, and its options");
+    help_print_row(out, "replay --help all", COLUMN, "all commands");
+    help_print_row(out, "replay --list", COLUMN, "the cards, settings and formats that it knows");
+}
+
 void help_print_all(FILE *out)
 {
-    fprintf(out, "replay: what would another allocator have done with this program's GPU memory?\n\n"
-                 "  It died of OOM: why, and what cures it?      replay why snapshot.pickle\n"
-                 "  Which card is large enough?                  replay fit snapshot.pickle\n"
-                 "  Which setting of PyTorch helps?              replay tune snapshot.pickle\n\n");
-    print_paragraphs(out, "The snapshot is PyTorch's own, written by torch.cuda.memory._dump_snapshot() after "
-                          "torch.cuda.memory._record_memory_history(); replay record and replay run-sim write one "
-                          "without a change to the program.\n");
+    fprintf(out, "replay: what would another allocator have done with this program's GPU memory?\n\n");
+    print_jobs(out);
+    fputc('\n', out);
+    print_paragraphs(out, jobs_recording);
     print_commands(out);
     fprintf(out, "\nOptions of replay FILE:\n");
     print_options(out, cmd_replay.flags);

@@ -2,6 +2,7 @@
 /* `--list` and `--help POLICY`: what there is to choose from, all from the declared tables. */
 #include "replay/program/cli.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "loads/load.h"
 
@@ -136,6 +137,34 @@ static enum exit_status list_load(const struct load_kind *k)
     return cli_finish_stdout(STATUS_DONE);
 }
 
+static void offer_all_names(struct nearest *nearest)
+{
+    const struct command_entry *entry;
+    for (size_t i = 0; (entry = command_entry_at(i)) != NULL; i++)
+        if (entry->command != NULL && entry->command->name != NULL)
+            nearest_offer(nearest, entry->command->name, strlen(entry->command->name));
+    for (size_t i = 0; policy_preset_at(i) != NULL; i++)
+        nearest_offer(nearest, policy_preset_at(i)->name, strcspn(policy_preset_at(i)->name, "="));
+    for (size_t i = 0; policy_at(i) != NULL; i++)
+        nearest_offer(nearest, policy_at(i)->name, strlen(policy_at(i)->name));
+    for (size_t i = 0; load_kind_at(i) != NULL; i++)
+        nearest_offer(nearest, load_kind_at(i)->name, strlen(load_kind_at(i)->name));
+}
+
+/* What was typed after --help may have been meant as anything that has a help. */
+static enum exit_status refuse_name(const char *text)
+{
+    enum { SLIPS_MAX = 2 };
+    struct err_detail why;
+    struct nearest nearest = { .typed = text, .n_typed = strlen(text) };
+    offer_all_names(&nearest);
+    if (nearest.distance <= SLIPS_MAX)
+        return cli_fail(err_set(&why, ERR_USAGE, 0, "'%.60s' is not a command; did you mean '%s'?", text, nearest.name),
+                        &why);
+    return cli_fail(err_set(&why, ERR_USAGE, 0, "'%.60s' is not a command, and no policy or generator has this name "
+                            "(replay --help all and replay --list show all names)", text), &why);
+}
+
 enum exit_status list_policy(const char *text)
 {
     if (load_kind_named(text) != NULL)
@@ -143,6 +172,8 @@ enum exit_status list_policy(const char *text)
     struct policy_spec spec;
     struct err_detail why = { .text = "" };
     const enum err e = policy_spec_parse(text, &spec, &why);
+    if (e == ERR_USAGE && strpbrk(text, ":=/.") == NULL)
+        return refuse_name(text);
     if (e != ERR_OK)
         return cli_fail(e, &why);
     help_print_wrapped(stdout, spec.ops->summary, (size_t)printf("%s: ", spec.ops->name), 2);

@@ -10,9 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What "--help NAME" is about: a command, else a policy or a load. `plan` is both. */
+/* What "--help NAME" is about: everything, a command, else a policy or a load. `plan` is both. */
 static enum exit_status help_about(const char *name)
 {
+    if (strcmp(name, "all") == 0) {
+        help_print_all(stdout);
+        return cli_finish_stdout(STATUS_DONE);
+    }
     const struct subcommand *c = subcommand_find(name);
     if (c == NULL)
         return list_policy(name);
@@ -43,7 +47,7 @@ static enum exit_status run(int argc, char **argv)
     if (is_help(first)) {
         if (argc > 2)
             return help_about(argv[2]);
-        help_print_all(stdout);
+        help_print_jobs(stdout);
         return cli_finish_stdout(argc > 1 ? STATUS_DONE : STATUS_USAGE);
     }
     if (strcmp(first, "--version") == 0) {

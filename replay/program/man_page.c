@@ -154,16 +154,17 @@ static void put_introduction(FILE *out)
           ".B replay\n.I FILE\n[\\fIoptions\\fR]\n.br\n"
           ".B replay\n.I COMMAND\n[\\fIarguments\\fR] [\\fIoptions\\fR]\n.br\n"
           ".B replay \\-\\-list\n.br\n"
-          ".B replay \\-\\-help\n[\\fICOMMAND\\fR|\\fIPOLICY\\fR]\n.br\n"
+          ".B replay \\-\\-help\n[\\fBall\\fR|\\fICOMMAND\\fR|\\fIPOLICY\\fR]\n.br\n"
           ".B replay \\-\\-version\n"
           ".SH DESCRIPTION\n", out);
+#define MAN_JOB(question, command, takes) "  " question " (" takes ")\n    " command "\n"
     put_paragraphs(out, "replay takes the allocations and frees that a program made on a GPU and repeats them under "
                         "other settings of PyTorch's allocator, under other allocators, and on other cards. "
                         "No GPU is needed.\n"
-                        "It answers three questions after an out-of-memory error:\n"
-                        "  was the card really full?       replay snapshot.pickle\n"
-                        "  which card is large enough?     replay fit snapshot.pickle\n"
-                        "  which setting helps?            replay tune snapshot.pickle\n");
+                        "People come with four questions:\n"
+                        JOB_LIST(MAN_JOB));
+#undef MAN_JOB
+    put_paragraphs(out, jobs_recording);
 }
 
 void man_page_print(FILE *out)
