@@ -2,10 +2,10 @@
 /* `replay predict -- PROGRAM...`: what a program will need of which card, before it runs on one. */
 #include "replay/program/cli.h"
 
-#include "replay/program/file_move.h"
+#include "dryrun/run/file_move.h"
 #include "replay/program/output_names.h"
-#include "replay/program/prediction.h"
-#include "replay/program/prediction_text.h"
+#include "dryrun/prediction.h"
+#include "dryrun/prediction_text.h"
 
 #include <dirent.h>
 #include <errno.h>

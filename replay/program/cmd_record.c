@@ -7,11 +7,11 @@
 
 #include "base/installed_file.h"
 #include "base/temporary_file.h"
-#include "replay/program/journal_follow.h"
-#include "replay/program/journal_folder.h"
-#include "replay/program/journal_import.h"
+#include "dryrun/run/journal_follow.h"
+#include "dryrun/run/journal_folder.h"
+#include "dryrun/run/journal_import.h"
 #include "replay/program/recorded_program.h"
-#include "replay/program/sim_card.h"
+#include "dryrun/run/sim_card.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,10 +6,10 @@
 #include "replay/program/cli.h"
 
 #include "base/temporary_file.h"
-#include "replay/program/journal_follow.h"
-#include "replay/program/journal_import.h"
+#include "dryrun/run/journal_follow.h"
+#include "dryrun/run/journal_import.h"
 #include "replay/program/recorded_program.h"
-#include "replay/program/sim_card.h"
+#include "dryrun/run/sim_card.h"
 
 /* Says what happened, and makes the traces (`path` NULL: none); `out`: for the JSON, or NULL. */
 static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, bool *is_whole,

@@ -3,7 +3,7 @@
 #include "replay/program/output_names.h"
 
 #include "base/database_files.h"
-#include "replay/program/journal_import.h"
+#include "dryrun/run/journal_import.h"
 
 #include <libgen.h>
 #include <limits.h>

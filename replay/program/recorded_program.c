@@ -2,7 +2,7 @@
 /* Names, start and following of a program that is recorded. */
 #include "replay/program/recorded_program.h"
 
-#include "replay/program/journal_follow.h"
+#include "dryrun/run/journal_follow.h"
 #include "replay/program/output_names.h"
 
 #include <errno.h>

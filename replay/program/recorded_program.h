@@ -7,7 +7,7 @@
 #define REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
 
 #include "replay/program/options.h"
-#include "replay/program/run_child.h"
+#include "dryrun/run/run_child.h"
 
 /* Their --help: the same text for both. */
 #define RECORDED_PROGRAM_HELP                                                                                      \

@@ -5,7 +5,7 @@
 #include "base/terminal.h"
 #include "replay/coverage/coverage.h"
 #include "replay/diff/rank_spread.h"
-#include "replay/program/nccl_buffers.h"
+#include "replay/advise/nccl_buffers.h"
 #include "replay/results/single_run.h"
 #include "replay/sweep/sweep_inputs.h"
 #include "report/json_writer.h"

@@ -2,8 +2,8 @@
 /*
  * Fuzz target: what a predicted program printed, of which `predict` quotes lines.
  */
-#include "replay/program/program_failure.h"
-#include "replay/program/unknown_branches.h"
+#include "dryrun/program_failure.h"
+#include "dryrun/unknown_branches.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/input_file.h"
 

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Runs a program on the simulated card and stops it once the recording shows enough equal steps. */
+#include "dryrun/predicted_run.h"
+
+#include "base/monotonic_ms.h"
+#include "replay/coverage/coverage.h"
+#include "dryrun/card_sharing.h"
+#include "replay/program/cli.h"
+#include "dryrun/run/journal_follow.h"
+#include "dryrun/run/journal_import.h"
+#include "dryrun/program_log.h"
+#include "dryrun/run/run_child.h"
+#include "dryrun/safe/scratch_folder.h"
+#include "dryrun/run/sim_card.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Time between looks; a look for steps waits this many times as long as the last one took. */
+enum { LOOK_MS = 100, SEARCH_SHARE = 4 };
+
+/* A program that holds more with every step is stopped after so many. */
+enum { GROWING_STEPS = 1000 };
+
+/* What recordings hold. */
+struct found {
+    uint64_t steps;                  /* the most that one of them holds */
+    bool     is_growing;             /* one of them holds more with every step */
+    uint64_t requests;               /* of all */
+    struct timespec written;         /* the newest snapshot; 0: none, and traces grow with the program */
+};
+
+/* A run while it lasts. */
+struct running {
+    const struct run_request *request;
+    struct predicted_run *run;
+    struct following *following;
+    const char *journals;            /* the folder */
+    int64_t started_ms, next_search_ms, grown_ms;
+    struct found found;              /* at the last look */
+};
+
+static bool ends_in(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+/* ---- steps, while it runs ---- */
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* Adds what one recording holds. Growth is looked for once there are `least` steps. */
+static void search(const char *path, uint64_t least, struct found *found)
+{
+    struct stat st;
+    const struct import_config cfg = { .gpu = -1, .without_stacks = true };
+    struct err_detail why;
+    struct trace_reader *trace = NULL;
+    struct steps steps = { .how = STEPS_NONE };
+    struct step_growth growth = { .bytes_per_step = 0 };
+    if (trace_open_any(path, NULL, &cfg, &trace, &why) != ERR_OK)
+        return;                      /* nothing in it yet, or half written: the next look tells */
+    const uint64_t requests = trace_info(trace)->by_kind[EVENT_ALLOC];
+    if (requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
+        steps.whole = 0;
+    if (steps.whole >= least && step_growth_find(trace, &steps, least, &growth, &why) != ERR_OK)
+        steps.whole = 0;
+    trace_close(trace);
+    found->is_growing = found->is_growing || growth.bytes_per_step > 0;
+    found->requests += requests;
+    if (ends_in(path, ".pickle") && stat(path, &st) == 0 && is_later(&st.st_mtim, &found->written))
+        found->written = st.st_mtim;
+    found->steps = steps.whole > found->steps ? steps.whole : found->steps;
+}
+
+/* Whether a recording of this name may show steps. The driver's calls of a process that has a snapshot do not: its
+ * allocator keeps what the program frees. */
+static bool is_searched(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path || lstat(path, &st) != 0 ||
+        !S_ISREG(st.st_mode))                    /* a pipe that the program made there would be waited for */
+        return false;
+    if (ends_in(name, ".so-far.pickle"))
+        return true;
+    if (!ends_in(name, ".zst"))
+        return false;
+    snprintf(path, sizeof path, "%s/%lu.so-far.pickle", folder, strtoul(name, NULL, 10));
+    return access(path, F_OK) != 0;
+}
+
+static struct found search_all(const char *folder, uint64_t least)
+{
+    struct found found = { .steps = 0 };
+    DIR *d = opendir(folder);
+    const struct dirent *entry;
+    while (d != NULL && (entry = readdir(d)) != NULL) {
+        char path[PATH_MAX];
+        if (is_searched(folder, entry->d_name) &&
+            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
+            search(path, least, &found);
+    }
+    if (d != NULL)
+        closedir(d);
+    return found;
+}
+
+/* Looks for steps; the next look waits in proportion to what this one took. Time without requests counts only as far as
+ * a snapshot shows it: an old one may miss some. */
+static void running_search(struct running *r)
+{
+    const int64_t began = monotonic_ms();
+    if (began < r->next_search_ms)
+        return;
+    const struct found found = search_all(r->journals, r->request->options->steps);
+    const int64_t now = monotonic_ms();
+    r->next_search_ms = now + SEARCH_SHARE * (now - began);
+    const bool is_fresh = found.written.tv_sec == 0 || is_later(&found.written, &r->found.written);
+    if (found.requests != r->found.requests)
+        r->grown_ms = now;
+    if (found.requests != r->found.requests || is_fresh)
+        r->run->quiet_s = (uint64_t)(now - r->grown_ms) / 1000;
+    r->found = found;
+    r->run->whole_steps = found.steps;
+}
+
+static void show_progress(const struct running *r, int64_t now)
+{
+    if (isatty(STDERR_FILENO) == 0)
+        return;
+    cli_erase_line();
+    fprintf(stderr, "%.50s: %" PRId64 " s", r->request->title, (now - r->started_ms) / 1000);
+    if (r->run->whole_steps > 0)
+        fprintf(stderr, ", %" PRIu64 " steps", r->run->whole_steps);
+    fflush(stderr);
+}
+
+static bool running_stop(struct running *r, enum run_end end)
+{
+    r->run->end = end;
+    return false;
+}
+
+/* Whether what a look found is enough for an answer. */
+static bool has_enough(const struct found *found, uint64_t least)
+{
+    return least > 0 && found->steps >= least && (!found->is_growing || found->steps >= GROWING_STEPS);
+}
+
+static bool running_look(void *arg)
+{
+    struct running *r = arg;
+    const struct options *o = r->request->options;
+    following_look(r->following);
+    program_log_trim(r->run->log);
+    show_progress(r, monotonic_ms());
+    if (*r->request->interrupted != 0)
+        return running_stop(r, RUN_INTERRUPTED);
+    running_search(r);
+    if (has_enough(&r->found, o->steps))
+        return running_stop(r, RUN_REPEATED);
+    const int64_t now = monotonic_ms();
+    if ((uint64_t)(now - r->started_ms) / 1000 < o->within_s)
+        return true;
+    return running_stop(r, RUN_TOO_LONG);
+}
+
+/* ---- the recordings, afterwards ---- */
+
+/* Whether the driver's calls of the same process lie beside this trace. */
+static bool is_beside_calls(const char *path)
+{
+    char calls[PATH_MAX];
+    const int n = (int)strlen(path) - (int)strlen(".zst");
+    return (size_t)snprintf(calls, sizeof calls, "%.*s.driver.zst", n, path) < sizeof calls && access(calls, F_OK) == 0;
+}
+
+struct pooled_look {
+    const struct pool_name *pools;
+    bool is_pooled;
+};
+
+/* The simulated card names the driver's pools by their handles. */
+static void look_for_pool(void *arg, const struct event *ev, uint64_t number)
+{
+    struct pooled_look *look = arg;
+    (void)number;
+    look->is_pooled &= ev->kind != EVENT_ALLOC || look->pools[ev->pool].id[0] != 0;
+}
+
+/* Takes a trace if it is better than the one taken before: PyTorch's requests before others, then the larger peak. */
+static enum err take_trace(struct predicted_run *run, const char *path, uint64_t *peak_bytes, struct err_detail *why)
+{
+    struct trace_reader *trace;
+    enum err e = trace_open(path, &trace, why);
+    if (e != ERR_OK)
+        return e;
+    const uint64_t bytes = trace_info(trace)->peak_requested_bytes;
+    const bool is_of_pytorch = is_beside_calls(path);
+    struct pooled_look look = {.pools = trace_pools(trace), .is_pooled = !is_of_pytorch};
+    if (!is_of_pytorch)
+        e = trace_each_event(trace, look_for_pool, &look, why);
+    trace_close(trace);
+    if (e != ERR_OK)
+        return e;
+    run->n_recordings++;
+    if (run->trace[0] != '\0' && (is_of_pytorch < run->is_of_pytorch ||
+                                  (is_of_pytorch == run->is_of_pytorch && bytes <= *peak_bytes)))
+        return ERR_OK;
+    snprintf(run->trace, sizeof run->trace, "%s", path);
+    run->is_of_pytorch = is_of_pytorch;
+    run->is_pooled = look.is_pooled;
+    *peak_bytes = bytes;
+    return ERR_OK;
+}
+
+/* Of one process, the requests to its allocator or, if there are none, its calls to the driver. */
+static int is_trace(const struct dirent *f)
+{
+    return ends_in(f->d_name, ".zst") && !ends_in(f->d_name, ".driver.zst");
+}
+
+static enum err choose_trace(struct predicted_run *run, struct err_detail *why)
+{
+    struct dirent **files = NULL;
+    uint64_t peak_bytes = 0;
+    const int n = scandir(run->folder, &files, is_trace, alphasort);
+    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->folder, strerror(errno)) : ERR_OK;
+    for (int i = 0; i < n; i++) {
+        char path[PATH_MAX];
+        if (e == ERR_OK && (size_t)snprintf(path, sizeof path, "%s/%s", run->folder, files[i]->d_name) < sizeof path)
+            e = take_trace(run, path, &peak_bytes, why);
+        free(files[i]);
+    }
+    free(files);
+    return e;
+}
+
+/* What the chosen recording covers. */
+static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *why)
+{
+    struct trace_reader *trace;
+    struct coverage coverage;
+    enum err e = trace_open(run->trace, &trace, why);
+    if (e != ERR_OK)
+        return e;
+    e = coverage_read(trace, &coverage, why);
+    if (e == ERR_OK)
+        e = step_growth_find(trace, &coverage.steps, least, &run->growth, why);
+    trace_close(trace);
+    if (e != ERR_OK)
+        return e;
+    run->whole_steps = coverage.steps.whole;
+    run->is_refused = coverage.ends == ENDS_REFUSED && !(run->end == RUN_ENDED && run->status == 0);
+    run->survived = run->is_refused ? 0 : coverage.refusals;
+    run->refused_bytes = coverage.refused_bytes;
+    return ERR_OK;
+}
+
+/* A program that asked for no memory has no recording, which is an answer. */
+static enum err take_recordings(struct predicted_run *run, const char *journals, uint64_t least,
+                                struct err_detail *why)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
+        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", run->folder);
+    bool is_whole = true;
+    enum err e = recording_import(journals, path, RECORDING_OF_PREDICT, NULL, &is_whole, why);
+    if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !is_whole)
+        return recording_check(is_whole, why);
+    if (e == ERR_UNSUPPORTED)
+        return ERR_OK;
+    if (e == ERR_OK)
+        e = choose_trace(run, why);
+    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, why) : e;
+}
+
+/* Whether it, or a process of it, failed for another reason than memory. */
+static void read_failure(struct predicted_run *run)
+{
+    const bool has_status = run->end == RUN_ENDED && run->status != 0;
+    if (has_status)
+        program_failure_read(run->log, &run->failure);
+    else
+        program_failure_of_rank(run->log, &run->failure);
+    run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
+}
+
+bool predicted_run_adapts(const struct predicted_run *run)
+{
+    return run->survived > 0 || run->branches.looked_at_memory[0] != '\0';
+}
+
+bool predicted_run_grows(const struct predicted_run *run)
+{
+    return run->end != RUN_ENDED && run->growth.bytes_per_step > 0;
+}
+
+/* ---- the run ---- */
+
+static enum err make_folder(struct predicted_run *run, const char *parent, struct err_detail *why)
+{
+    const int reason = folder_make_unique(parent, "run", run->folder);
+    if (reason != 0)
+        return err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(reason));
+    snprintf(run->log, sizeof run->log, "%.*s/run.log", PATH_MAX - 16, run->folder);
+    return ERR_OK;
+}
+
+static enum err make_env(const struct sim_card *card, struct child_env *env, struct err_detail *why)
+{
+    enum err e = sim_card_put_env(card, NULL, env, why);
+    if (e == ERR_OK)
+        e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
+    return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", "1", '\0', why) : e;
+}
+
+static enum err run_program(const struct run_request *request, const struct sim_card *card, struct predicted_run *run,
+                            struct following_spans *spans, struct err_detail *why)
+{
+    struct running r = { .request = request, .run = run, .journals = sim_card_journals(card),
+                         .started_ms = monotonic_ms() };
+    struct child_env env = { .n = 0 };
+    const struct child_watch watch = { .look = running_look, .arg = &r, .every_ms = LOOK_MS };
+    const struct child_setting setting = { .env = &env, .watch = &watch, .log = run->log,
+                                           .prepare = request->overlay->is_on ? overlay_enter : NULL,
+                                           .prepare_arg = request->overlay };
+    r.grown_ms = r.started_ms;
+    overlay_share(request->overlay, r.journals);
+    enum err e = make_env(card, &env, why);
+    if (e == ERR_OK)
+        e = following_start(r.journals, "predict", &r.following, why);
+    if (e == ERR_OK)
+        e = child_run(request->program, &setting, &run->status, why);
+    child_env_close(&env);
+    if (e == ERR_OK)
+        e = following_spans_read(r.following, spans, why);
+    following_end(r.following, true);
+    if (isatty(STDERR_FILENO) != 0)
+        cli_erase_line();
+    return e;
+}
+
+/* Keeps the log short, and says so. */
+static enum err cut_log(const char *log, struct err_detail *why)
+{
+    uint64_t cut_bytes = 0;
+    const enum err e = program_log_cut(log, &cut_bytes, why);
+    if (e == ERR_OK && cut_bytes > 0)
+        fprintf(stderr, "replay predict: the middle of what the program printed is not kept: %" PRIu64 " bytes\n",
+                cut_bytes);
+    return e;
+}
+
+enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
+                            struct err_detail *why)
+{
+    struct options o = *request->options;
+    struct sim_card *card = NULL;
+    struct following_spans spans = { .n = 0 };
+    bool is_complete;                /* otherwise the reader has said so */
+    o.inputs = (const char **)(uintptr_t)request->program;       /* only read */
+    o.device = request->device;
+    *out = (struct predicted_run){ .end = RUN_ENDED };
+    enum err e = sim_card_open(&o, "predict", parent, &card, why);
+    if (e == ERR_OK)
+        e = make_folder(out, parent, why);
+    if (e == ERR_OK)
+        e = run_program(request, card, out, &spans, why);
+    if (e == ERR_OK)
+        e = cut_log(out->log, why);
+    if (e == ERR_OK)
+        e = sim_card_read(card, &is_complete, why);
+    if (e == ERR_OK)
+        out->others = card_sharing_find(card, &spans);
+    if (e == ERR_OK)
+        e = take_recordings(out, sim_card_journals(card), o.steps, why);
+    if (e == ERR_OK)
+        read_failure(out);
+    if (e == ERR_OK)
+        out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
+    if (e == ERR_OK)
+        e = unknown_branches_read(out->log, &out->branches, why);
+    free(spans.at);
+    sim_card_close(card, false);
+    return e;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * One run of a program for `predict`: on a simulated card, behind an overlay, until its steps repeat.
+ *
+ * The recording is looked at while it grows. The program is stopped once it holds enough equal steps. A program whose
+ * live memory grows with every step goes on for much longer, because it may end before a card is full.
+ */
+#ifndef REPLAY_DRYRUN_PREDICTED_RUN_H
+#define REPLAY_DRYRUN_PREDICTED_RUN_H
+
+#include "replay/advise/card_answer.h"
+#include "replay/coverage/step_growth.h"
+#include "replay/program/options.h"
+#include "dryrun/safe/overlay.h"
+#include "dryrun/program_failure.h"
+#include "dryrun/unknown_branches.h"
+
+enum run_end {
+    RUN_ENDED,                       /* the program ended by itself */
+    RUN_REPEATED,                    /* its steps repeat: it was stopped */
+    RUN_TOO_LONG,                    /* its time was over: it was stopped */
+    RUN_INTERRUPTED,                 /* the person wants the answer so far: it was stopped */
+};
+
+/* What is asked for. Texts are borrowed. */
+struct run_request {
+    const struct options *options;
+    const char *const *program;      /* the command line, a list that NULL ends */
+    const char *device;              /* as after --device */
+    const char *title;               /* for the line of progress */
+    struct overlay *overlay;
+    const volatile sig_atomic_t *interrupted;
+};
+
+struct predicted_run {
+    char  folder[PATH_MAX];          /* of the files that it made; "": not made */
+    char  trace[PATH_MAX];           /* its recording, of the process that held most; "": it asked for no memory */
+    char  log[PATH_MAX];             /* what the program printed */
+    enum run_end end;
+    int   status;                    /* as of child_run */
+    bool  is_refused;                /* it ended in a request that was refused */
+    uint64_t survived;               /* refused requests after which it went on: it adapts to the card */
+    uint64_t refused_bytes;          /* the last one that was refused */
+    bool  has_failed;                /* it ended with an error that is none of memory, or a process of it did: */
+    struct program_failure failure;
+    bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
+    bool  is_pooled;                 /* all of the latter went to pools (cudaMallocAsync) */
+    uint64_t whole_steps;            /* equal ones at the end of the recording */
+    struct step_growth growth;       /* over these */
+    unsigned n_recordings;           /* of processes and cards */
+    struct card_others others;       /* other processes on its card */
+    bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
+    uint64_t workspace_bytes;        /* its answer */
+    struct unknown_branches branches;
+    uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
+};
+
+/* Runs the program. The files go into a new folder under `parent` and are the caller's. Errors of starting it and of
+ * importing the recording. */
+MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
+                                     struct err_detail *why);
+
+/* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory. */
+bool predicted_run_adapts(const struct predicted_run *run);
+
+/* Whether it was stopped while each step held more than the one before: what it takes in the end is not known. */
+bool predicted_run_grows(const struct predicted_run *run);
+
+#endif

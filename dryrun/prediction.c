@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Runs a program for each class of card and each value that the search asks for, and replays the recordings. */
+#include "dryrun/prediction.h"
+
+#include "base/array.h"
+#include "base/temporary_file.h"
+#include "base/units.h"
+#include "cudasim/device_text.h"
+#include "replay/plan/bounds.h"
+#include "replay/program/cli.h"
+#include "dryrun/program_failure.h"
+#include "replay/verify/recorded_release.h"
+#include "replay/verify/recorded_settings.h"
+#include "sim/card_context.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The memory of an enlarged card. */
+#define ENLARGED "16TiB"
+
+/* The longest text of a card. */
+enum { CARD_BYTES = 256 };
+
+/* So many named cards are tried before none is named. */
+enum { CARDS_TRIED = 3 };
+
+/* ---- options ---- */
+
+/* "batch=1..256", "batch=8..256:8" */
+static enum err read_range(struct prediction *p, const char *text, struct err_detail *why)
+{
+    char end = '\0';
+    p->range.step = 1;
+    const int n = sscanf(text, "%63[A-Za-z0-9_-]=%" SCNu64 "..%" SCNu64 ":%" SCNu64 "%c", p->name, &p->range.low,
+                         &p->range.high, &p->range.step, &end);
+    char shown[256];
+    snprintf(shown, sizeof shown, n == 4 ? "%s=%" PRIu64 "..%" PRIu64 ":%" PRIu64 : "%s=%" PRIu64 "..%" PRIu64, p->name,
+             p->range.low, p->range.high, p->range.step);
+    if ((n != 3 && n != 4) || strcmp(shown, text) != 0 || p->range.low > p->range.high || p->range.step == 0)
+        return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8",
+                       text);
+    p->has_range = true;
+    for (size_t i = 0; i < p->options->n_inputs; i++) {
+        const char *at = strchr(p->options->inputs[i], '{');
+        if (at != NULL && strncmp(at + 1, p->name, strlen(p->name)) == 0 && at[1 + strlen(p->name)] == '}')
+            return ERR_OK;
+    }
+    return err_set(why, ERR_USAGE, 0, "--range: {%s} stands nowhere in the program's arguments; write it where the "
+                   "value goes, as in --batch {%s}", p->name, p->name);
+}
+
+/* As large as the largest named card: where nobody names one, the program should find all the memory that it may
+ * want. */
+static void choose_default_card(struct prediction *p)
+{
+    const struct device_model *m;
+    uint64_t bytes = 0;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        bytes = m->total_bytes > bytes ? m->total_bytes : bytes;
+    snprintf(p->default_card, sizeof p->default_card, "%" PRIu64 "GiB", bytes / GIB);
+}
+
+/* One of the cards that a text names: "24GiB,count=2" is two of "24GiB". Returns how many; 0: the number is wrong, or
+ * the text is too long. */
+static int card_alone(const char *card, char out[static CARD_BYTES])
+{
+    const bool is_short = strlen(card) < CARD_BYTES;
+    snprintf(out, CARD_BYTES, "%s", card);
+    return is_short ? cudasim_take_count(out) : 0;
+}
+
+/* A card as typed, with its memory. */
+static enum err check_card(const char *card, struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    bool has_total;
+    char alone[CARD_BYTES];
+    if (card_alone(card, alone) == 0)
+        return err_set(why, ERR_USAGE, 0, "--device '%.80s': count= is a number from 1 to %d", card,
+                       CUDASIM_COUNT_MAX);
+    const enum err e = device_parse(alone, &cfg, &ops, &has_total, why);
+    if (e == ERR_OK && (!has_total || cfg.total_bytes == DEVICE_UNLIMITED))
+        return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g", card);
+    return e;
+}
+
+static enum err make_rows(struct prediction *p, struct err_detail *why)
+{
+    const struct options *o = p->options;
+    const size_t n_cards = o->n_devices > 0 ? o->n_devices : 1, n_policies = o->n_policies > 0 ? o->n_policies : 1;
+    choose_default_card(p);
+    p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
+    if (p->rows == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t c = 0; c < n_cards; c++) {
+        const char *card = o->n_devices > 0 ? o->devices[c] : p->default_card;
+        const enum err e = check_card(card, why);
+        if (e != ERR_OK)
+            return e;
+        for (size_t i = 0; i < n_policies; i++)
+            p->rows[p->n_rows++] = (struct predicted_row){ .card = card,
+                                                           .policy = o->n_policies > 0 ? o->policies[i] : NULL };
+    }
+    return ERR_OK;
+}
+
+/* A setting that cannot be read is refused before the program runs. */
+static enum err check_policies(const struct prediction *p, struct err_detail *why)
+{
+    struct policy_spec spec;
+    for (size_t i = 0; i < p->options->n_policies; i++) {
+        const enum err e = policy_spec_parse(p->options->policies[i], &spec, why);
+        if (e != ERR_OK)
+            return e;
+        policy_spec_close(&spec);
+    }
+    return ERR_OK;
+}
+
+static enum err make_folder(struct prediction *p, struct err_detail *why)
+{
+    const int reason = scratch_folder_make(temporary_place(), "replay-predict", &p->folder);
+    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", temporary_place(),
+                                          strerror(reason));
+}
+
+enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why)
+{
+    *p = (struct prediction){ .options = o, .range = { .step = 1 }, .interrupted = cli_defer_signals() };
+    enum err e = o->range != NULL ? read_range(p, o->range, why) : ERR_OK;
+    if (e == ERR_OK)
+        e = make_rows(p, why);
+    if (e == ERR_OK)
+        e = check_policies(p, why);
+    if (e == ERR_OK)
+        e = overlay_open(o->inputs, o->is_given[FLAG_NO_OVERLAY], &p->overlay, why);
+    return e == ERR_OK ? make_folder(p, why) : e;
+}
+
+void prediction_close(struct prediction *p)
+{
+    scratch_folder_remove(&p->folder, "predict");
+    overlay_close(&p->overlay);
+    predicted_categories_close(p->categories);
+    if (p->has_tune)
+        tune_close(&p->tune);
+    free(p->runs);
+    free(p->rows);
+}
+
+/* ---- cards ---- */
+
+/* A card's text without "sim:". */
+static const char *card_text(const char *card)
+{
+    return strncmp(card, "sim:", 4) == 0 ? card + 4 : card;
+}
+
+/* Zero if the text is no card. */
+static struct device_config card_config(const char *card)
+{
+    struct device_config cfg = { .total_bytes = 0 };
+    char alone[CARD_BYTES];
+    const struct device_ops *ops;
+    struct err_detail why;
+    bool has_total;
+    card_alone(card, alone);
+    return device_parse(alone, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
+                                                                       : (struct device_config){ .total_bytes = 0 };
+}
+
+static uint64_t card_bytes(const char *card)
+{
+    return card_config(card).total_bytes;
+}
+
+/* Plain sizes with the same options are of one class; every named card is one of its own. */
+static bool is_of_class(const char *a, const char *b)
+{
+    const char *x = card_text(a), *y = card_text(b);
+    const bool are_sizes = card_config(a).model == NULL && card_config(b).model == NULL;
+    return are_sizes ? strcmp(x + strcspn(x, ","), y + strcspn(y, ",")) == 0 : strcmp(x, y) == 0;
+}
+
+/* Of the cards named, the largest of a class. */
+static const char *largest_of_class(const struct prediction *p, const char *card)
+{
+    const char *largest = card;
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (is_of_class(p->rows[i].card, card) && card_bytes(p->rows[i].card) > card_bytes(largest))
+            largest = p->rows[i].card;
+    return largest;
+}
+
+/* The card that the program finds, with what context and libraries take of it. An enlarged card stays of its class. */
+static void run_device(const char *card, bool is_enlarged, char text[static PATH_MAX])
+{
+    const char *rest = card_text(card);
+    const size_t n = strcspn(rest, ",");
+    const struct device_config cfg = card_config(card);
+    const struct device_model found = device_found(&cfg);
+    char alone[CARD_BYTES];
+    card_alone(card, alone);
+    const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(alone) : NULL;
+    int n_text = snprintf(text, PATH_MAX, "sim:%s", rest);
+    if (is_enlarged)
+        n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%u.%u,multiprocessors=%u", ENLARGED, rest + n,
+                          found.capability / 10, found.capability % 10, found.multiprocessors);
+    if (context != NULL && n_text > 0 && n_text < PATH_MAX)
+        snprintf(text + n_text, PATH_MAX - (size_t)n_text, ",context=%" PRIu64, context->bytes);
+}
+
+/* ---- runs ---- */
+
+/* The argument with the value in the place of {NAME}; the caller free()s it. NULL: no memory. */
+static char *fill_in(const struct prediction *p, const char *argument, uint64_t value)
+{
+    char mark[80], number[24];
+    snprintf(mark, sizeof mark, "{%s}", p->name);
+    snprintf(number, sizeof number, "%" PRIu64, value);
+    char *out = calloc(strlen(argument) * sizeof number + 1, 1), *end = out;
+    for (const char *at = argument; out != NULL && *at != '\0';)
+        if (p->has_range && strncmp(at, mark, strlen(mark)) == 0) {
+            strcpy(end, number);
+            end += strlen(number);
+            at += strlen(mark);
+        } else {
+            *end++ = *at++;
+        }
+    return out;
+}
+
+static void free_program(char **program, size_t n)
+{
+    for (size_t i = 0; program != NULL && i < n; i++)
+        free(program[i]);
+    free(program);
+}
+
+static enum err make_program(const struct prediction *p, uint64_t value, char ***out, struct err_detail *why)
+{
+    const size_t n = p->options->n_inputs;
+    char **program = calloc(n + 1, sizeof *program);
+    for (size_t i = 0; program != NULL && i < n; i++)
+        if ((program[i] = fill_in(p, p->options->inputs[i], value)) == NULL) {
+            free_program(program, n);
+            program = NULL;
+        }
+    *out = program;
+    return program != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+}
+
+static enum err start_run(struct prediction *p, struct prediction_run *r, struct err_detail *why)
+{
+    char device[PATH_MAX], title[128];
+    char **program;
+    run_device(r->card, r->is_enlarged, device);
+    if (p->has_range)
+        snprintf(title, sizeof title, "run %zu, %s=%" PRIu64, p->n_runs, p->name, r->value);
+    else
+        snprintf(title, sizeof title, "run %zu", p->n_runs);
+    enum err e = make_program(p, r->value, &program, why);
+    if (e != ERR_OK)
+        return e;
+    const struct run_request request = { .options = p->options, .program = (const char *const *)program,
+                                         .device = device, .title = title, .overlay = &p->overlay,
+                                         .interrupted = p->interrupted };
+    e = p->n_runs > 1 ? overlay_clear(&p->overlay, why) : ERR_OK;
+    if (e == ERR_OK)
+        e = predicted_run_make(&request, p->folder.path, &r->made, why);
+    free_program(program, p->options->n_inputs);
+    return e;
+}
+
+/* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
+ * before. */
+static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *why)
+{
+    const struct predicted_run *run = &r->made;
+    struct program_failure failure;
+    char at[96] = "";
+    const bool has_shown = run->status == 0 || run->is_refused || run->whole_steps > 0;
+    if (run->end != RUN_ENDED || (run->trace[0] != '\0' && has_shown))
+        return ERR_OK;
+    p->showed_nothing = true;
+    if (p->has_range)
+        snprintf(at, sizeof at, " with %s=%" PRIu64, p->name, r->value);
+    program_failure_read(run->log, &failure);
+    if (failure.line[0] != '\0')
+        fprintf(stderr, "replay predict: the program's last words: %s\n", failure.line);
+    if (failure.advice != NULL)
+        help_print_wrapped(stderr, failure.advice, 0, 0);
+    if (run->status == 0)
+        return err_set(why, ERR_INPUT, 0, "the program asked for no device memory%s; nothing can be predicted", at);
+    return err_set(why, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status,
+                   at);
+}
+
+/* What a program did that adapts to the card holds for that card alone. An enlarged card is made for one on which it
+ * was refused before it could look at the memory there. */
+static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
+{
+    const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
+    return r->value == value && (is_for_one ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
+}
+
+/* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
+ * looks at the free memory would ask for more: where it was refused, there is no whole one. */
+static struct prediction_run *find_run(const struct prediction *p, const char *card, uint64_t value, bool is_whole)
+{
+    for (size_t i = 0; i < p->n_runs; i++) {
+        struct prediction_run *r = &p->runs[i];
+        const bool is_cut = r->made.is_refused && !r->is_enlarged && r->made.branches.looked_at_memory[0] == '\0';
+        if (is_run_for(r, card, value) && r->made.trace[0] != '\0' && !(is_whole && is_cut))
+            return r;
+    }
+    return NULL;
+}
+
+/* Whether the program adapts to cards of this class. */
+static bool is_adapting(const struct prediction *p, const char *card, uint64_t value)
+{
+    bool is_adapting = false;
+    for (size_t i = 0; i < p->n_runs; i++)
+        is_adapting = is_adapting || (p->runs[i].value == value && is_of_class(p->runs[i].card, card) &&
+                                      predicted_run_adapts(&p->runs[i].made));
+    return is_adapting;
+}
+
+/* The card to run on for an answer about `card`. */
+static const char *card_to_run(const struct prediction *p, const char *card, uint64_t value)
+{
+    return is_adapting(p, card, value) ? card : largest_of_class(p, card);
+}
+
+/* Makes a run. ERR_INTERRUPTED if the person wants the answer so far. */
+static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
+                        struct err_detail *why)
+{
+    p->showed_nothing = false;
+    if (*p->interrupted != 0)
+        return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
+    struct prediction_run *runs = array_grow(p->runs, p->n_runs, &p->room_runs, sizeof *runs);
+    if (runs == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    p->runs = runs;
+    struct prediction_run *r = &p->runs[p->n_runs++];
+    *r = (struct prediction_run){ .card = card, .value = value, .is_enlarged = is_enlarged };
+    const enum err e = start_run(p, r, why);
+    if (e == ERR_OK && r->made.end == RUN_INTERRUPTED)
+        return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
+    return e == ERR_OK ? check_run(p, r, why) : e;
+}
+
+/* The recording of a value on a card's class. is_whole: one that is not cut short by a refused request. */
+static enum err need_run(struct prediction *p, const char *card, uint64_t value, bool is_whole,
+                         struct prediction_run **out, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    *out = find_run(p, card, value, is_whole);
+    if (*out == NULL && find_run(p, card, value, false) == NULL)
+        e = add_run(p, card_to_run(p, card, value), value, false, why);
+    if (e == ERR_OK && find_run(p, card, value, false) == NULL)
+        e = add_run(p, card, value, false, why);             /* the first one told that it adapts */
+    if (e == ERR_OK && (*out = find_run(p, card, value, is_whole)) == NULL)
+        e = add_run(p, largest_of_class(p, card), value, true, why);
+    if (e == ERR_OK && *out == NULL)
+        *out = find_run(p, card, value, is_whole);
+    assert(e != ERR_OK || *out != NULL);
+    return e;
+}
+
+/* ---- answers ---- */
+
+/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver,
+ * and the driver's pools. */
+static enum err row_spec(const struct predicted_row *row, const struct prediction_run *run, struct trace_reader *trace,
+                         struct policy_spec *out, struct err_detail *why)
+{
+    const char *of_driver = run->made.is_pooled ? "cuda-async" : "none", *release;
+    const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL : of_driver;
+    enum err e = recorded_release(trace, &release, why);
+    if (e == ERR_OK)
+        e = typed != NULL ? policy_spec_parse(typed, out, why) : recorded_policy(trace, out, why);
+    if (e == ERR_OK)
+        recorded_take_release(release, out);
+    return e;
+}
+
+static enum err read_release(struct prediction *p, struct trace_reader *trace, struct err_detail *why)
+{
+    const char *release;
+    const enum err e = recorded_release(trace, &release, why);
+    if (e == ERR_OK && release != NULL)
+        snprintf(p->release, sizeof p->release, "%s", release);
+    return e;
+}
+
+static enum err row_answer(const struct prediction *p, const struct predicted_row *row, const struct prediction_run *r,
+                           struct card_answer *out, struct err_detail *why)
+{
+    const struct replay_config cfg = { .threads = p->options->threads, .on_oom = OOM_AS_RECORDED };
+    struct trace_reader *trace;
+    struct policy_spec spec;
+    char card[CARD_BYTES];
+    card_alone(row->card, card);
+    enum err e = trace_open(r->made.trace, &trace, why);
+    if (e != ERR_OK)
+        return e;
+    e = row_spec(row, r, trace, &spec, why);
+    if (e == ERR_OK) {
+        e = card_answer_find(trace, &spec, card, &r->made.others, &cfg, out, why);
+        policy_spec_close(&spec);
+    }
+    trace_close(trace);
+    if (e == ERR_OK && r->made.is_refused)
+        out->fits = false;
+    return e;
+}
+
+/* Whether nothing was refused, where that is asked for: of the values of a range the largest is one that is served. */
+static bool is_served(const struct prediction *p, const struct prediction_run *run)
+{
+    return !p->has_range || run->made.survived == 0;
+}
+
+struct row_search {
+    struct prediction *p;
+    struct predicted_row *row;
+};
+
+static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detail *why)
+{
+    const struct row_search *s = arg;
+    struct card_answer answer;
+    struct prediction_run *run;
+    enum err e = need_run(s->p, s->row->card, value, s->row->policy != NULL, &run, why);
+    *fits = false;
+    if (e == ERR_OK && !run->made.is_refused) {
+        e = row_answer(s->p, s->row, run, &answer, why);
+        *fits = e == ERR_OK && answer.fits && is_served(s->p, run);
+    }
+    return e;
+}
+
+/* Whether a recording that the interrupt cut off may speak for a row: the answer so far. */
+static struct prediction_run *run_so_far(const struct prediction *p, const struct predicted_row *row)
+{
+    struct prediction_run *r = find_run(p, row->card, row->value, true);
+    return r != NULL ? r : find_run(p, row->card, row->value, false);
+}
+
+/* Fills in a row from a run. */
+static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
+                         struct err_detail *why)
+{
+    const enum err e = row_answer(p, row, run, &row->answer, why);
+    row->answer.trial.spec = NULL;
+    row->is_known = e == ERR_OK;
+    row->fits = row->is_known && row->answer.fits && is_served(p, run);
+    row->run = (size_t)(run - p->runs);
+    return e;
+}
+
+/* Whether a row does not fit, as told by a run on a larger card that refused nothing. */
+static bool row_may_adapt(const struct prediction *p, const struct predicted_row *row)
+{
+    const struct prediction_run *run = &p->runs[row->run];
+    return row->is_known && !row->fits && row->policy == NULL && !run->is_enlarged && !run->made.is_refused &&
+           strcmp(run->card, row->card) != 0;
+}
+
+/* Runs the program on the row's own card. If it goes on there after a refused request, that is the row's answer. */
+static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+{
+    const size_t n = p->n_runs;
+    const enum err e = add_run(p, row->card, row->value, false, why);
+    if (e != ERR_OK)
+        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
+    return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], why) : ERR_OK;
+}
+
+static enum err row_finish(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+{
+    struct prediction_run *run = NULL;
+    row->value = row->largest.is_any ? row->largest.fits : p->range.low;
+    enum err e = *p->interrupted == 0 ? need_run(p, row->card, row->value, true, &run, why) : ERR_INTERRUPTED;
+    if (e == ERR_INTERRUPTED)
+        run = run_so_far(p, row);
+    else if (e != ERR_OK)
+        return e;
+    e = run == NULL ? ERR_OK : row_take(p, row, run, why);
+    return e == ERR_OK && row_may_adapt(p, row) ? row_try_itself(p, row, why) : e;
+}
+
+static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+{
+    struct row_search s = { .p = p, .row = row };
+    const struct value_trial trial = { .fits = row_fits, .arg = &s };
+    enum err e = largest_value_find(&p->range, &trial, &row->largest, why);
+    if (e == ERR_INTERRUPTED)
+        e = ERR_OK;
+    return e == ERR_OK ? row_finish(p, row, why) : e;
+}
+
+/* ---- what is said once ---- */
+
+static enum err find_smallest(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                              const struct replay_config *cfg, struct err_detail *why)
+{
+    struct policy_spec spec;
+    struct bounds bounds;
+    enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
+    if (e != ERR_OK)
+        return e;
+    e = read_release(p, trace, why);
+    if (e == ERR_OK)
+        e = bounds_find(trace, &bounds, why);
+    if (e == ERR_OK)
+        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, why);
+    policy_spec_close(&spec);
+    p->smallest.trial.spec = NULL;
+    p->has_smallest = e == ERR_OK && p->smallest.smallest_bytes > 0;
+    return e;
+}
+
+/* The smallest of the named cards that are larger; NULL: none is. */
+static const struct device_model *larger_card(uint64_t bytes)
+{
+    const struct device_model *larger = NULL, *m;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        if (m->total_bytes > bytes && (larger == NULL || m->total_bytes < larger->total_bytes))
+            larger = m;
+    return larger;
+}
+
+/* Runs the program on a named card, as many as the first row has of them, with its setting. *row becomes its row. */
+static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *why)
+{
+    struct prediction_run *run;
+    char alone[CARD_BYTES];
+    const int count = card_alone(p->rows[0].card, alone);
+    snprintf(p->named_card, sizeof p->named_card, count > 1 ? "%s,count=%d" : "%s", card, count);
+    *row = p->rows[0];
+    row->card = p->named_card;
+    row->value = p->range.low;
+    const enum err e = need_run(p, row->card, row->value, true, &run, why);
+    return e == ERR_OK ? row_take(p, row, run, why) : e;
+}
+
+/* What libraries take depends on the card (its compute capability), so that a named card is only named after the
+ * program has run on it. A program that fails there gets none. */
+static enum err confirm_card(struct prediction *p, struct err_detail *why)
+{
+    struct predicted_row row = { .fits = false };
+    const struct device_model *card = prediction_is_whole(p) ? p->smallest.card : NULL;
+    enum err e = ERR_OK;
+    p->smallest.card = NULL;
+    for (size_t i = 0; card != NULL && i < CARDS_TRIED && e == ERR_OK; i++) {
+        e = try_card(p, card->name, &row, why);
+        if (row.fits)
+            break;
+        const uint64_t has = card->total_bytes, peak = row.answer.card_peak_bytes;
+        card = larger_card(peak > has ? peak : has);
+    }
+    if (e != ERR_OK || !row.fits)
+        return p->showed_nothing ? ERR_OK : e;
+    p->smallest.card = card;
+    if (p->options->n_devices == 0 && !p->has_range)
+        p->rows[p->n_rows++] = row;
+    return ERR_OK;
+}
+
+static enum err with_trace(struct prediction *p, const struct prediction_run *run,
+                           enum err (*study)(struct prediction *, const struct prediction_run *, struct trace_reader *,
+                                             const struct replay_config *, struct err_detail *),
+                           struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
+    const struct replay_config cfg = { .threads = p->options->threads, .progress = progress_report,
+                                       .progress_arg = &progress };
+    struct trace_reader *trace;
+    enum err e = trace_open(run->made.trace, &trace, why);
+    if (e != ERR_OK)
+        return e;
+    e = study(p, run, trace, &cfg, why);
+    progress_clear(&progress);
+    trace_close(trace);
+    return e;
+}
+
+static enum err find_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                             const struct replay_config *cfg, struct err_detail *why)
+{
+    (void)run;
+    const struct tune_request asked = { .price_bytes_per_ms = p->options->price };
+    struct device_choice device = p->rows[0].answer.device;
+    if (p->options->n_devices == 0)              /* a gain is measured against the need, not against a card of ours */
+        device.config.total_bytes = p->smallest.smallest_bytes;
+    p->has_tune = true;
+    return tune_run(trace, &device, &asked, cfg, &p->tune, why);
+}
+
+static enum err find_categories(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                                const struct replay_config *cfg, struct err_detail *why)
+{
+    (void)run, (void)cfg;
+    return predicted_categories_find(trace, &p->categories, why);
+}
+
+/* Of a program that still grows, or adapts to its card, neither another card nor a setting is named. */
+static enum err say_once(struct prediction *p, struct err_detail *why)
+{
+    const struct predicted_row *row = &p->rows[0];
+    struct prediction_run *run = NULL;
+    enum err e = need_run(p, row->card, p->range.low, true, &run, why);
+    if (e == ERR_OK && !predicted_run_grows(&run->made) && !predicted_run_adapts(&run->made))
+        e = with_trace(p, run, find_smallest, why);
+    if (e == ERR_OK && p->has_smallest)
+        e = confirm_card(p, why);                /* may move p->runs */
+    run = &p->runs[row->run];
+    if (e == ERR_OK && run->made.is_of_pytorch)
+        e = with_trace(p, run, find_categories, why);
+    if (e == ERR_OK && row->policy == NULL && run->made.is_of_pytorch && p->has_smallest)
+        e = with_trace(p, run, find_setting, why);
+    return e == ERR_INTERRUPTED ? ERR_OK : e;
+}
+
+enum err prediction_make(struct prediction *p, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
+        e = find_largest(p, &p->rows[i], why);
+    return e == ERR_OK && *p->interrupted == 0 ? say_once(p, why) : e;
+}
+
+bool prediction_is_whole(const struct prediction *p)
+{
+    bool is_whole = *p->interrupted == 0;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
+        is_whole = is_whole && run != NULL && !predicted_run_grows(run) && !run->has_failed &&
+                   (run->end == RUN_ENDED || run->whole_steps > 0);
+    }
+    return is_whole;
+}
+
+bool prediction_fits(const struct prediction *p)
+{
+    bool fits = prediction_is_whole(p);
+    for (size_t i = 0; i < p->n_rows; i++)
+        fits = fits && p->rows[i].fits;
+    return fits;
+}
+
+bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && row->fits && predicted_run_adapts(&p->runs[row->run].made);
+}
+
+uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    const uint64_t has = row->answer.device.config.total_bytes, peak = row->answer.card_peak_bytes;
+    const uint64_t more = has > peak ? (has - peak) / run->growth.bytes_per_step : 0;
+    const uint64_t less = has < peak ? divide_up(peak - has, run->growth.bytes_per_step) : 0;
+    return run->whole_steps + more - (less < run->whole_steps ? less : run->whole_steps);
+}
+
+const struct prediction_run *prediction_run_shown(const struct prediction *p)
+{
+    return p->rows[0].is_known ? &p->runs[p->rows[0].run] : NULL;
+}

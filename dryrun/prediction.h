@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What `predict` finds out: the program runs on simulated cards, and its recordings are replayed on the cards named.
+ *
+ * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
+ * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
+ * larger than any. A program that goes on after a refused request, or looks at the card's free memory, adapts to its
+ * card: it runs on each card by itself. Of a range it then fits up to where nothing was refused.
+ */
+#ifndef REPLAY_DRYRUN_PREDICTION_H
+#define REPLAY_DRYRUN_PREDICTION_H
+
+#include "replay/advise/card_answer.h"
+#include "replay/advise/largest_value.h"
+#include "replay/advise/tune.h"
+#include "dryrun/predicted_categories.h"
+#include "dryrun/predicted_run.h"
+
+/* One card with one setting. */
+struct predicted_row {
+    const char *card;                /* as typed */
+    const char *policy;              /* as typed; NULL: the program's own setting */
+    struct largest_value largest;    /* of the range; with none, the only value is 0 */
+    uint64_t value;                  /* that the figures are of: the largest that fits, else the least of the range */
+    size_t   run;                    /* whose recording they are from */
+    bool     is_known;               /* false: interrupted before anything was known */
+    bool     fits;                   /* at `value` */
+    struct card_answer answer;
+};
+
+/* One run of the program. */
+struct prediction_run {
+    const char *card;                /* of its class, the largest named */
+    uint64_t value;
+    bool     is_enlarged;            /* the card was made larger than any */
+    struct predicted_run made;
+};
+
+struct prediction {
+    const struct options *options;
+    struct overlay overlay;
+    const volatile sig_atomic_t *interrupted;
+    struct scratch_folder folder;    /* of the runs and their recordings */
+    bool   has_range;
+    char   name[64];                 /* what varies: "batch" */
+    struct value_range range;
+    char   default_card[32];         /* if none is named: a size alone, so that the answer is of the usual class */
+    struct prediction_run *runs;
+    size_t n_runs, room_runs;
+    bool   showed_nothing;           /* the last run: the program failed, or asked for nothing */
+    struct predicted_row *rows;      /* card by card, then setting by setting; the first one speaks for all that is
+                                      * said once. If no card is named, the smallest named one comes last */
+    size_t n_rows;
+
+    char   release[16];              /* of PyTorch, that the first row's recording is of; "": it is not PyTorch's */
+
+    /* The smallest card for the least value, with the first row's setting, and of its class. The program was run on
+     * the named card (smallest.card) by itself. */
+    bool   has_smallest;
+    struct fit smallest;
+    char   named_card[96];           /* that it was run on: "rtx3070-8g,count=2" */
+
+    struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
+
+    /* The setting that saves most on the first card. */
+    bool   has_tune;
+    struct tune tune;
+};
+
+/* Reads the options; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */
+MUST_USE enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why);
+
+/* Runs the program as often as it takes. ERR_INPUT if the program fails by itself, said with its reason. An interrupt
+ * is no error: rows that are not known stay so. Errors of the parts. */
+MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
+
+/* Removes the recordings that were not taken elsewhere. */
+void prediction_close(struct prediction *p);
+
+/* Whether every row is known, from a run that ended by itself or showed whole steps and does not grow. */
+bool prediction_is_whole(const struct prediction *p);
+
+/* Whether every row is known in this way, and fits. */
+bool prediction_fits(const struct prediction *p);
+
+/* Whether the program runs on a row's card because it adapts to it (predicted_run_adapts). */
+bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
+
+/* About how many steps a card of a row lasts for whose run grows. */
+uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row);
+
+/* The run that the first row's figures are from; NULL: none. */
+const struct prediction_run *prediction_run_shown(const struct prediction *p);
+
+#endif

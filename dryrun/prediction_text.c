@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Prints what was found out: the verdict, a row for each card, what is said once, what was assumed. */
+#include "dryrun/prediction_text.h"
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "replay/advise/settings_paste.h"
+#include "replay/program/cli.h"
+#include "replay/advise/nccl_buffers.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "report/terminal_table.h"
+#include "sim/card_context.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 13 };
+
+/* A program that asked for no memory for so long, and for this share of its time, waits for something. */
+enum { QUIET_S = 3, QUIET_SHARE = 10 };
+
+/* ---- what was assumed ---- */
+
+struct assumptions {
+    struct words at[ASSUMPTIONS_MAX];
+    size_t n;
+};
+
+static struct words *assumption_add(struct assumptions *a)
+{
+    struct words *w = &a->at[a->n < ASSUMPTIONS_MAX - 1 ? a->n++ : a->n];
+    *w = (struct words){ .n = 0 };
+    return w;
+}
+
+static void assume_end(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
+{
+    struct words *w = assumption_add(a);
+    switch (run->end) {
+    case RUN_REPEATED:
+        words_add(w, "The program was stopped after %" PRIu64 " %s steps. What it does later (validation, saving) "
+                  "was not seen; --steps 0 runs it to its end.", run->whole_steps,
+                  predicted_run_grows(run) ? "growing" : "equal");
+        break;
+    case RUN_TOO_LONG:
+        words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
+        if (run->whole_steps > 0)
+            words_add(w, ", after %" PRIu64 " equal steps.", run->whole_steps);
+        else if (run->quiet_s >= QUIET_S && run->quiet_s * QUIET_SHARE >= p->options->within_s)
+            words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which "
+                      "is zero. The figures are what was seen.", run->quiet_s);
+        else
+            words_add(w, ". It was still asking for memory and nothing repeats: it may loop on a value from the card, "
+                      "which is zero. The figures are what was seen.");
+        break;
+    case RUN_INTERRUPTED:
+        words_add(w, "The program was interrupted: the figures are what was seen so far.");
+        break;
+    case RUN_ENDED:
+        words_add(w, run->status == 0 ? "The program ran to its end."
+                                      : "The program ended by itself with status %d%s.", run->status,
+                  run->is_refused ? ": it was refused memory" : "");
+        break;
+    }
+}
+
+/* Of a program that still grows the first line tells. */
+static void assume_growth(struct assumptions *a, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->end == RUN_ENDED && run->growth.bytes_per_step > 0)
+        words_add(assumption_add(a), "Live memory grew by %s a step: a longer run needs more (replay why).",
+                  units_format_bytes(run->growth.bytes_per_step, bytes));
+    if (run->growth.ignored_bytes > 0)
+        words_add(assumption_add(a), "Live memory grows by %s a step, which is left out: it is less than 1%% in 1,000 "
+                                     "steps.", units_format_bytes(run->growth.ignored_bytes, bytes));
+}
+
+static void words_add_adapting(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    char bytes[UNITS_TEXT];
+    if (run->survived > 0)
+        words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
+                  units_format_bytes(run->refused_bytes, bytes), row->card);
+    else
+        words_add(w, "It looks at the card's free memory (%s): on another card it may take more or less",
+                  run->branches.looked_at_memory);
+}
+
+/* Of one card alone the first line tells. */
+static void assume_adapting(struct assumptions *a, const struct prediction *p, const struct predicted_row *row)
+{
+    const bool is_told = row != &p->rows[0] && row->is_known && p->runs[row->run].made.survived == 0;
+    if (p->n_rows == 1 || is_told || !prediction_row_adapts(p, row))
+        return;
+    struct words *w = assumption_add(a);
+    words_add_adapting(w, p, row);
+    words_add(w, ".");
+}
+
+/* Of a program that printed nothing, how it ended is all that is known. */
+static void assume_failure(struct assumptions *a, const struct predicted_run *run)
+{
+    if (run->has_failed && run->failure.line[0] != '\0')
+        words_add(assumption_add(a), "The program failed: %s%s%s", run->failure.line,
+                  run->failure.advice != NULL ? " - " : "", run->failure.advice != NULL ? run->failure.advice : "");
+}
+
+static void assume_context(struct assumptions *a, const struct predicted_row *row)
+{
+    char bytes[UNITS_TEXT];
+    const struct device_choice *d = &row->answer.device;
+    if (d->context_source != NULL)
+        words_add(assumption_add(a), "The CUDA context and libraries take %s of %s: %s.",
+                  units_format_bytes(d->config.context_bytes, bytes), row->card, d->context_source);
+}
+
+static void assume_others(struct assumptions *a, const struct predicted_row *row, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->others.n == 1)
+        words_add(assumption_add(a), "Another process was on its card at the same time. What it held at most is set "
+                                     "aside: %s.", units_format_bytes(row->answer.others_bytes, bytes));
+    else if (run->others.n > 1)
+        words_add(assumption_add(a), "%u other processes were on its card at the same time. What each held at most is "
+                                     "set aside, added up: %s.", run->others.n,
+                  units_format_bytes(row->answer.others_bytes, bytes));
+}
+
+static void assume_convolutions(struct assumptions *a, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->has_convolutions && run->workspace_bytes > 0)
+        words_add(assumption_add(a), "Each of cuDNN's convolutions takes a workspace of %s while it runs "
+                                     "(cudnn-workspace=).", units_format_bytes(run->workspace_bytes, bytes));
+    else if (run->has_convolutions)
+        words_add(assumption_add(a), "cuDNN's convolutions take no workspace. On a card most take some MiB, some take "
+                                     "100 MiB and more: try 24GiB,cudnn-workspace=128MiB.");
+}
+
+static void assumptions_make(const struct prediction *p, struct assumptions *a)
+{
+    const struct prediction_run *run = prediction_run_shown(p);
+    a->n = 0;
+    if (run == NULL)
+        return;
+    assume_end(a, p, &run->made);
+    assume_growth(a, &run->made);
+    assume_failure(a, &run->made);
+    words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
+                                 "are zeros. A program that branches on them may take another way.");
+    if (run->made.branches.n > 0)
+        unknown_branches_say(assumption_add(a), &run->made.branches);
+    if (run->made.is_of_pytorch)
+        words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
+                  p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
+    else
+        words_add(assumption_add(a), "The program's calls to the driver: it does not use PyTorch's allocator.%s",
+                  run->made.is_pooled ? " They go to the driver's pool (cudaMallocAsync), which is taken for that of "
+                                        "an idle card." : "");
+    if (run->made.n_recordings > 1) {
+        words_add(assumption_add(a), "Of %u processes and cards, the figures are those of the one that held most.",
+                  run->made.n_recordings);
+        assume_others(a, &p->rows[0], &run->made);
+        words_add_nccl(assumption_add(a));
+    }
+    assume_convolutions(a, &run->made);
+    bool is_any_bare = false;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_row *row = &p->rows[i];
+        if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0))
+            assume_context(a, row);
+        assume_adapting(a, p, row);
+        is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
+    }
+    if (is_any_bare)
+        words_add(assumption_add(a), "A card that is a size alone says that it is an H100. Of it nothing is set aside "
+                                     "for the CUDA context and libraries (24GiB,context=450MiB).");
+}
+
+/* ---- what was written ---- */
+
+struct written {
+    const struct prediction *p;
+    const struct report_lines *kept; /* not the program's */
+    struct json_writer *json;        /* gets the names; NULL: the words do */
+    struct words *words;
+    size_t n;
+};
+
+static void written_file(void *arg, const char *path)
+{
+    struct written *w = arg;
+    const char *here = w->p->overlay.here;
+    const size_t n = strlen(here);
+    const char *shown = strncmp(path, here, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+    for (size_t i = 0; i < w->kept->n; i++)
+        if (strcmp(w->kept->at[i], path) == 0)
+            return;
+    w->n++;
+    if (w->json != NULL)
+        json_put_text(w->json, NULL, shown);
+    else if (w->n <= NAMES_SHOWN)
+        words_add(w->words, "%s%.200s", w->n == 1 ? "" : ", ", shown);
+}
+
+static void words_add_written(struct words *w, struct prediction *p, const struct report_lines *kept)
+{
+    struct words names = { .n = 0 };
+    struct written written = { .p = p, .kept = kept, .words = &names };
+    if (p->overlay.open[0] != '\0')
+        words_add(w, "Not kept apart, the program could write there: %.400s. ", p->overlay.open);
+    if (!overlay_each_written(&p->overlay, written_file, &written))
+        words_add(w, "What the program wrote cannot be listed in full. ");
+    if (written.n == 0)
+        return;
+    if (p->overlay.is_on)
+        words_add(w, "%shat it wrote was thrown away (%zu): ",
+                  overlay_is_whole(&p->overlay) ? "The program's files are as they were; w" : "W", written.n);
+    else
+        words_add(w, "Files that were written meanwhile, on values that are not real (%zu): ", written.n);
+    words_add(w, "%s%s.", names.text, written.n > NAMES_SHOWN ? ", ..." : "");
+}
+
+/* ---- text ---- */
+
+static void paragraph(FILE *out, const struct words *w)
+{
+    if (w->n > 0)
+        help_print_wrapped(out, w->text, 0, 2);
+}
+
+static size_t rows_that_fit(const struct prediction *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_rows; i++)
+        n += p->rows[i].is_known && p->rows[i].fits;
+    return n;
+}
+
+/* The cards that the answer is no for, at most NAMES_SHOWN. */
+static void words_add_failing(struct words *w, const struct prediction *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].is_known && !p->rows[i].fits && n++ < NAMES_SHOWN)
+            words_add(w, "%s%.60s", n == 1 ? "" : ", ", p->rows[i].card);
+    words_add(w, n > NAMES_SHOWN ? ", ..." : "");
+}
+
+/* A size to type after --device: in its two decimals never less than it is. */
+static const char *card_size_text(uint64_t bytes, char buf[UNITS_TEXT])
+{
+    const uint64_t unit = bytes >= TIB ? TIB : GIB;
+    const uint64_t hundredths = divide_up(bytes, unit / 100);
+    const bool is_exact = bytes < GIB || bytes % unit == 0;
+    return units_format_bytes(is_exact ? bytes : hundredths * (unit / 100) + hundredths, buf);
+}
+
+static void words_add_card(struct words *w, const struct prediction *p)
+{
+    char size[UNITS_TEXT];
+    words_add(w, "a card of %s", card_size_text(p->smallest.smallest_bytes, size));
+    if (p->smallest.card != NULL)
+        words_add(w, "; the smallest common card for it is %s", p->smallest.card->name);
+}
+
+static bool row_grows(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && predicted_run_grows(&p->runs[row->run].made);
+}
+
+/* A row that does not settle; NULL: all do. */
+static const struct predicted_row *growing_row(const struct prediction *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (row_grows(p, &p->rows[i]))
+            return &p->rows[i];
+    return NULL;
+}
+
+static void words_add_growth(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct predicted_run *run = &p->runs[row->run].made;
+    char bytes[UNITS_TEXT], size[UNITS_TEXT];
+    words_add(w, "Does not settle: live memory grows by %s a step", units_format_bytes(run->growth.bytes_per_step,
+                                                                                       bytes));
+    if (p->has_range)
+        words_add(w, " with %s=%" PRIu64, p->name, row->value);
+    if (p->options->n_devices == 0)
+        words_add(w, ". It took %s in %" PRIu64 " steps.", units_format_bytes(row->answer.card_peak_bytes, size),
+                  run->whole_steps);
+    else
+        words_add(w, ", so %.60s lasts for about %" PRIu64 " steps.", row->card, prediction_row_lasts(p, row));
+}
+
+/* Whether a run that a row rests on failed for another reason than memory. */
+static bool has_failed(const struct prediction *p)
+{
+    bool has_failed = false;
+    for (size_t i = 0; i < p->n_rows; i++)
+        has_failed = has_failed || (p->rows[i].is_known && p->runs[p->rows[i].run].made.has_failed);
+    return has_failed;
+}
+
+/* What was stopped because its steps repeat may need a larger card later: the first line says after how many. */
+static void words_add_seen(struct words *w, const struct prediction *p)
+{
+    uint64_t steps = UINT64_MAX;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_run *run = &p->runs[p->rows[i].run].made;
+        if (p->rows[i].is_known && run->end == RUN_REPEATED && run->whole_steps < steps)
+            steps = run->whole_steps;
+    }
+    if (steps != UINT64_MAX && prediction_fits(p))
+        words_add(w, ", as far as was seen: %" PRIu64 " steps", steps);
+}
+
+/* Whether it fits, and what it takes. The caller ends the sentence. */
+static void words_add_fit(struct words *w, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0];
+    const size_t n = rows_that_fit(p);
+    char needs[UNITS_TEXT], has[UNITS_TEXT];
+    if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
+        words_add(w, "Needs ");
+        words_add_card(w, p);
+    } else if (p->n_rows == 1 && prediction_row_adapts(p, row)) {
+        words_add(w, "Runs on %.60s and takes %s of %s. ", row->card,
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
+                  units_format_bytes(row->answer.device.config.total_bytes, has));
+        words_add_adapting(w, p, row);
+    } else if (p->n_rows == 1) {
+        words_add(w, "%s %.60s", row->fits ? "Fits on" : "Does not fit on", row->card);
+        if (p->has_range && row->fits)
+            words_add(w, " up to %s=%" PRIu64, p->name, row->value);
+        else if (p->has_range)
+            words_add(w, " even with %s=%" PRIu64, p->name, row->value);
+        words_add(w, ": %s %s of %s", row->fits ? "takes" : "would take",
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
+                  units_format_bytes(row->answer.device.config.total_bytes, has));
+    } else if (n == p->n_rows) {
+        words_add(w, n == 2 ? "Fits on both cards" : "Fits on all %zu cards", n);
+    } else {
+        words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
+        words_add_failing(w, p);
+    }
+}
+
+static void words_add_verdict(struct words *w, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0], *grows = growing_row(p);
+    if (!row->is_known) {
+        words_add(w, "nothing is known yet.");
+    } else if (grows != NULL) {
+        words_add_growth(w, p, grows);
+    } else {
+        words_add(w, has_failed(p) ? "The program failed. " : "");
+        words_add(w, prediction_is_whole(p) ? "" : "As far as was seen: ");
+        words_add_fit(w, p);
+        words_add_seen(w, p);
+        words_add(w, ".");
+    }
+}
+
+/* On a narrow terminal what the card has leaves first; what fits stays. */
+enum { ROW_COLUMNS = 7 };
+
+static void add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
+{
+    char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
+    char lasts[TEXT_NUMBER + 8];
+    const char *policy = row->policy != NULL ? row->policy : "", *fits = row->fits ? "yes" : "no";
+    if (row_grows(p, row)) {
+        snprintf(lasts, sizeof lasts, "%" PRIu64 " steps", prediction_row_lasts(p, row));
+        fits = lasts;
+    }
+    if (p->has_range)
+        snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
+    if (!row->is_known) {
+        terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "",
+                                                                   "not known" });
+        return;
+    }
+    terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
+                                 row->card, policy, largest,
+                                 units_format_bytes(row->answer.peak_reserved_bytes, reserved),
+                                 units_format_bytes(row->answer.card_peak_bytes, peak),
+                                 units_format_bytes(row->answer.device.config.total_bytes, has),
+                                 fits });
+}
+
+/* Columns that no row has a word for are left out. */
+static enum err print_rows(FILE *out, const struct prediction *p)
+{
+    const struct text_column columns[ROW_COLUMNS] = {
+        { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 },
+        { .title = p->name }, { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 },
+        { .title = "fits" },
+    };
+    struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
+    for (size_t i = 0; i < p->n_rows; i++)
+        add_row(&rows, p, &p->rows[i]);
+    const enum err e = terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
+    fprintf(out, "\n");
+    return e;
+}
+
+/* How the largest value of a row was found. */
+static void words_add_largest(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct largest_value *l = &row->largest;
+    if (!l->is_found && l->is_any && l->has_failed)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits and %" PRIu64 " does not; what lies between was not tried.",
+                  row->card, p->name, l->fits, l->fails);
+    else if (!l->is_any)
+        words_add(w, "On %.60s not even %s=%" PRIu64 " fits.", row->card, p->name, p->range.low);
+    else if (!l->has_failed)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits, the %s tried.", row->card, p->name, l->fits,
+                  l->is_found ? "largest" : "only one");
+    else if (l->is_monotone)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " was tried and does not, nor does any larger one tried.",
+                  row->card, p->name, l->fits, l->fails);
+    else
+        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here, and "
+                  "a still larger one may fit.",
+                  row->card, p->name, l->fits, l->fails);
+}
+
+static void print_largest(FILE *out, const struct prediction *p)
+{
+    for (size_t i = 0; p->has_range && i < p->n_rows; i++) {
+        struct words w = { .n = 0 };
+        words_add_largest(&w, p, &p->rows[i]);
+        if (i + 1 == p->n_rows)
+            words_add(&w, " %zu runs of the program; one card takes at most %u.", p->n_runs,
+                      largest_value_trials_max(&p->range) + 1);
+        paragraph(out, &w);
+    }
+}
+
+static void print_smallest(FILE *out, const struct prediction *p)
+{
+    struct words w = { .n = 0 };
+    char size[UNITS_TEXT];
+    if (!p->has_smallest)
+        return;
+    if (p->has_range)
+        words_add(&w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
+    else if (p->options->n_devices > 0)
+        words_add(&w, "Needs ");
+    if (p->has_range || p->options->n_devices > 0) {
+        words_add_card(&w, p);
+        words_add(&w, ".");
+    }
+    if (!p->smallest.is_monotone)
+        words_add(&w, "%sIt runs out of memory on a larger one of %s, though (replay fit).", w.n > 0 ? " " : "",
+                  units_format_bytes(p->smallest.larger_failing_bytes, size));
+    paragraph(out, &w);
+}
+
+/* What the best setting saves; NULL: tune recommends none. */
+static const struct tune_finalist *best_setting(const struct prediction *p, const struct tune_finalist **now_typed)
+{
+    const struct tune *t = &p->tune;
+    if (!p->has_tune || !tune_recommends(t))
+        return NULL;
+    *now_typed = &t->finalists[t->n_finalists];
+    return tune_finalist_of(t, t->winner);
+}
+
+/* With a range, of the value that the first row's figures are of. */
+static void print_setting(FILE *out, const struct prediction *p)
+{
+    const struct tune_finalist *now = NULL;
+    char a[UNITS_TEXT], b[UNITS_TEXT], with[96] = "";
+    const struct tune_finalist *best = best_setting(p, &now);
+    struct words w = { .n = 0 };
+    if (!p->has_tune)
+        return;
+    if (p->has_range)
+        snprintf(with, sizeof with, " with %s=%" PRIu64, p->name, p->rows[0].value);
+    if (best == NULL) {
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s%s.", 100 / TUNE_GAIN_SHARE,
+                  p->options->n_devices == 0 ? "what it needs" : "the card", with);
+        paragraph(out, &w);
+        return;
+    }
+    if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
+        words_add(&w, "This setting saves most%s: a card of %s instead of %s (replay tune).", with,
+                  card_size_text(best->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
+    else
+        words_add(&w, "This setting helps most%s (replay tune).", with);
+    const uint64_t then = p->tune.entries[p->tune.winner].trial.peak_reserved_bytes;
+    const uint64_t before = p->tune.baseline.trial.peak_reserved_bytes;
+    if (p->options->n_devices > 0 && then > before)
+        words_add(&w, " On %.60s, where there is room, it reserves more: %s instead of %s.", p->rows[0].card,
+                  units_format_bytes(then, a), units_format_bytes(before, b));
+    paragraph(out, &w);
+    fputc('\n', out);
+    settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, "  ");
+    fputc('\n', out);
+}
+
+enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
+{
+    struct words verdict = { .n = 0 }, written = { .n = 0 };
+    struct assumptions a;
+    words_add_verdict(&verdict, p);
+    paragraph(out, &verdict);
+    fprintf(out, "\n");
+    const enum err e = print_rows(out, p);
+    predicted_categories_print(out, p->categories);
+    print_largest(out, p);
+    print_smallest(out, p);
+    print_setting(out, p);
+    assumptions_make(p, &a);
+    if (a.n > 0)
+        fprintf(out, "\nAssumed:\n");
+    for (size_t i = 0; i < a.n; i++) {
+        struct words w = { .n = 0 };
+        words_add(&w, "- %s", a.at[i].text);
+        paragraph(out, &w);
+    }
+    fprintf(out, "\n");
+    words_add_written(&written, p, files->kept);
+    paragraph(out, &written);
+    if (files->trace != NULL)
+        fprintf(out, "Recording (for replay, why, who): %s\n", files->trace);
+    if (files->log != NULL)
+        fprintf(out, "What the program printed: %s\n", files->log);
+    return e;
+}
+
+/* ---- JSON ---- */
+
+static void json_row(struct json_writer *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct largest_value *l = &row->largest;
+    const bool has_run = row->is_known;
+    json_put_object(w, NULL);
+    json_put_text(w, "card", row->card);
+    json_put_text(w, "policy", row->policy);
+    if (has_run && !row_grows(p, row))
+        json_put_bool(w, "fits", row->fits);
+    else
+        json_put_null(w, "fits");
+    const struct predicted_run *run = has_run ? &p->runs[row->run].made : NULL;
+    json_put_number_if(w, "refused_bytes", run != NULL && run->survived > 0, run != NULL ? run->refused_bytes : 0);
+    json_put_text(w, "looks_at_memory", run != NULL && run->branches.looked_at_memory[0] != '\0'
+                                            ? run->branches.looked_at_memory : NULL);
+    json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
+    json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
+    json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
+    json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
+    json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
+    json_put_number_if(w, "siblings_bytes", has_run, row->answer.others_bytes);
+    json_put_text(w, "context_source", has_run ? row->answer.device.context_source : NULL);
+    json_put_number_if(w, "value", has_run && p->has_range, row->value);
+    json_put_number_if(w, "largest", p->has_range && l->is_any, l->fits);
+    json_put_number_if(w, "fails", p->has_range && l->has_failed, l->fails);
+    json_put_bool(w, "is_largest_found", p->has_range && l->is_found);
+    json_put_bool(w, "is_monotone", !p->has_range || l->is_monotone);
+    json_end_object(w);
+}
+
+static void json_range(struct json_writer *w, const struct prediction *p)
+{
+    if (!p->has_range) {
+        json_put_null(w, "range");
+        return;
+    }
+    json_put_object(w, "range");
+    json_put_text(w, "name", p->name);
+    json_put_number(w, "low", p->range.low);
+    json_put_number(w, "high", p->range.high);
+    json_put_number(w, "step", p->range.step);
+    json_end_object(w);
+}
+
+static void json_setting(struct json_writer *w, const struct prediction *p)
+{
+    const struct tune_finalist *now;
+    const struct tune_finalist *best = best_setting(p, &now);
+    if (best == NULL) {
+        json_put_null(w, "setting");
+        return;
+    }
+    json_put_object(w, "setting");
+    settings_put_json(w, &p->tune.entries[p->tune.winner].settings, &p->tune.rules);
+    json_put_number_if(w, "smallest_card_bytes", best->smallest_bytes > 0, best->smallest_bytes);
+    json_put_number_if(w, "instead_of_bytes", now->smallest_bytes > 0, now->smallest_bytes);
+    json_end_object(w);
+}
+
+static void json_run(struct json_writer *w, const struct prediction *p)
+{
+    static const char *const ends[] = { [RUN_ENDED] = "by itself", [RUN_REPEATED] = "steps repeat",
+                                        [RUN_TOO_LONG] = "too long", [RUN_INTERRUPTED] = "interrupted" };
+    const struct prediction_run *shown = prediction_run_shown(p);
+    const struct predicted_run *run = shown != NULL ? &shown->made : NULL;
+    const uint64_t whole_steps = run != NULL ? run->whole_steps : 0;
+    json_put_text(w, "ended", run != NULL ? ends[run->end] : NULL);
+    if (run != NULL && run->end == RUN_ENDED)
+        json_put_number(w, "status", (unsigned)run->status);
+    else
+        json_put_null(w, "status");
+    json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
+    json_put_number_unless(w, "whole_steps", whole_steps, 0);
+    json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);
+    json_put_number(w, "runs", p->n_runs);
+}
+
+static void json_written(struct json_writer *w, struct prediction *p, const struct report_lines *kept)
+{
+    struct written written = { .p = p, .kept = kept, .json = w };
+    json_put_bool(w, "files_are_kept_apart", overlay_is_whole(&p->overlay));
+    json_put_array(w, "written");
+    const bool is_whole = overlay_each_written(&p->overlay, written_file, &written);
+    json_end_array(w);
+    json_put_bool(w, "written_is_whole", is_whole);
+}
+
+void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files)
+{
+    struct json_writer w = json_writer(out);
+    struct words verdict = { .n = 0 };
+    struct assumptions a;
+    words_add_verdict(&verdict, p);
+    assumptions_make(p, &a);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-predict/1");
+    json_put_text(&w, "verdict", verdict.text);
+    json_put_bool(&w, "fits", prediction_fits(p));
+    json_put_bool(&w, "is_whole", prediction_is_whole(p));
+    json_range(&w, p);
+    json_put_array(&w, "cards");
+    for (size_t i = 0; i < p->n_rows; i++)
+        json_row(&w, p, &p->rows[i]);
+    json_end_array(&w);
+    json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
+    json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
+    json_put_number_if(&w, "larger_failing_card_bytes", p->has_smallest && !p->smallest.is_monotone,
+                       p->smallest.larger_failing_bytes);
+    predicted_categories_put_json(&w, p->categories);
+    json_setting(&w, p);
+    json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);
+    json_run(&w, p);
+    json_put_array(&w, "assumptions");
+    for (size_t i = 0; i < a.n; i++)
+        json_put_text(&w, NULL, a.at[i].text);
+    json_end_array(&w);
+    json_written(&w, p, files->kept);
+    json_put_text(&w, "recording", files->trace);
+    json_put_text(&w, "log", files->log);
+    json_end_object(&w);
+}

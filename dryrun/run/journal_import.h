@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Makes traces of what a recorded program left in its folder: a journal of CUDA calls from each process, and the
+ * snapshots of PyTorch's own history, if these were asked for.
+ *
+ * The two are at different levels. A snapshot says what the program asked PyTorch's allocator for; a journal says what
+ * that allocator then asked the driver for.
+ */
+#ifndef REPLAY_DRYRUN_RUN_JOURNAL_IMPORT_H
+#define REPLAY_DRYRUN_RUN_JOURNAL_IMPORT_H
+
+#include "base/err.h"
+#include "report/json_writer.h"
+
+/* Where the commands differ.
+ *
+ *                        record                              run-sim
+ *     names end in       what OUT ends in                    .zst
+ *     .PID is added      for several processes or devices    for several processes
+ *     .gpuN is added     the same                            if the process used several devices
+ *     snapshots          all that the hook wrote             that of the end, else the newer of the two
+ *                                                            at the first out of memory and so far
+ *     no calls           a message                           an error
+ */
+enum recording_rules {
+    RECORDING_OF_RECORD,
+    RECORDING_OF_RUN_SIM,
+    RECORDING_OF_PREDICT,                /* as of run-sim; nothing is said of the files */
+};
+
+/* The length of the name of a recording of run-sim or predict without ".zst". */
+size_t recording_stem_length(const char *name);
+
+/* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
+ * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
+ * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. *is_whole: no call is missing.
+ * ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO; the errors of trace_import. */
+MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
+                                   struct json_writer *json, bool *is_whole, struct err_detail *why);
+
+/* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */
+MUST_USE enum err recording_check(bool is_whole, struct err_detail *why);
+
+#endif

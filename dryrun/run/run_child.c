@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Starts a program and waits for it.
+ *
+ * Signals. A program inherits what we inherited (base/inherited_signals.h). Those of `forwarded` are blocked from
+ * before the fork until the child's number is known, so none is lost. While a watch is on, SIGCHLD is blocked as well:
+ * sigtimedwait takes it and so ends the pause between two looks.
+ */
+#include "dryrun/run/run_child.h"
+
+#include "base/inherited_signals.h"
+#include "base/monotonic_ms.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_FOUND = 127, CHILDREN_MAX = 256 };
+
+/* What schedulers and people send to end a program, or to tell it that its time is nearly over. */
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
+
+static volatile sig_atomic_t child_pid;              /* of the child that we wait for; 0: none */
+
+/* Passes a signal on if a process sent it. A signal of the terminal (si_code > 0) reaches the child without us, and a
+ * second one would kill a program that cleans up after the first. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (child_pid > 0 && info->si_code <= 0)
+        kill((pid_t)child_pid, number);
+}
+
+enum err child_env_put(struct child_env *env, const char *name, const char *value, char separator,
+                       struct err_detail *why)
+{
+    const char *old = separator == '\0' ? NULL : getenv(name);
+    const size_t room = strlen(value) + 2 + (old == NULL ? 0 : strlen(old));
+    char *text = malloc(room), *copy = strdup(name);
+    if (env->n == CHILD_VARIABLES_MAX || text == NULL || copy == NULL) {
+        free(text);
+        free(copy);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the environment");
+    }
+    if (old == NULL || old[0] == '\0')
+        snprintf(text, room, "%s", value);
+    else
+        snprintf(text, room, "%s%c%s", value, separator, old);
+    env->name[env->n] = copy;
+    env->value[env->n++] = text;
+    return ERR_OK;
+}
+
+void child_env_close(struct child_env *env)
+{
+    for (size_t i = 0; i < env->n; i++) {
+        free(env->name[i]);
+        free(env->value[i]);
+    }
+    env->n = 0;
+}
+
+/* In the child: its group and its files. Nobody can stop it once we are killed, so it ends with us. Returns errno, or
+ * 0. */
+static int child_set_apart(const char *log)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    const bool is_done = in >= 0 && out >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
+                         dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0;
+    const int reason = is_done ? 0 : errno;
+    close(in);
+    close(out);
+    return reason;
+}
+
+/* In the child: what the program inherits is what we inherited. */
+static void child_take_signals(const sigset_t *mask)
+{
+    static const int others[] = { SIGPIPE, SIGCHLD, SIGXFSZ };
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        signal(forwarded[i], inherited_signal_is_ignored(forwarded[i]) ? SIG_IGN : SIG_DFL);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        signal(others[i], inherited_signal_is_ignored(others[i]) ? SIG_IGN : SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+/* In the child. If the program cannot be started the reason goes through the pipe; if it can, exec closes the pipe. */
+static void child_start(const char *const *argv, const struct child_setting *setting, const sigset_t *mask,
+                        int report_fd)
+{
+    const struct child_env *env = setting->env;
+    child_take_signals(mask);
+    int reason = 0;
+    for (size_t i = 0; env != NULL && i < env->n && reason == 0; i++)
+        reason = setenv(env->name[i], env->value[i], 1) == 0 ? 0 : errno;
+    if (reason == 0 && setting->log != NULL)
+        reason = child_set_apart(setting->log);
+    if (reason == 0 && setting->prepare != NULL)
+        reason = setting->prepare(setting->prepare_arg);
+    if (reason == 0) {
+        char **copy = NULL;
+        memcpy(&copy, &argv, sizeof copy);           /* execvp lacks the const, but changes nothing */
+        execvp(argv[0], copy);
+        reason = errno;
+    }
+    const ssize_t n = write(report_fd, &reason, sizeof reason);
+    _exit(n == sizeof reason ? EXIT_NOT_FOUND : EXIT_NOT_FOUND - 1);
+}
+
+/* A pipe that a started program does not inherit. */
+static enum err open_pipe(int fds[2], struct err_detail *why)
+{
+    if (pipe(fds) != 0)
+        return err_set(why, ERR_IO, 0, "a pipe cannot be made: %s", strerror(errno));
+    fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+    fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+    return ERR_OK;
+}
+
+static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
+{
+    int raw;
+    while (waitpid(pid, &raw, 0) < 0)
+        if (errno != EINTR)
+            return err_set(why, ERR_IO, 0, "waiting for the program: %s", strerror(errno));
+    *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    return ERR_OK;
+}
+
+/* To the group, and to a leader that went into another one. */
+static void group_signal(pid_t pid, int signal)
+{
+    kill(-pid, signal);
+    if (getpgid(pid) != pid)
+        kill(pid, signal);
+}
+
+/* Stops the group: politely first. */
+static void group_stop(pid_t pid, int64_t *asked_ms)
+{
+    if (*asked_ms == 0) {
+        group_signal(pid, SIGTERM);
+        *asked_ms = monotonic_ms();
+    } else if (monotonic_ms() - *asked_ms >= CHILD_GRACE_MS) {
+        group_signal(pid, SIGKILL);
+    }
+}
+
+/* Looks while the child runs. The caller has blocked SIGCHLD, so that the child's end interrupts the pause. */
+static void look_until_end(pid_t pid, const struct child_watch *watch)
+{
+    const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
+                                    .tv_nsec = (long)(watch->every_ms % 1000) * 1000000 };
+    siginfo_t info = { .si_pid = 0 };
+    int64_t asked_ms = 0;
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
+        if (asked_ms != 0 || !watch->look(watch->arg))
+            group_stop(pid, &asked_ms);
+        sigtimedwait(&ended, NULL, &pause);
+    }
+}
+
+/* The signals that are passed on while a child runs, and what they did before. */
+struct passing_on {
+    bool is_on;
+    struct sigaction before[N_FORWARDED];
+};
+
+static void passing_on_start(struct passing_on *p, bool is_on)
+{
+    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
+    p->is_on = is_on;
+    for (size_t i = 0; is_on && i < N_FORWARDED; i++) {
+        sigaction(forwarded[i], NULL, &p->before[i]);
+        if (p->before[i].sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &action, NULL);
+    }
+}
+
+static void passing_on_end(const struct passing_on *p)
+{
+    for (size_t i = 0; p->is_on && i < N_FORWARDED; i++)
+        sigaction(forwarded[i], &p->before[i], NULL);
+}
+
+/* ---- all that a program started ---- */
+
+/* The parent of a process; 0 if there is no such process. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    if (f != NULL)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
+    return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+/* An ignored SIGCHLD lets the kernel forget children: nobody could be waited for. */
+static void keep_children(void)
+{
+    if (inherited_signal_is_ignored(SIGCHLD))
+        signal(SIGCHLD, SIG_DFL);
+}
+
+/* Our children, of any kind. */
+struct children {
+    pid_t  at[CHILDREN_MAX];
+    size_t n;
+};
+
+static struct children children_now(void)
+{
+    struct children c = { .n = 0 };
+    DIR *d = opendir("/proc");
+    for (const struct dirent *f; d != NULL && c.n < CHILDREN_MAX && (f = readdir(d)) != NULL;) {
+        const pid_t pid = (pid_t)strtol(f->d_name, NULL, 10);
+        if (pid > 0 && parent_of(pid) == getpid())
+            c.at[c.n++] = pid;
+    }
+    if (d != NULL)
+        closedir(d);
+    return c;
+}
+
+static bool children_have(const struct children *c, pid_t pid)
+{
+    size_t i = 0;
+    while (i < c->n && c->at[i] != pid)
+        i++;
+    return i < c->n;
+}
+
+/* Ends what a program left running, in whatever session: as its reaper we become the parent of each process whose own
+ * parent ends. `before`: children that are not of this program. */
+static void end_orphans(const struct children *before)
+{
+    for (bool is_any = true; is_any;) {
+        const struct children now = children_now();
+        is_any = false;
+        for (size_t i = 0; i < now.n; i++)
+            if (!children_have(before, now.at[i]) && kill(now.at[i], SIGKILL) == 0)
+                is_any = waitpid(now.at[i], NULL, 0) == now.at[i] || is_any;
+    }
+}
+
+/* Waits for a child that was forked, in what its parent does while it runs. */
+static enum err child_wait(pid_t pid, const struct child_setting *setting, const struct children *before,
+                           int *status, struct err_detail *why)
+{
+    if (setting->watch != NULL)
+        look_until_end(pid, setting->watch);
+    const enum err e = wait_for(pid, status, why);
+    if (setting->log == NULL)
+        return e;
+    kill(-pid, SIGKILL);                             /* what the child started and left behind */
+    end_orphans(before);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    return e;
+}
+
+/* Why a program cannot be started, and how a file that lies there may be. */
+static enum err start_error(const char *program, int reason, struct err_detail *why)
+{
+    const size_t n = strlen(program);
+    const bool is_script = n > 3 && strcmp(program + n - 3, ".py") == 0 && access(program, F_OK) == 0;
+    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%.200s: cannot be started: %s%s%.200s",
+                   program, strerror(reason), is_script ? "; it is a script: python3 " : "", is_script ? program : "");
+}
+
+enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *why)
+{
+    int fds[2], reason = 0;
+    struct passing_on passing_on;
+    sigset_t starting, waiting, mask;
+    if (open_pipe(fds, why) != ERR_OK)
+        return ERR_IO;
+    keep_children();
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    waiting = mask;
+    sigaddset(&waiting, SIGCHLD);
+    starting = waiting;                    /* the child may run for a while before its number is known here */
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        sigaddset(&starting, forwarded[i]);
+    sigprocmask(SIG_SETMASK, &starting, NULL);
+    passing_on_start(&passing_on, setting->log == NULL);
+    const struct children before = setting->log == NULL ? (struct children){ .n = 0 } : children_now();
+    if (setting->log != NULL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const pid_t pid = fork();
+    if (pid == 0)
+        child_start(argv, setting, &mask, fds[1]);
+    assert(child_pid == 0);
+    child_pid = pid;
+    sigprocmask(SIG_SETMASK, &waiting, NULL);
+    close(fds[1]);
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno))
+                         : ERR_OK;
+    const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
+    close(fds[0]);
+    if (e == ERR_OK)
+        e = child_wait(pid, setting, &before, status, why);
+    child_pid = 0;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    passing_on_end(&passing_on);
+    if (e == ERR_OK && has_failed)
+        e = start_error(argv[0], reason, why);
+    return e;
+}
+
+bool process_is_running(unsigned pid)
+{
+    char path[64], text[512] = "";
+    if (kill((pid_t)pid, 0) != 0 && errno != EPERM)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    if (f != NULL)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
+    return end == NULL || strncmp(end, ") Z", 3) != 0;
+}
+
+/* Reads a line from a child that runs; "" if there is none. */
+static char *read_line(int fd)
+{
+    FILE *f = fdopen(fd, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    const ssize_t n = f == NULL ? -1 : getline(&line, &cap, f);
+    if (f != NULL)
+        fclose(f);
+    if (n <= 0) {
+        free(line);
+        return strdup("");
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    return line;
+}
+
+enum err child_first_line(const char *const *argv, char **out, struct err_detail *why)
+{
+    const struct child_setting as_parent = { .env = NULL };
+    int fds[2], status = 0;
+    if (open_pipe(fds, why) != ERR_OK)
+        return ERR_IO;
+    sigset_t mask;
+    keep_children();
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY);
+        dup2(fds[1], STDOUT_FILENO);
+        if (nowhere >= 0)
+            dup2(nowhere, STDERR_FILENO);
+        child_start(argv, &as_parent, &mask, nowhere);
+    }
+    close(fds[1]);
+    char *line = pid < 0 ? NULL : read_line(fds[0]);
+    if (pid < 0)
+        close(fds[0]);
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno))
+                         : wait_for(pid, &status, why);
+    if (e == ERR_OK && line == NULL)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    if (e == ERR_OK && status != 0)
+        line[0] = '\0';
+    if (e != ERR_OK)
+        free(line);
+    else
+        *out = line;
+    return e;
+}

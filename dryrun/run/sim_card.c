@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Putting a program on the simulated card, and reading what it did there. */
+#include "dryrun/run/sim_card.h"
+
+#include "base/array.h"
+#include "base/input.h"
+#include "base/installed_file.h"
+#include "base/shown.h"
+#include "base/units.h"
+#include "cudasim/core.h"
+#include "cudasim/device_text.h"
+#include "cudasim/standins.h"
+#include "cudasim/values.h"
+#include "replay/program/cli.h"
+#include "dryrun/run/journal_folder.h"
+#include "dryrun/run/python_found.h"
+#include "dryrun/safe/scratch_folder.h"
+#include "report/text.h"
+#include "sim/card_context.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAMES_MAX = 512, PATHS_MAX = 64 };
+
+/* Distinct names of entry points. */
+struct name_list {
+    char   names[NAMES_MAX][CALL_TEXT_BYTES + 1];
+    size_t n;
+};
+
+/* Folders are absolute. */
+struct sim_card {
+    const struct options *o;
+    const char *command;
+    char   device[PATH_MAX];         /* "sim:24GiB,count=2" */
+    char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
+    char   journals[PATH_MAX];       /* of this run only; "" before it is made */
+    struct standins standins;
+    struct real_libraries real;      /* of --libraries real; the program has those that are wanted */
+    struct call_use use[CALL_DEVICES_MAX];
+    struct name_list no_effect, refused, missing;
+    size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
+    bool   has_lost;                 /* one of them because of the host */
+    uint64_t lost;                   /* records without room on the disk */
+    bool     has_convolutions;       /* some process asked cuDNN's stand-in for a workspace */
+    uint64_t workspace_bytes;        /* the answer */
+    uint32_t pid;                    /* of the journal that was read last */
+    bool   has_opened;               /* this process is counted in n_processes */
+    uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
+    struct process_use *processes;
+    size_t n_uses, uses_room;        /* in `processes` */
+};
+
+/* ---- before the program ---- */
+
+bool sim_card_is_wanted(const struct options *o)
+{
+    return o->device != NULL || o->texts[FLAG_SIMULATE] != NULL;
+}
+
+/* "1MiB" or "1MiB,256MiB". */
+static enum err check_values(const struct options *o, struct err_detail *why)
+{
+    const char *text = o->texts[FLAG_VALUES];
+    uint64_t bytes;
+    const size_t n = text == NULL ? 0 : strcspn(text, ",");
+    if (text == NULL || (units_parse_bytes(text, n, &bytes) &&
+                         (text[n] == '\0' || units_parse_bytes(text + n + 1, strlen(text + n + 1), &bytes))))
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "--values '%.60s': expected a size such as 1MiB, or two as in 1MiB,256MiB", text);
+}
+
+static bool wants_real(const struct options *o)
+{
+    return o->texts[FLAG_LIBRARIES] != NULL && strcmp(o->texts[FLAG_LIBRARIES], "real") == 0;
+}
+
+static enum err check_libraries(const struct options *o, struct err_detail *why)
+{
+    const char *text = o->texts[FLAG_LIBRARIES];
+    return text == NULL || wants_real(o) || strcmp(text, "stand-in") == 0 ? ERR_OK
+         : err_set(why, ERR_USAGE, 0, "--libraries '%.60s': expected stand-in or real", text);
+}
+
+/* A size alone is one of a simulated card. */
+static enum err choose_device(struct sim_card *c, struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    int count;
+    const char *simulate = c->o->texts[FLAG_SIMULATE];
+    const char *typed = simulate != NULL ? simulate : c->o->device != NULL ? c->o->device : "sim";
+    if (c->o->device != NULL && simulate != NULL)
+        return err_set(why, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
+    snprintf(c->device, sizeof c->device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
+    return cudasim_parse_devices(c->device, &cfg, &ops, &count, why);
+}
+
+static enum err find_libraries(struct sim_card *c, struct err_detail *why)
+{
+    const enum err e = installed_file_find("cudasim/libreplay-cudasim.so", c->libraries, why);
+    char *slash = e == ERR_OK ? strrchr(c->libraries, '/') : NULL;
+    if (slash != NULL)
+        *slash = '\0';
+    return e;
+}
+
+static enum err make_journals(struct sim_card *c, const char *parent, struct err_detail *why)
+{
+    const int reason = folder_make_unique(parent, "replay-run", c->journals);
+    return reason == 0 ? journal_folder_begin(c->journals, why)
+                       : err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(reason));
+}
+
+/* The home folder that the system knows, for a service or a job without HOME; NULL: none. */
+static const char *home_of_user(void)
+{
+    const struct passwd *user = getpwuid(getuid());
+    return user == NULL ? NULL : user->pw_dir;
+}
+
+static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME") != NULL ? getenv("HOME") : home_of_user();
+    if (cache != NULL && cache[0] == '/')
+        snprintf(out, PATH_MAX, "%s/replay", cache);
+    else if (home != NULL && home[0] == '/')
+        snprintf(out, PATH_MAX, "%s/.cache/replay", home);
+    else
+        return err_set(why, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is a folder's path");
+    return ERR_OK;
+}
+
+/* The folder of the torch that the program's Python would import, and the folders of packages beside it, as "a:b:c"; ""
+ * if there is none. A command that is no interpreter is never run to ask it: python3 is asked for it. Python is not
+ * isolated (-I), because that hides packages of the user and of PYTHONPATH, which the program has. The working folder
+ * is taken off the search path before anything is imported, so that no file in it runs. */
+static enum err find_torch(const struct options *o, char **out, struct err_detail *why)
+{
+    static const char *const script = "import sys; sys.path = [p for p in sys.path if p != '']; "
+                                      "import importlib.util as u; s = u.find_spec('torch'); "
+                                      "print(':'.join([s.submodule_search_locations[0]] + sys.path) if s else '')";
+    char python[PATH_MAX];
+    const char *const argv[] = { python, "-c", script, NULL };
+    if (python_found(o->inputs[0], python) || python_found("python3", python))
+        return child_first_line(argv, out, why);
+    *out = strdup("");
+    return *out != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+}
+
+/* Cuts "a:b:c" at its colons; at most `cap` pieces. */
+static size_t cut_paths(char *paths, const char **out, size_t cap)
+{
+    size_t n = 0;
+    for (char *at = paths; at != NULL && n < cap;) {
+        char *colon = strchr(at, ':');
+        if (colon != NULL)
+            *colon++ = '\0';
+        out[n++] = at;
+        at = colon;
+    }
+    return n;
+}
+
+/* Libraries get stand-ins that torch's own folder and its lib/ name, or a folder that was given. What is installed
+ * beside torch may ask for more of their functions. */
+static enum err make_standins(struct sim_card *c, struct err_detail *why)
+{
+    char cache[PATH_MAX], lib[PATH_MAX];
+    char *found = NULL;
+    const char *paths[PATHS_MAX] = { c->o->texts[FLAG_TORCH_LIBS] };
+    size_t n_paths = 1;
+    enum err e = cache_folder(cache, why);
+    if (e == ERR_OK && paths[0] == NULL) {
+        e = find_torch(c->o, &found, why);
+        n_paths = e == ERR_OK ? cut_paths(found, paths, PATHS_MAX) : 0;
+    }
+    if (e != ERR_OK)
+        return e;
+    const char *folders[2] = { paths[0], lib };
+    snprintf(lib, sizeof lib, "%s/lib", paths[0]);
+    if (wants_real(c->o))
+        e = real_libraries_find(paths + 1, n_paths - 1, &c->real, why);
+    const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
+                                           .packages = paths + 1, .n_packages = n_paths - 1, .real = c->real };
+    if (e == ERR_OK && paths[0][0] != '\0')
+        e = standins_make(&places, cache, &c->standins, why);
+    free(found);
+    return e;
+}
+
+enum err sim_card_open(const struct options *o, const char *command, const char *parent, struct sim_card **out,
+                       struct err_detail *why)
+{
+    struct sim_card *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    c->o = o;
+    c->command = command;
+    enum err e = check_values(o, why);
+    if (e == ERR_OK)
+        e = check_libraries(o, why);
+    if (e == ERR_OK)
+        e = choose_device(c, why);
+    if (e == ERR_OK)
+        e = find_libraries(c, why);
+    if (e == ERR_OK)
+        e = make_standins(c, why);
+    if (e == ERR_OK)
+        e = make_journals(c, parent, why);
+    if (e != ERR_OK)
+        sim_card_close(c, false);
+    else
+        *out = c;
+    return e;
+}
+
+void sim_card_close(struct sim_card *c, bool keeps_journals)
+{
+    if (c == NULL)
+        return;
+    standins_close(&c->standins);
+    real_libraries_close(&c->real);
+    free(c->processes);
+    if (c->journals[0] != '\0' && !keeps_journals)
+        journal_folder_remove(c->journals);
+    else if (c->journals[0] != '\0')
+        journal_folder_end(c->journals, c->command);
+    free(c);
+}
+
+const char *sim_card_journals(const struct sim_card *c)
+{
+    assert(c->journals[0] != '\0');
+    return c->journals;
+}
+
+/* The sonames to load before all else. A library with a run path of its own would find the machine's libraries first.
+ * What the user preloads stays in front of ours: a sanitizer must be the first. */
+static enum err put_preload(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
+{
+    const char *const before[] = { first, getenv("LD_PRELOAD") };
+    size_t room = 64;
+    for (size_t i = 0; i < 2; i++)
+        room += before[i] == NULL ? 0 : strlen(before[i]) + 1;
+    for (size_t i = 0; i < c->standins.n_sonames; i++)
+        room += strlen(c->standins.sonames[i]) + 1;
+    for (size_t i = 0; i < c->real.n; i++)
+        room += strlen(c->real.all[i].path) + 1;
+    char *list = calloc(room, 1);
+    if (list == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < 2; i++)
+        if (before[i] != NULL && before[i][0] != '\0') {
+            strcat(list, before[i]);
+            strcat(list, ":");
+        }
+    strcat(list, "libreplay-cudasim.so:libcuda.so.1:libnvidia-ml.so.1");
+    for (size_t i = 0; i < c->standins.n_sonames; i++) {
+        strcat(list, ":");
+        strcat(list, c->standins.sonames[i]);
+    }
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.all[i].is_wanted) {
+            strcat(list, ":");
+            strcat(list, c->real.all[i].path);
+        }
+    assert(strlen(list) < room);
+    const enum err e = child_env_put(env, "LD_PRELOAD", list, '\0', why);
+    free(list);
+    return e;
+}
+
+enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
+{
+    char paths[2 * PATH_MAX], python[PATH_MAX + 8];
+    const char *folder = c->standins.folder;
+    snprintf(paths, sizeof paths, "%s%s%s", c->libraries, folder != NULL ? ":" : "", folder != NULL ? folder : "");
+    snprintf(python, sizeof python, "%s/python", c->libraries);
+    enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', why);
+    if (e == ERR_OK)
+        e = put_preload(c, first, env, why);
+    if (e == ERR_OK)
+        e = child_env_put(env, "PYTHONPATH", python, ':', why);
+    if (e == ERR_OK)                         /* PyTorch keeps kernels that it compiled for a later run on a real card */
+        e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', why);
+    if (e == ERR_OK)
+        e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
+    if (e == ERR_OK && c->o->texts[FLAG_VALUES] != NULL)
+        e = child_env_put(env, CUDASIM_ENV_VALUES, c->o->texts[FLAG_VALUES], '\0', why);
+    return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
+}
+
+/* ---- after the program ---- */
+
+static void name_list_put(struct name_list *l, const struct call_record *r)
+{
+    char name[CALL_TEXT_BYTES + 1];
+    call_record_text(r, name);
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->names[i], name) == 0)
+            return;
+    if (l->n < NAMES_MAX)
+        memcpy(l->names[l->n++], name, sizeof name);
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void name_list_sort(struct name_list *l)
+{
+    qsort(l->names, l->n, sizeof l->names[0], name_compare);
+}
+
+/* Several processes may hold memory at once, so their peaks are added. What one process was in turn (exec) comes one
+ * after the other, so the largest of these peaks counts:
+ *
+ *     journal    4711.0    4711.1    4712.0
+ *     peak        512 MiB    1 MiB     3 MiB     together: 515 MiB
+ */
+static enum err begin_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *why)
+{
+    const bool is_other = log->head.pid != c->pid || c->n_uses == 0;
+    struct process_use *uses = array_grow(c->processes, c->n_uses, &c->uses_room, sizeof *uses);
+    if (uses == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    c->processes = uses;
+    if (is_other)
+        uses[c->n_uses++] = (struct process_use){ .pid = log->head.pid };
+    c->has_opened = c->has_opened && !is_other;
+    c->pid = log->head.pid;
+    for (int i = 0; i < CALL_DEVICES_MAX; i++) {
+        assert(c->others_bytes[i] <= c->use[i].peak_bytes);
+        if (is_other)
+            c->others_bytes[i] = c->use[i].peak_bytes;
+        c->use[i].held_bytes = c->others_bytes[i];
+    }
+    return ERR_OK;
+}
+
+static enum err take_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *why)
+{
+    const enum err e = begin_journal(c, log, why);
+    if (e != ERR_OK)
+        return e;
+    call_journal_sum(log, c->use);
+    for (int i = 0; i < CALL_DEVICES_MAX; i++)
+        c->processes[c->n_uses - 1].peak_bytes[i] = c->use[i].peak_bytes - c->others_bytes[i];
+    c->lost += log->head.lost;
+    bool has_opened = c->has_opened;
+    for (uint32_t i = 0; i < log->n; i++) {
+        const struct call_record *r = &log->records[i];
+        has_opened = has_opened || r->kind == CALL_DEVICE;
+        if (r->kind == CALL_NO_EFFECT)
+            name_list_put(&c->no_effect, r);
+        else if (r->kind == CALL_REFUSED)
+            name_list_put(&c->refused, r);
+        else if (r->kind == CALL_MISSING)
+            name_list_put(&c->missing, r);
+        else if (r->kind == CALL_WORKSPACE)
+            c->workspace_bytes = r->bytes;
+        c->has_convolutions = c->has_convolutions || r->kind == CALL_WORKSPACE;
+    }
+    c->n_processes += has_opened && !c->has_opened;
+    c->has_opened = has_opened;
+    return ERR_OK;
+}
+
+/* The run is over and its status is the program's: a journal that cannot be read takes nothing from the others. */
+static void read_journal(struct sim_card *c, const char *path)
+{
+    struct err_detail why = { .text = "" };
+    struct call_journal *log = NULL;
+    struct input *in = NULL;
+    enum err e = input_open(path, &in, &why);
+    if (e == ERR_OK)
+        e = call_journal_read(in, &log, &why);
+    if (e == ERR_OK)
+        e = take_journal(c, log, &why);
+    if (e != ERR_OK) {
+        fprintf(stderr, "replay %s: %s; this journal is left out\n", c->command, why.text);
+        c->n_unread++;
+        c->has_lost = c->has_lost || err_is_unread(e);
+    }
+    call_journal_free(log);
+    input_close(in);
+}
+
+enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why)
+{
+    struct journal_folder folder;
+    const enum err e = journal_folder_open(c->journals, c->command, &folder, why);
+    if (e != ERR_OK)
+        return e;
+    for (int i = 0; i < folder.n; i++) {
+        char path[PATH_MAX];
+        journal_folder_path(&folder, i, path);
+        read_journal(c, path);
+    }
+    c->lost += folder.unrecorded;
+    journal_folder_close(&folder);
+    name_list_sort(&c->no_effect);
+    name_list_sort(&c->refused);
+    name_list_sort(&c->missing);
+    *is_complete = c->n_unread == 0;
+    return ERR_OK;
+}
+
+bool sim_card_has_lost(const struct sim_card *c)
+{
+    return c->has_lost;
+}
+
+/* ---- the summary ---- */
+
+/* A paragraph of the summary, which begins with `text`. */
+static struct text_lines begin_paragraph(const char *text)
+{
+    struct text_lines l = { .out = stderr, .columns = HELP_WIDTH, .column = 2, .indent = 4 };
+    fputs("  ", stderr);
+    text_lines_put(&l, text, strlen(text));
+    return l;
+}
+
+static void print_paragraph(const char *text)
+{
+    begin_paragraph(text);
+    fputc('\n', stderr);
+}
+
+static void print_names(const char *what, const struct name_list *l)
+{
+    if (l->n == 0)
+        return;
+    struct text_lines lines = begin_paragraph(what);
+    for (size_t i = 0; i < l->n; i++)
+        text_lines_put(&lines, l->names[i], strlen(l->names[i]));
+    fputc('\n', stderr);
+}
+
+static bool is_used(const struct call_use *u)
+{
+    return u->total_bytes > 0 && u->calls + u->refusals > 0;
+}
+
+size_t sim_card_largest_process(const struct sim_card *c, int device, uint64_t *bytes)
+{
+    size_t n = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < c->n_uses; i++) {
+        const uint64_t peak_bytes = c->processes[i].peak_bytes[device];
+        n += peak_bytes > 0;
+        *bytes = peak_bytes > *bytes ? peak_bytes : *bytes;
+    }
+    return n;
+}
+
+/* Each process finds the card empty, so the peaks of several may add up to more than it has. */
+static void print_device(const struct sim_card *c, int device)
+{
+    const struct call_use *u = &c->use[device];
+    char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
+    uint64_t largest_bytes;
+    const size_t n = sim_card_largest_process(c, device, &largest_bytes);
+    fprintf(stderr, "  device %d: peak %s of %s, plus %s for the context and other processes\n", device,
+            units_format_bytes(largest_bytes, peak), units_format_bytes(u->total_bytes, total),
+            units_format_bytes(u->taken_bytes, taken));
+    if (n > 1)
+        fprintf(stderr, "    of %zu processes, each on an empty card; their peaks add up to %s\n", n,
+                units_format_bytes(u->peak_bytes, peak));
+    fprintf(stderr, "    %" PRIu64 " calls took memory or gave it back", u->calls);
+    if (u->refusals > 0)
+        fprintf(stderr, "; %" PRIu64 " %s refused for lack of memory, the last for %s", u->refusals,
+                u->refusals == 1 ? "was" : "were", units_format_bytes(u->last_refused_bytes, refused));
+    fprintf(stderr, "\n");
+}
+
+const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n)
+{
+    *n = c->n_uses;
+    return c->processes;
+}
+
+bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes)
+{
+    *each_bytes = c->workspace_bytes;
+    return c->has_convolutions;
+}
+
+static void print_convolutions(const struct sim_card *c)
+{
+    char bytes[UNITS_TEXT], text[128];
+    snprintf(text, sizeof text, "Each of cuDNN's convolutions took a workspace of %s while it ran (cudnn-workspace=).",
+             units_format_bytes(c->workspace_bytes, bytes));
+    if (c->has_convolutions)
+        print_paragraph(c->workspace_bytes > 0 ? text :
+                        "cuDNN's convolutions took no workspace. On a card most take some MiB, some take 100 MiB and "
+                        "more: see what such a one does with --device CARD,cudnn-workspace=128MiB.");
+}
+
+/* A real card of that name has less for the program. */
+static void print_context(const struct sim_card *c)
+{
+    char bytes[UNITS_TEXT], text[256];
+    const struct card_context *context = card_context_in(c->device);
+    if (context == NULL || strstr(c->device, "context=") != NULL)
+        return;
+    snprintf(text, sizeof text, "A real card of that name also holds the CUDA context and libraries, about %s. To set "
+             "that aside: --device %.60s,context=%" PRIu64 "MiB", units_format_bytes(context->bytes, bytes),
+             strncmp(c->device, "sim:", 4) == 0 ? c->device + 4 : c->device, context->bytes >> 20);
+    print_paragraph(text);
+}
+
+static void print_real(const struct sim_card *c)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < c->real.n; i++)
+        is_any = is_any || c->real.all[i].is_wanted;
+    if (!wants_real(c->o))
+        return;
+    struct text_lines lines = begin_paragraph(
+        is_any ? "real libraries, as installed:"
+               : "--libraries real: none that the program wants and that works without NVIDIA's driver was found "
+                 "(NVRTC, nvJitLink; in Python's packages, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda)");
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.all[i].is_wanted)
+            text_lines_put(&lines, c->real.all[i].path, strlen(c->real.all[i].path));
+    fputc('\n', stderr);
+}
+
+/* What a reader must know before taking the figures for a GPU's. */
+static void print_cautions(const struct sim_card *c)
+{
+    print_paragraph("No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are zeros. "
+                    "A program that branches on one (a loss, a gradient norm) may have taken another path.");
+    if (c->standins.n_made == 0)
+        return;
+    print_convolutions(c);
+    print_real(c);
+    print_paragraph("cuBLAS's workspace is counted, because PyTorch allocates it, and so is what cuDNN's RNNs and "
+                    "attention need. Workspaces of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
+    struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
+    for (size_t i = 0; i < c->standins.n_made; i++)
+        text_lines_put(&lines, c->standins.sonames[i], strlen(c->standins.sonames[i]));
+    fputc('\n', stderr);
+}
+
+void sim_card_print(const struct sim_card *c, int status)
+{
+    fprintf(stderr, "replay %s: ", c->command);
+    shown_put(stderr, c->o->inputs[0]);
+    fprintf(stderr, " ended with status %d; %zu process%s used the simulated card\n", status, c->n_processes,
+            c->n_processes == 1 ? "" : "es");
+    for (int i = 0; i < CALL_DEVICES_MAX; i++)
+        if (is_used(&c->use[i]))
+            print_device(c, i);
+    if (c->lost > 0)
+        fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not be made or could not grow\n", c->lost);
+    if (c->n_processes > 0) {
+        print_context(c);
+        print_cautions(c);
+        print_names("entry points that did nothing:", &c->no_effect);
+    }
+    print_names("entry points that are not simulated (their calls failed):", &c->refused);
+    print_names("entry points that were looked up and do not exist:", &c->missing);
+}
+
+static void json_names(struct json_writer *w, const char *key, const struct name_list *l)
+{
+    json_put_array(w, key);
+    for (size_t i = 0; i < l->n; i++)
+        json_put_text(w, NULL, l->names[i]);
+    json_end_array(w);
+}
+
+static void json_device(struct json_writer *w, const struct sim_card *c, int device)
+{
+    const struct call_use *u = &c->use[device];
+    uint64_t largest_bytes;
+    const size_t n = sim_card_largest_process(c, device, &largest_bytes);
+    json_put_object(w, NULL);
+    json_put_number(w, "device", (unsigned)device);
+    json_put_number(w, "total_bytes", u->total_bytes);
+    json_put_number(w, "peak_bytes", u->peak_bytes);
+    json_put_number(w, "holders", n);
+    json_put_number(w, "largest_peak_bytes", largest_bytes);
+    json_put_number(w, "taken_bytes", u->taken_bytes);
+    json_put_number(w, "calls", u->calls);
+    json_put_number(w, "refusals", u->refusals);
+    json_put_number_unless(w, "last_refused_bytes", u->refusals > 0 ? u->last_refused_bytes : 0, 0);
+    json_end_object(w);
+}
+
+void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status)
+{
+    json_put_text(w, "program", c->o->inputs[0]);
+    json_put_number(w, "status", (unsigned)status);
+    json_put_number(w, "processes", c->n_processes);
+    json_put_number(w, "lost_calls", c->lost);
+    json_put_array(w, "devices");
+    for (int i = 0; i < CALL_DEVICES_MAX; i++)
+        if (is_used(&c->use[i]))
+            json_device(w, c, i);
+    json_end_array(w);
+    json_names(w, "did_nothing", &c->no_effect);
+    json_names(w, "not_simulated", &c->refused);
+    json_names(w, "unknown", &c->missing);
+    json_put_bool(w, "has_convolutions", c->has_convolutions);
+    json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions, c->workspace_bytes);
+    json_put_array(w, "real_libraries");
+    for (size_t i = 0; i < c->real.n; i++)
+        if (c->real.all[i].is_wanted)
+            json_put_text(w, NULL, c->real.all[i].path);
+    json_end_array(w);
+    json_put_array(w, "stand_ins");
+    for (size_t i = 0; i < c->standins.n_made; i++)
+        json_put_text(w, NULL, c->standins.sonames[i]);
+    json_end_array(w);
+}

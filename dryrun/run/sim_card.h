@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A simulated card for one program: what its environment must say so that it finds our CUDA instead of NVIDIA's, and
+ * what happened on the card when it has ended.
+ */
+#ifndef REPLAY_DRYRUN_RUN_SIM_CARD_H
+#define REPLAY_DRYRUN_RUN_SIM_CARD_H
+
+#include "import/call_journal_read.h"
+#include "replay/program/options.h"
+#include "dryrun/run/run_child.h"
+#include "report/json_writer.h"
+
+struct sim_card;
+
+/* Whether the options ask for a card: --device, or --simulate, which means the same. */
+bool sim_card_is_wanted(const struct options *o);
+
+/* Finds the libraries, makes stand-ins for those that the program's PyTorch wants (--torch-libs), and makes a folder
+ * for the journals in `parent`. ERR_USAGE for --device and --simulate at once, ERR_SPEC and the like for a wrong device
+ * text; ERR_IO. `command`: the name for messages. */
+MUST_USE enum err sim_card_open(const struct options *o, const char *command, const char *parent,
+                                struct sim_card **out, struct err_detail *why);
+
+/* Removes the folder of the journals, unless `keeps_journals`: then it is removed only if it is empty, and otherwise
+ * named on standard error. NULL is accepted. */
+void sim_card_close(struct sim_card *c, bool keeps_journals);
+
+/* The environment of a program on this card. `first`: preloaded before all else; NULL for nothing. */
+MUST_USE enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env,
+                                   struct err_detail *why);
+
+/* The folder of the journals, absolute. */
+const char *sim_card_journals(const struct sim_card *c);
+
+/* After the program: reads the journals. One that cannot be read is reported and left out; *is_complete is then
+ * false. */
+MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why);
+
+/* Whether a journal was left out because the host could not read it, not because of what is in it. */
+bool sim_card_has_lost(const struct sim_card *c);
+
+/* Whether a process ran convolutions of cuDNN's stand-in, and the workspace of each (cudnn-workspace=; mostly 0). */
+bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes);
+
+/* What a process took of each card at most. */
+struct process_use {
+    uint32_t pid;
+    uint64_t peak_bytes[CALL_DEVICES_MAX];
+};
+
+/* Those whose journals were read; the card's. */
+const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n);
+
+/* How many processes took memory of a card, and the most that one of them held. */
+size_t sim_card_largest_process(const struct sim_card *c, int device, uint64_t *bytes);
+
+/* What happened, for a person on standard error, and as members of an open JSON object. `status`: the program's. */
+void sim_card_print(const struct sim_card *c, int status);
+void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Finds the simulated card's lines among what a program printed. */
+#include "dryrun/unknown_branches.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_BYTES = 4096 };
+
+/* Of "replay cudasim: FILE:LINE: what it does": the file and the line, in *place. False if it does something else. */
+static bool tells(const char *line, const char *what, char place[static BRANCH_PLACE])
+{
+    static const char before[] = "replay cudasim: ";
+    const char *end = strstr(line, what);
+    if (end == NULL || strncmp(line, before, strlen(before)) != 0)
+        return false;
+    const char *from = line + strlen(before);
+    const int n = end > from ? (int)(end - from) : 0;
+    snprintf(place, BRANCH_PLACE, "%.*s", n < BRANCH_PLACE ? n : BRANCH_PLACE - 1, from);
+    return true;
+}
+
+static void take_line(struct unknown_branches *b, const char *line)
+{
+    char place[BRANCH_PLACE];
+    if (tells(line, ": branches on a value", place) && b->n++ < BRANCHES_SHOWN)
+        memcpy(b->places[b->n - 1], place, sizeof place);
+    if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's free memory", place))
+        memcpy(b->looked_at_memory, place, sizeof place);
+}
+
+enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why)
+{
+    char line[LINE_BYTES];
+    FILE *f = fopen(log, "r");
+    *out = (struct unknown_branches){ .n = 0 };
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        take_line(out, line);
+    const int reason = f == NULL || ferror(f) ? errno : 0;
+    if (f != NULL)
+        fclose(f);
+    if (reason == 0)
+        return ERR_OK;
+    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, "%.150s: cannot be read: %s", log,
+                   strerror(reason));
+}
+
+void unknown_branches_say(struct words *w, const struct unknown_branches *b)
+{
+    const unsigned n = b->n < BRANCHES_SHOWN ? b->n : BRANCHES_SHOWN;
+    if (n == 0)
+        return;
+    words_add(w, "It branched on values that are not computed, and may have taken another way there: ");
+    for (unsigned i = 0; i < n; i++)
+        words_add(w, "%s%s", i == 0 ? "" : ", ", b->places[i]);
+    if (b->n > n)
+        words_add(w, " and %u more", b->n - n);
+    words_add(w, ".");
+}

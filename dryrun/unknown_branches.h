@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What the simulated card tells of a predicted program's lines: which branched on a value of the card that is not
+ * computed, and which looked at its free memory. */
+#ifndef REPLAY_DRYRUN_UNKNOWN_BRANCHES_H
+#define REPLAY_DRYRUN_UNKNOWN_BRANCHES_H
+
+#include "base/err.h"
+#include "report/text.h"
+
+enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256 };
+
+struct unknown_branches {
+    char     places[BRANCHES_SHOWN][BRANCH_PLACE];       /* the first ones, as FILE:LINE; foreign */
+    unsigned n;                                      /* all of them */
+    char     looked_at_memory[BRANCH_PLACE];             /* the first line that did; foreign. "": none */
+};
+
+/* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM:
+ * the log cannot be read, and nobody knows whether the program branched. */
+MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why);
+
+/* One sentence; nothing if there is none. */
+void unknown_branches_say(struct words *w, const struct unknown_branches *b);
+
+#endif
