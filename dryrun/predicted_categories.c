@@ -2,8 +2,8 @@
 /* Categories of a predicted program, by the rules of `who --by category`. */
 #include "dryrun/predicted_categories.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "replay/program/cli.h"
 #include "replay/who/categories.h"
 #include "report/text.h"
 
@@ -59,7 +59,7 @@ void predicted_categories_print(FILE *out, const struct predicted_categories *c)
         words_add(&w, "%s%s %s (%.0f%%)", i == 0 ? "" : ", ", holder_name(h, i),
                   units_format_bytes(h->at[i].bytes, bytes), 100.0 * (double)h->at[i].bytes / (double)c->held_bytes);
     words_add(&w, h->n > CATEGORIES_SHOWN ? ", and other (replay who --by category)." : ".");
-    help_print_wrapped(out, w.text, 0, 2);
+    words_print_within(out, &w, TERMINAL_USUAL, 0, 2);
 }
 
 void predicted_categories_put_json(struct json_writer *j, const struct predicted_categories *c)

@@ -3,15 +3,15 @@
 #include "dryrun/predicted_run.h"
 
 #include "base/monotonic_ms.h"
-#include "replay/coverage/coverage.h"
+#include "base/progress.h"
 #include "dryrun/card_sharing.h"
-#include "replay/program/cli.h"
+#include "dryrun/program_log.h"
 #include "dryrun/run/journal_follow.h"
 #include "dryrun/run/journal_import.h"
-#include "dryrun/program_log.h"
 #include "dryrun/run/run_child.h"
 #include "dryrun/safe/scratch_folder.h"
-#include "dryrun/run/sim_card.h"
+#include "import/import.h"
+#include "replay/coverage/coverage.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -123,7 +123,7 @@ static void running_search(struct running *r)
     const int64_t began = monotonic_ms();
     if (began < r->next_search_ms)
         return;
-    const struct found found = search_all(r->journals, r->request->options->steps);
+    const struct found found = search_all(r->journals, r->request->steps);
     const int64_t now = monotonic_ms();
     r->next_search_ms = now + SEARCH_SHARE * (now - began);
     const bool is_fresh = found.written.tv_sec == 0 || is_later(&found.written, &r->found.written);
@@ -139,7 +139,7 @@ static void show_progress(const struct running *r, int64_t now)
 {
     if (isatty(STDERR_FILENO) == 0)
         return;
-    cli_erase_line();
+    progress_erase_line();
     fprintf(stderr, "%.50s: %" PRId64 " s", r->request->title, (now - r->started_ms) / 1000);
     if (r->run->whole_steps > 0)
         fprintf(stderr, ", %" PRIu64 " steps", r->run->whole_steps);
@@ -161,17 +161,16 @@ static bool has_enough(const struct found *found, uint64_t least)
 static bool running_look(void *arg)
 {
     struct running *r = arg;
-    const struct options *o = r->request->options;
     following_look(r->following);
     program_log_trim(r->run->log);
     show_progress(r, monotonic_ms());
     if (*r->request->interrupted != 0)
         return running_stop(r, RUN_INTERRUPTED);
     running_search(r);
-    if (has_enough(&r->found, o->steps))
+    if (has_enough(&r->found, r->request->steps))
         return running_stop(r, RUN_REPEATED);
     const int64_t now = monotonic_ms();
-    if ((uint64_t)(now - r->started_ms) / 1000 < o->within_s)
+    if ((uint64_t)(now - r->started_ms) / 1000 < r->request->within_s)
         return true;
     return running_stop(r, RUN_TOO_LONG);
 }
@@ -348,7 +347,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
         e = following_spans_read(r.following, spans, why);
     following_end(r.following, true);
     if (isatty(STDERR_FILENO) != 0)
-        cli_erase_line();
+        progress_erase_line();
     return e;
 }
 
@@ -366,14 +365,11 @@ static enum err cut_log(const char *log, struct err_detail *why)
 enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
                             struct err_detail *why)
 {
-    struct options o = *request->options;
     struct sim_card *card = NULL;
     struct following_spans spans = { .n = 0 };
     bool is_complete;                /* otherwise the reader has said so */
-    o.inputs = (const char **)(uintptr_t)request->program;       /* only read */
-    o.device = request->device;
     *out = (struct predicted_run){ .end = RUN_ENDED };
-    enum err e = sim_card_open(&o, "predict", parent, &card, why);
+    enum err e = sim_card_open(&request->card, parent, &card, why);
     if (e == ERR_OK)
         e = make_folder(out, parent, why);
     if (e == ERR_OK)
@@ -385,7 +381,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         out->others = card_sharing_find(card, &spans);
     if (e == ERR_OK)
-        e = take_recordings(out, sim_card_journals(card), o.steps, why);
+        e = take_recordings(out, sim_card_journals(card), request->steps, why);
     if (e == ERR_OK)
         read_failure(out);
     if (e == ERR_OK)

@@ -8,12 +8,15 @@
 #ifndef REPLAY_DRYRUN_PREDICTED_RUN_H
 #define REPLAY_DRYRUN_PREDICTED_RUN_H
 
+#include "dryrun/program_failure.h"
+#include "dryrun/run/sim_card.h"
+#include "dryrun/safe/overlay.h"
+#include "dryrun/unknown_branches.h"
 #include "replay/advise/card_answer.h"
 #include "replay/coverage/step_growth.h"
-#include "replay/program/options.h"
-#include "dryrun/safe/overlay.h"
-#include "dryrun/program_failure.h"
-#include "dryrun/unknown_branches.h"
+
+#include <limits.h>
+#include <signal.h>
 
 enum run_end {
     RUN_ENDED,                       /* the program ended by itself */
@@ -24,11 +27,12 @@ enum run_end {
 
 /* What is asked for. Texts are borrowed. */
 struct run_request {
-    const struct options *options;
+    struct sim_card_request card;
     const char *const *program;      /* the command line, a list that NULL ends */
-    const char *device;              /* as after --device */
     const char *title;               /* for the line of progress */
     struct overlay *overlay;
+    uint64_t steps;                  /* equal ones after which it is stopped; 0: none */
+    uint64_t within_s;
     const volatile sig_atomic_t *interrupted;
 };
 

@@ -3,14 +3,16 @@
 #include "dryrun/prediction.h"
 
 #include "base/array.h"
+#include "base/progress.h"
 #include "base/temporary_file.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "cudasim/device_text.h"
-#include "replay/plan/bounds.h"
-#include "replay/program/cli.h"
 #include "dryrun/program_failure.h"
+#include "replay/plan/bounds.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
+#include "report/text.h"
 #include "sim/card_context.h"
 
 #include <assert.h>
@@ -28,7 +30,7 @@ enum { CARD_BYTES = 256 };
 /* So many named cards are tried before none is named. */
 enum { CARDS_TRIED = 3 };
 
-/* ---- options ---- */
+/* ---- the request ---- */
 
 /* "batch=1..256", "batch=8..256:8" */
 static enum err read_range(struct prediction *p, const char *text, struct err_detail *why)
@@ -44,8 +46,8 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
         return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8",
                        text);
     p->has_range = true;
-    for (size_t i = 0; i < p->options->n_inputs; i++) {
-        const char *at = strchr(p->options->inputs[i], '{');
+    for (size_t i = 0; i < p->asked.n_words; i++) {
+        const char *at = strchr(p->asked.program[i], '{');
         if (at != NULL && strncmp(at + 1, p->name, strlen(p->name)) == 0 && at[1 + strlen(p->name)] == '}')
             return ERR_OK;
     }
@@ -91,20 +93,20 @@ static enum err check_card(const char *card, struct err_detail *why)
 
 static enum err make_rows(struct prediction *p, struct err_detail *why)
 {
-    const struct options *o = p->options;
-    const size_t n_cards = o->n_devices > 0 ? o->n_devices : 1, n_policies = o->n_policies > 0 ? o->n_policies : 1;
+    const struct prediction_request *r = &p->asked;
+    const size_t n_cards = r->n_cards > 0 ? r->n_cards : 1, n_policies = r->n_policies > 0 ? r->n_policies : 1;
     choose_default_card(p);
     p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
     if (p->rows == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t c = 0; c < n_cards; c++) {
-        const char *card = o->n_devices > 0 ? o->devices[c] : p->default_card;
+        const char *card = r->n_cards > 0 ? r->cards[c] : p->default_card;
         const enum err e = check_card(card, why);
         if (e != ERR_OK)
             return e;
         for (size_t i = 0; i < n_policies; i++)
             p->rows[p->n_rows++] = (struct predicted_row){ .card = card,
-                                                           .policy = o->n_policies > 0 ? o->policies[i] : NULL };
+                                                           .policy = r->n_policies > 0 ? r->policies[i] : NULL };
     }
     return ERR_OK;
 }
@@ -113,8 +115,8 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
 static enum err check_policies(const struct prediction *p, struct err_detail *why)
 {
     struct policy_spec spec;
-    for (size_t i = 0; i < p->options->n_policies; i++) {
-        const enum err e = policy_spec_parse(p->options->policies[i], &spec, why);
+    for (size_t i = 0; i < p->asked.n_policies; i++) {
+        const enum err e = policy_spec_parse(p->asked.policies[i], &spec, why);
         if (e != ERR_OK)
             return e;
         policy_spec_close(&spec);
@@ -129,16 +131,16 @@ static enum err make_folder(struct prediction *p, struct err_detail *why)
                                           strerror(reason));
 }
 
-enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why)
+enum err prediction_open(const struct prediction_request *request, struct prediction *p, struct err_detail *why)
 {
-    *p = (struct prediction){ .options = o, .range = { .step = 1 }, .interrupted = cli_defer_signals() };
-    enum err e = o->range != NULL ? read_range(p, o->range, why) : ERR_OK;
+    *p = (struct prediction){ .asked = *request, .range = { .step = 1 } };
+    enum err e = request->range != NULL ? read_range(p, request->range, why) : ERR_OK;
     if (e == ERR_OK)
         e = make_rows(p, why);
     if (e == ERR_OK)
         e = check_policies(p, why);
     if (e == ERR_OK)
-        e = overlay_open(o->inputs, o->is_given[FLAG_NO_OVERLAY], &p->overlay, why);
+        e = overlay_open(request->program, request->without_overlay, &p->overlay, why);
     return e == ERR_OK ? make_folder(p, why) : e;
 }
 
@@ -244,10 +246,10 @@ static void free_program(char **program, size_t n)
 
 static enum err make_program(const struct prediction *p, uint64_t value, char ***out, struct err_detail *why)
 {
-    const size_t n = p->options->n_inputs;
+    const size_t n = p->asked.n_words;
     char **program = calloc(n + 1, sizeof *program);
     for (size_t i = 0; program != NULL && i < n; i++)
-        if ((program[i] = fill_in(p, p->options->inputs[i], value)) == NULL) {
+        if ((program[i] = fill_in(p, p->asked.program[i], value)) == NULL) {
             free_program(program, n);
             program = NULL;
         }
@@ -267,13 +269,16 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     enum err e = make_program(p, r->value, &program, why);
     if (e != ERR_OK)
         return e;
-    const struct run_request request = { .options = p->options, .program = (const char *const *)program,
-                                         .device = device, .title = title, .overlay = &p->overlay,
-                                         .interrupted = p->interrupted };
+    const struct run_request request = {
+        .card = { .command = "predict", .program = program[0], .device = device, .torch_libs = p->asked.torch_libs,
+                  .values = p->asked.values },
+        .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,
+        .within_s = p->asked.within_s, .interrupted = p->asked.interrupted,
+    };
     e = p->n_runs > 1 ? overlay_clear(&p->overlay, why) : ERR_OK;
     if (e == ERR_OK)
         e = predicted_run_make(&request, p->folder.path, &r->made, why);
-    free_program(program, p->options->n_inputs);
+    free_program(program, p->asked.n_words);
     return e;
 }
 
@@ -294,7 +299,7 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
     if (failure.line[0] != '\0')
         fprintf(stderr, "replay predict: the program's last words: %s\n", failure.line);
     if (failure.advice != NULL)
-        help_print_wrapped(stderr, failure.advice, 0, 0);
+        text_print_within(stderr, failure.advice, TERMINAL_USUAL, 0, 0);
     if (run->status == 0)
         return err_set(why, ERR_INPUT, 0, "the program asked for no device memory%s; nothing can be predicted", at);
     return err_set(why, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status,
@@ -343,7 +348,7 @@ static enum err add_run(struct prediction *p, const char *card, uint64_t value, 
                         struct err_detail *why)
 {
     p->showed_nothing = false;
-    if (*p->interrupted != 0)
+    if (*p->asked.interrupted != 0)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
     struct prediction_run *runs = array_grow(p->runs, p->n_runs, &p->room_runs, sizeof *runs);
     if (runs == NULL)
@@ -404,7 +409,7 @@ static enum err read_release(struct prediction *p, struct trace_reader *trace, s
 static enum err row_answer(const struct prediction *p, const struct predicted_row *row, const struct prediction_run *r,
                            struct card_answer *out, struct err_detail *why)
 {
-    const struct replay_config cfg = { .threads = p->options->threads, .on_oom = OOM_AS_RECORDED };
+    const struct replay_config cfg = { .threads = p->asked.threads, .on_oom = OOM_AS_RECORDED };
     struct trace_reader *trace;
     struct policy_spec spec;
     char card[CARD_BYTES];
@@ -489,7 +494,7 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
 {
     struct prediction_run *run = NULL;
     row->value = row->largest.is_any ? row->largest.fits : p->range.low;
-    enum err e = *p->interrupted == 0 ? need_run(p, row->card, row->value, true, &run, why) : ERR_INTERRUPTED;
+    enum err e = *p->asked.interrupted == 0 ? need_run(p, row->card, row->value, true, &run, why) : ERR_INTERRUPTED;
     if (e == ERR_INTERRUPTED)
         run = run_so_far(p, row);
     else if (e != ERR_OK)
@@ -571,7 +576,7 @@ static enum err confirm_card(struct prediction *p, struct err_detail *why)
     if (e != ERR_OK || !row.fits)
         return p->showed_nothing ? ERR_OK : e;
     p->smallest.card = card;
-    if (p->options->n_devices == 0 && !p->has_range)
+    if (p->asked.n_cards == 0 && !p->has_range)
         p->rows[p->n_rows++] = row;
     return ERR_OK;
 }
@@ -582,7 +587,7 @@ static enum err with_trace(struct prediction *p, const struct prediction_run *ru
                            struct err_detail *why)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
-    const struct replay_config cfg = { .threads = p->options->threads, .progress = progress_report,
+    const struct replay_config cfg = { .threads = p->asked.threads, .progress = progress_report,
                                        .progress_arg = &progress };
     struct trace_reader *trace;
     enum err e = trace_open(run->made.trace, &trace, why);
@@ -598,9 +603,9 @@ static enum err find_setting(struct prediction *p, const struct prediction_run *
                              const struct replay_config *cfg, struct err_detail *why)
 {
     (void)run;
-    const struct tune_request asked = { .price_bytes_per_ms = p->options->price };
+    const struct tune_request asked = { .price_bytes_per_ms = p->asked.price_bytes_per_ms };
     struct device_choice device = p->rows[0].answer.device;
-    if (p->options->n_devices == 0)              /* a gain is measured against the need, not against a card of ours */
+    if (p->asked.n_cards == 0)              /* a gain is measured against the need, not against a card of ours */
         device.config.total_bytes = p->smallest.smallest_bytes;
     p->has_tune = true;
     return tune_run(trace, &device, &asked, cfg, &p->tune, why);
@@ -636,12 +641,12 @@ enum err prediction_make(struct prediction *p, struct err_detail *why)
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
         e = find_largest(p, &p->rows[i], why);
-    return e == ERR_OK && *p->interrupted == 0 ? say_once(p, why) : e;
+    return e == ERR_OK && *p->asked.interrupted == 0 ? say_once(p, why) : e;
 }
 
 bool prediction_is_whole(const struct prediction *p)
 {
-    bool is_whole = *p->interrupted == 0;
+    bool is_whole = *p->asked.interrupted == 0;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
         is_whole = is_whole && run != NULL && !predicted_run_grows(run) && !run->has_failed &&

@@ -10,11 +10,30 @@
 #ifndef REPLAY_DRYRUN_PREDICTION_H
 #define REPLAY_DRYRUN_PREDICTION_H
 
+#include "dryrun/predicted_categories.h"
+#include "dryrun/predicted_run.h"
+#include "dryrun/safe/scratch_folder.h"
 #include "replay/advise/card_answer.h"
 #include "replay/advise/largest_value.h"
 #include "replay/advise/tune.h"
-#include "dryrun/predicted_categories.h"
-#include "dryrun/predicted_run.h"
+
+/* What is asked. Texts are as typed, and all is borrowed until prediction_close. */
+struct prediction_request {
+    const char *const *program;      /* a list that NULL ends; {NAME} in a word stands for a value of the range */
+    size_t      n_words;             /* of the program, without the NULL */
+    const char *const *cards;        /* none: the smallest card is looked for */
+    size_t      n_cards;
+    const char *const *policies;     /* settings to predict with; none: the program's own */
+    size_t      n_policies;
+    const char *range;               /* "batch=1..256"; NULL: none */
+    uint64_t    steps;               /* equal ones after which the program is stopped; 0: it runs to its end */
+    uint64_t    within_s;            /* the longest that it runs */
+    bool        without_overlay;     /* the program writes to its own files */
+    const char *torch_libs, *values; /* of its card (struct sim_card_request); NULL: not given */
+    unsigned    threads;             /* to replay in; 0: one per core */
+    uint64_t    price_bytes_per_ms;  /* of driver time, when settings are compared (report/winner.h) */
+    const volatile sig_atomic_t *interrupted;    /* not 0: the person wants the answer so far */
+};
 
 /* One card with one setting. */
 struct predicted_row {
@@ -37,9 +56,8 @@ struct prediction_run {
 };
 
 struct prediction {
-    const struct options *options;
+    struct prediction_request asked;
     struct overlay overlay;
-    const volatile sig_atomic_t *interrupted;
     struct scratch_folder folder;    /* of the runs and their recordings */
     bool   has_range;
     char   name[64];                 /* what varies: "batch" */
@@ -67,8 +85,9 @@ struct prediction {
     struct tune tune;
 };
 
-/* Reads the options; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */
-MUST_USE enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why);
+/* Reads the request; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */
+MUST_USE enum err prediction_open(const struct prediction_request *request, struct prediction *p,
+                                  struct err_detail *why);
 
 /* Runs the program as often as it takes. ERR_INPUT if the program fails by itself, said with its reason. An interrupt
  * is no error: rows that are not known stay so. Errors of the parts. */

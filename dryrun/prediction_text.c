@@ -5,7 +5,6 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
-#include "replay/program/cli.h"
 #include "replay/advise/nccl_buffers.h"
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -44,10 +43,10 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
                   predicted_run_grows(run) ? "growing" : "equal");
         break;
     case RUN_TOO_LONG:
-        words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
+        words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->asked.within_s);
         if (run->whole_steps > 0)
             words_add(w, ", after %" PRIu64 " equal steps.", run->whole_steps);
-        else if (run->quiet_s >= QUIET_S && run->quiet_s * QUIET_SHARE >= p->options->within_s)
+        else if (run->quiet_s >= QUIET_S && run->quiet_s * QUIET_SHARE >= p->asked.within_s)
             words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which "
                       "is zero. The figures are what was seen.", run->quiet_s);
         else
@@ -229,7 +228,7 @@ static void words_add_written(struct words *w, struct prediction *p, const struc
 static void paragraph(FILE *out, const struct words *w)
 {
     if (w->n > 0)
-        help_print_wrapped(out, w->text, 0, 2);
+        words_print_within(out, w, TERMINAL_USUAL, 0, 2);
 }
 
 static size_t rows_that_fit(const struct prediction *p)
@@ -289,7 +288,7 @@ static void words_add_growth(struct words *w, const struct prediction *p, const 
                                                                                        bytes));
     if (p->has_range)
         words_add(w, " with %s=%" PRIu64, p->name, row->value);
-    if (p->options->n_devices == 0)
+    if (p->asked.n_cards == 0)
         words_add(w, ". It took %s in %" PRIu64 " steps.", units_format_bytes(row->answer.card_peak_bytes, size),
                   run->whole_steps);
     else
@@ -324,7 +323,7 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     const struct predicted_row *row = &p->rows[0];
     const size_t n = rows_that_fit(p);
     char needs[UNITS_TEXT], has[UNITS_TEXT];
-    if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
+    if (p->asked.n_cards == 0 && p->has_smallest && !p->has_range) {
         words_add(w, "Needs ");
         words_add_card(w, p);
     } else if (p->n_rows == 1 && prediction_row_adapts(p, row)) {
@@ -393,7 +392,7 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
 }
 
 /* Columns that no row has a word for are left out. */
-static enum err print_rows(FILE *out, const struct prediction *p)
+static enum err print_rows(FILE *out, const struct prediction *p, bool is_wide)
 {
     const struct text_column columns[ROW_COLUMNS] = {
         { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 },
@@ -403,7 +402,7 @@ static enum err print_rows(FILE *out, const struct prediction *p)
     struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
     for (size_t i = 0; i < p->n_rows; i++)
         add_row(&rows, p, &p->rows[i]);
-    const enum err e = terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
+    const enum err e = terminal_table_print(out, &rows, is_wide ? TERMINAL_ANY : terminal_columns(out));
     fprintf(out, "\n");
     return e;
 }
@@ -449,9 +448,9 @@ static void print_smallest(FILE *out, const struct prediction *p)
         return;
     if (p->has_range)
         words_add(&w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
-    else if (p->options->n_devices > 0)
+    else if (p->asked.n_cards > 0)
         words_add(&w, "Needs ");
-    if (p->has_range || p->options->n_devices > 0) {
+    if (p->has_range || p->asked.n_cards > 0) {
         words_add_card(&w, p);
         words_add(&w, ".");
     }
@@ -484,7 +483,7 @@ static void print_setting(FILE *out, const struct prediction *p)
         snprintf(with, sizeof with, " with %s=%" PRIu64, p->name, p->rows[0].value);
     if (best == NULL) {
         words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s%s.", 100 / TUNE_GAIN_SHARE,
-                  p->options->n_devices == 0 ? "what it needs" : "the card", with);
+                  p->asked.n_cards == 0 ? "what it needs" : "the card", with);
         paragraph(out, &w);
         return;
     }
@@ -495,7 +494,7 @@ static void print_setting(FILE *out, const struct prediction *p)
         words_add(&w, "This setting helps most%s (replay tune).", with);
     const uint64_t then = p->tune.entries[p->tune.winner].trial.peak_reserved_bytes;
     const uint64_t before = p->tune.baseline.trial.peak_reserved_bytes;
-    if (p->options->n_devices > 0 && then > before)
+    if (p->asked.n_cards > 0 && then > before)
         words_add(&w, " On %.60s, where there is room, it reserves more: %s instead of %s.", p->rows[0].card,
                   units_format_bytes(then, a), units_format_bytes(before, b));
     paragraph(out, &w);
@@ -504,14 +503,14 @@ static void print_setting(FILE *out, const struct prediction *p)
     fputc('\n', out);
 }
 
-enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
+enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files, bool is_wide)
 {
     struct words verdict = { .n = 0 }, written = { .n = 0 };
     struct assumptions a;
     words_add_verdict(&verdict, p);
     paragraph(out, &verdict);
     fprintf(out, "\n");
-    const enum err e = print_rows(out, p);
+    const enum err e = print_rows(out, p, is_wide);
     predicted_categories_print(out, p->categories);
     print_largest(out, p);
     print_smallest(out, p);
@@ -525,11 +524,11 @@ enum err prediction_print(FILE *out, struct prediction *p, const struct predicti
         paragraph(out, &w);
     }
     fprintf(out, "\n");
-    words_add_written(&written, p, files->kept);
+    words_add_written(&written, p, &files->kept);
     paragraph(out, &written);
-    if (files->trace != NULL)
+    if (files->trace[0] != '\0')
         fprintf(out, "Recording (for replay, why, who): %s\n", files->trace);
-    if (files->log != NULL)
+    if (files->log[0] != '\0')
         fprintf(out, "What the program printed: %s\n", files->log);
     return e;
 }
@@ -652,8 +651,8 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     for (size_t i = 0; i < a.n; i++)
         json_put_text(&w, NULL, a.at[i].text);
     json_end_array(&w);
-    json_written(&w, p, files->kept);
-    json_put_text(&w, "recording", files->trace);
-    json_put_text(&w, "log", files->log);
+    json_written(&w, p, &files->kept);
+    json_put_text(&w, "recording", files->trace[0] != '\0' ? files->trace : NULL);
+    json_put_text(&w, "log", files->log[0] != '\0' ? files->log : NULL);
     json_end_object(&w);
 }

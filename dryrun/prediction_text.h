@@ -5,17 +5,11 @@
 #ifndef REPLAY_DRYRUN_PREDICTION_TEXT_H
 #define REPLAY_DRYRUN_PREDICTION_TEXT_H
 
-#include "dryrun/prediction.h"
-#include "report/report.h"
+#include "dryrun/prediction_files.h"
 
-/* Where the files of a prediction are. */
-struct prediction_files {
-    const char *trace, *log;         /* NULL: there is none */
-    const struct report_lines *kept; /* these and all others, absolute and without links: not written by the program */
-};
-
-/* The verdict first. ERR_HOST_NOMEM. */
-MUST_USE enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files);
+/* The verdict first. is_wide: the table is not cut to the terminal's width. ERR_HOST_NOMEM. */
+MUST_USE enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files,
+                                   bool is_wide);
 
 /* Schema replay-predict/1 (report/SCHEMA.md). */
 void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files);

@@ -152,11 +152,16 @@ void text_lines_put(struct text_lines *l, const char *text, size_t n)
     }
 }
 
-void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent)
+void text_print_within(FILE *out, const char *text, size_t columns, size_t column, size_t indent)
 {
     struct text_lines l = { .out = out, .columns = columns, .column = column, .indent = indent };
-    text_lines_put(&l, w->text, strlen(w->text));
+    text_lines_put(&l, text, strlen(text));
     fputc('\n', out);
+}
+
+void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent)
+{
+    text_print_within(out, w->text, columns, column, indent);
 }
 
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent)

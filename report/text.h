@@ -76,6 +76,7 @@ void text_lines_put(struct text_lines *l, const char *text, size_t n);
 
 /* The same in lines of at most `columns` letters; a longer word stands alone. */
 void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent);
+void text_print_within(FILE *out, const char *text, size_t columns, size_t column, size_t indent);
 
 /* A paragraph for a screen: in lines of at most TERMINAL_USUAL letters, fewer on a narrower terminal; lines after the
  * first are indented by two. */

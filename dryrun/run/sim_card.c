@@ -6,12 +6,12 @@
 #include "base/input.h"
 #include "base/installed_file.h"
 #include "base/shown.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "cudasim/core.h"
 #include "cudasim/device_text.h"
 #include "cudasim/standins.h"
 #include "cudasim/values.h"
-#include "replay/program/cli.h"
 #include "dryrun/run/journal_folder.h"
 #include "dryrun/run/python_found.h"
 #include "dryrun/safe/scratch_folder.h"
@@ -35,8 +35,7 @@ struct name_list {
 
 /* Folders are absolute. */
 struct sim_card {
-    const struct options *o;
-    const char *command;
+    struct sim_card_request asked;
     char   device[PATH_MAX];         /* "sim:24GiB,count=2" */
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
     char   journals[PATH_MAX];       /* of this run only; "" before it is made */
@@ -58,15 +57,10 @@ struct sim_card {
 
 /* ---- before the program ---- */
 
-bool sim_card_is_wanted(const struct options *o)
-{
-    return o->device != NULL || o->texts[FLAG_SIMULATE] != NULL;
-}
-
 /* "1MiB" or "1MiB,256MiB". */
-static enum err check_values(const struct options *o, struct err_detail *why)
+static enum err check_values(const struct sim_card_request *r, struct err_detail *why)
 {
-    const char *text = o->texts[FLAG_VALUES];
+    const char *text = r->values;
     uint64_t bytes;
     const size_t n = text == NULL ? 0 : strcspn(text, ",");
     if (text == NULL || (units_parse_bytes(text, n, &bytes) &&
@@ -75,15 +69,15 @@ static enum err check_values(const struct options *o, struct err_detail *why)
     return err_set(why, ERR_USAGE, 0, "--values '%.60s': expected a size such as 1MiB, or two as in 1MiB,256MiB", text);
 }
 
-static bool wants_real(const struct options *o)
+static bool wants_real(const struct sim_card_request *r)
 {
-    return o->texts[FLAG_LIBRARIES] != NULL && strcmp(o->texts[FLAG_LIBRARIES], "real") == 0;
+    return r->libraries != NULL && strcmp(r->libraries, "real") == 0;
 }
 
-static enum err check_libraries(const struct options *o, struct err_detail *why)
+static enum err check_libraries(const struct sim_card_request *r, struct err_detail *why)
 {
-    const char *text = o->texts[FLAG_LIBRARIES];
-    return text == NULL || wants_real(o) || strcmp(text, "stand-in") == 0 ? ERR_OK
+    const char *text = r->libraries;
+    return text == NULL || wants_real(r) || strcmp(text, "stand-in") == 0 ? ERR_OK
          : err_set(why, ERR_USAGE, 0, "--libraries '%.60s': expected stand-in or real", text);
 }
 
@@ -93,10 +87,7 @@ static enum err choose_device(struct sim_card *c, struct err_detail *why)
     struct device_config cfg;
     const struct device_ops *ops;
     int count;
-    const char *simulate = c->o->texts[FLAG_SIMULATE];
-    const char *typed = simulate != NULL ? simulate : c->o->device != NULL ? c->o->device : "sim";
-    if (c->o->device != NULL && simulate != NULL)
-        return err_set(why, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
+    const char *typed = c->asked.device != NULL ? c->asked.device : "sim";
     snprintf(c->device, sizeof c->device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
     return cudasim_parse_devices(c->device, &cfg, &ops, &count, why);
 }
@@ -140,14 +131,14 @@ static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
  * if there is none. A command that is no interpreter is never run to ask it: python3 is asked for it. Python is not
  * isolated (-I), because that hides packages of the user and of PYTHONPATH, which the program has. The working folder
  * is taken off the search path before anything is imported, so that no file in it runs. */
-static enum err find_torch(const struct options *o, char **out, struct err_detail *why)
+static enum err find_torch(const struct sim_card_request *r, char **out, struct err_detail *why)
 {
     static const char *const script = "import sys; sys.path = [p for p in sys.path if p != '']; "
                                       "import importlib.util as u; s = u.find_spec('torch'); "
                                       "print(':'.join([s.submodule_search_locations[0]] + sys.path) if s else '')";
     char python[PATH_MAX];
     const char *const argv[] = { python, "-c", script, NULL };
-    if (python_found(o->inputs[0], python) || python_found("python3", python))
+    if (python_found(r->program, python) || python_found("python3", python))
         return child_first_line(argv, out, why);
     *out = strdup("");
     return *out != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
@@ -173,18 +164,18 @@ static enum err make_standins(struct sim_card *c, struct err_detail *why)
 {
     char cache[PATH_MAX], lib[PATH_MAX];
     char *found = NULL;
-    const char *paths[PATHS_MAX] = { c->o->texts[FLAG_TORCH_LIBS] };
+    const char *paths[PATHS_MAX] = { c->asked.torch_libs };
     size_t n_paths = 1;
     enum err e = cache_folder(cache, why);
     if (e == ERR_OK && paths[0] == NULL) {
-        e = find_torch(c->o, &found, why);
+        e = find_torch(&c->asked, &found, why);
         n_paths = e == ERR_OK ? cut_paths(found, paths, PATHS_MAX) : 0;
     }
     if (e != ERR_OK)
         return e;
     const char *folders[2] = { paths[0], lib };
     snprintf(lib, sizeof lib, "%s/lib", paths[0]);
-    if (wants_real(c->o))
+    if (wants_real(&c->asked))
         e = real_libraries_find(paths + 1, n_paths - 1, &c->real, why);
     const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
                                            .packages = paths + 1, .n_packages = n_paths - 1, .real = c->real };
@@ -194,17 +185,16 @@ static enum err make_standins(struct sim_card *c, struct err_detail *why)
     return e;
 }
 
-enum err sim_card_open(const struct options *o, const char *command, const char *parent, struct sim_card **out,
+enum err sim_card_open(const struct sim_card_request *request, const char *parent, struct sim_card **out,
                        struct err_detail *why)
 {
     struct sim_card *c = calloc(1, sizeof *c);
     if (c == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    c->o = o;
-    c->command = command;
-    enum err e = check_values(o, why);
+    c->asked = *request;
+    enum err e = check_values(request, why);
     if (e == ERR_OK)
-        e = check_libraries(o, why);
+        e = check_libraries(request, why);
     if (e == ERR_OK)
         e = choose_device(c, why);
     if (e == ERR_OK)
@@ -230,7 +220,7 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
     if (c->journals[0] != '\0' && !keeps_journals)
         journal_folder_remove(c->journals);
     else if (c->journals[0] != '\0')
-        journal_folder_end(c->journals, c->command);
+        journal_folder_end(c->journals, c->asked.command);
     free(c);
 }
 
@@ -291,8 +281,8 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
         e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', why);
     if (e == ERR_OK)
         e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
-    if (e == ERR_OK && c->o->texts[FLAG_VALUES] != NULL)
-        e = child_env_put(env, CUDASIM_ENV_VALUES, c->o->texts[FLAG_VALUES], '\0', why);
+    if (e == ERR_OK && c->asked.values != NULL)
+        e = child_env_put(env, CUDASIM_ENV_VALUES, c->asked.values, '\0', why);
     return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
 }
 
@@ -385,7 +375,7 @@ static void read_journal(struct sim_card *c, const char *path)
     if (e == ERR_OK)
         e = take_journal(c, log, &why);
     if (e != ERR_OK) {
-        fprintf(stderr, "replay %s: %s; this journal is left out\n", c->command, why.text);
+        fprintf(stderr, "replay %s: %s; this journal is left out\n", c->asked.command, why.text);
         c->n_unread++;
         c->has_lost = c->has_lost || err_is_unread(e);
     }
@@ -396,7 +386,7 @@ static void read_journal(struct sim_card *c, const char *path)
 enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why)
 {
     struct journal_folder folder;
-    const enum err e = journal_folder_open(c->journals, c->command, &folder, why);
+    const enum err e = journal_folder_open(c->journals, c->asked.command, &folder, why);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < folder.n; i++) {
@@ -423,7 +413,7 @@ bool sim_card_has_lost(const struct sim_card *c)
 /* A paragraph of the summary, which begins with `text`. */
 static struct text_lines begin_paragraph(const char *text)
 {
-    struct text_lines l = { .out = stderr, .columns = HELP_WIDTH, .column = 2, .indent = 4 };
+    struct text_lines l = { .out = stderr, .columns = TERMINAL_USUAL, .column = 2, .indent = 4 };
     fputs("  ", stderr);
     text_lines_put(&l, text, strlen(text));
     return l;
@@ -523,7 +513,7 @@ static void print_real(const struct sim_card *c)
     bool is_any = false;
     for (size_t i = 0; i < c->real.n; i++)
         is_any = is_any || c->real.all[i].is_wanted;
-    if (!wants_real(c->o))
+    if (!wants_real(&c->asked))
         return;
     struct text_lines lines = begin_paragraph(
         is_any ? "real libraries, as installed:"
@@ -554,8 +544,8 @@ static void print_cautions(const struct sim_card *c)
 
 void sim_card_print(const struct sim_card *c, int status)
 {
-    fprintf(stderr, "replay %s: ", c->command);
-    shown_put(stderr, c->o->inputs[0]);
+    fprintf(stderr, "replay %s: ", c->asked.command);
+    shown_put(stderr, c->asked.program);
     fprintf(stderr, " ended with status %d; %zu process%s used the simulated card\n", status, c->n_processes,
             c->n_processes == 1 ? "" : "es");
     for (int i = 0; i < CALL_DEVICES_MAX; i++)
@@ -600,7 +590,7 @@ static void json_device(struct json_writer *w, const struct sim_card *c, int dev
 
 void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status)
 {
-    json_put_text(w, "program", c->o->inputs[0]);
+    json_put_text(w, "program", c->asked.program);
     json_put_number(w, "status", (unsigned)status);
     json_put_number(w, "processes", c->n_processes);
     json_put_number(w, "lost_calls", c->lost);

@@ -6,21 +6,26 @@
 #ifndef REPLAY_DRYRUN_RUN_SIM_CARD_H
 #define REPLAY_DRYRUN_RUN_SIM_CARD_H
 
-#include "import/call_journal_read.h"
-#include "replay/program/options.h"
 #include "dryrun/run/run_child.h"
+#include "import/call_journal_read.h"
 #include "report/json_writer.h"
 
 struct sim_card;
 
-/* Whether the options ask for a card: --device, or --simulate, which means the same. */
-bool sim_card_is_wanted(const struct options *o);
+/* Which card, and what of it. Texts are as typed and borrowed until sim_card_close; NULL: not given. */
+struct sim_card_request {
+    const char *command;             /* the name for messages: "run-sim" */
+    const char *program;             /* the first word of what will run on it */
+    const char *device;              /* "24GiB", "sim:h100-80g,count=2" */
+    const char *torch_libs;          /* the folder of the libraries of its PyTorch */
+    const char *libraries;           /* "stand-in" or "real" */
+    const char *values;              /* how much is known beside the card: "1MiB,256MiB" */
+};
 
-/* Finds the libraries, makes stand-ins for those that the program's PyTorch wants (--torch-libs), and makes a folder
- * for the journals in `parent`. ERR_USAGE for --device and --simulate at once, ERR_SPEC and the like for a wrong device
- * text; ERR_IO. `command`: the name for messages. */
-MUST_USE enum err sim_card_open(const struct options *o, const char *command, const char *parent,
-                                struct sim_card **out, struct err_detail *why);
+/* Finds the libraries, makes stand-ins for those that the program's PyTorch wants, and makes a folder for the journals
+ * in `parent`. ERR_USAGE, ERR_SPEC and the like for a wrong text; ERR_IO. */
+MUST_USE enum err sim_card_open(const struct sim_card_request *request, const char *parent, struct sim_card **out,
+                                struct err_detail *why);
 
 /* Removes the folder of the journals, unless `keeps_journals`: then it is removed only if it is empty, and otherwise
  * named on standard error. NULL is accepted. */

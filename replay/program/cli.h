@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/exit_status.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "replay/program/options.h"
 
 /* One command. Its --help and its part of the manual page are made from this. In `summary`, `text` and `failed` the
@@ -111,25 +112,6 @@ void cli_catch_signals(void);
 /* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a
  * command can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
-
-/* A line on stderr that is rewritten as work goes on. Silent if stderr is no terminal, and for PROGRESS_PATIENCE_MS. */
-enum { PROGRESS_PATIENCE_MS = 700 };
-enum progress_unit { PROGRESS_EVENTS, PROGRESS_BYTES, PROGRESS_PARTS };      /* of what is done; parts have no rate */
-struct progress {
-    const char *what;                /* "reading", "replaying" */
-    enum progress_unit unit;
-    unsigned    n_rounds;            /* how often the work began anew, with less done than before */
-    uint64_t    done, done_in_all;   /* in this round; in all of them */
-    int64_t     begun_ms, started_ms, shown_ms;          /* the whole work; this part of it */
-    bool        is_shown;
-};
-struct progress progress_start(const char *what, enum progress_unit unit);
-void progress_report(void *progress, uint64_t done, uint64_t total);       /* total 0 = unknown */
-/* The work goes on with another part: rate and time left begin anew, patience does not. */
-void progress_next(struct progress *p, const char *what);
-/* Empties the line of the terminal that standard error is. */
-void cli_erase_line(void);
-void progress_clear(struct progress *p);
 
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, and shows progress. */
 MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);

@@ -2,17 +2,11 @@
 /* `replay predict -- PROGRAM...`: what a program will need of which card, before it runs on one. */
 #include "replay/program/cli.h"
 
-#include "dryrun/run/file_move.h"
-#include "replay/program/output_names.h"
-#include "dryrun/prediction.h"
 #include "dryrun/prediction_text.h"
+#include "replay/program/output_names.h"
 
-#include <dirent.h>
-#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Everything the command holds. Zero is valid but for the prediction. */
 struct predict {
@@ -21,28 +15,18 @@ struct predict {
     struct output *json;
     bool is_stdout_taken;
     char stem[PATH_MAX];             /* of the files that stay: "train.predict" */
-    char trace[PATH_MAX], log[PATH_MAX];         /* "": none */
-    struct report_lines kept;        /* all files that stay, absolute and without links */
+    struct prediction_files files;
 };
 
-/* "-o t.zst" gives "t"; without it the program's script, or the program, gives its name. */
-static void choose_stem(struct predict *c)
+static struct prediction_request read_request(const struct options *o)
 {
-    const struct options *o = c->options;
-    const char *name = o->out;
-    for (size_t i = 0; name == NULL && i < o->n_inputs; i++) {
-        const size_t n = strlen(o->inputs[i]);
-        if (n > 3 && strcmp(o->inputs[i] + n - 3, ".py") == 0)
-            name = o->inputs[i];
-    }
-    const bool is_given = o->out != NULL;
-    const char *from = name != NULL ? name : o->inputs[0];
-    const char *slash = is_given ? NULL : strrchr(from, '/');
-    from = slash == NULL ? from : slash + 1;
-    const char *end = is_given ? ".zst" : ".py";
-    const size_t n = strlen(from), k = strlen(end);
-    const size_t n_stem = n > k && strcmp(from + n - k, end) == 0 ? n - k : n;
-    snprintf(c->stem, sizeof c->stem, "%.*s%s", (int)n_stem, from, is_given ? "" : ".predict");
+    return (struct prediction_request){
+        .program = o->inputs, .n_words = o->n_inputs, .cards = o->devices, .n_cards = o->n_devices,
+        .policies = o->policies, .n_policies = o->n_policies, .range = o->range, .steps = o->steps,
+        .within_s = o->within_s, .without_overlay = o->is_given[FLAG_NO_OVERLAY],
+        .torch_libs = o->texts[FLAG_TORCH_LIBS], .values = o->texts[FLAG_VALUES], .threads = o->threads,
+        .price_bytes_per_ms = o->price, .interrupted = cli_defer_signals(),
+    };
 }
 
 /* A place that cannot be written to is refused before the program runs, not after. */
@@ -62,88 +46,34 @@ static enum err check_place(const struct predict *c, struct err_detail *why)
     return e;
 }
 
-/* Moves one file "run<...>" of a run to "STEM<...>". */
-static enum err keep_file(struct predict *c, const struct predicted_run *run, const char *name, struct err_detail *why)
-{
-    char from[PATH_MAX], to[PATH_MAX];
-    if ((size_t)snprintf(from, sizeof from, "%s/%s", run->folder, name) >= sizeof from ||
-        (size_t)snprintf(to, sizeof to, "%s%s", c->stem, name + strlen("run")) >= sizeof to)
-        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
-    const bool is_trace = strcmp(from, run->trace) == 0, is_log = strcmp(from, run->log) == 0;
-    const enum err e = file_move(from, to, why);
-    if (e != ERR_OK)
-        return e;
-    if (is_trace)
-        snprintf(c->trace, sizeof c->trace, "%s", to);
-    if (is_log)
-        snprintf(c->log, sizeof c->log, "%s", to);
-    if (realpath(to, from) != NULL && report_lines_add(&c->kept, from) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    return ERR_OK;
-}
-
-static int is_of_run(const struct dirent *f)
-{
-    return strncmp(f->d_name, "run.", strlen("run.")) == 0;
-}
-
-/* Moves the files of the run that the answer rests on. */
-static enum err keep_recording(struct predict *c, struct err_detail *why)
-{
-    const struct prediction_run *run = prediction_run_shown(&c->prediction);
-    struct dirent **files = NULL;
-    const int n = run == NULL ? 0 : scandir(run->made.folder, &files, is_of_run, alphasort);
-    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->made.folder, strerror(errno))
-                       : ERR_OK;
-    for (int i = 0; i < n; i++) {
-        if (e == ERR_OK)
-            e = keep_file(c, &run->made, files[i]->d_name, why);
-        free(files[i]);
-    }
-    free(files);
-    return e;
-}
-
-/* Of a program that failed: what it printed stays. */
-static void keep_log(struct predict *c)
-{
-    const struct prediction *p = &c->prediction;
-    struct err_detail why;
-    struct stat st;
-    const char *log = p->n_runs > 0 ? p->runs[p->n_runs - 1].made.log : "";
-    if (stat(log, &st) == 0 && st.st_size > 0 && keep_file(c, &p->runs[p->n_runs - 1].made, "run.log", &why) == ERR_OK)
-        fprintf(stderr, "replay predict: all that the program printed: %s\n", c->log);
-}
-
 static void say_unprotected(const struct prediction *p)
 {
-    if (!p->overlay.is_on && !p->options->is_given[FLAG_NO_OVERLAY])
+    if (!p->overlay.is_on && !p->asked.without_overlay)
         fprintf(stderr, "replay predict: this system gives no overlay of folders, so the program writes to its own "
                         "files: checkpoints and logs may be overwritten\n");
     if (p->overlay.open[0] != '\0')
         fprintf(stderr, "replay predict: not kept apart, the program can write there: %.400s\n", p->overlay.open);
 }
 
-static enum err predict(struct predict *c, struct err_detail *why)
+static enum err predict(struct predict *c, const struct prediction_request *request, struct err_detail *why)
 {
-    enum err e = prediction_open(c->options, &c->prediction, why);
+    enum err e = prediction_open(request, &c->prediction, why);
     if (e != ERR_OK)
         return e;
     say_unprotected(&c->prediction);
     e = prediction_make(&c->prediction, why);
     if (e != ERR_OK)
-        keep_log(c);
+        prediction_keep_log(&c->prediction, c->stem, &c->files);
     return e;
 }
 
 static enum err show(struct predict *c, struct err_detail *why)
 {
-    const struct prediction_files files = { .trace = c->trace[0] != '\0' ? c->trace : NULL,
-                                            .log = c->log[0] != '\0' ? c->log : NULL, .kept = &c->kept };
     if (c->json != NULL)
-        prediction_write_json(output_file(c->json), &c->prediction, &files);
-    const enum err e = c->is_stdout_taken ? ERR_OK
-                                          : cli_printed(prediction_print(stdout, &c->prediction, &files), why);
+        prediction_write_json(output_file(c->json), &c->prediction, &c->files);
+    const enum err e = c->is_stdout_taken
+                     ? ERR_OK
+                     : cli_printed(prediction_print(stdout, &c->prediction, &c->files, c->options->is_wide), why);
     return e == ERR_OK ? output_commit(&c->json, why) : e;
 }
 
@@ -151,7 +81,7 @@ static enum err show(struct predict *c, struct err_detail *why)
 static enum err keep_and_show(struct predict *c, struct err_detail *why)
 {
     struct err_detail why_lost = { .text = "" };
-    const enum err kept = keep_recording(c, &why_lost), e = show(c, why);
+    const enum err kept = prediction_keep(&c->prediction, c->stem, &c->files, &why_lost), e = show(c, why);
     if (e != ERR_OK || kept == ERR_OK)
         return e;
     *why = why_lost;
@@ -162,7 +92,7 @@ static enum err keep_and_show(struct predict *c, struct err_detail *why)
 static enum exit_status answer_status(const struct prediction *p)
 {
     const enum exit_status status = cli_finish_stdout(prediction_fits(p) ? STATUS_DONE : STATUS_FAILED);
-    return *p->interrupted == 0 ? status : (enum exit_status)(128 + *p->interrupted);
+    return *p->asked.interrupted == 0 ? status : (enum exit_status)(128 + *p->asked.interrupted);
 }
 
 static enum exit_status predict_main(const struct options *o)
@@ -171,19 +101,20 @@ static enum exit_status predict_main(const struct options *o)
     struct predict *c = calloc(1, sizeof *c);
     if (c == NULL)
         return cli_fail(err_set(&why, ERR_HOST_NOMEM, 0, "the host is out of memory"), &why);
+    const struct prediction_request request = read_request(o);
     c->options = o;
-    choose_stem(c);
+    prediction_choose_stem(&request, o->out, c->stem);
     enum err e = check_place(c, &why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &why);
     if (e == ERR_OK)
-        e = predict(c, &why);
+        e = predict(c, &request, &why);
     if (e == ERR_OK)
         e = keep_and_show(c, &why);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : answer_status(&c->prediction);
     output_abandon(c->json);
     prediction_close(&c->prediction);
-    report_lines_close(&c->kept);
+    prediction_files_close(&c->files);
     free(c);
     return status;
 }

@@ -7,11 +7,10 @@
 
 #include "base/installed_file.h"
 #include "base/temporary_file.h"
-#include "dryrun/run/journal_follow.h"
+#include "dryrun/run/followed_child.h"
 #include "dryrun/run/journal_folder.h"
 #include "dryrun/run/journal_import.h"
 #include "replay/program/recorded_program.h"
-#include "dryrun/run/sim_card.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -103,7 +102,7 @@ static enum err record(struct record_run *run, FILE *json, int *status, struct e
     bool is_complete;
     enum err e = make_env(run, &env, why);
     if (e == ERR_OK)
-        e = recorded_program_run(run->o, &env, run->folder, "record", &following, status, why);
+        e = followed_child_run(run->o->inputs, &env, run->folder, "record", &following, status, why);
     child_env_close(&env);
     if (e == ERR_OK && run->card != NULL) {
         e = sim_card_read(run->card, &is_complete, why);
@@ -116,11 +115,18 @@ static enum err record(struct record_run *run, FILE *json, int *status, struct e
     return e;
 }
 
+static enum err open_card(struct record_run *run, struct err_detail *why)
+{
+    struct sim_card_request request;
+    const enum err e = recorded_program_card(run->o, "record", &request, why);
+    return e == ERR_OK ? sim_card_open(&request, temporary_place(), &run->card, why) : e;
+}
+
 static enum err prepare(struct record_run *run, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    if (sim_card_is_wanted(run->o))
-        e = sim_card_open(run->o, "record", temporary_place(), &run->card, why);
+    if (recorded_program_wants_card(run->o))
+        e = open_card(run, why);
     else if (run->o->texts[FLAG_TORCH_LIBS] != NULL || run->o->texts[FLAG_LIBRARIES] != NULL)
         e = err_set(why, ERR_USAGE, 0, "--%s is for a program on a simulated card: --simulate D",
                     run->o->texts[FLAG_TORCH_LIBS] != NULL ? "torch-libs" : "libraries");

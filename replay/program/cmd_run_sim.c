@@ -6,10 +6,9 @@
 #include "replay/program/cli.h"
 
 #include "base/temporary_file.h"
-#include "dryrun/run/journal_follow.h"
+#include "dryrun/run/followed_child.h"
 #include "dryrun/run/journal_import.h"
 #include "replay/program/recorded_program.h"
-#include "dryrun/run/sim_card.h"
 
 /* Says what happened, and makes the traces (`path` NULL: none); `out`: for the JSON, or NULL. */
 static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, bool *is_whole,
@@ -58,8 +57,8 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
     if (e == ERR_OK)
         e = recorded_program_put_env(o, &env, why);
     if (e == ERR_OK)
-        e = recorded_program_run(o, &env, path != NULL ? sim_card_journals(card) : NULL, "run-sim", &following, status,
-                                 why);
+        e = followed_child_run(o->inputs, &env, path != NULL ? sim_card_journals(card) : NULL, "run-sim", &following,
+                               status, why);
     child_env_close(&env);
     if (e == ERR_OK)
         e = sim_card_read(card, is_complete, why);
@@ -72,6 +71,7 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
 static enum exit_status run_sim_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
+    struct sim_card_request request;
     struct sim_card *card = NULL;
     struct output *json = NULL;
     const char *path = NULL;
@@ -82,7 +82,9 @@ static enum exit_status run_sim_main(const struct options *o)
     if (e == ERR_OK)
         e = cli_open_json_of_command(o, &json, &why);
     if (e == ERR_OK)
-        e = sim_card_open(o, "run-sim", temporary_place(), &card, &why);
+        e = recorded_program_card(o, "run-sim", &request, &why);
+    if (e == ERR_OK)
+        e = sim_card_open(&request, temporary_place(), &card, &why);
     if (e == ERR_OK)
         e = run_on_card(o, card, path, json == NULL ? NULL : output_file(json), &status, &is_complete,
                         &is_whole, &why);

@@ -26,7 +26,7 @@ struct sweep_progress {
 static void clear_progress(struct sweep_progress *p)
 {
     if (p->is_line_open)
-        cli_erase_line();
+        progress_erase_line();
     p->is_line_open = false;
 }
 
@@ -51,7 +51,7 @@ static bool begin_line(struct sweep_progress *p, size_t input, bool is_at_once)
         return false;
     p->shown_ms = now;
     if (p->is_terminal)
-        cli_erase_line();
+        progress_erase_line();
     fprintf(stderr, "sweep: trace %zu of %zu, ", input + 1, p->sweep->inputs.n);
     return true;
 }

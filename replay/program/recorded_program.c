@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Names, start and following of a program that is recorded. */
+/* What the options say of a program that is recorded. */
 #include "replay/program/recorded_program.h"
 
-#include "dryrun/run/journal_follow.h"
 #include "replay/program/output_names.h"
 
 #include <errno.h>
@@ -49,33 +48,25 @@ void recorded_program_outlast_pipes(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static bool look(void *arg)
-{
-    following_look(arg);
-    return true;
-}
-
 enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why)
 {
     return o->is_given[FLAG_COMMAND_LINE] ? child_env_put(env, "REPLAY_RECORD_COMMAND_LINE", "1", '\0', why) : ERR_OK;
 }
 
-enum err recorded_program_run(const struct options *o, const struct child_env *env, const char *folder,
-                              const char *command, struct following **following, int *status, struct err_detail *why)
+bool recorded_program_wants_card(const struct options *o)
 {
-    struct following *f;
-    struct child_setting setting = { .env = env };
-    if (folder == NULL)
-        return child_run(o->inputs, &setting, status, why);
-    enum err e = following_start(folder, command, &f, why);
-    if (e != ERR_OK)
-        return e;
-    const struct child_watch watch = { .look = look, .arg = f, .every_ms = FOLLOWING_LOOK_MS };
-    setting.watch = &watch;
-    e = child_run(o->inputs, &setting, status, why);
-    if (e != ERR_OK)
-        following_end(f, false);
-    else
-        *following = f;
-    return e;
+    return o->device != NULL || o->texts[FLAG_SIMULATE] != NULL;
+}
+
+enum err recorded_program_card(const struct options *o, const char *command, struct sim_card_request *out,
+                               struct err_detail *why)
+{
+    const char *simulate = o->texts[FLAG_SIMULATE];
+    if (o->device != NULL && simulate != NULL)
+        return err_set(why, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
+    *out = (struct sim_card_request){ .command = command, .program = o->inputs[0],
+                                      .device = simulate != NULL ? simulate : o->device,
+                                      .torch_libs = o->texts[FLAG_TORCH_LIBS], .libraries = o->texts[FLAG_LIBRARIES],
+                                      .values = o->texts[FLAG_VALUES] };
+    return ERR_OK;
 }

@@ -6,8 +6,8 @@
 #ifndef REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
 #define REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
 
+#include "dryrun/run/sim_card.h"
 #include "replay/program/options.h"
-#include "dryrun/run/run_child.h"
 
 /* Their --help: the same text for both. */
 #define RECORDED_PROGRAM_HELP                                                                                      \
@@ -68,12 +68,10 @@ void recorded_program_outlast_pipes(void);
 /* Puts into the program's environment what the options say of its recording. ERR_HOST_NOMEM. */
 MUST_USE enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why);
 
-/* Runs the program that o->inputs name, in an environment, while its journals come into a folder and are made into
- * growing traces there. folder NULL: nothing is recorded. *status: as child_run. On success and with a folder the
- * caller ends *following, when the traces that it wants are made. */
-struct following;
-MUST_USE enum err recorded_program_run(const struct options *o, const struct child_env *env, const char *folder,
-                                       const char *command, struct following **following, int *status,
-                                       struct err_detail *why);
+/* Whether a simulated card is asked for: --device, or --simulate, which means the same; and which one. ERR_USAGE for
+ * both at once. */
+bool recorded_program_wants_card(const struct options *o);
+MUST_USE enum err recorded_program_card(const struct options *o, const char *command, struct sim_card_request *out,
+                                        struct err_detail *why);
 
 #endif
