@@ -7,11 +7,13 @@
 #include "base/monotonic_ms.h"
 #include "base/read_files.h"
 #include "base/shown.h"
+#include "base/terminal.h"
 #include "base/text_stream.h"
 #include "base/units.h"
 #include "report/csv.h"
 #include "report/json_writer.h"
 #include "report/partial_recording.h"
+#include "report/terminal_table.h"
 #include "report/text.h"
 #include "report/winner.h"
 
@@ -1192,58 +1194,130 @@ enum err results_db_write_json(struct results_db *db, FILE *out, struct err_deta
 
 /* ---- for people ---- */
 
-/* Texts of a row, each with what comes after it; "?" for a value that a database of another program lacks. */
-static void put_texts(FILE *out, const struct field *f, const char *const after[], size_t n)
+/* The table of cases while it is filled. */
+struct case_rows {
+    struct terminal_table table;
+    size_t n_folder;                 /* of each trace's path: the folder that all share, which is left out */
+    bool   has_ties, has_bounds;
+};
+
+/* The folder that all paths share is the one that the first and the last in order share. */
+static void folder_row(void *arg, const struct field *f, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        shown_put(out, f[i].kind == FIELD_TEXT ? f[i].text : "?");
-        fputs(after[i], out);
-    }
+    struct case_rows *rows = arg;
+    (void)n;
+    if (f[0].kind != FIELD_TEXT || f[1].kind != FIELD_TEXT)
+        return;
+    for (size_t i = 0; f[0].text[i] != '\0' && f[0].text[i] == f[1].text[i]; i++)
+        if (f[0].text[i] == '/')
+            rows->n_folder = i + 1;
 }
 
-static void fits_row(void *arg, const struct field *f, size_t n)
+static const char *text_or_unknown(const struct field *f)
 {
-    FILE *out = arg;
-    char taken[UNITS_TEXT], live[UNITS_TEXT], plan[UNITS_TEXT];
+    return f->kind == FIELD_TEXT ? f->text : "?";            /* a database of another program may lack it */
+}
+
+/* A trace's path without the folder that all share and without the usual ending. */
+static void name_of_trace(const struct field *path, size_t n_folder, char out[TABLE_CELL])
+{
+    static const char ending[] = ".trace.zst";
+    const char *name = text_or_unknown(path);
+    name += strlen(name) > n_folder ? n_folder : 0;
+    const size_t n = strlen(name), n_ending = strlen(ending);
+    const size_t n_kept = n > n_ending && strcmp(name + n - n_ending, ending) == 0 ? n - n_ending : n;
+    const size_t n_cut = n_kept >= TABLE_CELL ? n_kept - (TABLE_CELL - 1) : 0;
+    snprintf(out, TABLE_CELL, "%.*s", (int)(n_kept - n_cut), name + n_cut);
+}
+
+static void case_row(void *arg, const struct field *f, size_t n)
+{
+    struct case_rows *rows = arg;
+    char trace[TABLE_CELL], runs[TABLE_CELL], takes[TABLE_CELL] = "-", alike[TABLE_CELL] = "-", a[UNITS_TEXT];
+    char live[UNITS_TEXT], plan[UNITS_TEXT] = "-";
+    const bool is_bound = f[9].kind == FIELD_NUMBER && f[9].number != 0;
     (void)n;
-    put_texts(out, f, (const char *const[]){ " on ", ": " }, 2);
-    fprintf(out, "%" PRId64 " of %" PRId64 " runs survive", f[3].number, f[2].number);
+    name_of_trace(&f[0], rows->n_folder, trace);
+    snprintf(runs, sizeof runs, "%" PRId64 " of %" PRId64, f[3].number, f[2].number);
     if (f[4].kind == FIELD_TEXT) {
-        fputs(f[6].number < f[5].number ? "; best: " : "; least memory: ", out);
-        shown_put(out, f[4].text);
-        fprintf(out, ", %s of the card", units_format_bytes((uint64_t)f[5].number, taken));
+        snprintf(takes, sizeof takes, "%s%s", units_format_bytes((uint64_t)f[5].number, a), is_bound ? "+" : "");
+        snprintf(alike, sizeof alike, "%" PRId64, f[6].number);
+        rows->has_ties |= f[6].number > 1;
+        rows->has_bounds |= is_bound;
     }
-    fprintf(out, "; live data %s", units_format_bytes((uint64_t)f[7].number, live));
+    units_format_bytes((uint64_t)f[7].number, live);
     if (f[8].kind == FIELD_NUMBER)
-        fprintf(out, ", offline plan %s", units_format_bytes((uint64_t)f[8].number, plan));
-    if (f[9].kind == FIELD_NUMBER && f[9].number != 0)
-        fprintf(out, "; the recording holds a refused request, or is cut: figures are lower bounds");
-    fputc('\n', out);
+        units_format_bytes((uint64_t)f[8].number, plan);
+    terminal_table_add(&rows->table, (const char *const[]){
+        trace, text_or_unknown(&f[1]), runs, f[4].kind == FIELD_TEXT ? f[4].text : "-", takes, alike, live, plan });
 }
 
-static void rank_row(void *arg, const struct field *f, size_t n)
+static void print_legend(FILE *out, const struct case_rows *rows)
 {
-    FILE *out = arg;
-    char worst[UNITS_TEXT], spread[UNITS_TEXT];
-    (void)n;
-    put_texts(out, f, (const char *const[]){ ", ", " on ", ": " }, 3);
-    fprintf(out, "worst of %" PRId64 " ranks is rank %" PRId64 ", %s reserved%s; spread %s\n", f[3].number, f[5].number,
-            units_format_bytes((uint64_t)f[6].number, worst),
-            f[4].number > 0 ? ", out of memory" : "", units_format_bytes((uint64_t)f[7].number, spread));
+    struct words ties = { .n = 0 }, bounds = { .n = 0 };
+    words_add(&ties, "alike: so many settings take the same of the card; the one with the least driver time is named, "
+                     "or the one that changes least.");
+    if (rows->has_ties)
+        words_print(out, &ties, 0, 2);
+    words_add(&bounds, "+: at least; the recording holds a refused request, or is cut, so the program may need more.");
+    if (rows->has_bounds)
+        words_print(out, &bounds, 0, 2);
+}
+
+/* One row for each trace and card: the setting that does best, and what it takes. */
+static enum err write_cases(struct results_db *db, FILE *out, size_t columns, struct err_detail *why)
+{
+    /* Not the view `best`: SQLite distrusts json_extract in the schema of a file (TRUSTED_SCHEMA is off). */
+    static const char best[] =
+        "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.card_peak_bytes,"
+        " (SELECT count(*) FROM survivors s"
+        " WHERE s.trace_path = f.trace_path AND s.trace_digest = f.trace_digest AND s.device = f.device"
+        " AND s.copy_seed IS NULL AND s.card_peak_bytes IS b.card_peak_bytes),"
+        " f.live_peak_bytes, f.offline_plan_bytes, f.is_lower_bound"
+        " FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
+        " ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device ORDER BY 1, 2";
+    static const struct text_column titles[] = {
+        { "trace", NULL, true, 0 },         { "card", NULL, true, 0 },       { "survive", NULL, false, 0 },
+        { "best setting", NULL, true, 0 },  { "takes", NULL, false, 0 },     { "alike", NULL, false, 0 },
+        { "live data", NULL, false, 2 },    { "offline plan", NULL, false, 1 },
+    };
+    struct case_rows rows = { .table = { .columns = titles, .n_columns = sizeof titles / sizeof titles[0],
+                                         .bold_row = SIZE_MAX } };
+    enum err e = each_row(db, "SELECT min(trace_path), max(trace_path) FROM fits", folder_row, &rows, why);
+    if (e == ERR_OK)
+        e = each_row(db, best, case_row, &rows, why);
+    const enum err printed = terminal_table_print(out, &rows.table, columns);
+    if (e == ERR_OK && printed != ERR_OK)
+        e = err_set(why, printed, 0, "no memory for a table");
+    if (e == ERR_OK)
+        print_legend(out, &rows);
+    return e;
 }
 
 static void copies_row(void *arg, const struct field *f, size_t n)
 {
-    FILE *out = arg;
+    struct words w = { .n = 0 };
     char text[UNITS_TEXT];
     (void)n;
-    put_texts(out, f, (const char *const[]){ " on ", ", ", ", " }, 3);
-    fprintf(out, "%" PRId64 " copies with sizes up to %" PRId64 " %% off: %" PRId64 " survive", f[4].number,
-            f[3].number, f[5].number);
+    words_add(&w, "%s on %s, %s, ", text_or_unknown(&f[0]), text_or_unknown(&f[1]), text_or_unknown(&f[2]));
+    words_add(&w, "%" PRId64 " copies with sizes up to %" PRId64 " %% off: %" PRId64 " survive", f[4].number,
+              f[3].number, f[5].number);
     static const char *const before[] = { "; reserved, peak: least ", ", quartiles ", ", ", ", ", ", most " };
     for (size_t q = 0; q < sizeof before / sizeof before[0] && f[6].kind == FIELD_NUMBER; q++)
-        fprintf(out, "%s%s", before[q], units_format_bytes((uint64_t)f[6 + q].number, text));
-    fputc('\n', out);
+        words_add(&w, "%s%s", before[q], units_format_bytes((uint64_t)f[6 + q].number, text));
+    words_print(arg, &w, 0, 2);
+}
+
+static void rank_row(void *arg, const struct field *f, size_t n)
+{
+    struct words w = { .n = 0 };
+    char worst[UNITS_TEXT], spread[UNITS_TEXT];
+    (void)n;
+    words_add(&w, "%s, %s on %s: ", text_or_unknown(&f[0]), text_or_unknown(&f[1]), text_or_unknown(&f[2]));
+    words_add(&w, "worst of %" PRId64 " ranks is rank %" PRId64 ", %s reserved%s; spread %s", f[3].number, f[5].number,
+              units_format_bytes((uint64_t)f[6].number, worst), f[4].number > 0 ? ", out of memory" : "",
+              units_format_bytes((uint64_t)f[7].number, spread));
+    words_print(arg, &w, 0, 2);
 }
 
 /* The first COPIES_SHOWN, and how many there are more. */
@@ -1263,18 +1337,12 @@ static enum err write_copies(struct results_db *db, FILE *out, struct err_detail
     return e;
 }
 
-enum err results_db_write_table(struct results_db *db, FILE *out, struct err_detail *why)
+enum err results_db_write_table(struct results_db *db, FILE *out, size_t columns, struct err_detail *why)
 {
-    /* Not the view `best`: SQLite distrusts json_extract in the schema of a file (TRUSTED_SCHEMA is off). */
-    static const char best[] =
-        "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.card_peak_bytes, b.least_card_bytes,"
-        " f.live_peak_bytes, f.offline_plan_bytes, f.is_lower_bound"
-        " FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
-        " ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device ORDER BY 1, 2";
     static const char ranks[] = "SELECT job, policy, device, ranks, failed, worst_rank, worst_bytes, spread_bytes"
                                 " FROM ranks ORDER BY 1, 2, 3";
     assert(db->has_parameters);
-    enum err e = each_row(db, best, fits_row, out, why);
+    enum err e = write_cases(db, out, columns, why);
     if (e == ERR_OK)
         e = write_copies(db, out, why);
     return e == ERR_OK ? each_row(db, ranks, rank_row, out, why) : e;

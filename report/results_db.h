@@ -109,7 +109,8 @@ MUST_USE enum err results_db_each_remark(struct results_db *db,
 MUST_USE enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why);
 MUST_USE enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *why);
 
-/* For people: the best setting of each trace and card, and the worst rank of each job. */
-MUST_USE enum err results_db_write_table(struct results_db *db, FILE *out, struct err_detail *why);
+/* For people: a table with the best setting of each trace and card, in lines of so many columns, and the worst rank of
+ * each job. */
+MUST_USE enum err results_db_write_table(struct results_db *db, FILE *out, size_t columns, struct err_detail *why);
 
 #endif

@@ -35,12 +35,27 @@ grep '^[^,]*,[^,]*,.*many/7.trace,.*,none,none,sim:300MiB' whole.csv | grep -q -
     fail "a sweep's row differs from the replay's: $(tail -1 one.csv)"
 
 # ---- the summary names what a report names ----
-expect 0 'least memory: best-fit, 242 MiB of the card; live data' \
+expect 0 '^gpt-varlen-default  sim:rtx3070-8g  *2 of 2  best-fit  *242 MiB  *1  192.47 MiB' \
     sweep "$samples/gpt-varlen-default.trace.zst" --policy best-fit --policy none -o two.db
 expect 0 'best-fit needs least memory: 242 MiB of the card' report two.db
-expect 0 '; best: pytorch:max-split=none,gc=off, 60 MiB of the card' \
+expect 0 '^Next: replay report two.db' \
+    sweep "$samples/gpt-varlen-default.trace.zst" --policy best-fit --policy none -o two.db
+expect 0 '^1.trace .*  pytorch:max-split=none,gc=off  *60 MiB  *[1-9]' \
     sweep many/1.trace --policy 'pytorch:max-split={none,32}MiB,gc={0.6,off}' --policy none -o ties.db
 expect 0 'pytorch:max-split=none,gc=off is best: 60 MiB' report ties.db
+
+# ---- without --policy it tries what everybody can set; the table fits a terminal; what ties is not told as a win ----
+expect 0 '^6 runs: 6 done now' sweep "$samples/gpt-varlen-default.trace.zst" -o unasked.db
+for setting in best-fit expandable_segments:True max_split_size_mb:32 roundup_power2_divisions:4; do
+    "$replay" merge unasked.db -o probe2.db --csv - | grep -q ",$setting," || fail "sweep does not try $setting unasked"
+done
+COLUMNS=80 "$replay" sweep "$samples"/{gpt-varlen-default,530-270,oom-leak}.trace.zst --device '{240MiB,8GiB}' \
+    -o narrow.db >out 2>&1 || fail "a sweep of three traces: $(cat out)"
+awk 'length($0) > 80' out | grep . && fail "a sweep's answer has lines of more than 80 columns"
+grep -q '^gpt-varlen-default *8GiB *6 of 6 .* 242 MiB *4$' out || fail "ties are not counted: $(cat out)"
+grep -q '^oom-leak *8GiB .*MiB+ ' out || fail "a cut recording has a figure that is not a lower bound: $(cat out)"
+grep -q '^oom-leak *240MiB *0 of 6  - ' out || fail "no setting survives, and one is named: $(cat out)"
+expect 0 'replay report results.db' sweep --help
 
 # ---- parts put together ----
 for i in 1 2 3; do expect 0 'done now' "${sweep[@]}" -o "part$i.db" --shard "$i/3"; done
@@ -103,7 +118,7 @@ cmp -s slurm.csv whole.csv || fail "the Slurm script's parts differ from the who
 # ---- ranks ----
 expect 0 '^job, best-fit on sim:1GiB: worst of 2 ranks is rank 1, .* reserved; spread ' \
     sweep job --policy best-fit --device sim:1GiB -o ranks.db
-expect 0 '1 files are no traces' sweep job --policy none -o ranks.db
+expect 0 '1 file is not a trace' sweep job --policy none -o ranks.db
 
 # ---- interrupted: it says how far it came, and goes on there ----
 "$replay" generate mix:1000 --events 2000000 -o big.trace >/dev/null || fail "generate"
@@ -166,7 +181,6 @@ rows killed.db now.csv
 cmp -s now.csv whole.csv || fail "after twenty kills the results differ from the whole"
 
 # ---- wrong usage ----
-expect 2 'policy is missing' sweep many -o x.db
 expect 2 'is missing: it names the database' sweep many --policy none
 expect 2 'a brace is not closed' sweep many --policy 'gc={0.5' -o x.db
 expect 2 'job.ini: is no database\|job.ini: file is not a database' merge job.ini -o x.db

@@ -33,7 +33,7 @@ rows one.db one.csv
 # ---- two and four ranks ----
 for n in 2 4; do
     ranks "$n" "${sweep[@]}" -o "ranks$n.db" >out 2>err || fail "$n ranks: $(cat out err)"
-    grep -q '^112 runs: 112 done now, 0 there already; 1 files are no traces' out || fail "$n ranks say: $(head -1 out)"
+    grep -q '^112 runs: 112 done now, 0 there already; 1 file is not a trace' out || fail "$n ranks say: $(head -1 out)"
     [ "$(grep -c 'left out: many/notes.json' err)" = 1 ] || fail "$n ranks complain: $(cat err)"
     rows "ranks$n.db" "ranks$n.csv"
     cmp -s one.csv "ranks$n.csv" || fail "$n ranks' results differ from a single process's"

@@ -5,10 +5,12 @@
 #include "base/database_files.h"
 #include "base/monotonic_ms.h"
 #include "base/shown.h"
+#include "base/terminal.h"
 #include "replay/program/database_watch.h"
 #include "replay/program/job.h"
 #include "replay/program/output_names.h"
 #include "replay/sweep/sweep_ranks.h"
+#include "report/text.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -103,7 +105,7 @@ static void show_complaint(void *arg, const char *text)
 
 struct result_outputs {
     struct output *json, *csv;       /* NULL: not asked for */
-    bool is_stdout_taken;
+    bool is_stdout_taken, is_wide;
 };
 
 static void outputs_abandon(struct result_outputs *to)
@@ -124,12 +126,15 @@ static enum err write_results(struct results_db *db, struct result_outputs *to, 
         e = output_commit(&to->json, why);
     if (e == ERR_OK)
         e = output_commit(&to->csv, why);
-    return e != ERR_OK || to->is_stdout_taken ? e : results_db_write_table(db, stdout, why);
+    if (e != ERR_OK || to->is_stdout_taken)
+        return e;
+    return results_db_write_table(db, stdout, to->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
 }
 
 /* The database is written in place, so it must not be one of the inputs. */
 static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *why)
 {
+    to->is_wide = o->is_wide;
     if (o->out == NULL)
         return err_set(why, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
     enum err e = output_names_check(o, why);             /* a job file names outputs, too */
@@ -146,15 +151,27 @@ static enum err open_outputs(const struct options *o, struct result_outputs *to,
 
 static void print_counts(const struct sweep *s)
 {
-    printf("%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs - s->n_unopened,
-           s->n_finished, s->n_done_before);
+    struct words w = { .n = 0 };
+    words_add(&w, "%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs - s->n_unopened,
+              s->n_finished, s->n_done_before);
     if (s->n_left_out > 0)
-        printf("; %" PRIu64 " left out", s->n_left_out);
+        words_add(&w, "; %" PRIu64 " left out", s->n_left_out);
     if (s->n_no_traces > 0)
-        printf("; %" PRIu64 " files are no traces", s->n_no_traces);
+        words_add(&w, "; %" PRIu64 " %s", s->n_no_traces, s->n_no_traces == 1 ? "file is not a trace"
+                                                                              : "files are not traces");
     if (s->n_repeated > 0)
-        printf("; %" PRIu64 " could not differ from another run and were not replayed", s->n_repeated);
-    printf("\n");
+        words_add(&w, "; %" PRIu64 " could not differ from another run and were not replayed", s->n_repeated);
+    words_print(stdout, &w, 0, 2);
+    fputc('\n', stdout);
+}
+
+/* What comes next: the winner over all cases, and the page. */
+static void print_next(const char *database)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "Next: replay report %s says what does best over all; with --html FILE as a page.", database);
+    fputc('\n', stdout);
+    words_print(stdout, &w, 0, 2);
 }
 
 static enum exit_status sweep_status(const struct sweep *s)
@@ -184,7 +201,10 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
         return e;
     if (!to->is_stdout_taken)
         print_counts(s);
-    return write_results(s->db, to, why);
+    const enum err written = write_results(s->db, to, why);
+    if (written == ERR_OK && !to->is_stdout_taken)
+        print_next(o->out);
+    return written;
 }
 
 /* After a signal: every stored run is complete. */
@@ -207,16 +227,21 @@ static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e
     return cli_fail(e, why);
 }
 
+/* Without --policy: PyTorch's default, and settings that everybody can set. */
+static const char *const settings_tried[] = {
+    "best-fit", "expandable_segments:True", "max_split_size_mb:{32,128,512}", "roundup_power2_divisions:4",
+};
+
 static enum err request_of(const struct options *o, struct sweep_request *out, struct err_detail *why)
 {
     *out = (struct sweep_request){
-        .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
+        .inputs = o->inputs, .n_inputs = o->n_inputs,
+        .policies = o->n_policies > 0 ? o->policies : settings_tried,
+        .n_policies = o->n_policies > 0 ? o->n_policies : sizeof settings_tried / sizeof settings_tried[0],
         .devices = o->devices, .n_devices = o->n_devices, .from = o->from, .import = o->import, .on_oom = o->on_oom,
         .start = o->start, .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
         .price_bytes_per_ms = o->is_given[FLAG_PRICE] ? &o->price : NULL,
     };
-    if (o->n_policies == 0)
-        return err_set(why, ERR_USAGE, 0, "--policy is missing: it says what to try");
     return o->copies != NULL ? sweep_copies_parse(o->copies, &out->copies, why) : ERR_OK;
 }
 
@@ -251,14 +276,15 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
 }
 
 #define TAKES_SWEEP                                                                                               \
-    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times"),                    \
+    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times (default: best-fit, "  \
+                     "expandable_segments:True, max_split_size_mb:{32,128,512} and roundup_power2_divisions:4)"),   \
     TAKES_AS(DEVICES, "a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "      \
                       "several times (default: the "                                                              \
                      "recorded card, or the smallest named one that holds the recorded run)"),                    \
     TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(COPIES), TAKES(SHARD), TAKES(RESUME)
 
-static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(SHOW_JOB), TAKES(HELP), FLAGS_END};
+static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(WIDE), TAKES(SHOW_JOB), TAKES(HELP), FLAGS_END};
 static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
 
 static bool is_job_file(const char *path)
@@ -270,7 +296,7 @@ static bool is_job_file(const char *path)
 /* Whether an option may be typed beside a job file: it may differ between the parts of one job. */
 static bool may_stand_beside(enum flag_id id)
 {
-    return id == FLAG_OUT || id == FLAG_THREADS || id == FLAG_SHARD || id == FLAG_RESUME;
+    return id == FLAG_OUT || id == FLAG_THREADS || id == FLAG_SHARD || id == FLAG_RESUME || id == FLAG_WIDE;
 }
 
 static bool has_other_options(const struct options *o)
@@ -287,6 +313,7 @@ static void take_beside(struct options *job, const struct options *typed)
     for (unsigned i = 0; i < N_FLAGS; i++)
         job->is_given[i] |= typed->is_given[i];
     job->out = typed->out != NULL ? typed->out : job->out;
+    job->is_wide |= typed->is_wide;
     job->threads = typed->threads > 0 ? typed->threads : job->threads;
     if (typed->n_shards > 0) {
         assert(typed->shard >= 1 && typed->shard <= typed->n_shards);
@@ -302,7 +329,7 @@ static enum exit_status sweep_job_file(const struct options *o, const struct ran
     enum err e = ERR_OK;
     if (o->n_inputs > 1 || has_other_options(o))
         e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, "
-                                        "--shard and --resume may be typed", o->inputs[0]);
+                                        "--shard, --resume and --wide may be typed", o->inputs[0]);
     if (e == ERR_OK)
         e = job_read(o->inputs[0], job_flags, &job, &why);
     if (e == ERR_OK && job.options.n_inputs == 0)
@@ -453,7 +480,7 @@ const struct subcommand cmd_sweep = {
     .summary = "replay traces through many policies and on many cards, with the results in a database (SQLite)",
     .text = "TRACE is a file, or a folder of files. Folders or files named rank0, rank1, ... are the ranks of one job. "
             "Instead of traces, one job file NAME.ini may be given: its keys are these options, and 'trace'; -o, "
-            "--threads, --shard and --resume may be typed beside it.\n"
+            "--threads, --shard, --resume and --wide may be typed beside it.\n"
             "\n"
             "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it "
             "gets a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes "
@@ -471,7 +498,12 @@ const struct subcommand cmd_sweep = {
             "  {16,24}GiB   {none,32}MiB     a unit after braces belongs to their numbers\n"
             "  16..80:8GiB  {1..3}           a range: from, to and step (default: 1)\n"
             "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
-            "  pytorch{,:gc=0.8}             an item may be empty\n",
+            "  pytorch{,:gc=0.8}             an item may be empty\n"
+            "\n"
+            "Examples:\n"
+            "  replay sweep snapshot.pickle --device 4090 --device h100-80g -o results.db\n"
+            "  replay sweep runs/ --policy 'max_split_size_mb:{32,64,128}' -o results.db\n"
+            "  replay report results.db\n",
     .failed = "a run failed its audit or could not be finished; a run out of memory is a result",
     .status_note = "If a trace was left out, which is said on standard error, the status is 2. After a signal all "
                    "finished runs are stored, and the same command goes on.",
@@ -483,7 +515,7 @@ const struct subcommand cmd_sweep = {
 
 static const struct flag_use merge_flags[] = {
     TAKES_AS(OUT, "the database to put the results into; it is made if it is not there"), TAKES(JSON), TAKES(CSV),
-    TAKES(PRICE), TAKES(HELP), FLAGS_END,
+    TAKES(PRICE), TAKES(WIDE), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_merge = {
