@@ -82,7 +82,7 @@ static enum err none_check(const struct policy *p, struct err_detail *why)
     return ERR_OK;
 }
 
-/* It has no options and never asks for the capacity, so every run repeats every other. */
+/* It never asks for the capacity, so runs whose options are equal, which the engine sees to, repeat each other. */
 static bool none_repeats(const struct policy *done, const struct policy *fresh)
 {
     (void)done;

@@ -252,12 +252,16 @@ struct policy_ops {
              /* Whether `fresh`, which has served nothing, would have answered everything that `done` was told by the
               * same decisions: device calls, addresses, counters, refusals; and would remark the same. Then one run is
               * enough for both. False if that is not certain. If `done` has served nothing either, true means: nothing
-              * speaks against it so far, and `done` is the one to run. Both have this same function, and the same
-              * streams and pools. The caller checks that their devices would answer the calls alike; those may differ
-              * in capacity and in what is taken of it if no request was refused. */
+              * speaks against it so far, and `done` is the one to run. Both have this same function, the same streams
+              * and pools, and the same value of every option that is not in `compared`. The caller checks that, and
+              * that their devices would answer the calls alike; those may differ in capacity and in what is taken of it
+              * if no request was refused. */
     enum err (*walk_free)(const struct policy *p, block_visit visit, void *arg);
              /* Instead of walk: the free blocks alone, in any order. The program keeps what was handed out and shows it
               * between them; such a policy has no `restore`, and gets no hints. */
+    uint64_t    compared;
+             /* Bit i: `repeats` itself compares what the option with this index means, so that its values may differ. A
+              * bit that is not set costs a run, never a wrong result. */
 };
 
 #define POLICY_SIZE_ROW(name) {#name, sizeof(struct name)},

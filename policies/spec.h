@@ -55,6 +55,10 @@ enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const st
 /* Whether `is_good` holds for each file that the spec, or a policy in brackets in it, names for its policy to read. */
 bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path));
 
+/* Whether two specs name one policy and give each of its options the same value, apart from those that its `repeats`
+ * compares itself (policy_ops.compared). Two spellings of one value count as two values. */
+bool policy_spec_agrees(const struct policy_spec *a, const struct policy_spec *b);
+
 /* How many settings a spec changes; 0 if it leaves all at their defaults, written out or not. For a plugin: the number
  * of options typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);

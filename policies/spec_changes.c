@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Counts the settings by which a typed policy differs from its defaults. */
+/* Counts the settings by which a typed policy differs from its defaults, and compares those of two. */
 #include "policies/spec.h"
 
 #include <limits.h>
@@ -77,4 +77,22 @@ unsigned policy_text_changes(const char *policy)
     const unsigned n = policy_spec_changes(&spec);
     policy_spec_close(&spec);
     return n;
+}
+
+/* The text is what was typed, so it also says which policy is chosen, with all its options. */
+static bool values_are_equal(const struct option_value *a, const struct option_value *b)
+{
+    return a->is_given == b->is_given && a->is_set == b->is_set && a->number == b->number &&
+           memcmp(&a->ratio, &b->ratio, sizeof a->ratio) == 0 &&
+           (a->text == NULL || b->text == NULL ? a->text == b->text : strcmp(a->text, b->text) == 0);
+}
+
+bool policy_spec_agrees(const struct policy_spec *a, const struct policy_spec *b)
+{
+    if (a->ops->options != b->ops->options || a->ops->repeats != b->ops->repeats || a->n_options != b->n_options)
+        return false;
+    for (size_t i = 0; i < a->n_options; i++)
+        if ((a->ops->compared >> i & 1) == 0 && !values_are_equal(&a->values[i], &b->values[i]))
+            return false;
+    return true;
 }

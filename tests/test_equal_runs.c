@@ -6,6 +6,7 @@
 #include "replay/engine/equal_runs.h"
 #include "replay/results/result.h"
 #include "report/report.h"
+#include "tests/drawn_options.h"
 #include "tests/engine_rig.h"
 #include "tests/random_draws.h"
 
@@ -255,6 +256,48 @@ Test(equal_runs, a_run_that_another_answers_is_reported_as_it_is_alone)
            n_start, n_settings);
     cr_expect_gt(n_plain, 10 * TRACES);
     cr_expect_gt(n_start, 0);
+}
+
+/* ---- every option of every policy ---- */
+
+/* The policy plain, and with two values of each of its options. */
+static void runs_add_options(struct runs *r, const struct policy_ops *ops, const char *device)
+{
+    char policy[256];
+    runs_add(r, ops->name, device);
+    for (size_t i = 0; i < drawn_options_of(ops); i++) {
+        const struct drawn_values v = drawn_values_of(ops, &ops->options[i]);
+        for (size_t k = 0; k < 2 && k < v.n; k++) {
+            snprintf(policy, sizeof policy, "%s:%s=%s", ops->name, ops->options[i].name, v.text[v.n - 1 - k]);
+            runs_add(r, policy, device);
+        }
+    }
+}
+
+static void expect_options_as_alone(const struct policy_ops *ops, uint64_t seed)
+{
+    static struct runs r;
+    struct err_detail why = { .text = "" };
+    struct rig_trace t;
+    uint64_t random = seed;
+    open_random(&t, &random);
+    r = (struct runs){ .trace = t.reader, .cfg = { .threads = 1, .on_oom = OOM_SKIP } };
+    runs_add_options(&r, ops, "sim:8GiB");
+    runs_add_options(&r, ops, "sim:300MiB");
+    struct equal_runs equal = { .trace = t.reader, .n_at_once = 8, .run = runs_replay, .finished = runs_finished,
+                           .failed = runs_failed, .arg = &r };
+    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &why), ERR_OK, "seed %" PRIu64 ": %s", seed, why.text);
+    for (size_t i = 0; i < r.n; i++)
+        expect_as_alone(&r, i, seed);
+    runs_close(&r);
+    rig_trace_close(&t);
+}
+
+Test(equal_runs, no_option_of_any_policy_is_answered_by_another_value)
+{
+    for (size_t i = 0; policy_at(i) != NULL; i++)
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            expect_options_as_alone(policy_at(i), seed);
 }
 
 /* ---- who may be answered ---- */

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "policies/spec.h"
 #include "sim/device.h"
+#include "tests/drawn_options.h"
 #include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
@@ -21,20 +22,8 @@ enum { SLOTS = 96, STEPS = 400, STREAMS = 2, POOLS = 3, PAIRS = 20000, SPEC = 51
 
 /* ---- configurations ---- */
 
-/* The choices that make a run: a number for each of these. */
+/* The cards, as the texts of numbers: a number for each of these. */
 #define CHOICES(X)                                                                                          \
-    X(BASE, "none", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:")     \
-    X(VERSION, "2.15", "2.4", "npu", "2.0", "2.5", "2.9", "2.10", "2.12", "2.15")                           \
-    X(EXPANDABLE, "", "", "", ",expandable")                                                                \
-    X(ROUNDUP, "", "", ",roundup=4", ",pow2")                                                               \
-    X(NO_CACHE, "", "", "", "", "", "", "", ",no-cache")                                                    \
-    X(SPLIT, "", ",max-split=21MiB", ",max-split=32MiB", ",max-split=64MiB", ",max-split=256MiB",           \
-      ",max-split=2GiB")                                                                                    \
-    X(ROUNDING, "", "", "", ",non-split-rounding=21MiB", ",non-split-rounding=100MiB")                      \
-    X(GC, "", ",gc=0.1", ",gc=0.3", ",gc=0.6", ",gc=0.9")                                                   \
-    X(LIMIT, "", "", "", ",limit-device", ",fraction=0.2", ",fraction=0.6", ",fraction=1",                  \
-      ",conf=per_process_memory_fraction:0.5", ",fraction=1,conf=per_process_memory_fraction:0.1")          \
-    X(THROW, "", "", ",throw")                                                                              \
     X(TOTAL, "18446744073709551615", "8589934592", "2147483648", "1073741824", "536870912", "100663296")    \
     X(TAKEN, "0", "0", "0", "52428800", "536870912")                                                        \
     X(NS, "1000", "1000", "1000", "2000")
@@ -52,7 +41,10 @@ static const char *const choices[N_CHOICES][10] = {
 #undef CHOICE
 };
 
+/* A policy, its options and a card. given[i]: option i is not given, or which of its drawn values it has, from 1 on. */
 struct configuration {
+    const struct policy_ops *ops;
+    size_t   given[POLICY_OPTIONS_MAX];
     unsigned chosen[N_CHOICES];
 };
 
@@ -62,6 +54,51 @@ static void choose(struct configuration *c, unsigned at, uint64_t *random)
     while (choices[at][n] != NULL)
         n++;
     c->chosen[at] = (unsigned)random_below(random, n);
+}
+
+static void choose_option(struct configuration *c, size_t option, uint64_t *random)
+{
+    const struct drawn_values v = drawn_values_of(c->ops, &c->ops->options[option]);
+    c->given[option] = random_one_in(random, 3) ? 1 + random_below(random, v.n) : 0;
+}
+
+/* Of the policies that say what repeats, each as often as it has options. */
+static const struct policy_ops *choose_policy(uint64_t *random)
+{
+    size_t n = 0;
+    for (size_t i = 0; policy_at(i) != NULL; i++)
+        n += policy_at(i)->repeats != NULL ? 1 + drawn_options_of(policy_at(i)) : 0;
+    size_t left = random_below(random, n);
+    for (size_t i = 0;; i++) {
+        const struct policy_ops *ops = policy_at(i);
+        const size_t share = ops->repeats != NULL ? 1 + drawn_options_of(ops) : 0;
+        if (left < share)
+            return ops;
+        left -= share;
+    }
+}
+
+static struct configuration choose_all(uint64_t *random)
+{
+    struct configuration c = {.ops = choose_policy(random)};
+    for (size_t i = 0; i < drawn_options_of(c.ops); i++)
+        choose_option(&c, i, random);
+    for (unsigned i = 0; i < N_CHOICES; i++)
+        choose(&c, i, random);
+    return c;
+}
+
+/* The same with some of it chosen anew. */
+static struct configuration choose_near(const struct configuration *a, uint64_t *random)
+{
+    struct configuration c = *a;
+    for (size_t i = 0; i < drawn_options_of(c.ops); i++)
+        if (random_one_in(random, 5))
+            choose_option(&c, i, random);
+    for (unsigned i = 0; i < N_CHOICES; i++)
+        if (random_one_in(random, i == CHOICE_NS ? 10 : 3))
+            choose(&c, i, random);
+    return c;
 }
 
 static const char *text_of(const struct configuration *c, enum choice at)
@@ -76,12 +113,16 @@ static uint64_t number_of(const struct configuration *c, enum choice at)
 
 static void spec_of(const struct configuration *c, char spec[SPEC])
 {
-    size_t n = (size_t)snprintf(spec, SPEC, "%s", text_of(c, CHOICE_BASE));
-    if (strcmp(spec, "none") == 0)
-        return;
-    n += (size_t)snprintf(spec + n, SPEC - n, "version=%s", text_of(c, CHOICE_VERSION));
-    for (enum choice at = CHOICE_EXPANDABLE; at <= CHOICE_THROW; at++)
-        n += (size_t)snprintf(spec + n, SPEC - n, "%s", text_of(c, at));
+    size_t n = (size_t)snprintf(spec, SPEC, "%s", c->ops->name);
+    char between = ':';
+    for (size_t i = 0; i < drawn_options_of(c->ops); i++) {
+        if (c->given[i] == 0)
+            continue;
+        const struct policy_option *o = &c->ops->options[i];
+        const struct drawn_values v = drawn_values_of(c->ops, o);
+        n += (size_t)snprintf(spec + n, SPEC - n, "%c%s=%s", between, o->name, v.text[c->given[i] - 1]);
+        between = ',';
+    }
 }
 
 /* ---- one run ---- */
@@ -288,16 +329,29 @@ static void remarks_of(const struct run *r, char text[REMARKS])
 static bool is_said_to_repeat(const struct run *done, const struct run *fresh)
 {
     const struct policy_ops *ops = done->policy->ops;
-    return ops == fresh->policy->ops && (done->n_refused == 0 || device_is_as_large(done->device, fresh->device)) &&
+    return ops == fresh->policy->ops && policy_spec_agrees(&done->spec, &fresh->spec) &&
+           (done->n_refused == 0 || device_is_as_large(done->device, fresh->device)) &&
            device_repeats(done->device, fresh->device) && ops->repeats(done->policy, fresh->policy);
 }
 
 /* Pairs; those that might repeat before the first of them had run, those that did then; of these, those with refusals,
- * and how often what differed. */
+ * and how often what differed: the options of `pytorch`, and the card. */
 struct tally {
     uint64_t pairs, before, after, refused;
-    uint64_t by_choice[N_CHOICES];
+    uint64_t by_option[POLICY_OPTIONS_MAX], by_choice[N_CHOICES];
 };
+
+static void tally_differences(struct tally *t, const struct configuration *a, const struct configuration *b)
+{
+    for (size_t i = 0; i < POLICY_OPTIONS_MAX; i++) {
+        const bool is_other = a->given[i] != b->given[i];
+        cr_expect(!is_other || (a->ops->compared >> i & 1) != 0, "%s repeats in spite of another %s", a->ops->name,
+                  a->ops->options[i].name);
+        t->by_option[i] += is_other && strcmp(a->ops->name, "pytorch") == 0;
+    }
+    for (unsigned i = 0; i < N_CHOICES; i++)
+        t->by_choice[i] += strcmp(text_of(a, i), text_of(b, i)) != 0;
+}
 
 static void expect_same(const struct run *done, struct run *fresh, uint64_t seed)
 {
@@ -320,14 +374,8 @@ static void expect_same(const struct run *done, struct run *fresh, uint64_t seed
 
 static void try_pair(uint64_t seed, struct tally *t)
 {
-    struct configuration a, b;
     uint64_t random = seed;
-    for (unsigned i = 0; i < N_CHOICES; i++)
-        choose(&a, i, &random);
-    b = a;
-    for (unsigned i = 0; i < N_CHOICES; i++)
-        if (random_one_in(&random, i >= CHOICE_SPLIT && i <= CHOICE_TAKEN ? 3 : 10))
-            choose(&b, i, &random);
+    const struct configuration a = choose_all(&random), b = choose_near(&a, &random);
     struct run done, fresh;
     const bool is_open = run_open(&done, &a, SLOTS);
     if (run_open(&fresh, &b, 0) && is_open) {
@@ -339,10 +387,10 @@ static void try_pair(uint64_t seed, struct tally *t)
         t->before += before;
         t->after += after;
         t->refused += after && done.n_refused > 0;
-        for (unsigned i = 0; i < N_CHOICES && after; i++)
-            t->by_choice[i] += strcmp(text_of(&a, i), text_of(&b, i)) != 0;
-        if (after)
+        if (after) {
+            tally_differences(t, &a, &b);
             expect_same(&done, &fresh, seed);
+        }
     }
     run_close(&done);
     run_close(&fresh);
@@ -356,19 +404,17 @@ Test(repeats, what_is_said_to_repeat_does)
         try_pair(seed, &t);
     printf("%" PRIu64 " pairs, %" PRIu64 " may repeat, %" PRIu64 " do, %" PRIu64 " of them with refusals; different "
            "in", t.pairs, t.before, t.after, t.refused);
-    static const char *const names[] = {
-#define CHOICE(name, ...) #name,
-        CHOICES(CHOICE)
-#undef CHOICE
-    };
-    for (unsigned i = 0; i < N_CHOICES; i++)
-        printf(" %s:%" PRIu64, names[i], t.by_choice[i]);
-    printf("\n");
-    static const enum choice bounds[] = {CHOICE_SPLIT, CHOICE_ROUNDING, CHOICE_GC, CHOICE_LIMIT, CHOICE_THROW,
-                                         CHOICE_TOTAL, CHOICE_TAKEN};
-    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
-        cr_expect_gt(t.by_choice[bounds[i]], PAIRS / 200, "hardly any pair is alike that differs in %s",
-                     names[bounds[i]]);
+    static const char *const bounds[] = {"max-split", "non-split-rounding", "gc", "fraction", "throw", "limit-device"};
+    const struct policy_option *options = policy_find("pytorch")->options;
+    for (size_t i = 0; options[i].name != NULL; i++) {
+        printf(" %s:%" PRIu64, options[i].name, t.by_option[i]);
+        for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++)
+            cr_expect(strcmp(bounds[k], options[i].name) != 0 || t.by_option[i] > PAIRS / 400,
+                      "hardly any pair is alike that differs in %s", bounds[k]);
+    }
+    printf(" TOTAL:%" PRIu64 " TAKEN:%" PRIu64 "\n", t.by_choice[CHOICE_TOTAL], t.by_choice[CHOICE_TAKEN]);
+    cr_expect_gt(t.by_choice[CHOICE_TOTAL], PAIRS / 400, "hardly any pair is alike that differs in the card's size");
+    cr_expect_gt(t.by_choice[CHOICE_TAKEN], PAIRS / 400, "hardly any pair is alike that differs in what is taken");
     cr_expect_lt(t.after, t.before, "no bound was ever met: what a run does plays no part in what is said");
     cr_expect_gt(t.refused, 0);
     cr_expect_eq(t.by_choice[CHOICE_NS], 0);

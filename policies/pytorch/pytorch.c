@@ -53,6 +53,12 @@ static const struct policy_option pytorch_options[] = {
     [N_OPTIONS] = {0},
 };
 
+/* What pytorch_repeats.c compares by its meaning: two texts may mean one setting, and a bound may go unmet. */
+#define BIT(option) (UINT64_C(1) << (option))
+#define OPTIONS_COMPARED                                                                                              \
+    (BIT(OPT_VERSION) | BIT(OPT_CONF) | BIT(OPT_MAX_SPLIT) | BIT(OPT_NON_SPLIT) | BIT(OPT_ROUNDUP) | BIT(OPT_GC) |     \
+     BIT(OPT_FRACTION) | BIT(OPT_EXPANDABLE) | BIT(OPT_LARGE) | BIT(OPT_THROW) | BIT(OPT_LIMIT))
+
 /* The options that are settings of PyTorch, in the order in which they take effect. */
 static const struct { int option; const char *key; } pytorch_setting_options[] = {
     {OPT_LARGE, "large_segment_size_mb"},
@@ -722,5 +728,5 @@ const struct policy_ops policy_pytorch = {
     .stats   = pytorch_walk_stats,
     .remarks = pytorch_remarks,  .refusal = pytorch_refusal,
     .check   = pytorch_check,    .restore = pytorch_restore,
-    .expect  = pytorch_expect,   .repeats = pytorch_repeats,
+    .expect  = pytorch_expect,   .repeats = pytorch_repeats, .compared = OPTIONS_COMPARED,
 };

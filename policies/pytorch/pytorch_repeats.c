@@ -26,7 +26,6 @@ static bool settings_are_alike(const struct pytorch_settings *a, const struct py
 static bool is_alike(const struct pytorch *a, const struct pytorch *b)
 {
     return a->rules.release == b->rules.release && a->rules.is_npu == b->rules.is_npu &&
-           a->rounds_to_power_of_two == b->rounds_to_power_of_two && a->has_no_cache == b->has_no_cache &&
            settings_are_alike(&a->settings, &b->settings);
 }
 

@@ -19,6 +19,8 @@ bool lane_repeats(const struct lane *done, const struct lane *idle)
     const struct policy_ops *ops = done->policy->ops;
     if (ops->repeats == NULL || ops->repeats != idle->policy->ops->repeats)
         return false;
+    if (!policy_spec_agrees(done->spec, idle->spec))
+        return false;
     if (!ops->repeats(done->policy, idle->policy) || !device_repeats(done->device, idle->device))
         return false;
     if (done->outcome != ERR_OK && done->outcome != ERR_DEVICE_OOM)

@@ -11,7 +11,8 @@
  *      8 GiB   the run on 80 GiB needed more: run by itself
  *
  * So the run with the loosest limits is run first. What it did shows which other runs it answers (policy_ops.repeats,
- * device_repeats). The rest are run.
+ * device_repeats). The rest are run. Runs with different values of an option are run each, unless the policy itself
+ * compares what that option means (policy_ops.compared).
  */
 #ifndef REPLAY_REPLAY_ENGINE_EQUAL_RUNS_H
 #define REPLAY_REPLAY_ENGINE_EQUAL_RUNS_H
