@@ -4,8 +4,8 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
-#include "replay/who/categories.h"
-#include "report/text.h"
+#include "replay/recording/categories.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #ifndef REPLAY_DRYRUN_PREDICTED_CATEGORIES_H
 #define REPLAY_DRYRUN_PREDICTED_CATEGORIES_H
 
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 #include "traces/trace.h"
 
 #include <stdio.h>

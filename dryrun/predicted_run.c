@@ -11,7 +11,7 @@
 #include "dryrun/run/run_child.h"
 #include "dryrun/safe/scratch_folder.h"
 #include "import/import.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "dryrun/safe/overlay.h"
 #include "dryrun/unknown_branches.h"
 #include "replay/advise/card_answer.h"
-#include "replay/coverage/step_growth.h"
+#include "replay/recording/step_growth.h"
 
 #include <limits.h>
 #include <signal.h>

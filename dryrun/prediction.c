@@ -7,12 +7,12 @@
 #include "base/temporary_file.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "cudasim/device_text.h"
+#include "cudasim/core/device_text.h"
 #include "dryrun/program_failure.h"
 #include "replay/plan/bounds.h"
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
-#include "report/text.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
+#include "report/text/text.h"
 #include "sim/card_context.h"
 
 #include <assert.h>

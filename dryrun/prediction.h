@@ -31,7 +31,7 @@ struct prediction_request {
     bool        without_overlay;     /* the program writes to its own files */
     const char *torch_libs, *values; /* of its card (struct sim_card_request); NULL: not given */
     unsigned    threads;             /* to replay in; 0: one per core */
-    uint64_t    price_bytes_per_ms;  /* of driver time, when settings are compared (report/winner.h) */
+    uint64_t    price_bytes_per_ms;  /* of driver time, when settings are compared (report/rows/winner.h) */
     const volatile sig_atomic_t *interrupted;    /* not 0: the person wants the answer so far */
 };
 

@@ -6,7 +6,7 @@
 #define REPLAY_DRYRUN_PREDICTION_FILES_H
 
 #include "dryrun/prediction.h"
-#include "report/report.h"
+#include "report/rows/report.h"
 
 /* Begins as zero. */
 struct prediction_files {

@@ -6,9 +6,9 @@
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
 #include "replay/advise/nccl_buffers.h"
-#include "report/json_writer.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 #include "sim/card_context.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #define REPLAY_DRYRUN_UNKNOWN_BRANCHES_H
 
 #include "base/err.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256 };
 

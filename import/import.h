@@ -10,7 +10,7 @@
 #include "traces/trace.h"
 
 /* Who gave segments back when the recording does not tell: the program (empty_cache) or the allocator itself. AUTO
- * decides by the rules of import/pytorch_segment_frees.c. */
+ * decides by the rules of import/pytorch/pytorch_segment_frees.c. */
 enum import_segment_frees { SEGMENT_FREES_AUTO, SEGMENT_FREES_PROGRAM, SEGMENT_FREES_ALLOCATOR };
 
 /* In place of a device's ordinal: of several devices in a snapshot the one with most records, or of a final state with

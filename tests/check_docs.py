@@ -23,7 +23,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 150
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md", "python/skill/SKILL.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md", "replay/README.md",
+         "python/skill/SKILL.md"]
 # Other people's trees, what a build makes, and a test's name.
 FOREIGN = ("c10/", "torch/", "build/", "dist/", "include/", "engines/", "test/unit/", "tests/regression/",
            "policies/live_")

@@ -13,8 +13,8 @@
 #include "replay/engine/device_calls.h"
 #include "replay/engine/engine.h"
 #include "replay/results/result.h"
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>

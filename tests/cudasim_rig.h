@@ -7,7 +7,7 @@
 #define REPLAY_TESTS_CUDASIM_RIG_H
 
 #include "base/units.h"
-#include "cudasim/core.h"
+#include "cudasim/core/core.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

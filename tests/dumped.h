@@ -6,7 +6,7 @@
 #define REPLAY_TESTS_DUMPED_H
 
 #include "base/array.h"
-#include "import/pickle.h"
+#include "import/pytorch/pickle.h"
 #include "replay/export/snapshot_export.h"
 #include "tests/recorded_run.h"
 

@@ -1,110 +1,124 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Draw which room includes which, and fail if an include points up.
+"""The map of the tree: which rooms there are, what each answers, and which rooms it uses. Fails on what is not so.
 
-    tests/include_arrows.py [ROOT]
+    tests/include_arrows.py [ROOT]         check the tree
+    tests/include_arrows.py --map [ROOM]   print the map, or the part of it in one folder, for the pages
 
 A room is a folder of sources. ROOMS is the only place that says which rooms there are, in order from the bottom, and
-which rooms below it each may include. Exit status 1, with file and line, for:
+exactly which rooms below it each uses. Exit status 1, with file and line, for:
 
-  - an include of a room that the including room may not use;
+  - an include of a room that the including room may not use, and a room that is listed as used and is not;
   - a file in a room that is not in ROOMS, or an include of a file that does not exist;
   - two sources (.c, .h) of the same name anywhere in the tree;
-  - a header guard that does not match the header's path.
+  - a header guard that does not match the header's path;
+  - a source that the README of its room does not name;
+  - a file that a README of a room or a comment names and that is not in the tree.
 """
+import fnmatch
 import os
 import re
 import subprocess
 import sys
+import textwrap
 
-CORE = ["base", "sim", "policies", "traces", "report"]          # what the engine stands on
-READ = CORE + ["policies/pytorch", "import"]                    # plus what knows PyTorch, and what reads its files
-LOOK = READ + ["replay/engine", "replay/coverage", "replay/who", "replay/conf"]
-STUDY = LOOK + ["replay/plan", "replay/verify", "replay/extrapolate"]
-ALL = None                                                      # every room below
+ALL = None                                                      # every room below: nothing is below these but tests
 
-# (room, rooms that it may include, what it is for)
+# (room, rooms that it uses, what it answers)
 ROOMS = [
-    ("base", [], "Errors, events, byte arithmetic, arrays: what everything else needs. Only libc below it."),
-    ("capture", ["base"], "The journal of a process's CUDA calls: one format, one writer, one reader."),
-    ("sim", ["base"], "Devices: the simulated card and the real one, behind one interface."),
-    ("policies", ["base", "sim"], "Allocator policies. A policy never sees a trace or a report."),
-    ("policies/parts", ["base", "sim", "policies"], "What allocators are made of: blocks, sets, upstreams."),
-    ("policies/described", ["base", "sim", "policies", "policies/parts"], "Allocators from papers and descriptions."),
-    ("policies/zoo", ["base", "sim", "policies", "policies/parts"], "Allocators of other libraries."),
-    ("policies/pytorch", ["base", "sim", "policies/parts", "policies"], "PyTorch's caching allocator, by release."),
-    ("traces", ["base"], "The native trace format: its reader and its writer."),
-    ("import", ["base", "capture", "traces"], "Other formats read as traces. An importer never sees a policy."),
-    ("loads", ["base", "sim", "traces", "import"], "Traces made by a rule: patterns, and programs of a given shape."),
-    ("report", ["base", "sim", "policies", "policies/pytorch"], "What is measured, and the writers of it."),
-    ("replay/engine", CORE, "The loop: one trace through one or many policies."),
-    ("replay/coverage", READ + ["replay/engine"], "What a recording covers: its begin, its end, its whole steps."),
-    ("replay/who", READ + ["replay/engine"], "What is live at a moment, by line, stack, size, stream and pool."),
-    ("replay/conf", READ, "What PyTorch makes of a settings text, and what a recording says of its own."),
-    ("replay/extrapolate", LOOK, "A program's trace at a size that was not recorded."),
-    ("replay/technique", LOOK, "What another way of training would request: the changed trace."),
-    ("replay/conform", CORE, "Recorded cases of other libraries' allocators through a policy."),
-    ("replay/plan", CORE + ["replay/engine"], "The least memory that any allocator needs for a trace."),
-    ("replay/verify", READ + ["replay/engine"], "Is the pytorch policy the allocator that made a recording?"),
-    ("replay/results", STUDY, "Finished runs as reports, alone or several side by side."),
-    ("replay/advise", STUDY + ["replay/results"], "fit and tune: which card, which setting."),
-    ("replay/why", STUDY + ["replay/results", "replay/advise"], "Why a program ran out of memory, and what helps."),
-    ("replay/graphs", STUDY + ["replay/results"], "What the private pools of CUDA graphs take, in any arrangement."),
-    ("replay/likeness", STUDY + ["replay/results", "replay/advise", "loads"], "Loads that are like a recording."),
-    ("replay/diff", STUDY + ["replay/results"], "What differs between two traces, policies or results."),
-    ("replay/sweep", STUDY + ["replay/results", "replay/advise"],
-     "Many runs into a database, in one process or several."),
-    ("replay/suite", STUDY + ["replay/results", "replay/sweep"],
-     "The frozen benchmark: fixed traces, policies and cards."),
-    ("replay/export", STUDY + ["replay/results"], "A run as a timeline or as PyTorch's snapshot."),
-    ("cudasim", ["base", "capture", "sim", "traces", "policies", "policies/zoo"],
-     "A CUDA without a GPU, to run a program on."),
-    ("record", ["base", "capture", "sim", "traces"], "The library that records a program's calls on a real card."),
-    ("live", ["base", "sim", "policies", "traces"], "A policy as PyTorch's allocator on a real card."),
-    ("dryrun/safe", ["base"], "Files of a program kept safe while it runs on values that are not real."),
-    ("dryrun/run", ["base", "sim", "capture", "import", "report", "cudasim", "dryrun/safe"],
-     "A program, the simulated card under it, and what it recorded."),
-    ("dryrun", STUDY + ["replay/results", "replay/advise", "cudasim", "dryrun/safe", "dryrun/run"],
-     "A program without a GPU: what it needs, its largest batch, its smallest card."),
-    ("replay/program", ALL, "The command line: nothing includes it but tests."),
-    ("examples/policy", ["base", "sim", "policies"], "A policy built outside the tree, from installed headers."),
+    ("base", "", "Errors, events, byte arithmetic, arrays: what all else needs. Only libc below it."),
+    ("capture", "base", "How is a CUDA call written down? The journal's format and its writer."),
+    ("sim", "base", "What does a card do? The simulated card and the real one, behind one interface."),
+    ("policies", "base sim", "What is an allocator? The contract, what people type, the small policies."),
+    ("policies/parts", "base policies", "What are allocators made of? Blocks, sets, upstreams."),
+    ("policies/described", "base policies policies/parts", "Allocators as papers and descriptions tell of them."),
+    ("policies/zoo", "base sim policies policies/parts", "Allocators of other libraries, as they were asked."),
+    ("policies/pytorch", "base sim policies policies/parts", "PyTorch's caching allocator, release by release."),
+    ("traces", "base", "How is a recording kept? The native format: reader and writer. Never a policy."),
+    ("import", "base capture traces", "What do other formats say? One importer each. Never a policy."),
+    ("import/pytorch", "base traces import", "What does a snapshot of PyTorch say?"),
+    ("loads", "base sim traces import", "Traces made by a rule: patterns, programs of a given shape."),
+    ("report/text", "base", "How are paragraphs, tables and JSON written?"),
+    ("report/measure", "base sim policies", "What is measured while a trace runs?"),
+    ("report/explain", "base policies report/text", "Why does a request not fit?"),
+    ("report/rows", "base sim policies report/text report/measure report/explain",
+     "Runs as rows: columns, database, and which run is best."),
+    ("report/write", "base report/text report/rows", "A finished replay as table, sentence, JSON."),
+    ("report/page", "base report/text report/measure report/rows", "The page of `replay report`, and Markdown."),
+    ("replay/engine", "base sim policies traces report/measure report/explain", "One trace through many policies."),
+    ("replay/recording", "base sim policies policies/pytorch traces import import/pytorch report/text report/rows "
+     "replay/engine", "What does a recording hold? Steps, holders, settings, its allocator."),
+    ("replay/trials", "base traces replay/engine", "Many runs of one trace: which need not be made? Changed copies."),
+    ("replay/extrapolate", "base traces", "A program's trace at a size that was not recorded."),
+    ("replay/technique", "base traces replay/recording", "What would another way of training request?"),
+    ("replay/conform", "base sim policies", "Is a policy the allocator that it stands for?"),
+    ("replay/plan", "base sim traces replay/engine", "What is the least memory that any allocator needs?"),
+    ("replay/results", "base sim policies traces import report/text report/measure report/rows report/page "
+     "replay/engine replay/recording replay/plan", "Finished runs as reports, alone or side by side."),
+    ("replay/advise", "base sim policies/pytorch traces report/text report/rows replay/engine replay/recording "
+     "replay/trials replay/plan replay/results", "Which card is large enough, and which setting is best?"),
+    ("replay/why", "base sim report/text report/rows replay/recording replay/advise",
+     "Why did a program run out of memory, and what helps?"),
+    ("replay/graphs", "base traces replay/engine replay/results", "What do the private pools of CUDA graphs take?"),
+    ("replay/likeness", "traces loads replay/trials", "Is a made load like a recording?"),
+    ("replay/diff", "base traces report/text report/rows replay/engine replay/recording replay/results",
+     "What differs between two traces, policies or results?"),
+    ("replay/sweep", "base sim import report/rows replay/recording replay/trials replay/results",
+     "Many runs into a database; the frozen benchmark."),
+    ("replay/export", "base traces import/pytorch policies/pytorch report/text replay/engine",
+     "A run as a timeline, or as PyTorch's snapshot."),
+    ("cudasim/core", "base capture sim policies policies/zoo", "What does CUDA do, without a GPU? All of its state."),
+    ("cudasim/code", "base cudasim/core", "What does a program's machine code say of itself?"),
+    ("cudasim/standins", "base cudasim/core", "What stands in for NVIDIA's other libraries?"),
+    ("cudasim/api", "capture cudasim/core", "CUDA's entry points: runtime, driver, NVML."),
+    ("record", "capture", "The library that records a program's calls on a real card."),
+    ("live", "base policies", "A policy as PyTorch's allocator on a real card."),
+    ("dryrun/safe", "base", "How are a program's files kept safe while its values are not real?"),
+    ("dryrun/run", "base capture sim import report/text cudasim/core cudasim/standins dryrun/safe",
+     "The program as a child, the simulated card under it, its journals."),
+    ("dryrun", "base sim traces import report/text report/rows replay/recording replay/plan replay/advise cudasim/core "
+     "dryrun/safe dryrun/run", "What does a program need, without a GPU? Largest batch, smallest card."),
+    ("replay/program", ALL, "The command line. Only tests stand above it."),
+    ("examples/policy", "base policies", "A policy built outside the tree, from installed headers."),
     ("bench", ALL, "Measurements of speed and memory."),
-    ("tests", ALL, "The tests."),
-    ("tests/fuzz", ALL, "Fuzz targets."),
-    ("tests/faults", [], "What makes calls of another program fail."),
-    ("tests/golden", ALL, "What PyTorch answered, and the comparison with it."),
-    ("tests/record", ALL, "Programs that the tests record."),
-    ("tests/contributing/policy", ALL, "A policy as a newcomer would add it."),
-    ("tests/contributing/importer", ALL, "An importer as a newcomer would add it."),
-    ("tests/contributing/subcommand", ALL, "A sub-command as a newcomer would add it."),
-    ("tests/against-torch", ALL, "Comparisons with an installed PyTorch."),
-    ("tests/against-cuda", [], "Programs that nvcc builds, on the simulated card."),
 ]
-
-# Rooms that include each other: the tests are one house.
-TESTS = {name for name, _, _ in ROOMS if name == "tests" or name.startswith("tests/")}
+TEST_ROOMS = {
+    "tests": "What tests share.",
+    "tests/golden": "What real allocators answered, and the comparison with it.",
+    "tests/fuzz": "Fuzz targets.", "tests/faults": "What makes calls of another program fail.",
+    "tests/against-torch": "Comparisons with an installed PyTorch.",
+    "tests/against-cuda": "Programs that nvcc builds, on the simulated card.",
+    "tests/contributing/policy": "A policy as a newcomer would add it.",
+    "tests/contributing/importer": "An importer as a newcomer would add it.",
+    "tests/contributing/subcommand": "A sub-command as a newcomer would add it.",
+}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"')
 GUARD = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)")
 SOURCES = (".c", ".h", ".cpp", ".def")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# A file as a comment or a README names it: with its folder, or by its name alone.
+NAMED = re.compile(r"(?<![\w/.<*-])((?:[a-z_-]+/)*[a-z][a-z0-9_]*\.(?:c|h|def))\b(?!/|\.\w)")
+# Files of others: what PyTorch, CUDA, libc and the build have; what a comment makes up to explain itself.
+FOREIGN = {"cuda.h", "cuda_occupancy.h", "cuda_runtime_api.h", "cudnn_adv.h", "cudnn_cnn.h", "cudnn_graph.h",
+           "cudnn_ops.h", "cusparse.h", "driver_types.h", "fatbinary_section.h", "malloc/mtrace.c", "nvml.h",
+           "src/common/utils.h", "src/prof_data.c", "src/storage/pooled_storage_manager.h"}
 
 
-def allowed_rooms():
-    """Room -> the rooms it may include. Stops if ROOMS itself has an arrow that points up."""
-    allowed, below = {}, []
-    for name, may, _ in ROOMS:
-        up = [] if may is ALL else [room for room in may if room not in below]
-        if up:
-            sys.exit(f"{__file__}: ROOMS lets {name} include {', '.join(up)}, which stands above it")
-        allowed[name] = set(below if may is ALL else may) | {name}
-        below.append(name)
-    for name in TESTS:
-        allowed[name] |= TESTS
-    return allowed
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.files = tracked(root)
+        self.sources = sorted(p for p in self.files if p.endswith(SOURCES))
+        self.names = {os.path.basename(p) for p in self.files}
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as text:
+            return text.read()
 
 
-def sources(root):
-    """All sources, by path from the root: those that git knows or would add; without git, those that are there."""
+def tracked(root):
+    """All files, by path from the root: those that git knows or would add; without git, those that are there."""
     if os.path.exists(os.path.join(root, ".git")):
         git = ["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"]
         paths = subprocess.run(git, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -113,7 +127,23 @@ def sources(root):
         for folder, names, files in os.walk(root):
             names[:] = [n for n in names if not n.startswith((".", "build"))]
             paths += [os.path.relpath(os.path.join(folder, f), root) for f in files]
-    return sorted(p for p in paths if p.endswith(SOURCES) and os.path.isfile(os.path.join(root, p)))
+    return [p for p in paths if os.path.isfile(os.path.join(root, p))]
+
+
+def is_test(room):
+    return room == "tests" or room.startswith("tests/")
+
+
+def allowed_rooms():
+    """Room -> the rooms it may include. Stops if ROOMS itself has an arrow that points up."""
+    allowed, below = {}, []
+    for name, uses, _ in ROOMS:
+        up = [room for room in (uses or "").split() if room not in below]
+        if up:
+            sys.exit(f"{__file__}: ROOMS lets {name} use {', '.join(up)}, which stands above it")
+        allowed[name] = set(below if uses is ALL else uses.split())
+        below.append(name)
+    return allowed
 
 
 def room_of(path):
@@ -124,28 +154,32 @@ def guard_of(path):
     return "REPLAY_" + re.sub(r"[^A-Z0-9]", "_", path.upper())
 
 
-def check_file(root, path, known, allowed, arrows):
+def check_file(tree, path, known, allowed, arrows):
     """Complaints about one file; its arrows are counted in `arrows`."""
     room, guard, complaints = room_of(path), None, []
-    if room not in allowed:
+    if room not in allowed and not is_test(room):
         return [f"{path}:1: its folder is not in ROOMS of tests/include_arrows.py"]
-    with open(os.path.join(root, path), encoding="utf-8") as text:
-        for number, line in enumerate(text, 1):
-            guard = guard or GUARD.match(line)
-            include = INCLUDE.match(line)
-            if not include:
-                continue
-            target = include[1]
-            if target not in known:
-                complaints.append(f"{path}:{number}: \"{target}\" is no file of the tree, as seen from its root")
-                continue
-            if room_of(target) != room:
-                arrows[(room, room_of(target))] = arrows.get((room, room_of(target)), 0) + 1
-            if room_of(target) not in allowed[room]:
-                complaints.append(f"{path}:{number}: {room} may not include {room_of(target)} (\"{target}\")")
+    for number, line in enumerate(tree.read(path).splitlines(), 1):
+        guard = guard or GUARD.match(line)
+        include = INCLUDE.match(line)
+        if not include:
+            continue
+        target = include[1]
+        to = room_of(target)
+        if target not in known:
+            complaints.append(f"{path}:{number}: \"{target}\" is not a file of the tree, as seen from its root")
+        elif to != room:
+            arrows[(room, to)] = arrows.get((room, to), 0) + 1
+            if not is_test(room) and to not in allowed[room]:
+                complaints.append(f"{path}:{number}: {room} may not include {to} (\"{target}\")")
     if path.endswith(".h") and (guard is None or guard[1] != guard_of(path)):
         complaints.append(f"{path}:1: its guard is {guard[1] if guard else 'missing'}, not {guard_of(path)}")
     return complaints
+
+
+def unused_arrows(arrows, rooms):
+    return [f"tests/include_arrows.py: ROOMS says that {name} uses {to}, and no file there does"
+            for name, uses, _ in ROOMS if name in rooms for to in (uses or "").split() if (name, to) not in arrows]
 
 
 def same_names(paths):
@@ -158,27 +192,80 @@ def same_names(paths):
     return complaints
 
 
-def print_arrows(arrows, rooms):
-    for name, _, purpose in reversed(ROOMS):
-        if name not in rooms:
-            continue
-        to = ", ".join(f"{b} ({n})" for (a, b), n in sorted(arrows.items()) if a == name)
-        print(f"{name}: {purpose}\n    -> {to if to else 'nothing'}")
+def readme_of(tree, path):
+    """The README that answers for a file: in its folder, or in the nearest one above."""
+    folder = room_of(path)
+    while folder and f"{folder}/README.md" not in tree.files:
+        folder = os.path.dirname(folder)
+    return f"{folder}/README.md" if folder else None
+
+
+def is_named(path, words):
+    """Whether one of a README's words, a name with or without its ending or a pattern, is this file."""
+    name = os.path.basename(path)
+    stem = os.path.splitext(name)[0]
+    return any(fnmatch.fnmatch(name, word) or fnmatch.fnmatch(stem, word) for word in words)
+
+
+def unnamed_files(tree):
+    words = {}
+    for path in tree.files:
+        if path.endswith("/README.md"):
+            in_code = re.findall(r"`([^`\n]+)`", tree.read(path))
+            words[path] = {os.path.basename(w) for code in in_code for w in re.split(r"[ ,]+", code)}
+            words[path] |= {os.path.splitext(w)[0] for w in words[path]}
+    for path in tree.sources:
+        readme = readme_of(tree, path)
+        if readme and not is_test(room_of(path)) and not is_named(path, words[readme]):
+            yield f"{readme}:1: does not name {os.path.basename(path)}"
+
+
+def missing_files(tree, path):
+    """Names of files in the comments of a source, or in a README of a room, that are not in the tree."""
+    text = tree.read(path)
+    parts = [text] if path.endswith(".md") else COMMENT.findall(text)
+    for part in parts:
+        for name in NAMED.findall(part):
+            there = name in tree.files if "/" in name else name in tree.names
+            if not there and name not in FOREIGN:
+                yield f"{path}:1: names {name}, which is not in the tree"
+
+
+def check_names(tree):
+    readmes = [p for p in tree.files if p.endswith("/README.md") and any(room_of(p) == r for r, _, _ in ROOMS)]
+    complaints = list(unnamed_files(tree))
+    for path in readmes + [p for p in tree.sources if not is_test(room_of(p))]:
+        complaints += missing_files(tree, path)
+    return complaints
+
+
+def print_map(folder):
+    """The rooms from the top, 100 columns wide: name, what it answers, what it uses."""
+    rows = [(name, uses, answer) for name, uses, answer in reversed(ROOMS) if name.startswith(folder)]
+    width = max(len(name) for name, _, _ in rows)
+    for name, uses, answer in rows:
+        print(f"{name:{width}}  {answer}")
+        words = "all below" if uses is ALL else uses or "nothing"
+        print(textwrap.fill(words, 98, initial_indent=f"{'':{width}}  -> ", subsequent_indent=f"{'':{width}}     ",
+                            break_on_hyphens=False, break_long_words=False))
 
 
 def main():
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    allowed, paths, arrows = allowed_rooms(), sources(root), {}
-    complaints = same_names(paths)
-    for path in paths:
-        complaints += check_file(root, path, set(paths), allowed, arrows)
-    print_arrows(arrows, {room_of(path) for path in paths})
+    if sys.argv[1:2] == ["--map"]:
+        return print_map(sys.argv[2] if len(sys.argv) > 2 else "")
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    allowed, tree, arrows = allowed_rooms(), Tree(root), {}
+    known = set(tree.sources)
+    complaints = same_names(tree.sources)
+    for path in tree.sources:
+        complaints += check_file(tree, path, known, allowed, arrows)
+    complaints += unused_arrows(arrows, {room_of(path) for path in tree.sources}) + check_names(tree)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
-    if not paths:
+    if not tree.sources:
         print(f"{root}: no sources", file=sys.stderr)
-    sys.exit(1 if complaints or not paths else 0)
+    return 1 if complaints or not tree.sources else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -106,7 +106,7 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 
 /* A fact about the source, as text; NULL if the trace does not have it. Names in use:
  *   "units"                        TRACE_UNITS, written into every trace
- *   "source"                       "pytorch-snapshot", "cuda-calls", "generated" and others (replay/conf/plain_facts.c)
+ *   "source"                       "pytorch-snapshot", "cuda-calls", "generated" and others (plain_facts.c)
  *   "path"                         the imported file
  *   "command", "process"           of the recorded program, from a journal of calls
  *   TRACE_META_RELEASE             "2.15"

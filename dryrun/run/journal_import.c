@@ -9,7 +9,7 @@
 #include "dryrun/run/file_move.h"
 #include "dryrun/run/journal_folder.h"
 #include "dryrun/run/recorded_file.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 #include <errno.h>

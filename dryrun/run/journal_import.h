@@ -10,7 +10,7 @@
 #define REPLAY_DRYRUN_RUN_JOURNAL_IMPORT_H
 
 #include "base/err.h"
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 /* Where the commands differ.
  *

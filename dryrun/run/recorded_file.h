@@ -5,7 +5,7 @@
 #ifndef REPLAY_DRYRUN_RUN_RECORDED_FILE_H
 #define REPLAY_DRYRUN_RUN_RECORDED_FILE_H
 
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 struct recorded_file {
     const char *path;

@@ -8,7 +8,7 @@
 
 #include "dryrun/run/run_child.h"
 #include "import/call_journal_read.h"
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 struct sim_card;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * cuda-async: the driver's pool behind cudaMallocAsync. Its source is closed. What it does was asked of the driver,
- * call by call (release 580.159.04 on an H100 and an H200; tests/gpu/pools). tests/test_cuda_async.c holds this file
+ * call by call (release 580.159.04 on an H100 and an H200; tests/gpu/pools). test_cuda_async.c holds this file
  * against the answers: addresses, reserved bytes and refusals.
  *
  *   1. A pool has one range of addresses, twice as large as the card's memory, and memory in units of 32 MiB below it.

@@ -5,7 +5,7 @@
 #ifndef REPLAY_REPLAY_ADVISE_CARD_ANSWER_H
 #define REPLAY_REPLAY_ADVISE_CARD_ANSWER_H
 
-#include "replay/advise/trial_runs.h"
+#include "replay/trials/trial_runs.h"
 #include "replay/results/result.h"
 
 /* Processes that are on the card at the same time as the recorded one. Zero: none. */

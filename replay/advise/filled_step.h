@@ -13,7 +13,7 @@
 #ifndef REPLAY_REPLAY_ADVISE_FILLED_STEP_H
 #define REPLAY_REPLAY_ADVISE_FILLED_STEP_H
 
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 
 /* Opens the filled-in trace in memory. *out is NULL if the step cannot be filled in: the recording does not end with a
  * refused request, has no two whole steps that are equal, or the cut step or the refused request differs from them.

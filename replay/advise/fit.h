@@ -5,7 +5,7 @@
 #ifndef REPLAY_REPLAY_ADVISE_FIT_H
 #define REPLAY_REPLAY_ADVISE_FIT_H
 
-#include "replay/advise/trial_runs.h"
+#include "replay/trials/trial_runs.h"
 #include "replay/results/result.h"
 
 enum { FIT_GRANULE_BYTES = 2 << 20 };     /* the driver's page: a smaller difference changes nothing */

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "replay/advise/tune.h"
-#include "report/winner.h"
+#include "report/rows/winner.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef REPLAY_REPLAY_ADVISE_HOST_SETTINGS_H
 #define REPLAY_REPLAY_ADVISE_HOST_SETTINGS_H
 
-#include "replay/advise/trial_runs.h"
+#include "replay/trials/trial_runs.h"
 
 enum { HOST_SETTINGS_MAX = 64, HOST_TEXT = 64 };
 

@@ -6,7 +6,7 @@
 #ifndef REPLAY_REPLAY_ADVISE_NCCL_BUFFERS_H
 #define REPLAY_REPLAY_ADVISE_NCCL_BUFFERS_H
 
-#include "report/text.h"
+#include "report/text/text.h"
 
 /* Buffers for what one neighbour sends in one channel, one for each of NCCL's three protocols, unless NCCL_BUFFSIZE,
  * NCCL_LL_BUFFSIZE or NCCL_LL128_BUFFSIZE is set. From the defaults of NCCL 2.10 to 2.27 (src/init.cc,

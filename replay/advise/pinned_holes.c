@@ -2,7 +2,7 @@
 /* Walks over blocks by address, and sums holes up by sizes. */
 #include "replay/advise/pinned_holes.h"
 
-#include "replay/advise/altered_trace.h"
+#include "replay/trials/altered_trace.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "replay/advise/settings_paste.h"
 
 #include "policies/pytorch/pytorch_conf.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 

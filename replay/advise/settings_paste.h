@@ -7,7 +7,7 @@
 #define REPLAY_REPLAY_ADVISE_SETTINGS_PASTE_H
 
 #include "replay/advise/candidate_settings.h"
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 #include <stdio.h>
 

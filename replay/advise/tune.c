@@ -3,10 +3,10 @@
 #include "replay/advise/tune.h"
 
 #include "base/units.h"
-#include "replay/advise/altered_trace.h"
+#include "replay/trials/altered_trace.h"
 #include "replay/advise/filled_step.h"
-#include "replay/verify/recorded_settings.h"
-#include "report/winner.h"
+#include "replay/recording/recorded_settings.h"
+#include "report/rows/winner.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *     hundreds of settings --runs on the trace--> finalists --smallest cards, as `fit`, and runs on 8 changed copies-->
  *     the most robust --by smallest cards--> the best of these --of those that do as well--> the simplest
  *
- * "Best" is as in report/winner.h. To find smallest cards for hundreds of settings would cost too many runs, so the
+ * "Best" is as in winner.h. To find smallest cards for hundreds of settings would cost too many runs, so the
  * first step ranks by the peak of the card. A setting that shows only on a smaller card ranks low there: so each option
  * alone, and each part of the best, is a finalist whatever its rank.
  */
@@ -15,7 +15,7 @@
 #include "replay/advise/candidate_settings.h"
 #include "replay/advise/fit.h"
 #include "replay/advise/pinned_holes.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/plan/bounds.h"
 
 enum { TUNE_COPIES = 8, TUNE_BEST = 8, TUNE_FINALISTS = 64, TUNE_FITS = 6, TUNE_PERCENT = 2 };
@@ -83,7 +83,7 @@ struct tune {
     struct tune_entry  baseline;                 /* the recorded settings; `settings` is not filled in */
     bool               is_baseline_recorded;     /* else the release's defaults: the recorded settings are not known, or
                                                   * mean nothing to the release asked for */
-    uint64_t           price_bytes_per_ms;       /* of driver time (report/winner.h) */
+    uint64_t           price_bytes_per_ms;       /* of driver time (report/rows/winner.h) */
     uint64_t           least_gain_bytes;         /* a gain below it does not matter; 0 on a card without end */
     struct tune_entry *entries;                  /* best first, by their peak of the card on the recording */
     size_t             n_entries;

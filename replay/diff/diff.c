@@ -5,8 +5,8 @@
 #include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/results/result.h"
-#include "report/diff_fields.h"
-#include "report/row_keys.h"
+#include "report/text/diff_fields.h"
+#include "report/rows/row_keys.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

@@ -12,8 +12,8 @@
 #include "replay/diff/first_difference.h"
 #include "replay/diff/memory_profile.h"
 #include "replay/diff/moved_lines.h"
-#include "report/fields.h"
-#include "report/run_table.h"
+#include "report/text/fields.h"
+#include "report/rows/run_table.h"
 
 enum diff_kind { DIFF_TRACES, DIFF_POLICIES, DIFF_RUNS };
 

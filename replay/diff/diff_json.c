@@ -3,8 +3,8 @@
 #include "replay/diff/diff.h"
 
 #include "base/torch_sizes.h"
-#include "report/diff_fields.h"
-#include "report/json_writer.h"
+#include "report/text/diff_fields.h"
+#include "report/text/json_writer.h"
 
 #include <stdlib.h>
 

@@ -6,9 +6,9 @@
 #include "base/text_stream.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
-#include "report/diff_fields.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "report/text/diff_fields.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>

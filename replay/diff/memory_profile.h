@@ -13,7 +13,7 @@
 #define REPLAY_REPLAY_DIFF_MEMORY_PROFILE_H
 
 #include "base/intern.h"
-#include "replay/coverage/steps.h"
+#include "replay/recording/steps.h"
 #include "traces/trace.h"
 
 enum profile_side { PROFILE_A, PROFILE_B, PROFILE_SIDES };

@@ -5,7 +5,7 @@
 #include "base/shown.h"
 #include "base/units.h"
 #include "replay/results/result.h"
-#include "report/text.h"
+#include "report/text/text.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

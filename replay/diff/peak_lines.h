@@ -6,7 +6,7 @@
 #define REPLAY_REPLAY_DIFF_PEAK_LINES_H
 
 #include "replay/diff/memory_profile.h"
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 #include <stdio.h>
 

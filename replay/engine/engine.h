@@ -12,8 +12,8 @@
 #define REPLAY_REPLAY_ENGINE_ENGINE_H
 
 #include "policies/spec.h"
-#include "report/meter.h"
-#include "report/meter.h"
+#include "report/measure/meter.h"
+#include "report/measure/meter.h"
 #include "sim/device.h"
 #include "traces/trace.h"
 
@@ -51,7 +51,7 @@ struct replay_config {
     enum start_mode start;
     struct what_if  what_if;
     uint64_t        borders[METER_PARTS];  /* before these events, ascending, the parts of the run end
-                                            * (report/meter.h), */
+                                            * (report/measure/meter.h), */
     unsigned        n_borders;             /* the first n_borders of them */
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* called after each chunk;
@@ -122,7 +122,7 @@ MUST_USE enum err lane_open(const struct policy_spec *spec, const struct device_
                             const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
                             struct lane *out, struct err_detail *why);
 
-/* Opens a lane that is never run, only compared with one that was (replay/engine/equal_runs.h). It has no tables of
+/* Opens a lane that is never run, only compared with one that was (replay/trials/equal_runs.h). It has no tables of
  * requests, so it takes little time and memory. */
 MUST_USE enum err lane_open_idle(const struct policy_spec *spec, const struct device_ops *ops,
                                  const struct device_config *device, const struct trace_reader *trace, uint64_t seed,

@@ -8,8 +8,8 @@
 #ifndef REPLAY_REPLAY_ENGINE_EXPLAIN_RUN_H
 #define REPLAY_REPLAY_ENGINE_EXPLAIN_RUN_H
 
-#include "report/explain.h"
-#include "report/meter.h"
+#include "report/explain/explain.h"
+#include "report/measure/meter.h"
 #include "traces/trace.h"
 
 struct lane;

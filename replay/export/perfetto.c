@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/temporary_file.h"
 #include "base/units.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

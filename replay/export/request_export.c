@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/export/request_export.h"
 
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

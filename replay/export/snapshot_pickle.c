@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "replay/export/snapshot_export.h"
 
-#include "import/pickle_writer.h"
+#include "import/pytorch/pickle_writer.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

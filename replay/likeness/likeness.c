@@ -3,7 +3,7 @@
 #include "replay/likeness/likeness.h"
 
 #include "loads/load.h"
-#include "replay/advise/trial_runs.h"
+#include "replay/trials/trial_runs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* `replay bench-suite SAMPLES`: the frozen benchmark, as a table, a page, and the rows of doc/zoo.md. */
 #include "replay/program/cli.h"
 #include "replay/program/page_runs.h"
-#include "replay/suite/suite.h"
+#include "replay/sweep/suite.h"
 
 #include "base/terminal.h"
 

@@ -3,8 +3,8 @@
 #include "replay/program/cmd_calibrate.h"
 
 #include "base/units.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 #include "sim/calibrate.h"
 #include "sim/device_measured.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/shown.h"
 #include "policies/pytorch/pytorch_conf.h"
-#include "replay/conf/conf_review.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "replay/recording/conf_review.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

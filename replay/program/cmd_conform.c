@@ -4,8 +4,8 @@
 
 #include "base/installed_file.h"
 #include "replay/conform/conform.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 
 #include <limits.h>
 

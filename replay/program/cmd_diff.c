@@ -4,15 +4,15 @@
 
 #include "base/input.h"
 #include "base/terminal.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/diff/diff.h"
 #include "replay/program/database_watch.h"
 #include "replay/program/page_runs.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "replay/results/results_file.h"
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
 
 #include <assert.h>
 #include <stdlib.h>

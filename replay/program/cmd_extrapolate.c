@@ -2,10 +2,10 @@
 /* `replay extrapolate A:NAME=N B:NAME=N --to NAME=N`: a program's memory at a size that was not recorded. */
 #include "replay/program/cli.h"
 
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/extrapolate/extrapolate.h"
 #include "replay/results/single_run.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,9 +4,9 @@
 
 #include "base/terminal.h"
 #include "replay/graphs/arrangement.h"
-#include "report/json_writer.h"
-#include "report/terminal_table.h"
-#include "report/text.h"
+#include "report/text/json_writer.h"
+#include "report/text/terminal_table.h"
+#include "report/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,15 +6,15 @@
 #include "base/shown.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "replay/conf/settings_facts.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/settings_facts.h"
+#include "replay/recording/coverage.h"
 #include "replay/diff/peak_lines.h"
 #include "replay/engine/start_state.h"
 #include "replay/results/final_state.h"
 #include "replay/results/result.h"
-#include "report/explain_report.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "report/explain/explain_report.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,13 +3,13 @@
 #include "replay/program/cli.h"
 
 #include "base/units.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/plan/best_plan.h"
 #include "replay/plan/bounds.h"
 #include "replay/plan/plan_file.h"
-#include "report/json_writer.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #include "replay/program/what_if_options.h"
 #include "replay/results/device_runs.h"
 #include "replay/results/result.h"
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
-#include "report/sample_series.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
+#include "report/rows/sample_series.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #include "replay/program/page_runs.h"
 #include "replay/program/report_answer.h"
 #include "replay/results/results_file.h"
-#include "report/run_condition.h"
+#include "report/rows/run_condition.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

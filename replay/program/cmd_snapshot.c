@@ -6,7 +6,7 @@
 #include "replay/export/snapshot_export.h"
 #include "replay/results/result.h"
 #include "replay/results/single_run.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 

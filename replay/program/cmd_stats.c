@@ -4,9 +4,9 @@
 
 #include "replay/results/result.h"
 #include "replay/results/single_run.h"
-#include "report/json_writer.h"
-#include "report/memory_summary.h"
-#include "report/text.h"
+#include "report/text/json_writer.h"
+#include "report/measure/memory_summary.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 #include <inttypes.h>

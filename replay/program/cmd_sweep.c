@@ -10,7 +10,7 @@
 #include "replay/program/job.h"
 #include "replay/program/output_names.h"
 #include "replay/sweep/sweep_ranks.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,13 +3,13 @@
  * with another optimizer, checkpointed, and so on. */
 #include "replay/program/cli.h"
 
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/results/single_run.h"
 #include "base/terminal.h"
 #include "replay/technique/seen_errors.h"
 #include "replay/technique/technique.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 
 #include <assert.h>
 #include <stdlib.h>

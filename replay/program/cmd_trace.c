@@ -3,8 +3,8 @@
 #include "replay/program/cli.h"
 
 #include "base/shown.h"
-#include "replay/conf/plain_facts.h"
-#include "replay/coverage/steps.h"
+#include "replay/recording/plain_facts.h"
+#include "replay/recording/steps.h"
 #include "traces/trace_edit.h"
 
 #include <inttypes.h>

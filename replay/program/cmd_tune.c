@@ -9,10 +9,10 @@
 #include "replay/advise/tune.h"
 #include "replay/results/fresh_start.h"
 #include "replay/results/result.h"
-#include "replay/verify/recorded_settings.h"
-#include "report/json_writer.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "replay/recording/recorded_settings.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 
 #include <assert.h>
 #include <inttypes.h>

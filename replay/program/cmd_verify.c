@@ -4,10 +4,10 @@
 
 #include "base/terminal.h"
 #include "policies/pytorch/pytorch_rules.h"
-#include "replay/verify/recorded_settings.h"
-#include "replay/verify/verify.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "replay/recording/recorded_settings.h"
+#include "replay/recording/verify.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 #include <inttypes.h>

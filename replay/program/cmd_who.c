@@ -6,9 +6,9 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "replay/engine/explain_run.h"
-#include "replay/who/categories.h"
-#include "report/json_writer.h"
-#include "report/text.h"
+#include "replay/recording/categories.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>

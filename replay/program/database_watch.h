@@ -2,7 +2,7 @@
 #ifndef REPLAY_REPLAY_PROGRAM_DATABASE_WATCH_H
 #define REPLAY_REPLAY_PROGRAM_DATABASE_WATCH_H
 
-#include "report/results_db.h"
+#include "report/rows/results_db.h"
 
 /* Says on standard error that another process has a database locked. */
 void database_tell_waiting(const char *path);

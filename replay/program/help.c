@@ -2,7 +2,7 @@
 /* --help, from the tables of commands, options and exit statuses. No line is wider than HELP_WIDTH. */
 #include "replay/program/cli.h"
 
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <assert.h>
 #include <string.h>

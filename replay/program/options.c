@@ -5,7 +5,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "replay/engine/explain_run.h"
-#include "report/winner.h"
+#include "report/rows/winner.h"
 #include "traces/trace.h"
 
 #include <assert.h>

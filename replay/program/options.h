@@ -69,7 +69,7 @@ struct options {
     unsigned    threads;
     struct import_config import;
     uint64_t    capacity, align_bytes, effort;      /* of `plan`; 0: not given, but effort */
-    uint64_t    price;                       /* bytes per ms of driver time (report/winner.h) */
+    uint64_t    price;                       /* bytes per ms of driver time (report/rows/winner.h) */
     uint64_t    shard, n_shards;             /* 1 <= shard <= n_shards; both 0 without --shard */
 };
 

@@ -6,7 +6,7 @@
 #define REPLAY_REPLAY_PROGRAM_PAGE_RUNS_H
 
 #include "replay/program/cli.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 /* page_runs_open fills it in; then fill `table`, by results_file_add or page_runs_add_traces. Do not move it. */
 struct page_runs {

@@ -3,14 +3,14 @@
 #include "replay/program/replay_ranks.h"
 
 #include "base/terminal.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/diff/rank_spread.h"
 #include "replay/advise/nccl_buffers.h"
 #include "replay/results/single_run.h"
 #include "replay/sweep/sweep_inputs.h"
-#include "report/json_writer.h"
-#include "report/terminal_table.h"
-#include "report/text.h"
+#include "report/text/json_writer.h"
+#include "report/text/terminal_table.h"
+#include "report/text/text.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>

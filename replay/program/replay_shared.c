@@ -6,13 +6,13 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "import/csv_lines.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/engine/shared_card.h"
 #include "replay/results/result.h"
-#include "replay/verify/recorded_settings.h"
-#include "report/json_writer.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "replay/recording/recorded_settings.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 
 #include <stdlib.h>
 #include <string.h>

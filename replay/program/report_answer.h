@@ -6,7 +6,7 @@
 #define REPLAY_REPLAY_PROGRAM_REPORT_ANSWER_H
 
 #include "replay/engine/engine.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 /* Fills in page->answer, if the page has one trace on one card and the trace is still there. A trace that is long gets
  * a note instead. Whatever cannot be told is left out; the only error is ERR_HOST_NOMEM.

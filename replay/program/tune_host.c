@@ -4,10 +4,10 @@
 
 #include "base/terminal.h"
 #include "replay/advise/host_settings.h"
-#include "replay/coverage/coverage.h"
-#include "report/json_writer.h"
-#include "report/text.h"
-#include "report/terminal_table.h"
+#include "replay/recording/coverage.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+#include "report/text/terminal_table.h"
 
 #include <string.h>
 

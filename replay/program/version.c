@@ -3,7 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/torch_releases.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <jansson.h>
 #include <sqlite3.h>

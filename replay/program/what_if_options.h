@@ -7,7 +7,7 @@
 
 #include "replay/engine/engine.h"
 #include "replay/program/options.h"
-#include "report/report.h"
+#include "report/rows/report.h"
 
 /* Reads --insert and --warm, if they are given. ERR_USAGE for an unknown form, for a mark that the trace does not have,
  * and for --warm if the trace starts from its recorded segments. */

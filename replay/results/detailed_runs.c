@@ -5,13 +5,13 @@
 #include "base/sha256.h"
 #include "base/text_stream.h"
 #include "import/import.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/engine/explain_run.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/packed_page.h"
 #include "replay/results/result.h"
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

@@ -11,7 +11,7 @@
 #define REPLAY_REPLAY_RESULTS_DETAILED_RUNS_H
 
 #include "replay/engine/engine.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 /* Chooses runs and replays them into page->runs, stacks and notes. `page` holds the verdict and is otherwise zero. A
  * run that cannot be shown says why; the only error is ERR_HOST_NOMEM. `progress` may be NULL. */

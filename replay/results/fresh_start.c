@@ -3,7 +3,7 @@
 #include "replay/results/fresh_start.h"
 
 #include "replay/engine/start_state.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 void fresh_start_print(FILE *out, const struct trace_reader *trace)
 {

@@ -8,7 +8,7 @@
 #ifndef REPLAY_REPLAY_RESULTS_FRESH_START_H
 #define REPLAY_REPLAY_RESULTS_FRESH_START_H
 
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 #include "traces/trace.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #define REPLAY_REPLAY_RESULTS_LANE_LIVES_H
 
 #include "replay/engine/engine.h"
-#include "report/lives.h"
+#include "report/measure/lives.h"
 #include "base/intern.h"
 
 enum { MEMORY_MAX = 100000, REFUSALS_MAX = 300 };

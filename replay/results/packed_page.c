@@ -3,7 +3,7 @@
 #include "replay/results/packed_page.h"
 
 #include "base/array.h"
-#include "report/packed_columns.h"
+#include "report/page/packed_columns.h"
 #include "traces/stack_frame.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Packs a trace and its runs for a page, as report/page/unpack.js unpacks them. Each text is columns of numbers
- * (report/packed_columns.h); a column holds one number for each entry:
+ * (report/page/packed_columns.h); a column holds one number for each entry:
  *
  *     requests   n; birth (difference), life, wait (from the program's free to the end), size (index), stack, stream,
  *                pool, category, and unless the numbers of all events are there its place (difference, as results name
@@ -20,7 +20,7 @@
 
 #include "replay/results/lane_lives.h"
 #include "replay/results/trace_lives.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 /* Packs a trace and its `n` runs. If all would take more than `bytes_max`, only the largest requests are packed.
  * ERR_HOST_NOMEM. */

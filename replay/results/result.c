@@ -3,7 +3,7 @@
 #include "replay/results/result.h"
 
 #include "base/units.h"
-#include "report/text.h"
+#include "report/text/text.h"
 #include "sim/card_context.h"
 
 #include <assert.h>

@@ -6,9 +6,9 @@
 #define REPLAY_REPLAY_RESULTS_RESULT_H
 
 #include "replay/engine/engine.h"
-#include "replay/coverage/coverage.h"
+#include "replay/recording/coverage.h"
 #include "replay/plan/bounds.h"
-#include "report/report.h"
+#include "report/rows/report.h"
 
 enum { HEADLINE_TEXT = 320, DEVICE_TEXT = 160 };
 
@@ -41,7 +41,7 @@ MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader
 /* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */
 void device_say_context(const struct device_choice *d, char *text, size_t room);
 
-/* The sentence that says whether smallest cards (advise/fit.h) include what the context and others take. */
+/* The sentence that says whether smallest cards (fit.h) include what the context and others take. */
 void device_say_smallest(const struct device_choice *d, char *text, size_t room);
 
 /* The same for a command that also runs on a real card. The capacity of a real card is known once it is open. */

@@ -5,8 +5,8 @@
 #ifndef REPLAY_REPLAY_RESULTS_RESULTS_FILE_H
 #define REPLAY_REPLAY_RESULTS_RESULTS_FILE_H
 
-#include "report/results_db.h"
-#include "report/run_table.h"
+#include "report/rows/results_db.h"
+#include "report/rows/run_table.h"
 
 /* Appends the runs of a file to a table. memory_limit: as for input_allow. *is_results: whether it is such a file, by
  * its first bytes. If it is not, or if it cannot be opened, nothing is done and ERR_OK is returned: the caller takes it

@@ -2,8 +2,8 @@
 /* Chooses policy, release and device, and runs one lane. */
 #include "replay/results/single_run.h"
 
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
 
 enum err single_run_open(struct single_run *run, struct trace_reader *trace, const char *policy, const char *device,
                          struct err_detail *why)

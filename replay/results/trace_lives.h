@@ -5,8 +5,8 @@
 #ifndef REPLAY_REPLAY_RESULTS_TRACE_LIVES_H
 #define REPLAY_REPLAY_RESULTS_TRACE_LIVES_H
 
-#include "replay/who/categories.h"
-#include "report/lives.h"
+#include "replay/recording/categories.h"
+#include "report/measure/lives.h"
 #include "base/intern.h"
 #include "traces/trace.h"
 

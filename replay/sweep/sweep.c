@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A trace is opened once for all its missing runs. The runs are gathered, at most SWEEP_PART_MAX at a time. Of runs
- * that cannot differ one runs as a lane (replay/engine/equal_runs.h), and each gets a row. So memory is bounded by
+ * that cannot differ one runs as a lane (replay/trials/equal_runs.h), and each gets a row. So memory is bounded by
  * SWEEP_PART_MAX lanes and one chunk, and a trace is decoded once for each SWEEP_PART_MAX runs.
  *
  * A trace of a single chunk stays decoded. There only a few lanes for each thread are open at a time: the next lanes
@@ -10,10 +10,10 @@
 #include "replay/sweep/sweep.h"
 
 #include "base/cores.h"
-#include "replay/advise/altered_trace.h"
+#include "replay/trials/altered_trace.h"
 #include "replay/results/result.h"
-#include "replay/verify/recorded_release.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/recording/recorded_release.h"
+#include "replay/recording/recorded_settings.h"
 #include "sim/device.h"
 
 #include <assert.h>

@@ -7,11 +7,11 @@
 #define REPLAY_REPLAY_SWEEP_SWEEP_H
 
 #include "import/import.h"
-#include "replay/engine/equal_runs.h"
+#include "replay/trials/equal_runs.h"
 #include "replay/sweep/expand.h"
 #include "replay/sweep/sweep_copies.h"
 #include "replay/sweep/sweep_inputs.h"
-#include "report/results_db.h"
+#include "report/rows/results_db.h"
 
 #include <signal.h>
 

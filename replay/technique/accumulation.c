@@ -10,7 +10,7 @@
  */
 #include "replay/technique/changes.h"
 
-#include "replay/who/phases.h"
+#include "replay/recording/phases.h"
 
 #include <stdlib.h>
 

@@ -15,7 +15,7 @@
 #include "replay/technique/changes.h"
 
 #include "replay/technique/module_calls.h"
-#include "replay/who/phases.h"
+#include "replay/recording/phases.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "replay/technique/course.h"
 
 #include "base/array.h"
-#include "replay/who/phases.h"
+#include "replay/recording/phases.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef REPLAY_REPLAY_TECHNIQUE_COURSE_H
 #define REPLAY_REPLAY_TECHNIQUE_COURSE_H
 
-#include "replay/who/categories.h"
+#include "replay/recording/categories.h"
 
 /* Parameters, gradients and states of one size. */
 struct size_class {

@@ -9,7 +9,7 @@
  */
 #include "replay/technique/changes.h"
 
-#include "replay/who/phases.h"
+#include "replay/recording/phases.h"
 #include "traces/stack_frame.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
-#include "replay/who/phases.h"
+#include "replay/recording/phases.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>

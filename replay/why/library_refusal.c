@@ -2,7 +2,7 @@
 /* Knows the errors by their words, and says what they mean. */
 #include "replay/why/library_refusal.h"
 
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <string.h>
 

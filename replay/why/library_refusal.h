@@ -6,7 +6,7 @@
 #ifndef REPLAY_REPLAY_WHY_LIBRARY_REFUSAL_H
 #define REPLAY_REPLAY_WHY_LIBRARY_REFUSAL_H
 
-#include "report/json_writer.h"
+#include "report/text/json_writer.h"
 
 #include <stdbool.h>
 #include <stddef.h>

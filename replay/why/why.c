@@ -3,8 +3,8 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
-#include "replay/verify/recorded_settings.h"
-#include "report/winner.h"
+#include "replay/recording/recorded_settings.h"
+#include "report/rows/winner.h"
 #include "sim/card_context.h"
 
 #include <stdio.h>

@@ -6,11 +6,11 @@
 #define REPLAY_REPLAY_WHY_WHY_H
 
 #include "replay/advise/tune.h"
-#include "replay/conf/settings_facts.h"
-#include "replay/coverage/coverage.h"
-#include "replay/who/categories.h"
+#include "replay/recording/settings_facts.h"
+#include "replay/recording/coverage.h"
+#include "replay/recording/categories.h"
 #include "replay/why/oom_text.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 /* In the order in which they are told: the first that holds is the verdict. */
 enum verdict_kind {

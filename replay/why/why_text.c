@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The scripts of the page are deflated, as its data are. This one unpacks them and runs them, the library first. */
 
-/* The bytes of a text in base 85 (report/packed_columns.c). */
+/* The bytes of a text in base 85 (report/page/packed_columns.c). */
 function bytesOfText(text) {
   const bytes = new Uint8Array(Math.ceil(text.length * 4 / 5)), value = new Uint8Array(128);
   let digit = 0;

@@ -6,7 +6,7 @@
     PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/cudnn.py [--build FOLDER]
 
 The release of PyTorch is to be the recorded one: which attention and which algorithm it takes depends on it. Requests
-and frees are compared, pass by pass. Workspaces of half a dozen RNNs are not exact (cudasim/rnn_sizes.h): in those, two
+and frees are compared, pass by pass. Workspaces of half a dozen RNNs are not exact (rnn_sizes.h): in those, two
 requests are equal that differ by less than 2 %. Exit status: 0 all equal, 1 not, 2 another release.
 """
 import argparse

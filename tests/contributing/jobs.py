@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""The jobs that CONTRIBUTING.md describes, each done once in the smallest real way, for tests/test_contributing.py.
+"""The jobs that CONTRIBUTING.md describes, each done once in the smallest real way, for test_contributing.py.
 
 A job names the files that it adds and the edits that it makes. An edit is a pattern and its replacement, as re.sub
 takes them, so that it survives changes around it. The pattern must match exactly once, or at least once if the edit
@@ -33,7 +33,7 @@ def output_of(*command):
 def policy_works(tree, build):
     """It is listed, passes the contract of all policies, and gets through an audited replay."""
     assert "\nkeep " in "\n" + output_of(build / "replay", "--list").replace("\n  ", "\n"), "--list does not name it"
-    output_of(build / "tests/test_policies")
+    output_of(build / "tests/policies/test_policies")
     output_of(build / "replay", tree / "samples/gpt-varlen-default.trace.zst", "--policy", "keep", "--audit")
 
 
@@ -62,7 +62,7 @@ def column_works(tree, build):
     output_of(build / "replay", "sweep", sample, "--policy", "best-fit", "-o", work / "a.db")
     with sqlite3.connect(work / "a.db") as db:
         assert db.execute("SELECT hits FROM runs").fetchall() == [(hits,)], "the database has another figure"
-    output_of(build / "tests/test_results_agree")
+    output_of(build / "tests/engine/test_results_agree")
 
 
 def release_works(tree, build):
@@ -105,7 +105,7 @@ JOBS = [
          ("import/CMakeLists.txt", r"\bimport_calls\.c\b", "import_calls.c import_pool_log.c")],
         ["replay"], importer_works),
     Job("Add a report column", "hits", {},
-        [("report/result_columns.def", r"(?m)^RUN_COLUMN\(retries,",
+        [("report/rows/result_columns.def", r"(?m)^RUN_COLUMN\(retries,",
           'RUN_COLUMN(hits, "hits", "number", number(run->count->hits), NONE, "", NULL, '
           '"requests served from the cache")\n'
           r"\g<0>"),

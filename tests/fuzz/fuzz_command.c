@@ -10,7 +10,7 @@
 #define _GNU_SOURCE                                  /* memmem */
 #include "import/import.h"
 #include "replay/program/cli.h"
-#include "report/results_db.h"
+#include "report/rows/results_db.h"
 #include "tests/fuzz/forged_input.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/input_file.h"

@@ -2,7 +2,7 @@
 /*
  * Fuzz target: any bytes are a shared object whose needs can be read, or are refused with a sentence.
  */
-#include "cudasim/elf_needs.h"
+#include "cudasim/standins/elf_needs.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdbool.h>

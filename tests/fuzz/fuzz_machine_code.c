@@ -2,8 +2,8 @@
 /*
  * Fuzz target: any bytes are a fat binary or a cubin whose kernels can be read, or are refused with a sentence.
  */
-#include "cudasim/cubin.h"
-#include "cudasim/fat_binary.h"
+#include "cudasim/code/cubin.h"
+#include "cudasim/code/fat_binary.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Results from a JSON, and conditions on them: whatever the bytes, a table or a reason. */
-#include "report/run_condition.h"
-#include "report/verdict.h"
+#include "report/rows/run_condition.h"
+#include "report/rows/verdict.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

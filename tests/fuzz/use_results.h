@@ -8,8 +8,8 @@
 
 #include "base/shown.h"
 #include "replay/results/results_file.h"
-#include "report/page.h"
-#include "report/verdict.h"
+#include "report/page/page.h"
+#include "report/rows/verdict.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/input_file.h"
 

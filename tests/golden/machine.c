@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "policies/pytorch/pytorch.h"
-#include "report/memory_summary.h"
+#include "report/measure/memory_summary.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Entry points that do nothing, entry points that are not simulated, and what a convolution assumes. The first call of
+ * each is recorded, for run-sim's summary.
+ */
+#include "cudasim/core/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void site_note(enum call_kind kind, const char *name)
+{
+    struct call_text text = { .kind = (uint8_t)kind };
+    struct call_record r;
+    const size_t n = strlen(name);
+    memcpy(text.text, name, n < CALL_NAME_BYTES ? n : CALL_NAME_BYTES);
+    memcpy(&r, &text, sizeof r);
+    cudasim_lock();
+    cudasim_open_journal();
+    (void)journal_file_put(&r);
+    cudasim_unlock();
+}
+
+static bool site_is_new(struct cudasim_site *site)
+{
+    return __atomic_exchange_n(&site->is_seen, 1, __ATOMIC_RELAXED) == 0;
+}
+
+/* A real one might have written to a device, unless it only registers code, as "__cudaRegisterFunction" does. */
+int cudasim_do_nothing(struct cudasim_site *site)
+{
+    if (strncmp(site->name, "__cuda", 6) != 0)
+        cudasim_values_unknown();
+    if (site_is_new(site))
+        site_note(CALL_NO_EFFECT, site->name);
+    return CODE_SUCCESS;
+}
+
+int cudasim_refuse(struct cudasim_site *site)
+{
+    if (site_is_new(site)) {
+        site_note(CALL_REFUSED, site->name);
+        fprintf(stderr, "replay cudasim: %s is not simulated: it returns %d (not supported)\n", site->name,
+                CODE_NOT_SUPPORTED);
+    }
+    return CODE_NOT_SUPPORTED;
+}
+
+void cudasim_note_missing(const char *name)
+{
+    site_note(CALL_MISSING, name);
+}
+
+uint64_t cudasim_convolution_workspace(void)
+{
+    static int is_noted;
+    if (cudasim_begin() != CODE_SUCCESS)
+        return 0;
+    const int device = cudasim_current_device();
+    const uint64_t bytes = cudasim.devices[device].device->cfg.cudnn_workspace_bytes;
+    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED) == 0)
+        cudasim_note((struct call_record){ .kind = CALL_WORKSPACE, .device = (uint8_t)device, .bytes = bytes });
+    (void)cudasim_end(CODE_SUCCESS);
+    return bytes;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Reads what a shared object needs from others: the libraries it names and the symbols it takes, with their versions.
+ *
+ * It reads 64-bit little-endian ELF by the dynamic section alone (System V gABI, "Dynamic Section"; versions: "Linux
+ * Standard Base Core, Symbol Versioning"). Nothing is executed or trusted: every offset and count is checked against
+ * the bytes of the file.
+ */
+#ifndef REPLAY_CUDASIM_STANDINS_ELF_NEEDS_H
+#define REPLAY_CUDASIM_STANDINS_ELF_NEEDS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct elf_visitor {
+    /* A library by its soname. Text is the file's own, lent for the call; false ends the walk. */
+    bool (*library)(void *arg, const char *soname);
+    /* An undefined symbol; `version` and `library` are NULL if it asks for no version. */
+    bool (*symbol)(void *arg, const char *name, const char *version, const char *library);
+    void *arg;
+};
+
+/* Walks a shared object's needs. ERR_FORMAT with the offset if it is no shared object; ERR_HOST_NOMEM if the visitor
+ * ended the walk. */
+MUST_USE enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *why);
+
+#endif

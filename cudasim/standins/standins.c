@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Collects what libraries need of NVIDIA's, and writes stand-ins that provide it. */
+#include "cudasim/standins/standins.h"
+
+#include "base/sha256.h"
+#include "cudasim/standins/elf_needs.h"
+#include "cudasim/standins/elf_write.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CORE_SONAME   "libreplay-cudasim.so"
+#define STANDINS_FORM "10"
+
+enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
+
+/* A library, or a function of one. Texts are malloc'ed. */
+struct want {
+    char *soname, *name, *version;   /* name NULL: the library itself; version NULL: none */
+};
+
+struct wants {
+    struct want *all;
+    size_t n, cap;
+    const struct standin_places *places;     /* a library that lies in its folders needs no stand-in */
+    size_t names_left;               /* of packages, to be looked at */
+};
+
+/* A symbol without a version does not say which library it belongs to; its name does. Longer prefixes come first. */
+static const struct { const char *prefix, *library; } owners[] = {
+    { "cusparseLt", "libcusparseLt.so" }, { "cusparse", "libcusparse.so" }, { "cublasLt", "libcublasLt.so" },
+    { "cublas", "libcublas.so" }, { "cudnn", "libcudnn.so" }, { "cusolver", "libcusolver.so" },
+    { "cufft", "libcufft.so" }, { "curand", "libcurand.so" }, { "nccl", "libnccl.so" }, { "cuFile", "libcufile.so" },
+    { "nvrtc", "libnvrtc.so" }, { "nvJitLink", "libnvJitLink.so" }, { "cupti", "libcupti.so" },
+    { "nvshmem", "libnvshmem_host.so" }, { "nvtx", "libnvToolsExt.so" },
+};
+
+enum { N_OWNERS = sizeof owners / sizeof owners[0] };
+
+/* Calls that must hand something back (standin_calls.c), by a part of the name. The first match counts. */
+static const struct { const char *part, *target; } targets[] = {
+    { "cudnnBackendCreateDescriptor", "cudasim_standin_second_create" },
+    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" },
+    { "cudnnBackendExecute", "cudasim_standin_work" }, { "cudnnBackend", NULL },
+    /* The argument that the workspace's size goes to: cudnn_adv.h, cudnn_cnn.h, cudnn_ops.h. */
+    { "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", "cudasim_standin_size_t_9" },
+    { "cudnnGetBatchNormalizationBackwardExWorkspaceSize", "cudasim_standin_size_t_11" },
+    { "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", "cudasim_standin_size_t_6" },
+    { "cudnnGetCTCLossWorkspaceSize_v8", "cudasim_standin_size_t_6" },
+    { "cudnnGetCTCLossWorkspaceSize", "cudasim_standin_size_t_9" },
+    { "cudnnGetConvolutionForwardWorkspaceSize", "cudasim_standin_convolution_workspace" },
+    { "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudasim_standin_convolution_workspace" },
+    { "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudasim_standin_convolution_workspace" },
+    { "cudnnGetConvolutionForwardAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnFindConvolution", "cudasim_standin_algorithms_10" },
+    { "cudnnDropoutGetStatesSize", "cudasim_standin_dropout_states" },
+    { "cudnnSetDropoutDescriptor", "cudasim_standin_dropout_set" },
+    { "cudnnRestoreDropoutDescriptor", "cudasim_standin_dropout_set" },
+    { "cudnnCreateDropoutDescriptor", "cudasim_standin_dropout" },
+    { "cudnnDestroyDropoutDescriptor", "cudasim_standin_forget" },
+    { "cudnnCreateTensorDescriptor", "cudasim_standin_tensor" },
+    { "cudnnDestroyTensorDescriptor", "cudasim_standin_forget" },
+    { "cudnnGetTensorNdDescriptor", "cudasim_standin_tensor_get" },
+    { "cudnnCreateRNNDescriptor", "cudasim_standin_rnn" }, { "cudnnDestroyRNNDescriptor", "cudasim_standin_forget" },
+    { "cudnnCreateRNNDataDescriptor", "cudasim_standin_rnn_data" },
+    { "cudnnDestroyRNNDataDescriptor", "cudasim_standin_forget" },
+    { "cudnnSetRNNDescriptor_v8", "cudasim_standin_rnn_set" },
+    { "cudnnSetRNNDataDescriptor", "cudasim_standin_rnn_data_set" },
+    { "cudnnGetRNNWeightSpaceSize", "cudasim_standin_rnn_weights" },
+    { "cudnnGetRNNTempSpaceSizes", "cudasim_standin_rnn_sizes" },
+    { "cudnnGetRNNWeightParams", "cudasim_standin_rnn_weight" },
+    { "nvrtcGetPTXSize", "cudasim_standin_second_size_one" },
+    { "nvrtcGetCUBINSize", "cudasim_standin_second_size_one" },
+    { "nvrtcGetProgramLogSize", "cudasim_standin_second_size_one" },
+    { "nvrtcGetLoweredName", "cudasim_standin_third_text" },
+    { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
+    { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
+    { "cublasLtMatmulAlgoGetHeuristic", "cudasim_standin_one_algorithm" },
+    { "cublasGetVersion", "cudasim_standin_second_int_zero" },
+    { "ncclCommGetAsyncError", "cudasim_standin_second_int_zero" },
+    { "ncclGetVersion", "cudasim_standin_nccl_version" },
+    { "cufftCreate", "cudasim_standin_create_int" }, { "cufftPlan", "cudasim_standin_create_int" },
+    { "ncclCommInitRankScalable", "cudasim_standin_comm_scalable" }, { "ncclCommInitRank", "cudasim_standin_comm" },
+    { "ncclCommCount", "cudasim_standin_comm_count" }, { "ncclCommUserRank", "cudasim_standin_comm_rank" },
+    { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "ncclCommInitAll", "cudasim_standin_comm_all" },
+    { "ncclCommSplit", "cudasim_standin_comm_split" },
+    { "ncclRedOpCreate", "cudasim_standin_create_int" }, { "ncclMemAlloc", "cudasim_standin_nccl_alloc" },
+    { "ncclMemFree", "cudasim_standin_nccl_free" }, { "Create", "cudasim_standin_create" },
+    /* The argument that the workspace's size goes to: cusolverDn.h, cusparse.h, cufftXt.h. */
+    { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
+    { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },
+    { "Xgeev_bufferSize", "cudasim_standin_sizes_18" }, { "Xsyevd_bufferSize", "cudasim_standin_sizes_12" },
+    { "XsyevBatched_bufferSize", "cudasim_standin_sizes_12" },
+    { "Xsytrs_bufferSize", "cudasim_standin_sizes_12" },
+    { "geqrf_bufferSize", "cudasim_standin_int_6" }, { "getrf_bufferSize", "cudasim_standin_int_6" },
+    { "potrf_bufferSize", "cudasim_standin_int_6" }, { "gqr_bufferSize", "cudasim_standin_int_8" },
+    { "evd_bufferSize", "cudasim_standin_int_8" }, { "heevj_bufferSize", "cudasim_standin_int_8" },
+    { "heevjBatched_bufferSize", "cudasim_standin_int_8" },
+    { "syevj_bufferSize", "cudasim_standin_int_8" },
+    { "syevjBatched_bufferSize", "cudasim_standin_int_8" }, { "mqr_bufferSize", "cudasim_standin_int_12" },
+    { "gesvdjBatched_bufferSize", "cudasim_standin_int_12" }, { "gesvdj_bufferSize", "cudasim_standin_int_13" },
+    { "gesvdaStridedBatched_bufferSize", "cudasim_standin_int_17" },
+    { "bsrsm2_bufferSize", "cudasim_standin_int_14" }, { "bsrsv2_bufferSize", "cudasim_standin_int_12" },
+    { "geam2_bufferSizeExt", "cudasim_standin_size_t_20" }, { "sort_bufferSizeExt", "cudasim_standin_size_t_7" },
+    { "SDDMM_bufferSize", "cudasim_standin_size_t_11" }, { "SpMM_bufferSize", "cudasim_standin_size_t_11" },
+    { "SpSM_bufferSize", "cudasim_standin_size_t_11" }, { "SpMV_bufferSize", "cudasim_standin_size_t_10" },
+    { "SpSV_bufferSize", "cudasim_standin_size_t_10" }, { "cufftXtMakePlanMany", "cudasim_standin_size_t_13" },
+};
+
+enum { N_TARGETS = sizeof targets / sizeof targets[0] };
+
+/* Calls that write to no device, or only what is there: a broadcast in place leaves its bytes to the rank that sends
+ * them. The other ranks keep their own, which in one program are mostly the same. */
+static const char *const harmless[] = {
+    "ncclGroup", "ncclComm", "ncclBroadcast", "ncclBcast", "SetStream", "GetStream",
+};
+
+enum { N_HARMLESS = sizeof harmless / sizeof harmless[0] };
+
+static const char *target_of(const char *soname, const char *name)
+{
+    if (strcmp(name, "cudnnGetVersion") == 0)
+        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version"
+                                                    : "cudasim_standin_cudnn_version";
+    if (strcmp(name, "cudnnGetProperty") == 0)
+        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_property"
+                                                    : "cudasim_standin_cudnn_property";
+    if (strcmp(name, "nvrtcVersion") == 0)
+        return strcmp(soname, "libnvrtc.so.13") == 0   ? "cudasim_standin_nvrtc13_version"
+               : strcmp(soname, "libnvrtc.so.12") == 0 ? "cudasim_standin_nvrtc12_version"
+                                                       : "cudasim_standin_nvrtc11_version";
+    for (size_t i = 0; i < N_TARGETS; i++)
+        if (strstr(name, targets[i].part) != NULL)
+            return targets[i].target;
+    for (size_t i = 0; i < N_HARMLESS; i++)
+        if (strstr(name, harmless[i]) != NULL)
+            return NULL;
+    return "cudasim_standin_work";
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether a soname is one of NVIDIA's. */
+static bool is_wanted_library(const char *soname)
+{
+    return begins(soname, "libcu") || begins(soname, "libnv") || begins(soname, "libnccl");
+}
+
+static bool is_ours(const char *soname)
+{
+    return begins(soname, "libcudart.so") || begins(soname, "libcuda.so") || begins(soname, "libnvidia-ml.so");
+}
+
+static bool wants_put(struct wants *w, const char *soname, const char *name, const char *version)
+{
+    if (w->n == w->cap) {
+        const size_t cap = w->cap == 0 ? 1024 : 2 * w->cap;
+        struct want *all = realloc(w->all, cap * sizeof *all);
+        if (all == NULL)
+            return false;
+        w->all = all;
+        w->cap = cap;
+    }
+    struct want *one = &w->all[w->n++];
+    *one = (struct want){ .soname = strdup(soname), .name = name == NULL ? NULL : strdup(name),
+                          .version = version == NULL ? NULL : strdup(version) };
+    return one->soname != NULL && (name == NULL) == (one->name == NULL) && (version == NULL) == (one->version == NULL);
+}
+
+static void wants_close(struct wants *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        free(w->all[i].soname);
+        free(w->all[i].name);
+        free(w->all[i].version);
+    }
+    free(w->all);
+}
+
+/* Whether the program has the library itself: in its folders, or as one that is used as it is. */
+static bool is_there(const struct wants *w, const char *soname)
+{
+    struct real_library *real = real_libraries_get(&w->places->real, soname);
+    if (real != NULL) {
+        real->is_wanted = true;
+        return true;
+    }
+    for (size_t i = 0; i < w->places->n_folders; i++) {
+        char path[4096];
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", w->places->folders[i], soname) < sizeof path &&
+            access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool on_library(void *arg, const char *soname)
+{
+    return !is_wanted_library(soname) || is_there(arg, soname) || wants_put(arg, soname, NULL, NULL);
+}
+
+static bool on_symbol(void *arg, const char *name, const char *version, const char *library)
+{
+    if (library != NULL)
+        return !is_wanted_library(library) || is_ours(library) || is_there(arg, library) ||
+               wants_put(arg, library, name, version);
+    for (size_t i = 0; i < N_OWNERS; i++)
+        if (begins(name, owners[i].prefix))
+            return wants_put(arg, owners[i].library, name, NULL);    /* wants_resolve adds the library's number */
+    return true;
+}
+
+/* Of a package only functions count: it asks for them in libraries that PyTorch names. */
+static bool on_package_library(void *arg, const char *soname)
+{
+    (void)arg, (void)soname;
+    return true;
+}
+
+static enum err read_library(const char *path, const struct elf_visitor *v, struct err_detail *why)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    enum err e = ERR_OK;
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
+        if (fd >= 0)
+            close(fd);
+        return ERR_OK;
+    }
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return err_set(why, ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
+    e = elf_needs(bytes, (size_t)st.st_size, v, why);
+    munmap(bytes, (size_t)st.st_size);
+    return e == ERR_FORMAT ? ERR_OK : e;
+}
+
+static enum err read_folder(struct wants *w, const char *folder, struct err_detail *why)
+{
+    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = w };
+    DIR *d = opendir(folder);
+    enum err e = ERR_OK;
+    if (d == NULL)
+        return err_set(why, ERR_IO, 0, "%s: %s", folder, strerror(errno));
+    for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
+        char path[4096];
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
+            e = read_library(path, &v, why);
+    }
+    closedir(d);
+    return e;
+}
+
+/* Whether a name in a folder of packages may be a package. Packages in the standard library's folder are looked at by
+ * themselves. */
+static bool is_package(const struct dirent *f)
+{
+    return f->d_type == DT_DIR && f->d_name[0] != '.' && strcmp(f->d_name, "site-packages") != 0 &&
+           strcmp(f->d_name, "dist-packages") != 0;
+}
+
+static enum err read_packages(struct wants *w, const char *folder, unsigned depth, struct err_detail *why)
+{
+    const struct elf_visitor v = { .library = on_package_library, .symbol = on_symbol, .arg = w };
+    DIR *d = opendir(folder);
+    enum err e = ERR_OK;
+    if (d == NULL)
+        return ERR_OK;
+    for (const struct dirent *f; e == ERR_OK && w->names_left > 0 && (f = readdir(d)) != NULL; w->names_left--) {
+        char path[4096];
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) >= sizeof path)
+            continue;
+        if (strstr(f->d_name, ".so") != NULL)
+            e = read_library(path, &v, why);
+        else if (depth > 0 && is_package(f))
+            e = read_packages(w, path, depth - 1, why);
+    }
+    closedir(d);
+    return e;
+}
+
+/* By soname, then name, then version; a library itself before its functions. */
+static int compare_wants(const void *a, const void *b)
+{
+    const struct want *x = a, *y = b;
+    int order = strcmp(x->soname, y->soname);
+    if (order == 0)
+        order = strcmp(x->name == NULL ? "" : x->name, y->name == NULL ? "" : y->name);
+    if (order == 0)
+        order = strcmp(x->version == NULL ? "" : x->version, y->version == NULL ? "" : y->version);
+    return order;
+}
+
+/* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A function of a library that no object names
+ * is dropped. */
+static enum err wants_resolve(struct wants *w, struct err_detail *why)
+{
+    size_t kept = 0;
+    const char *library = "";        /* the last one that was named; its functions follow it */
+    if (w->n == 0)
+        return ERR_OK;
+    qsort(w->all, w->n, sizeof *w->all, compare_wants);
+    for (size_t i = 0; i < w->n; i++) {
+        struct want one = w->all[i];
+        const size_t n = strlen(one.soname);
+        const bool has_number = one.soname[n - 1] != 'o';
+        bool is_kept = one.name == NULL || (has_number && strcmp(one.soname, library) == 0);
+        library = one.name == NULL ? one.soname : library;
+        for (size_t k = 0; !is_kept && !has_number && k < w->n; k++)
+            if (w->all[k].name == NULL && w->all[k].soname != NULL && begins(w->all[k].soname, one.soname)) {
+                char *soname = strdup(w->all[k].soname);
+                if (soname == NULL)
+                    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+                free(one.soname);
+                one.soname = soname;
+                is_kept = true;
+            }
+        w->all[i] = (struct want){ 0 };
+        if (is_kept) {
+            w->all[kept++] = one;
+        } else {
+            free(one.soname);
+            free(one.name);
+            free(one.version);
+        }
+    }
+    w->n = kept;
+    qsort(w->all, w->n, sizeof *w->all, compare_wants);
+    return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+struct made {
+    const char *soname;
+    void  *bytes;
+    size_t n;
+};
+
+/* Makes one library of what is wanted of its soname, [first, end). */
+static enum err make_one(const struct want *first, size_t n, struct made *out, struct err_detail *why)
+{
+    struct elf_function *functions = calloc(n, sizeof *functions);
+    size_t n_functions = 0;
+    if (functions == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < n; i++)
+        if (first[i].name != NULL && (i == 0 || compare_wants(&first[i], &first[i - 1]) != 0))
+            functions[n_functions++] = (struct elf_function){
+                .name = first[i].name, .version = first[i].version, .target = target_of(first->soname, first[i].name) };
+    const struct elf_library lib = { .soname = first->soname, .needed = CORE_SONAME, .functions = functions,
+                                     .n_functions = n_functions };
+    const enum err e = elf_write(&lib, &out->bytes, &out->n, why);
+    free(functions);
+    out->soname = first->soname;
+    return e;
+}
+
+static enum err make_folder(const char *path, struct err_detail *why)
+{
+    char part[4096];
+    if (strlen(path) >= sizeof part)
+        return err_set(why, ERR_IO, 0, "%.60s...: the name is too long", path);
+    for (const char *at = path; at != NULL;) {
+        at = strchr(at + 1, '/');
+        const size_t n = at == NULL ? strlen(path) : (size_t)(at - path);
+        memcpy(part, path, n);
+        part[n] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return err_set(why, ERR_IO, 0, "%s: cannot be made: %s", part, strerror(errno));
+    }
+    return ERR_OK;
+}
+
+/* Writes to a temporary name first, because another run may be writing the same file. */
+static enum err write_file(const char *folder, const struct made *m, struct err_detail *why)
+{
+    char path[4096], temporary[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, m->soname);
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%d", path, (int)getpid()) >= sizeof temporary)
+        return err_set(why, ERR_IO, 0, "%.60s...: the name is too long", path);
+    if (access(path, R_OK) == 0)
+        return ERR_OK;
+    FILE *f = fopen(temporary, "wb");
+    const bool is_written = f != NULL && fwrite(m->bytes, 1, m->n, f) == m->n;
+    const bool is_closed = f != NULL && fclose(f) == 0;
+    if (is_written && is_closed && rename(temporary, path) == 0)
+        return ERR_OK;
+    const enum err e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", path, strerror(errno));
+    unlink(temporary);
+    return e;
+}
+
+/* The folder's name depends on what is wanted, on what answers it, and on how stand-ins are made; STANDINS_FORM changes
+ * with the latter. */
+static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *why)
+{
+    char hex[SHA256_HEX];
+    const size_t room = strlen(cache) + 32;
+    const char **texts = calloc(4 * w->n + 1, sizeof *texts);
+    *folder = malloc(room);
+    if (texts == NULL || *folder == NULL) {
+        free(texts);
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    }
+    texts[4 * w->n] = STANDINS_FORM;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct want *one = &w->all[i];
+        const char *target = one->name == NULL ? NULL : target_of(one->soname, one->name);
+        texts[4 * i] = one->soname;
+        texts[4 * i + 1] = one->name == NULL ? "" : one->name;
+        texts[4 * i + 2] = one->version == NULL ? "" : one->version;
+        texts[4 * i + 3] = target == NULL ? "" : target;
+    }
+    sha256_texts(texts, 4 * w->n + 1, hex);
+    free(texts);
+    snprintf(*folder, room, "%s/standins/%.16s", cache, hex);
+    return ERR_OK;
+}
+
+static enum err write_all(const struct made *made, size_t n, const char *folder, struct err_detail *why)
+{
+    enum err e = make_folder(folder, why);
+    for (size_t i = 0; e == ERR_OK && i < n; i++)
+        e = write_file(folder, &made[i], why);
+    return e;
+}
+
+/* Adds `soname` to the list. */
+static enum err put_soname(struct standins *s, const char *soname, struct err_detail *why)
+{
+    char **sonames = realloc(s->sonames, (s->n_sonames + 1) * sizeof *sonames);
+    if (sonames != NULL)
+        s->sonames = sonames;
+    if (sonames == NULL || (sonames[s->n_sonames] = strdup(soname)) == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    s->n_sonames++;
+    return ERR_OK;
+}
+
+static enum err make_all(const struct wants *w, const char *cache, struct standins *out, struct err_detail *why)
+{
+    struct made *made = calloc(w->n + 1, sizeof *made);
+    size_t n_made = 0;
+    enum err e = made == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : ERR_OK;
+    for (size_t i = 0, n; e == ERR_OK && i < w->n; i += n) {
+        for (n = 1; i + n < w->n && strcmp(w->all[i].soname, w->all[i + n].soname) == 0;)
+            n++;
+        if (is_ours(w->all[i].soname))
+            continue;
+        e = make_one(&w->all[i], n, &made[n_made], why);
+        if (e == ERR_OK)
+            e = put_soname(out, made[n_made++].soname, why);
+    }
+    out->n_made = n_made;
+    if (e == ERR_OK && n_made > 0)
+        e = name_folder(w, cache, &out->folder, why);
+    if (e == ERR_OK && n_made > 0)
+        e = write_all(made, n_made, out->folder, why);
+    for (size_t i = 0; i < w->n && e == ERR_OK; i++)
+        if (is_ours(w->all[i].soname) && (i == 0 || strcmp(w->all[i].soname, w->all[i - 1].soname) != 0))
+            e = put_soname(out, w->all[i].soname, why);
+    for (size_t i = 0; made != NULL && i < n_made; i++)
+        free(made[i].bytes);
+    free(made);
+    return e;
+}
+
+enum err standins_make(const struct standin_places *places, const char *cache, struct standins *out,
+                       struct err_detail *why)
+{
+    struct wants w = { .places = places, .names_left = PACKAGES_NAMES };
+    enum err e = ERR_OK;
+    *out = (struct standins){ 0 };
+    for (size_t i = 0; e == ERR_OK && i < places->n_folders; i++)
+        e = read_folder(&w, places->folders[i], why);
+    for (size_t i = 0; e == ERR_OK && i < places->n_packages; i++)
+        e = read_packages(&w, places->packages[i], PACKAGES_DEPTH, why);
+    if (e == ERR_OK)
+        e = wants_resolve(&w, why);
+    if (e == ERR_OK)
+        e = make_all(&w, cache, out, why);
+    wants_close(&w);
+    if (e != ERR_OK)
+        standins_close(out);
+    return e;
+}
+
+void standins_close(struct standins *s)
+{
+    for (size_t i = 0; i < s->n_sonames; i++)
+        free(s->sonames[i]);
+    free(s->sonames);
+    free(s->folder);
+    *s = (struct standins){ 0 };
+}

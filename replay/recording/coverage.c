@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Refusals are counted in one pass; begin and end follow from the trace's facts. */
+#include "replay/recording/coverage.h"
+
+#include "base/units.h"
+#include "report/rows/partial_recording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct refusals {
+    uint64_t n, survived, since;     /* since: refusals after the last request that was served */
+    int64_t  last;
+    uint64_t bytes, first_of_end;
+};
+
+static void refusals_event(void *arg, const struct event *ev, uint64_t number)
+{
+    struct refusals *r = arg;
+    if (ev->kind == EVENT_OOM) {
+        r->n++;
+        r->first_of_end = r->since == 0 ? number : r->first_of_end;
+        r->since++;
+        r->last = (int64_t)number;
+        r->bytes = ev->bytes;
+    } else if (ev->kind == EVENT_ALLOC) {
+        r->survived += r->since;
+        r->since = 0;
+    }
+}
+
+static enum err refusals_read(struct trace_reader *trace, struct refusals *r, struct err_detail *why)
+{
+    *r = (struct refusals){ .last = -1 };
+    return trace_info(trace)->by_kind[EVENT_OOM] == 0 ? ERR_OK : trace_each_event(trace, refusals_event, r, why);
+}
+
+static bool meta_is(const struct trace_reader *trace, const char *name, const char *value)
+{
+    const char *text = trace_meta(trace, name);
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+static enum coverage_begin begin_of(const struct trace_reader *trace)
+{
+    if (meta_is(trace, TRACE_META_BEGINS, TRACE_CUT))
+        return BEGINS_CUT;
+    return trace_info(trace)->starts_mid_run ? BEGINS_MID_RUN : BEGINS_EMPTY;
+}
+
+static enum coverage_end end_of(const struct trace_reader *trace, const struct refusals *r)
+{
+    if (trace_info(trace)->is_unfinished || meta_is(trace, TRACE_META_ENDS, TRACE_CUT))
+        return ENDS_CUT;
+    if (r->since > 0)
+        return ENDS_REFUSED;
+    return meta_is(trace, TRACE_META_ENDS, TRACE_EXIT) ? ENDS_EXIT : ENDS_OPEN;
+}
+
+/* All but the steps. */
+static enum err read_ends(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
+{
+    struct refusals r;
+    int64_t last = -1;
+    enum err e = refusals_read(trace, &r, why);
+    if (e == ERR_OK)
+        e = trace_event_number(trace, r.last, &last, why);
+    if (e != ERR_OK)
+        return e;
+    *out = (struct coverage){ .begins = begin_of(trace), .ends = end_of(trace, &r), .refusals = r.n,
+                              .survived = r.survived, .last_refusal = last, .refused_bytes = r.bytes,
+                              .event_word = trace_event_word(trace), .first_of_end = r.first_of_end,
+                              .steps.how = STEPS_NONE };
+    return ERR_OK;
+}
+
+enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
+{
+    const enum err e = read_ends(trace, out, why);
+    if (e != ERR_OK || trace_info(trace)->events > COVERAGE_STEPS_EVENTS)
+        return e;
+    return steps_find(trace, &out->steps, why);
+}
+
+bool coverage_is_lower_bound(const struct coverage *c)
+{
+    return recording_is_partial(c->refusals > 0, coverage_begin_word(c->begins), coverage_end_word(c->ends));
+}
+
+bool coverage_has_whole_step(const struct coverage *c)
+{
+    return c->steps.whole > 0 || (c->ends == ENDS_EXIT && c->refusals == 0);
+}
+
+const char *coverage_begin_word(enum coverage_begin b)
+{
+    static const char *const words[] = { "empty", "mid-run", "cut" };
+    return words[b];
+}
+
+const char *coverage_end_word(enum coverage_end e)
+{
+    static const char *const words[] = { "open", "exit", "refused", "cut" };
+    return words[e];
+}
+
+void coverage_say(struct words *w, const struct coverage *c)
+{
+    char bytes[UNITS_TEXT];
+    units_format_bytes(c->refused_bytes, bytes);
+    if (c->ends == ENDS_REFUSED)
+        words_add(w, "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after "
+                     "it was not recorded: figures are lower bounds.", bytes, c->event_word, c->last_refusal);
+    else if (c->survived > 0)
+        words_add(w, "The program went on after %" PRIu64 " refused request%s, the last of %s at %s %" PRId64 ". What "
+                     "it would have done if %s had been served was not recorded: figures are lower bounds.",
+                  c->survived, c->survived == 1 ? "" : "s", bytes, c->event_word, c->last_refusal,
+                  c->survived == 1 ? "it" : "they");
+    else if (c->ends == ENDS_CUT)
+        words_add(w, "The end of the recording is missing: figures are lower bounds.");
+    else if (c->begins == BEGINS_CUT)
+        words_add(w, "The beginning of the recording is missing: older records were dropped, because the history's "
+                     "limit (max_entries) was met or it was switched on anew. Figures are lower bounds.");
+}
+
+void coverage_print(FILE *out, const struct coverage *c)
+{
+    struct words w = { .n = 0 };
+    coverage_say(&w, c);
+    if (w.n == 0)
+        return;
+    words_print_screen(out, &w);
+    fputc('\n', out);
+}
+
+enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *why)
+{
+    struct coverage c;
+    struct words said = { .n = 0 }, w = { .n = 0 };
+    const enum err e = read_ends(trace, &c, why);
+    if (e != ERR_OK)
+        return e;
+    coverage_say(&said, &c);
+    if (said.n == 0)
+        return ERR_OK;
+    words_add(&w, "%s%s%s", name != NULL ? name : "", name != NULL ? ": " : "", said.text);
+    words_print_screen(out, &w);
+    return ERR_OK;
+}
+
+void coverage_json(struct json_writer *w, const struct coverage *c)
+{
+    json_put_text(w, "begins", coverage_begin_word(c->begins));
+    json_put_text(w, "ends", coverage_end_word(c->ends));
+    json_put_number(w, "refusals", c->refusals);
+    json_put_number(w, "refusals_survived", c->survived);
+    if (c->steps.how == STEPS_NONE)
+        json_put_null(w, "whole_steps");
+    else
+        json_put_number(w, "whole_steps", c->steps.whole);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Who holds the memory: the live requests at one moment, grouped by line of the program, size, stream and more.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_HOLDERS_H
+#define REPLAY_REPLAY_RECORDING_HOLDERS_H
+
+#include "base/err.h"
+#include "base/intern.h"
+#include "report/text/json_writer.h"
+#include "traces/trace.h"
+
+/* What a request is for: X(NAME, word). doc/recording.md defines them. */
+#define CATEGORIES(X)                                                                                       \
+    X(UNKNOWN, "unknown")                                                                                   \
+    X(PARAMETERS, "parameters")                                                                             \
+    X(BUFFERS, "buffers")                                                                                   \
+    X(GRADIENTS, "gradients")                                                                               \
+    X(OPTIMIZER, "optimizer state")                                                                         \
+    X(ACTIVATIONS, "activations")                                                                           \
+    X(TEMPORARIES, "temporaries")                                                                           \
+    X(WORKSPACES, "workspaces")                                                                             \
+    X(INPUTS, "inputs")
+
+enum category {
+#define CATEGORY(name, word) CATEGORY_##name,
+    CATEGORIES(CATEGORY)
+#undef CATEGORY
+    CATEGORY_KINDS
+};
+const char *category_word(enum category category);
+
+/* One live request. `born` and `died` are our numbers of events; -1: before the first. */
+struct holding {
+    uint64_t bytes;                  /* as requested */
+    int64_t  born;
+    uint64_t died;                   /* UINT64_MAX: not in the recording */
+    uint32_t stack;                  /* TRACE_NO_STACK: none */
+    uint16_t stream;                 /* dense */
+    uint8_t  pool;                   /* dense */
+    uint8_t  category;               /* enum category; unknown until categories_find */
+};
+
+/* What is live in front of event `moment`. */
+struct holdings {
+    struct holding *at;              /* n of them, by slot */
+    size_t   n;
+    uint64_t bytes, moment;
+    uint64_t peak_bytes, peak_moment;    /* the most that is ever live, and the first moment at which it is */
+};
+
+/* Which moments a person can name. */
+enum moment_kind { MOMENT_PEAK, MOMENT_REFUSAL, MOMENT_END, MOMENT_EVENT };
+
+/* Reads the events three times at most. `event` counts for MOMENT_EVENT. ERR_USAGE if nothing was refused, or the event
+ * is not there; ERR_HOST_NOMEM; the reader's errors. */
+MUST_USE enum err holdings_read(struct trace_reader *trace, enum moment_kind kind, uint64_t event,
+                                struct holdings *out, struct err_detail *why);
+
+/* Keeps only what was requested at event `since` or later. */
+void holdings_keep_new(struct holdings *h, uint64_t since);
+void holdings_close(struct holdings *h);
+
+enum holder_key { HOLDER_LINE, HOLDER_FILE, HOLDER_STACK, HOLDER_SIZE, HOLDER_STREAM, HOLDER_POOL, HOLDER_CATEGORY,
+                  HOLDER_MODULE, HOLDER_KEYS };
+
+struct holder { uint32_t name; uint64_t bytes, n; };      /* name: in holders.names */
+
+/* Groups, largest first; of equal ones the first met. */
+struct holders {
+    struct text_table names;
+    struct holder *at;               /* n of them */
+    size_t n, room;
+};
+
+/* Groups what is held. ERR_HOST_NOMEM. */
+MUST_USE enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key,
+                                struct holders *out, struct err_detail *why);
+
+/* True if the recording has labels. */
+bool holders_are_labelled(const struct trace_reader *trace);
+const char *holder_name(const struct holders *h, size_t i);
+
+/* A member `key`: an array of at most n_most objects, with `word` ("line", "category") naming the holder, its bytes and
+ * its requests. */
+void holders_put_json(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h);
+void holders_close(struct holders *h);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Settings as the importer found them. */
+#include "replay/recording/recorded_settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether the recording maps memory into address ranges, which only expandable segments do. */
+static bool shows_expandable(struct trace_reader *trace)
+{
+    const struct trace_segment_event *events;
+    size_t n_events = 0, n_segments;
+    struct err_detail ignored;
+    const struct trace_segment *segments = trace_start_segments(trace, &n_segments);
+    for (size_t i = 0; i < n_segments; i++)
+        if (segments[i].is_range)
+            return true;
+    if (trace_segment_events(trace, &events, &n_events, &ignored) != ERR_OK)
+        return false;
+    for (size_t i = 0; i < n_events; i++)
+        if (events[i].kind == TRACE_SEGMENT_MAP)
+            return true;
+    return false;
+}
+
+bool recorded_from_driver(const struct trace_reader *trace)
+{
+    const char *source = trace_meta(trace, "source");
+    return source != NULL && (strcmp(source, "cuda-driver") == 0 || strcmp(source, "cuda-calls") == 0);
+}
+
+enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why)
+{
+    const char *conf = trace_meta(trace, "conf");
+    if (conf == NULL || conf[0] == '\0')
+        return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, why);
+    const size_t n = strlen(conf) + sizeof "pytorch:";
+    char *text = malloc(n);
+    if (text == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
+    snprintf(text, n, "pytorch:%s", conf);
+    const enum err e = policy_spec_parse_foreign(text, out, why);
+    free(text);
+    return e;
+}
+
+void recorded_take_release(const char *release, struct policy_spec *spec)
+{
+    for (size_t i = 0; release != NULL && i < spec->n_options; i++)
+        if (strcmp(spec->ops->options[i].name, "version") == 0 && !spec->values[i].is_given) {
+            spec->values[i].is_set = true;
+            spec->values[i].text = release;
+        }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * The allocator settings that a recording holds, as a policy. Cheap: reads the trace's header and its segment events.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_RECORDED_SETTINGS_H
+#define REPLAY_REPLAY_RECORDING_RECORDED_SETTINGS_H
+
+#include "policies/spec.h"
+#include "traces/trace.h"
+
+/* Whether it holds the program's calls to the driver, not requests to PyTorch's allocator. */
+bool recorded_from_driver(const struct trace_reader *trace);
+
+/* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings. A trace
+ * without settings that shows expandable segments gives `pytorch:expandable`; any other gives `best-fit`.
+ * policy_spec_parse's errors. */
+MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why);
+
+/* Sets the option `version` of a policy that has one to `release`, unless the person typed a version. NULL leaves the
+ * policy's default. `release` must outlive the spec. */
+void recorded_take_release(const char *release, struct policy_spec *spec);
+
+#endif

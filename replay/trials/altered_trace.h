@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Makes a trace from another one: sizes changed a little, repeated, or cut short.
+ */
+#ifndef REPLAY_REPLAY_TRIALS_ALTERED_TRACE_H
+#define REPLAY_REPLAY_TRIALS_ALTERED_TRACE_H
+
+#include "traces/trace.h"
+
+struct rewrite {
+    uint64_t seed;
+    unsigned percent;                /* sizes change by up to this much, evenly distributed; 0: not at all. Within a
+                                      * round equal sizes change alike, as if the program's input changed its shape */
+    unsigned rounds;                 /* how often the whole trace runs; each next round first frees all live requests */
+    uint64_t events;                 /* at most this many of each round */
+};
+
+/* The copy starts empty: the start state becomes requests at its beginning. It lives in memory. ERR_HOST_NOMEM, and the
+ * reader's and writer's errors. */
+MUST_USE enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struct trace_reader **out,
+                                struct err_detail *why);
+
+#endif

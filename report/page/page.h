@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A report to hand on: a page that a browser opens from disk, and Markdown for a pull request.
+ */
+#ifndef REPLAY_REPORT_PAGE_PAGE_H
+#define REPLAY_REPORT_PAGE_PAGE_H
+
+#include "report/rows/copy_summary.h"
+#include "report/rows/result_columns.h"
+#include "report/rows/survival.h"
+#include "report/measure/timeline.h"
+#include "report/rows/verdict.h"
+
+/* A trace whose runs are shown in detail: its requests, packed (replay/results/packed_page.h). The texts are owned. */
+struct page_trace {
+    char    *requests, *stacks, *events, *courses;
+    uint64_t n_events, n_requests;   /* in all */
+    uint64_t n_drawn;                /* requests that are packed: the largest */
+    const char *categories;          /* words of the requests' categories, by number, each with a comma after it;
+                                      * static; NULL: not told */
+    uint64_t live_peak_moment;       /* the first at which most bytes were live */
+};
+
+/* A refused request of a run. */
+struct page_refusal {
+    uint64_t moment;                 /* events done, the refused one included */
+    uint64_t bytes;
+};
+
+/* A run to be shown in detail, or the reason why it is not. */
+struct page_run {
+    size_t      row;                 /* of the table */
+    size_t      trace;               /* of the page; valid when `placed` is there */
+    const char *why_not;             /* NULL: it is shown */
+    struct timeline timeline;        /* without buckets: the run is explained only */
+    char       *placed, *memory;     /* packed */
+    uint64_t    n_memory_left_out;   /* pieces of memory that are not packed: the smallest */
+    uint64_t    n_moments;           /* events done when the run ended */
+    uint64_t    peak_moment;         /* when reserved first was at its peak */
+    struct page_refusal *refusals;   /* the first ones, n_refusals */
+    size_t      n_refusals;
+    char       *explanation;         /* of the first refusal, lines of text; NULL: none */
+};
+
+/* The answer on top of a page about one trace. The texts are owned; NULL: there is none. */
+struct page_answer {
+    char *verdict;                   /* a sentence */
+    char *paste;                     /* a line for a shell */
+    char *promise;                   /* what the line achieves */
+    char *card;                      /* the smallest card */
+    char *reasons;                   /* lines, each "- ..." */
+};
+
+/* What differs between two sides, A and B, on a page about that. The texts are borrowed. */
+struct page_difference {
+    const char *names[2];
+    const char *sentences;           /* one a line, the answer first */
+    const char *json;                /* what `replay diff --json` writes, by a compact, embedded writer */
+};
+
+struct page {
+    const struct verdict *verdict;   /* and with it the table */
+    const struct page_difference *difference;        /* NULL: the page compares the runs of its table */
+    const struct copy_summary *copies;               /* NULL: no changed copies were run */
+    const struct survival *survival;                 /* of a benchmark; NULL: the page is about something else */
+    struct page_answer answer;
+    struct page_trace *traces;
+    size_t           n_traces;
+    struct page_run *runs;
+    size_t           n_runs;
+    char           **notes;          /* what was left out, and why */
+    size_t           n_notes;
+};
+
+/* The i-th column of result_columns.def that a page shows (those with a page title), from 0; NULL after the last. The
+ * unit is the end of its name. */
+const struct column *page_column(size_t i);
+
+/* The writers. Errors of writing stay in the stream, for output_commit to find. */
+void page_write_html(FILE *out, const struct page *p);
+void page_write_markdown(FILE *out, const struct page *p);
+
+/* The sentences at the head and what was left out: for a terminal. */
+void page_write_words(FILE *out, const struct page *p);
+
+#endif

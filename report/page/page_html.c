@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Writes the page: a template whose {{marks}} become embedded parts, sentences, or the data. */
+#include "report/page/page.h"
+
+#include "base/shown.h"
+#include "report/page/page_json.h"
+#include "report/page/page_parts.h"
+
+#include <string.h>
+
+/* Escapes text, so that no text becomes markup, and cleans it (base/shown.h); ends of lines and tabs stay. */
+static void put_text(FILE *out, const char *text, size_t n)
+{
+    size_t length, left_out;
+    for (const char *end = text + n; text < end; text += length > 0 ? length : left_out) {
+        length = shown_length(text, (size_t)(end - text), &left_out);
+        switch (*text) {
+        case '<':  fputs("&lt;", out); break;
+        case '>':  fputs("&gt;", out); break;
+        case '&':  fputs("&amp;", out); break;
+        case '"':  fputs("&quot;", out); break;
+        case '\'': fputs("&#39;", out); break;
+        case '\n':
+        case '\t': fputc(*text, out); break;
+        default:   fwrite(length > 0 ? text : "?", 1, length > 0 ? length : 1, out);
+        }
+    }
+}
+
+static void put_verdict(FILE *out, const struct page *p)
+{
+    struct words w;
+    for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
+        if (w.n == 0)
+            continue;
+        fprintf(out, "<p class=\"%s%s\">", i == 0 && p->answer.verdict == NULL ? "verdict" : "lead",
+                i == 0 ? " says-best" : "");
+        put_text(out, w.text, strlen(w.text));
+        fputs("</p>\n", out);
+    }
+}
+
+static void put_differences(FILE *out, const struct page_difference *d)
+{
+    for (const char *line = d->sentences, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        fprintf(out, "<p class=\"%s\">", line == d->sentences ? "verdict" : "lead");
+        put_text(out, line, (size_t)(end - line));
+        fputs("</p>\n", out);
+    }
+}
+
+static void put_sentences(FILE *out, const struct page *p)
+{
+    if (p->difference != NULL)
+        put_differences(out, p->difference);
+    else
+        put_verdict(out, p);
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Files by their names alone, if these differ; what is pointed at says all. */
+static void put_heading(FILE *out, const struct page *p)
+{
+    static const char *const sides[] = { "What differs between A: ", " and B: " };
+    if (p->difference == NULL)
+        fputs("GPU memory: what each allocator setting makes of it", out);
+    for (int i = 0; i < 2 && p->difference != NULL; i++) {
+        const char *const *full = p->difference->names, *names[] = { file_name(full[0]), file_name(full[1]) };
+        const char *name = strcmp(names[0], names[1]) == 0 ? full[i] : names[i];
+        fprintf(out, "%s<span title=\"", sides[i]);
+        put_text(out, full[i], strlen(full[i]));
+        fputs("\">", out);
+        put_text(out, name, strlen(name));
+        fputs("</span>", out);
+    }
+}
+
+static void put_paragraph(FILE *out, const char *kind, const char *text)
+{
+    if (text == NULL)
+        return;
+    fprintf(out, "<p class=\"%s\">", kind);
+    put_text(out, text, strlen(text));
+    fputs("</p>\n", out);
+}
+
+/* Items that begin with "- ", broken for a terminal: a line that begins with a space goes on with the one before. */
+static void put_reasons(FILE *out, const char *text)
+{
+    fputs("<details><summary>Reasons</summary><ul>", out);
+    for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        const char *from = line + strspn(line, " ");
+        fputs(from > line ? " " : "\n<li>", out);
+        if (strncmp(from, "- ", 2) == 0)
+            from += 2;
+        put_text(out, from, (size_t)(end - from));
+    }
+    fputs("\n</ul></details>\n", out);
+}
+
+/* The answer stands in the page itself, so that it is seen before any script has run. */
+static void put_answer(FILE *out, const struct page *p)
+{
+    const struct page_answer *a = &p->answer;
+    if (a->verdict == NULL)
+        return;
+    fputs("<section id=\"answer\" aria-label=\"The answer\">\n", out);
+    put_paragraph(out, "verdict", a->verdict);
+    if (a->paste != NULL) {
+        fputs("<pre class=\"paste\"><code>", out);
+        put_text(out, a->paste, strlen(a->paste));
+        fputs("</code></pre>\n", out);
+    }
+    put_paragraph(out, "lead", a->promise);
+    put_paragraph(out, "lead", a->card);
+    if (a->reasons != NULL)
+        put_reasons(out, a->reasons);
+    fputs("</section>\n", out);
+}
+
+static void put_version(FILE *out, const struct page *p)
+{
+    (void)p;
+    fputs(REPLAY_VERSION, out);
+}
+
+static void put_licence(FILE *out, const struct page *p)
+{
+    (void)p;
+    put_text(out, (const char *)page_dygraph_licence, strlen((const char *)page_dygraph_licence));
+}
+
+/* What replaces a mark: an embedded part, or what a function writes. */
+struct mark {
+    const char *name;
+    const unsigned char *part;
+    void (*put)(FILE *out, const struct page *p);
+};
+
+static const struct mark marks[] = {
+    { .name = "style", .part = page_style },
+    { .name = "dygraph_style", .part = page_dygraph_style },
+    { .name = "heading", .put = put_heading },
+    { .name = "answer", .put = put_answer },
+    { .name = "sentences", .put = put_sentences },
+    { .name = "version", .put = put_version },
+    { .name = "licence", .put = put_licence },
+    { .name = "data", .put = page_json },
+    { .name = "dygraph", .part = page_dygraph },
+    { .name = "code", .part = page_code },
+    { .name = "boot", .part = page_boot },
+};
+
+static void put_mark(FILE *out, const struct page *p, const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (strlen(marks[i].name) != n || memcmp(marks[i].name, name, n) != 0)
+            continue;
+        if (marks[i].part != NULL)
+            fputs((const char *)marks[i].part, out);
+        else
+            marks[i].put(out, p);
+    }
+}
+
+void page_write_html(FILE *out, const struct page *p)
+{
+    const char *at = (const char *)page_template;
+    for (const char *mark; (mark = strstr(at, "{{")) != NULL;) {
+        const char *end = strstr(mark, "}}");
+        if (end == NULL)
+            break;
+        fwrite(at, 1, (size_t)(mark - at), out);
+        put_mark(out, p, mark + 2, (size_t)(end - mark - 2));
+        at = end + 2;
+    }
+    fputs(at, out);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Everything that a page draws, as numbers; the page formats them. Rows are arrays, because there may be thousands; the
+ * names of their members are written once.
+ */
+#include "report/page/page_json.h"
+
+#include "report/text/json_writer.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { REMARKS_SHOWN = 60 };
+
+/* ---- what names mean ---- */
+
+const struct column *page_column(size_t i)
+{
+    size_t n;
+    const struct column *all = columns_of(COLUMNS_OF_RUN, &n);
+    for (size_t c = 0; c < n; c++)
+        if (all[c].page_title != NULL && i-- == 0)
+            return &all[c];
+    return NULL;
+}
+
+static void put_named(struct json_writer *w, const char *name, const char *title, const char *meaning)
+{
+    json_put_object(w, NULL);
+    json_put_text(w, "name", name);
+    json_put_text(w, "title", title);
+    json_put_text(w, "meaning", meaning);
+    json_end_object(w);
+}
+
+static void put_names(struct json_writer *w)
+{
+    json_put_array(w, "columns");
+    const struct column *c;
+    for (size_t i = 0; (c = page_column(i)) != NULL; i++)
+        put_named(w, c->name, c->page_title, c->meaning);
+    json_end_array(w);
+    json_put_array(w, "gauges");
+#define TIMELINE_GAUGE(name, meaning) put_named(w, #name, #name, meaning);
+    TIMELINE_GAUGES(TIMELINE_GAUGE)
+#undef TIMELINE_GAUGE
+    json_end_array(w);
+}
+
+/* ---- the table ---- */
+
+static void put_settings(struct json_writer *w, const struct verdict *v)
+{
+    json_put_array(w, "settings");
+    for (size_t i = 0; i < v->n_settings; i++) {
+        const struct verdict_setting *s = &v->settings[i];
+        json_put_object(w, NULL);
+        json_put_text(w, "label", s->label);
+        json_put_number(w, "runs", s->n_runs);
+        json_put_number(w, "possible", s->n_possible);
+        json_put_number(w, "ok", s->n_ok);
+        json_put_number(w, "oom", s->n_oom);
+        if (s->n_ok > 0) {
+            json_put_ratio(w, "mean_share", s->mean_share);
+            json_put_ratio(w, "worst_share", s->worst_share);
+        }
+        json_put_number(w, "device_calls", s->calls);
+        json_put_number(w, "device_time_ns", s->time_ns);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void put_cases(struct json_writer *w, const struct verdict *v)
+{
+    static const char *const columns[] = { "trace_path", "trace_digest", "trace_source", "trace_events", "trace_allocs",
+                                           "trace_starts", "trace_peak_requested_bytes", "trace_capacity_bytes",
+                                           "trace_numbering", "device" };
+    json_put_array(w, "cases");
+    for (size_t i = 0; i < v->n_cases; i++) {
+        const struct verdict_case *t = &v->cases[i];
+        json_put_object(w, NULL);
+        json_put_text(w, "label", t->label);
+        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
+            field_json(w, columns[c], run_table_cell(v->table, t->first_row, columns[c]));
+        if (t->best_row != VERDICT_NONE)
+            json_put_number(w, "best", t->best_row);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+/* [case, setting, outcome, capacity, then the page's columns] */
+static void put_rows(struct json_writer *w, const struct verdict *v)
+{
+    const struct run_table *t = v->table;
+    const struct column *c;
+    size_t at[FIELDS_MAX + 2] = { run_table_column(t, "outcome", 0), run_table_column(t, "capacity_bytes", 0) }, n = 2;
+    while ((c = page_column(n - 2)) != NULL)
+        at[n++] = run_table_column(t, c->name, 0);
+    json_put_array(w, "rows");
+    for (size_t row = 0; row < t->n_rows; row++) {
+        json_put_array(w, NULL);
+        json_put_number(w, NULL, v->case_of[row]);
+        json_put_number(w, NULL, v->setting_of[row]);
+        for (size_t i = 0; i < n; i++)
+            field_json(w, NULL, &t->rows[row * t->n_columns + at[i]]);
+        json_end_array(w);
+    }
+    json_end_array(w);
+}
+
+/* Row numbers case by case, and numbers of settings, each best first: the page ranks nothing itself. */
+static void put_order(struct json_writer *w, const struct verdict *v)
+{
+    json_put_number(w, "price_bytes_per_ms", v->table->price_bytes_per_ms);
+    json_put_array(w, "rows_best_first");
+    for (size_t i = 0; i < v->table->n_rows; i++)
+        json_put_number(w, NULL, v->rows_best_first[i]);
+    json_end_array(w);
+    json_put_array(w, "settings_best_first");
+    for (size_t i = 0; i < v->n_settings; i++)
+        json_put_number(w, NULL, v->settings_best_first[i]);
+    json_end_array(w);
+}
+
+/* [row, then the page's names for refusals], for the rows that have one */
+static void put_ooms(struct json_writer *w, const struct run_table *t)
+{
+    static const char *const columns[] = { "oom_first_event", "oom_first_requested_bytes", "oom_first_reserved_bytes",
+                                           "oom_first_device_free_bytes" };
+    enum { N = sizeof columns / sizeof columns[0] };
+    json_put_array(w, "oom_columns");
+    for (size_t c = 0; c < N; c++)
+        json_put_text(w, NULL, columns[c]);
+    json_end_array(w);
+    json_put_array(w, "ooms");
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (run_table_number(t, row, "oom_count") == 0)
+            continue;
+        json_put_array(w, NULL);
+        json_put_number(w, NULL, row);
+        for (size_t c = 0; c < N; c++)
+            field_json(w, NULL, run_table_cell(t, row, columns[c]));
+        json_end_array(w);
+    }
+    json_end_array(w);
+}
+
+static void put_remarks(struct json_writer *w, const struct run_table *t)
+{
+    json_put_array(w, "remarks");
+    for (size_t i = 0, n = 0; i < t->n_remarks && n < REMARKS_SHOWN; i++, n++) {
+        json_put_object(w, NULL);
+        json_put_text(w, "text", t->remarks[i].text);
+        json_put_number(w, "runs", t->remarks[i].n_runs);
+        json_put_bool(w, "is_warning", t->remarks[i].is_warning);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_put_number(w, "n_remarks", t->n_remarks);
+}
+
+/* ---- changed copies ---- */
+
+static void put_quantiles(struct json_writer *w, const char *key, const int64_t at[QUANTILES])
+{
+    json_put_array(w, key);
+    for (size_t q = 0; q < QUANTILES; q++)
+        json_put_number(w, NULL, (uint64_t)at[q]);
+    json_end_array(w);
+}
+
+static void put_copies(struct json_writer *w, const struct copy_summary *s)
+{
+    static const char *const columns[] = { "trace_path", "device", "policy", "copy_sizes_percent" };
+    json_put_array(w, "copies");
+    for (size_t i = 0; s != NULL && i < s->n; i++) {
+        const struct copy_group *g = &s->groups[i];
+        json_put_object(w, NULL);
+        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
+            field_json(w, columns[c], run_table_cell(&s->runs, g->row, columns[c]));
+        json_put_number(w, "runs", g->n);
+        json_put_number(w, "ok", g->n_ok);
+        for (enum copy_figure f = 0; f < COPY_FIGURES && g->n_ok > 0; f++)
+            put_quantiles(w, copy_figure_column(f), g->at[f]);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+/* ---- runs in detail ---- */
+
+static void put_refusals(struct json_writer *w, const struct page_run *run)
+{
+    json_put_array(w, "refusals");
+    for (size_t i = 0; i < run->n_refusals; i++) {
+        json_put_array(w, NULL);
+        json_put_number(w, NULL, run->refusals[i].moment);
+        json_put_number(w, NULL, run->refusals[i].bytes);
+        json_end_array(w);
+    }
+    json_end_array(w);
+}
+
+/* Writes a packed text, or the index of the run before `i` that has the same: equal runs are common. */
+static void put_packed(struct json_writer *w, const struct page *p, size_t i, const char *key, size_t member)
+{
+    const char *text = *(char *const *)((const char *)&p->runs[i] + member);
+    for (size_t k = 0; k < i; k++) {
+        const char *before = *(char *const *)((const char *)&p->runs[k] + member);
+        if (before != NULL && strcmp(before, text) == 0) {
+            json_put_number(w, key, k);
+            return;
+        }
+    }
+    json_put_text(w, key, text);
+}
+
+static void put_run(struct json_writer *w, const struct page *p, size_t i)
+{
+    const struct page_run *run = &p->runs[i];
+    json_put_object(w, NULL);
+    json_put_number(w, "row", run->row);
+    if (run->why_not != NULL)
+        json_put_text(w, "why_not", run->why_not);
+    json_put_text(w, "explanation", run->explanation);
+    if (run->placed != NULL) {
+        json_put_number(w, "trace", run->trace);
+        json_put_number(w, "n_moments", run->n_moments);
+        json_put_number(w, "peak_moment", run->peak_moment);
+        json_put_number(w, "events_each", run->timeline.moments_each);
+        json_put_number(w, "memory_left_out", run->n_memory_left_out);
+        put_refusals(w, run);
+        put_packed(w, p, i, "placed", offsetof(struct page_run, placed));
+        put_packed(w, p, i, "memory", offsetof(struct page_run, memory));
+    }
+    json_end_object(w);
+}
+
+static void put_runs(struct json_writer *w, const struct page *p)
+{
+    json_put_array(w, "runs");
+    for (size_t i = 0; i < p->n_runs; i++)
+        put_run(w, p, i);
+    json_end_array(w);
+    json_put_array(w, "traces");
+    for (size_t i = 0; i < p->n_traces; i++) {
+        json_put_object(w, NULL);
+        json_put_number(w, "n_events", p->traces[i].n_events);
+        json_put_number(w, "n_requests", p->traces[i].n_requests);
+        json_put_number(w, "n_drawn", p->traces[i].n_drawn);
+        json_put_number(w, "live_peak_moment", p->traces[i].live_peak_moment);
+        json_put_text(w, "categories", p->traces[i].categories);
+        json_put_text(w, "requests", p->traces[i].requests);
+        json_put_text(w, "stacks", p->traces[i].stacks);
+        json_put_text(w, "events", p->traces[i].events);
+        json_put_text(w, "courses", p->traces[i].courses);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+void page_json(FILE *out, const struct page *p)
+{
+    struct json_writer w = json_writer(out);
+    const struct verdict *v = p->verdict;
+    w.is_compact = w.is_embedded = true;
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-page/3");
+    if (p->difference != NULL)
+        json_put_written(&w, "difference", p->difference->json);
+    put_names(&w);
+    put_settings(&w, v);
+    if (v->best_setting != VERDICT_NONE)
+        json_put_number(&w, "best_setting", v->best_setting);
+    put_cases(&w, v);
+    json_put_number(&w, "n_traces", v->n_traces);
+    json_put_number(&w, "n_devices", v->n_devices);
+    put_rows(&w, v);
+    put_order(&w, v);
+    put_ooms(&w, v->table);
+    put_remarks(&w, v->table);
+    put_copies(&w, p->copies);
+    survival_json(&w, p->survival);
+    put_runs(&w, p);
+    json_put_array(&w, "notes");
+    for (size_t i = 0; i < p->n_notes; i++)
+        json_put_text(&w, NULL, p->notes[i]);
+    json_end_array(&w);
+    json_end_object(&w);
+}

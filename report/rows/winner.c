@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The rule, and the sentence that reports it. */
+#include "report/rows/winner.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { NS_PER_MS = 1000000 };
+
+/* ---- the rule ---- */
+
+static uint64_t multiply_capped(uint64_t a, uint64_t b)
+{
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+/* Whole milliseconds and the rest apart, as in SQL: the product of price and nanoseconds could pass 2^64. */
+uint64_t winner_score(uint64_t bytes, uint64_t time_ns, uint64_t price_bytes_per_ms)
+{
+    const uint64_t of_ms = multiply_capped(price_bytes_per_ms, time_ns / NS_PER_MS);
+    const uint64_t of_rest = multiply_capped(price_bytes_per_ms, time_ns % NS_PER_MS) / NS_PER_MS;
+    return add_capped(bytes, add_capped(of_ms, of_rest));
+}
+
+/* -1, 0 or 1, the smaller first. */
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_ratios(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+int winner_compare_simplicity(const struct simplicity *a, const struct simplicity *b)
+{
+    assert(a->typed != NULL && b->typed != NULL);
+    if (a->is_default != b->is_default)
+        return a->is_default ? -1 : 1;
+    if (a->n_changed != b->n_changed)
+        return compare_numbers(a->n_changed, b->n_changed);
+    const int by_length = compare_numbers(strlen(a->typed), strlen(b->typed));
+    return by_length != 0 ? by_length : strcmp(a->typed, b->typed);
+}
+
+int winner_compare(const struct contender *a, const struct contender *b, uint64_t price_bytes_per_ms)
+{
+    assert(!(a->is_ok && a->is_oom) && !(b->is_ok && b->is_oom));
+    if (a->is_ok != b->is_ok)
+        return a->is_ok ? -1 : 1;
+    const int by_score = compare_numbers(winner_score(a->bytes, a->time_ns, price_bytes_per_ms),
+                                         winner_score(b->bytes, b->time_ns, price_bytes_per_ms));
+    return by_score != 0 ? by_score : winner_compare_simplicity(&a->setting, &b->setting);
+}
+
+int winner_compare_over_cases(const struct contender_over_cases *a, const struct contender_over_cases *b)
+{
+    if (a->n_ok != b->n_ok)
+        return compare_numbers(b->n_ok, a->n_ok);
+    const int by_score = compare_ratios(a->mean_score, b->mean_score);
+    return by_score != 0 ? by_score : winner_compare_simplicity(&a->setting, &b->setting);
+}
+
+size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms)
+{
+    size_t best = WINNER_NONE;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].is_ok && (best == WINNER_NONE || winner_compare(&all[i], &all[best], price_bytes_per_ms) < 0))
+            best = i;
+    return best;
+}
+
+/* ---- in words ---- */
+
+/* What its driver time costs, in bytes. */
+static uint64_t time_cost(const struct contender *c, uint64_t price_bytes_per_ms)
+{
+    return winner_score(0, c->time_ns, price_bytes_per_ms);
+}
+
+/* Whether its driver time is to be told: it lost because of it, or it costs a tenth of the winner's memory more. */
+static bool is_dear(const struct contender *c, const struct contender *best, uint64_t price_bytes_per_ms)
+{
+    const uint64_t cost = time_cost(c, price_bytes_per_ms), least = time_cost(best, price_bytes_per_ms);
+    return c->is_ok && cost > least && (c->bytes < best->bytes || cost - least > best->bytes / 10);
+}
+
+static void add_calls(struct words *w, const struct contender *c)
+{
+    char n[TEXT_NUMBER], time[TEXT_NUMBER];
+    words_add(w, "at the cost of %s driver call%s, about %s", text_count(c->calls, n), c->calls == 1 ? "" : "s",
+              text_time(c->time_ns, time));
+}
+
+/* "none +4.1%, at the cost of 3,567 driver calls, about 799.5 ms" */
+static void add_other(struct words *w, const struct contender *c, const struct contender *best,
+                      uint64_t price_bytes_per_ms)
+{
+    const double base = (double)best->bytes;
+    words_add(w, " %s ", c->label);
+    if (c->is_oom)
+        words_add(w, "runs out of memory");
+    else if (!c->is_ok)
+        words_add(w, "fails");
+    else if (c->bytes == best->bytes)
+        words_add(w, "the same");
+    else
+        words_add(w, "%+.1f%%", 100 * ((double)c->bytes - base) / (base > 0 ? base : 1));
+    if (is_dear(c, best, price_bytes_per_ms)) {
+        words_add(w, ", ");
+        add_calls(w, c);
+    }
+}
+
+static void add_others(struct words *w, const struct contender *all, size_t n, size_t best,
+                       uint64_t price_bytes_per_ms, size_t most)
+{
+    size_t n_others = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == best || n_others++ >= most)
+            continue;
+        words_add(w, n_others == 1 ? ";" : ",");
+        add_other(w, &all[i], &all[best], price_bytes_per_ms);
+    }
+    if (n_others > most)
+        words_add(w, "; %zu more below", n_others - most);
+}
+
+static bool is_least(const struct contender *all, size_t n, const struct contender *best)
+{
+    for (size_t i = 0; i < n; i++)
+        if (all[i].is_ok && all[i].bytes < best->bytes)
+            return false;
+    return true;
+}
+
+void winner_say_price(struct words *w, uint64_t price_bytes_per_ms)
+{
+    char a[UNITS_TEXT];
+    words_add(w, "at %s per ms of driver time (--price)", units_format_bytes(price_bytes_per_ms, a));
+}
+
+void winner_say(struct words *w, const struct contender *all, size_t n, size_t best, uint64_t price_bytes_per_ms,
+                size_t most)
+{
+    char a[UNITS_TEXT];
+    assert(best < n && all[best].is_ok);
+    const struct contender *c = &all[best];
+    const bool has_least = is_least(all, n, c);
+    words_add(w, strcmp(c->label, "none") == 0 ? "The policy %s " : "%s ", c->label);
+    if (n == 1)
+        words_add(w, "takes ");
+    else if (has_least)
+        words_add(w, "needs least memory: ");
+    else
+        words_add(w, "is best: ");
+    words_add(w, "%s of the card at its peak (as nvidia-smi shows it), at most %.0f%% of what it reserves in use, ",
+              units_format_bytes(c->bytes, a), c->in_use_percent);
+    add_calls(w, c);
+    add_others(w, all, n, best, price_bytes_per_ms, most);
+    words_add(w, ".");
+    if (!has_least) {
+        words_add(w, " Less memory does not pay here, ");
+        winner_say_price(w, price_bytes_per_ms);
+        words_add(w, ".");
+    }
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Who wins: the one rule for "best", used by the terminal, Markdown, the page, the database, `fit` and `tune`.
+ *
+ *   1. On a given card, a run that gets through comes before one that does not.
+ *   2. Then the lower score wins. A score is what the run needs of the card, in bytes, plus its modelled driver time at
+ *      a price in bytes per millisecond.
+ *   3. Equal scores: the simpler setting. PyTorch's default comes first, then fewer changed options, then the shorter
+ *      text, then the order of the alphabet. (Not the order typed: a database does not know it.)
+ *
+ * A score looks at one run alone. So adding a run to a comparison never changes the order of the others.
+ *
+ *       bytes of the card                     The price is the slope of the lines: all runs on one line are equally
+ *         |  \   \                            good, and the lowest line that touches a run names the winner.
+ *         |   \  none \
+ *         | best-fit   \
+ *         |_____\_______\____ driver time
+ */
+#ifndef REPLAY_REPORT_ROWS_WINNER_H
+#define REPLAY_REPORT_ROWS_WINNER_H
+
+#include "base/units.h"
+#include "report/text/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The price unless --price says otherwise: 1 GiB less is worth one second more of driver time within the recording.
+ *
+ * Why: memory is worth its share of the card, driver time its share of the recording. Both shares are equal at
+ * (bytes of the card) / (length of the recording): for 80 GiB and 80 s that is 1 MiB per ms. A recording of 10 s on
+ * such a card asks for 8 MiB per ms.
+ */
+#define WINNER_PRICE_BYTES_PER_MS MIB
+
+#define WINNER_NONE SIZE_MAX
+
+/* How simple a setting is to explain. */
+struct simplicity {
+    bool        is_default;          /* PyTorch's allocator as it comes */
+    unsigned    n_changed;           /* options that differ from their defaults */
+    const char *typed;               /* borrowed */
+};
+
+/* One run as the rule sees it. */
+struct contender {
+    struct simplicity setting;
+    const char *label;               /* how sentences name it; borrowed */
+    bool     is_ok;                  /* it got through */
+    bool     is_oom;                 /* it did not, because a request was refused */
+    uint64_t bytes;                  /* that it needs of the card: the smallest card on which it runs (`fit`, `tune`),
+                                      * or its peak of the card */
+    uint64_t time_ns;                /* modelled driver time */
+    uint64_t calls;                  /* that reached the driver */
+    double   in_use_percent;         /* of what it reserves at most; only sentences use it */
+};
+
+/* Bytes; capped at UINT64_MAX. */
+uint64_t winner_score(uint64_t bytes, uint64_t time_ns, uint64_t price_bytes_per_ms);
+
+/* Below 0: `a` is better; 0: only if both are the same setting with the same score. */
+int winner_compare(const struct contender *a, const struct contender *b, uint64_t price_bytes_per_ms);
+
+/* The third rule alone. */
+int winner_compare_simplicity(const struct simplicity *a, const struct simplicity *b);
+
+/* The best of those that got through; WINNER_NONE: none did. */
+size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms);
+
+/* One setting over many cases: more cases first, then the lower mean score, then rule 3. */
+struct contender_over_cases {
+    struct simplicity setting;
+    uint64_t n_ok;                   /* cases that it gets through */
+    double   mean_score;             /* of score / peak requested over these, so that small traces count as large */
+};
+int winner_compare_over_cases(const struct contender_over_cases *a, const struct contender_over_cases *b);
+
+/* The sentence that names the winner (`best`, an index) and says how the others compare, at most `most` of them. */
+void winner_say(struct words *w, const struct contender *all, size_t n, size_t best, uint64_t price_bytes_per_ms,
+                size_t most);
+
+/* "at 1 MiB per ms of driver time (--price)" */
+void winner_say_price(struct words *w, uint64_t price_bytes_per_ms);
+
+/*
+ * The same rule in SQL, for runs of one trace on one card: an expression for the score, and what to order runs that got
+ * through by, best first. `price` is an SQL expression; `changed` and `card` are columns (card: bytes of the card).
+ */
+#define WINNER_SQL_SCORE(price)                                                                             \
+    "(card + " price " * (device_time_ns / 1000000) + " price " * (device_time_ns % 1000000) / 1000000)"
+#define WINNER_SQL_ORDER(price)                                                                             \
+    WINNER_SQL_SCORE(price) ", name = 'pytorch' AND changed = 0 DESC, changed, length(policy), policy"
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Two rows of the same fields side by side: which fields differ, and by how much.
+ */
+#ifndef REPLAY_REPORT_TEXT_DIFF_FIELDS_H
+#define REPLAY_REPORT_TEXT_DIFF_FIELDS_H
+
+#include "base/err.h"
+#include "report/text/fields.h"
+#include "report/text/json_writer.h"
+
+/* Equal in kind and value. */
+bool field_equals(const struct field *a, const struct field *b);
+
+/* How many of n fields differ. */
+size_t diff_fields_count(const struct field *a, const struct field *b, size_t n);
+
+/* A table of the fields that differ: name, both values, difference, per cent of the first. In lines of at most
+ * `columns` letters, as far as leaving columns can do it. ERR_HOST_NOMEM. */
+MUST_USE enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
+                                    struct err_detail *why);
+
+/* The fields that differ as the array `fields`: `name`, `a`, `b`, `difference` and `percent`. The last two are null
+ * if a value is no number; `percent` is also null if `a` is 0. */
+void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n);
+
+#endif

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# replay fit and replay tune at the command line: what they print, where it goes, and their exit statuses.
+set -u
+replay=$1
+schema=$3/report/SCHEMA.md
+. "$3/tests/shell.sh"
+
+# has FILE PATTERN: spaces and line ends count alike, since paragraphs are broken into lines
+has() { tr -s ' \n' ' ' <"$1" | grep -q -e "$2" || fail "no '$2' in: $(cat "$1")"; }
+
+# same_keys SCHEMA FILE...: the keys of the JSON files are those that the schema names, and no others
+same_keys() {
+    local name=$1
+    shift
+    sed -n "/schema \`${name/\//\\/}\`/,/^## /p" "$schema" | grep '^| `' | cut -d '|' -f 2 | grep -o '`[][a-z_.]*`' |
+        tr -d '`' | sed 's/.*\.//' | sort -u >documented
+    cat "$@" | grep -o '"[a-z_]*":' | tr -d '":' | sort -u >written
+    diff documented written >difference || fail "$name: keys: $(cat difference)"
+}
+
+expect_status 0 generate 530-270 -o rounds.trace
+
+expect_status 0 fit rounds.trace --policy best-fit --policy pytorch:expandable --device sim:2GiB
+has out 'best-fit 2120 MiB 2120 MiB 4 yes -72 MiB'
+has out 'pytorch:expandable 1340 MiB 1340 MiB 135 yes +708 MiB'
+has out 'live data alone peaks at 1340 MiB'
+expect_status 0 fit rounds.trace --policy best-fit --policy none --device sim:2GiB --json fit.json
+has fit.json '"smallest_card_bytes": 2222981120, .*"margin_bytes": -75497472,.*"smallest_card_bytes": 1405091840'
+same_keys replay-fit/1 fit.json
+expect_status 0 fit rounds.trace --json -
+has out '"margin_bytes": null'
+
+# A named card holds its context too; a plain size is the program's alone; context= overrides.
+expect_status 0 fit rounds.trace --device t4-16g
+has out 'Of the 14.76 GiB of t4-16g about 128 MiB go to the CUDA context and libraries, at most 150 MiB seen '\
+'(context=, doc/limits.md).'
+expect_status 0 fit rounds.trace --device t4-16g --json fit.json
+has fit.json \
+    '"named_card": "rtx3070-8g", *"context_bytes": 167772160\|"context_bytes": 167772160, "context_source": "seen on'
+expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=0 --json fit.json
+has fit.json '"smallest_card_bytes": 2222981120, .*"context_bytes": 0, "context_source": null'
+expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=2MiB --json fit.json
+has fit.json '"context_bytes": 2097152, "context_source": "context= of --device"'
+
+expect_status 0 tune rounds.trace --device sim:2GiB
+has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32 '
+has out 'recorded 1590 MiB 1 5 1.0 ms 2120 MiB no: stops at event 9'
+has out 'recommended 1610 MiB 0 5 1.0 ms 1340 MiB yes'
+has out '3 holes of 260 MiB next to live blocks of 270 MiB'
+has out 'live data alone peaks at 1340 MiB.*offline plan, .*places all in one stretch of 1340 MiB'
+has out 'seeds 1 to 8'
+expect_status 0 tune rounds.trace --device sim:2GiB --torch 2.0 --seed 20
+has out 'Settings of PyTorch 2.0;'
+has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32 '
+has out 'seeds 21 to 28'
+expect_status 0 tune "$3/samples/gpt-varlen-default.trace.zst" --device sim:218MiB --torch 2.0
+has out "export PYTORCH_CUDA_ALLOC_CONF=[^ ]*garbage_collection_threshold:0.[0-9]* "
+has out "torch.cuda.set_per_process_memory_fraction(0.9[0-9]) # at the program's start"
+expect_status 0 tune rounds.trace --device sim:1200MiB
+has out 'Live data alone peaks at 1340 MiB (event 9), 140 MiB more than the 1200 MiB that the card has for it'
+has out 'no allocator setting can fix this'
+expect_status 0 tune rounds.trace --device sim:2GiB --json tune.json
+has tune.json '"conf": "max_split_size_mb:32"'
+# fit and tune rank by one rule: asked about what tune recommends and what was recorded, fit names the same.
+expect_status 0 fit rounds.trace --policy max_split_size_mb:32 --policy best-fit --policy expandable_segments:True \
+    --device sim:2GiB
+has out 'max_split_size_mb:32 is best: it runs on a card of 1340 MiB, at the cost of 7 driver calls, about 1.4 ms'
+expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device sim:2GiB --price 1GiB \
+    --json fit.json
+has fit.json '"price_bytes_per_ms": 1073741824, "best": 1, '
+expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device sim:4GiB --price 1GiB \
+    --json fit.json
+has fit.json '"best": 0, '
+
+# What the copies refute is not recommended for another run;
+# where nothing else saves the recording, only with a caution.
+samples=$3/samples
+expect_status 0 tune "$samples/gpt-bf16.trace.zst"
+has out 'no setting tried is better than the recorded one by 2% of the card'
+grep -q 'export' out && fail "a setting is recommended whose gain does not matter: $(cat out)"
+has out 'the best found (expandable_segments:True[^)]*) reserves .*'\
+'the best found (expandable_segments:True[^)]*) runs in 8, '
+expect_status 0 tune "$samples/gpt-bf16.trace.zst" --device sim:160MiB
+has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True .*is better than the recorded setting in 7,'
+expect_status 0 tune "$samples/gpt-varlen-maxsplit.trace.zst" --device sim:230MiB
+has out 'By its peak on this card alone, [^ ]* would come first, with [0-9]* MiB; '\
+'.*of the copies it runs in [0-9] and is better than the'
+expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst" --json none.json
+has none.json '"recommended": null, "serves_refused": null, "best_here_only": null, "caution": null, "why": null'
+expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB
+has out 'Recommended, with caution: export .*Caution: it saves this recording, '\
+'but runs out of memory in 8 of 8 changed copies'
+expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB --json caution.json
+has caution.json '"recommended": { .*"best_here_only": null, "caution": "it saves this recording'
+
+# A reason is given only where the recommended setting improves: here more is pinned with it than before.
+has_no() { tr -s ' \n' ' ' <"$1" | grep -q -e "$2" && fail "'$2' in: $(cat "$1")"; }
+expect_status 0 tune "$samples/gpt-bf16.trace.zst" --device sim:160MiB
+has out 'Why: it runs on a card of 120 MiB instead of 140 MiB. expandable_segments'
+has_no out 'that cannot be given back'
+
+# Live data would fit, but no allocator places it so: nothing is found, and the smallest cards are named.
+expect_status 0 generate mix:60 --events 1500 -o mix.trace
+expect_status 0 fit mix.trace --json mix.json
+live=$(grep -o '"live_peak_bytes": [0-9]*' mix.json | grep -o '[0-9]*$')
+expect_status 0 tune mix.trace --device "sim:$live" --json nothing.json
+has nothing.json '"recommended": null'
+has nothing.json '"smallest_card_bytes": [0-9]'
+expect_status 0 tune mix.trace --device "sim:$live"
+has out 'Nothing found: all [0-9]* settings tried run out of memory.*Smallest cards: -'
+grep -o '^- .*: [0-9]* MiB, ' out | grep -o '[0-9]* MiB' >cards
+sort -n cards | cmp -s - cards || fail "smallest cards are not in order: $(cat cards)"
+same_keys replay-tune/1 tune.json nothing.json
+
+expect_status 0 tune rounds.trace --device sim:2GiB --threads 3 --json again.json
+cmp -s tune.json again.json || fail "the same question got another answer"
+
+# What was live at a start in mid-run is placed anew: then "recorded" is not what was recorded, and both say so.
+expect_status 0 fit rounds.trace
+grep -q 'mid-run' out && fail "a trace that starts empty is said to start in mid-run: $(cat out)"
+midrun=$3/tests/data/mid-run/expandable@2.15.0.pickle
+for command in fit tune; do
+    expect_status 0 "$command" "$midrun"
+    has out 'starts in mid-run, with 2 live requests of 30.00 MiB in 42 MiB reserved. These are placed anew'
+    expect_status 0 "$command" "$midrun" --json midrun.json
+    has midrun.json '"start": { "state": "mid-run", "is_placed_anew": true, "live_requests": 2, '
+done
+
+expect_status 2 tune rounds.trace --torch 1.0
+has err "^replay: --torch '1.0': a release from 2.0 to 2\.[0-9]* is needed"
+expect_status 2 tune
+expect_status 2 tune nowhere.trace
+expect_status 2 fit rounds.trace --policy best-fti
+expect_status 2 fit rounds.trace --json rounds.trace
+expect_status 0 fit --help
+has out 'replay fit FILE'
+expect_status 0 tune --help
+has out 'replay tune FILE.*--torch VERSION'
+
+[ "$failures" = 0 ]

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Stand-ins: the loader accepts the shared objects that we write, and those that we read may be anything. */
+#include "cudasim/standins/elf_needs.h"
+#include "cudasim/standins/elf_write.h"
+#include "cudasim/standins/standins.h"
+#include "tests/cudasim_rig.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+void *dlvsym(void *library, const char *name, const char *version);
+
+static const struct elf_function functions[] = {
+    { .name = "blasGemm", .version = "libblas.so.7" },
+    { .name = "blasCreate", .version = "libblas.so.7", .target = "cudasim_standin_create" },
+    { .name = "blasOldGemm", .version = "libblas.so.6" },
+    { .name = "blasErrorString", .target = "cudasim_standin_text" },
+};
+static const struct elf_library library = { .soname = "libblas.so.7", .needed = "libreplay-cudasim.so",
+                                            .functions = functions, .n_functions = 4 };
+
+/* Writes the library into a file and opens it. */
+static void *open_written(void)
+{
+    char path[] = "/tmp/replay-test-XXXXXX";
+    void *bytes;
+    size_t n;
+    struct err_detail why;
+    cr_assert_eq(elf_write(&library, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    const int fd = mkstemp(path);
+    cr_assert_eq(write(fd, bytes, n), (ssize_t)n);
+    close(fd);
+    free(bytes);
+    void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    cr_assert_not_null(opened, "%s", dlerror());
+    return opened;
+}
+
+Test(standins, a_written_library_is_loaded_and_its_functions_do_what_they_say)
+{
+    int (*gemm)(void) = NULL, (*create)(uint64_t *) = NULL;
+    const char *(*text)(void) = NULL;
+    uint64_t one = 0, two = 0;
+    cudasim_rig_library("libreplay-cudasim.so");
+    void *opened = open_written();
+    cudasim_rig_find(opened, "blasGemm", &gemm);
+    cudasim_rig_find(opened, "blasCreate", &create);
+    cudasim_rig_find(opened, "blasErrorString", &text);
+    cr_expect_eq(gemm(), 0);
+    cr_expect_eq(create(&one), 0);
+    cr_expect_eq(create(&two), 0);
+    cr_expect_neq(one, 0);
+    cr_expect_neq(one, two, "two handles are two");
+    cr_expect_str_eq(text(), "simulated");
+    cr_expect_null(dlsym(opened, "blasNothing"));
+}
+
+Test(standins, a_kernel_compiled_at_run_time_has_a_version_code_and_a_name)
+{
+    int (*version)(int *, int *), (*size)(uint64_t, size_t *), (*name)(uint64_t, const char *, const char **);
+    int major = 0, minor = 0;
+    size_t bytes = 0;
+    const char *lowered = NULL;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_nvrtc12_version", &version);
+    cudasim_rig_find(core, "cudasim_standin_second_size_one", &size);
+    cudasim_rig_find(core, "cudasim_standin_third_text", &name);
+    cr_expect_eq(version(&major, &minor), 0);
+    cr_expect_eq(major, 12);
+    cr_expect_eq(size(1, &bytes), 0);
+    cr_expect_gt(bytes, 0);
+    cr_expect_eq(name(1, "kernel<float>", &lowered), 0);
+    cr_expect_str_neq(lowered, "");
+}
+
+Test(standins, cudnn_tells_the_same_version_in_one_number_and_in_parts)
+{
+    size_t (*version)(void);
+    int (*property)(int, int *), parts[3];
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_cudnn_version", &version);
+    cudasim_rig_find(core, "cudasim_standin_cudnn_property", &property);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(property(i, &parts[i]), 0);
+    cr_expect_eq(version(), (size_t)(parts[0] * 10000 + parts[1] * 100 + parts[2]));
+    cudasim_rig_find(core, "cudasim_standin_cudnn8_version", &version);
+    cudasim_rig_find(core, "cudasim_standin_cudnn8_property", &property);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(property(i, &parts[i]), 0);
+    cr_expect_eq(version(), (size_t)(parts[0] * 1000 + parts[1] * 100 + parts[2]));
+}
+
+Test(standins, the_graph_of_cudnn_has_one_plan_which_needs_no_workspace_by_default)
+{
+    enum { RESULTS = 202, ENGINE = 300, KNOBS = 302, WORKSPACE = 402, NOTES = 1303 };
+    enum { INT64 = 3, NOTE = 11, DESCRIPTOR = 15 };
+    int (*create)(int, uint64_t *), (*get)(uint64_t, int, int, int64_t, int64_t *, void *);
+    uint64_t plan = 0, made = 0;
+    int64_t n = -1, bytes = -1;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_second_create", &create);
+    cudasim_rig_find(core, "cudasim_standin_cudnn_attribute", &get);
+    cr_expect_eq(create(0, &plan), 0);
+    cr_expect_eq(create(0, &made), 0);
+    cr_expect_neq(plan, made);
+    static const struct { int name, type, n; } cases[] = {
+        { RESULTS, DESCRIPTOR, 1 }, { ENGINE, DESCRIPTOR, 1 }, { KNOBS, DESCRIPTOR, 0 }, { NOTES, NOTE, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const uint64_t was = made;
+        cr_expect_eq(get(plan, cases[i].name, cases[i].type, 1, &n, &made), 0);
+        cr_expect_eq(n, cases[i].n, "attribute %d", cases[i].name);
+        cr_expect_eq(made, was, "a descriptor is the caller's");
+    }
+    cr_expect_eq(get(plan, RESULTS, DESCRIPTOR, 0, &n, NULL), 0, "how many are there?");
+    cr_expect_eq(n, 1);
+    cr_expect_eq(get(plan, WORKSPACE, INT64, 1, &n, &bytes), 0);
+    cr_expect_eq(n, 1);
+    cr_expect_eq(bytes, 0);
+}
+
+/* What cuDNN's stand-in says that a convolution needs, by each of the calls that PyTorch has for it. */
+struct workspaces {
+    int64_t plan;
+    size_t  asked, chosen, found;
+};
+
+static struct workspaces workspaces_on(const char *device)
+{
+    enum { PLAN_WORKSPACE = 402, INT64 = 3 };
+    struct facts { int algorithm, status; float time_ms; size_t bytes; int rest[5]; };
+    struct facts chosen = { .status = -1 }, found = chosen;
+    int (*plan)(uint64_t, int, int, int64_t, int64_t *, void *), n_chosen = 0, n_found = 0;
+    int (*ask)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, size_t *);
+    int (*choose)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *, void *);
+    int (*find)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int *,
+                void *);
+    struct workspaces w = { .plan = -1 };
+    struct cudasim_rig r;
+    int64_t n = 0;
+    cudasim_rig_open(&r, device, "libcudart.so.12");
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_cudnn_attribute", &plan);
+    cudasim_rig_find(core, "cudasim_standin_convolution_workspace", &ask);
+    cudasim_rig_find(core, "cudasim_standin_algorithms_7", &choose);
+    cudasim_rig_find(core, "cudasim_standin_algorithms_10", &find);
+    cr_expect_eq(plan(1, PLAN_WORKSPACE, INT64, 1, &n, &w.plan), 0);
+    cr_expect_eq(ask(1, 2, 3, 4, 5, 6, &w.asked), 0);
+    cr_expect_eq(choose(1, 2, 3, 4, 5, 6, &n_chosen, &chosen), 0);
+    cr_expect_eq(find(1, 2, 3, 4, 5, 6, 7, 8, 9, &n_found, &found), 0);
+    cr_expect_eq(n_chosen, 1);
+    cr_expect_eq(n_found, 1);
+    w.chosen = chosen.bytes;
+    w.found = found.bytes;
+    return w;
+}
+
+Test(standins, a_convolution_needs_the_workspace_that_the_device_says)
+{
+    const struct workspaces w = workspaces_on("sim:1GiB,cudnn-workspace=96MiB");
+    cr_expect_eq(w.plan, 96 * MIB);
+    cr_expect_eq(w.asked, 96 * MIB);
+    cr_expect_eq(w.chosen, 96 * MIB);
+    cr_expect_eq(w.found, 96 * MIB);
+}
+
+Test(standins, without_a_word_about_it_a_convolution_needs_no_workspace)
+{
+    const struct workspaces w = workspaces_on("sim:1GiB");
+    cr_expect_eq(w.plan, 0);
+    cr_expect_eq(w.asked, 0);
+    cr_expect_eq(w.chosen, 0);
+    cr_expect_eq(w.found, 0);
+}
+
+Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)
+{
+    struct cudasim_rig r;
+    int (*alloc)(void **, size_t), (*give)(void *), (*create)(int *), (*all)(uint64_t *, int, const int *);
+    int (*split)(uint64_t, int, int, uint64_t *), (*rank)(uint64_t, int *), operation[2] = { 0, 77 }, found = -1;
+    uint64_t comms[2] = { 0 };
+    void *p = NULL, *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cudasim_rig_find(core, "cudasim_standin_nccl_alloc", &alloc);
+    cudasim_rig_find(core, "cudasim_standin_nccl_free", &give);
+    cudasim_rig_find(core, "cudasim_standin_create_int", &create);
+    cudasim_rig_find(core, "cudasim_standin_comm_all", &all);
+    cudasim_rig_find(core, "cudasim_standin_comm_rank", &rank);
+    const uint64_t free_bytes = cudasim_rig_free_bytes(&r);
+    cr_expect_eq(alloc(&p, 3 * MIB), 0);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), free_bytes - 4 * MIB);
+    cr_expect_eq(give(p), 0);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), free_bytes);
+    cr_expect_neq(alloc(&p, 2 * GIB), 0, "more than the card has");
+    cr_expect_eq(create(operation), 0);
+    cr_expect_eq(operation[1], 77, "no more than an int is written");
+    cr_expect_eq(all(comms, 2, NULL), 0);
+    cr_expect_eq(rank(comms[1], &found), 0);
+    cr_expect_eq(found, 1);
+    cudasim_rig_find(core, "cudasim_standin_comm_split", &split);
+    cr_expect_eq(split(comms[1], 0, 5, &comms[0]), 0);
+    cr_expect_eq(rank(comms[0], &found), 0);
+    cr_expect_eq(found, 5);
+    cr_expect_eq(split(comms[1], -1, 0, &comms[0]), 0);
+    cr_expect_eq(comms[0], 0, "a rank without a colour is in no part");
+}
+
+Test(standins, a_function_is_found_under_its_version_and_no_other)
+{
+    cudasim_rig_library("libreplay-cudasim.so");
+    void *opened = open_written();
+    cr_expect_not_null(dlvsym(opened, "blasGemm", "libblas.so.7"));
+    cr_expect_null(dlvsym(opened, "blasGemm", "libblas.so.6"));
+    cr_expect_not_null(dlvsym(opened, "blasOldGemm", "libblas.so.6"));
+}
+
+Test(standins, the_same_wishes_give_the_same_bytes)
+{
+    void *one, *two;
+    size_t n_one, n_two;
+    cr_assert_eq(elf_write(&library, &one, &n_one, NULL), ERR_OK);
+    cr_assert_eq(elf_write(&library, &two, &n_two, NULL), ERR_OK);
+    cr_expect_eq(n_one, n_two);
+    cr_expect_eq(memcmp(one, two, n_one), 0);
+    free(one);
+    free(two);
+}
+
+struct seen {
+    int  libraries, symbols;
+    bool has_libc, has_gnu_version, has_target;
+};
+
+static bool on_library(void *arg, const char *soname)
+{
+    struct seen *s = arg;
+    s->libraries++;
+    s->has_libc = s->has_libc || strcmp(soname, "libc.so.6") == 0;
+    return true;
+}
+
+static bool on_symbol(void *arg, const char *name, const char *version, const char *from)
+{
+    struct seen *s = arg;
+    s->symbols++;
+    s->has_target = s->has_target || strcmp(name, "cudasim_standin_create") == 0;
+    s->has_gnu_version = s->has_gnu_version || (version != NULL && from != NULL && strncmp(version, "GLIBC_", 6) == 0);
+    return true;
+}
+
+static enum err walk(const void *bytes, size_t n, struct seen *s)
+{
+    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = s };
+    return elf_needs(bytes, n, &v, NULL);
+}
+
+Test(standins, needs_are_read_with_library_and_version)
+{
+    struct seen s = { 0 };
+    FILE *f = fopen("/proc/self/exe", "rb");
+    cr_assert_not_null(f);
+    fseek(f, 0, SEEK_END);
+    const long n = ftell(f);
+    char *bytes = malloc((size_t)n);
+    rewind(f);
+    cr_assert_eq(fread(bytes, 1, (size_t)n, f), (size_t)n);
+    fclose(f);
+    cr_expect_eq(walk(bytes, (size_t)n, &s), ERR_OK);
+    cr_expect(s.has_libc);
+    cr_expect(s.has_gnu_version);
+    free(bytes);
+}
+
+Test(standins, a_file_cut_off_anywhere_is_refused_or_read_as_far_as_it_goes)
+{
+    void *bytes;
+    size_t n;
+    struct seen whole = { 0 };
+    cr_assert_eq(elf_write(&library, &bytes, &n, NULL), ERR_OK);
+    cr_expect_eq(walk(bytes, n, &whole), ERR_OK);
+    cr_expect_eq(whole.libraries, 1);
+    for (size_t cut = 0; cut < n; cut += cut < 1024 ? 1 : 97) {
+        struct seen s = { 0 };
+        char *copy = malloc(cut + 1);
+        memcpy(copy, bytes, cut);
+        cr_expect(walk(copy, cut, &s) == ERR_FORMAT || s.symbols <= whole.symbols);
+        free(copy);
+    }
+    free(bytes);
+}
+
+Test(standins, a_folder_without_shared_objects_wants_nothing)
+{
+    char folder[] = "/tmp/replay-test-XXXXXX";
+    struct standins s;
+    cr_assert_not_null(mkdtemp(folder));
+    const char *folders[] = { folder };
+    const struct standin_places places = { .folders = folders, .n_folders = 1 };
+    cr_expect_eq(standins_make(&places, folder, &s, NULL), ERR_OK);
+    cr_expect_null(s.folder);
+    cr_expect_eq(s.n_sonames, 0);
+    standins_close(&s);
+    rmdir(folder);
+}
+
+/* Writes a shared object that needs `needed`, or that takes a function of another library. */
+static void put_library(const char *folder, const char *name, const char *needed)
+{
+    char path[256];
+    void *bytes;
+    size_t n;
+    const struct elf_function nothing = { .name = "torch_nothing" };
+    const struct elf_library object = { .soname = name, .needed = needed, .functions = &nothing, .n_functions = 1 };
+    cr_assert_eq(elf_write(&object, &bytes, &n, NULL), ERR_OK);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    cr_assert(f != NULL && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+    free(bytes);
+}
+
+/* PyTorch names libcublas.so.12 and takes nothing of it here; a package two folders deep takes cublasHgemm, and one
+ * that no library of PyTorch's has. */
+Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pytorch_names)
+{
+    char root[] = "/tmp/replay-test-XXXXXX", torch[64], package[64], path[4400];
+    struct standins s;
+    cr_assert_not_null(mkdtemp(root));
+    snprintf(torch, sizeof torch, "%s/torch", root);
+    snprintf(package, sizeof package, "%s/vllm/csrc", root);
+    snprintf(path, sizeof path, "mkdir -p %s %s && cp %s %s/_C.so", torch, package, PACKAGE_THAT_ASKS, package);
+    cr_assert_eq(system(path), 0);
+    put_library(torch, "libtorch_cuda.so", "libcublas.so.12");
+    const char *folders[] = { torch }, *packages[] = { root, "/nonexistent" };
+    const struct standin_places places = { folders, 1, packages, 2, { NULL, 0 } };
+    cr_assert_eq(standins_make(&places, root, &s, NULL), ERR_OK);
+    cr_assert_eq(s.n_made, 1);
+    cr_expect_str_eq(s.sonames[0], "libcublas.so.12");
+    snprintf(path, sizeof path, "%s/libcublas.so.12", s.folder);
+    cudasim_rig_library("libreplay-cudasim.so");
+    void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    cr_assert_not_null(opened, "%s", dlerror());
+    cr_expect_not_null(dlsym(opened, "cublasHgemm"));
+    cr_expect_null(dlsym(opened, "cufftExecZ2Z"));
+    standins_close(&s);
+    snprintf(path, sizeof path, "rm -rf %s", root);
+    cr_expect_eq(system(path), 0);
+}
+
+Test(standins, a_folder_that_is_not_there_is_an_error)
+{
+    struct standins s;
+    struct err_detail why;
+    const char *folders[] = { "/nonexistent" };
+    const struct standin_places places = { .folders = folders, .n_folders = 1 };
+    cr_expect_eq(standins_make(&places, "/tmp", &s, &why), ERR_IO);
+    cr_expect_not_null(strstr(why.text, "/nonexistent"));
+}
+
+/* ---- RNNs ---- */
+
+struct rnn_calls {
+    int (*create)(void **), (*create_data)(void **), (*create_dropout)(void **), (*create_tensor)(void **);
+    int (*set_dropout)(void *, uint64_t, float, void *, size_t, unsigned long long);
+    int (*set)(void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned);
+    int (*set_data)(void *, int, int, int, int, int, const int *, void *);
+    int (*sizes)(uint64_t, void *, int, void *, size_t *, size_t *);
+    int (*weights)(uint64_t, void *, size_t *);
+    int (*weight)(uint64_t, void *, int, size_t, char *, int, void *, char **, void *, char **);
+    int (*tensor)(void *, int, int *, int *, int *, int *);
+    int (*forget)(void *);
+};
+
+static struct rnn_calls rnn_calls(void)
+{
+    struct rnn_calls c;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_rnn", &c.create);
+    cudasim_rig_find(core, "cudasim_standin_rnn_data", &c.create_data);
+    cudasim_rig_find(core, "cudasim_standin_dropout", &c.create_dropout);
+    cudasim_rig_find(core, "cudasim_standin_tensor", &c.create_tensor);
+    cudasim_rig_find(core, "cudasim_standin_dropout_set", &c.set_dropout);
+    cudasim_rig_find(core, "cudasim_standin_rnn_set", &c.set);
+    cudasim_rig_find(core, "cudasim_standin_rnn_data_set", &c.set_data);
+    cudasim_rig_find(core, "cudasim_standin_rnn_sizes", &c.sizes);
+    cudasim_rig_find(core, "cudasim_standin_rnn_weights", &c.weights);
+    cudasim_rig_find(core, "cudasim_standin_rnn_weight", &c.weight);
+    cudasim_rig_find(core, "cudasim_standin_tensor_get", &c.tensor);
+    cudasim_rig_find(core, "cudasim_standin_forget", &c.forget);
+    return c;
+}
+
+enum { RNN_LSTM = 2, TWO_BIASES = 2, RNN_FLOAT = 0, RNN_SMALL = 3, UNPACKED = 0, PACKED = 1 };
+
+/* The figures are those of an H100: the first and the fifth shape of tests/data/rnns.jsonl. */
+Test(standins, an_lstm_asks_for_what_it_asked_for_on_a_card)
+{
+    const struct rnn_calls c = rnn_calls();
+    const int lengths[8] = { 20, 18, 17, 15, 14, 12, 11, 10 };
+    void *rnn = NULL, *data = NULL, *dropout = NULL;
+    size_t weights = 0, workspace = 0, reserve = 1;
+    cr_assert(c.create(&rnn) == 0 && c.create_data(&data) == 0 && c.create_dropout(&dropout) == 0);
+    cr_expect_eq(c.set_dropout(dropout, 1, 0, NULL, 0, 0), 0);
+    cr_expect_eq(c.set(rnn, RNN_SMALL, RNN_LSTM, TWO_BIASES, 0, 0, RNN_FLOAT, RNN_FLOAT, 0, 64, 128, 128, 1, dropout,
+                       1), 0);
+    cr_expect_eq(c.set_data(data, RNN_FLOAT, UNPACKED, 20, 8, 64, lengths, NULL), 0);
+    cr_expect(c.weights(1, rnn, &weights) == 0 && weights == 397312);
+    cr_expect(c.sizes(1, rnn, 1, data, &workspace, &reserve) == 0 && workspace == 10576192 && reserve == 409856);
+    cr_expect(c.sizes(1, rnn, 0, data, &workspace, &reserve) == 0 && workspace == 10576192 && reserve == 0);
+    cr_expect_eq(c.set(rnn, 0, RNN_LSTM, TWO_BIASES, 0, 0, RNN_FLOAT, RNN_FLOAT, 0, 64, 128, 128, 1, dropout, 0), 0);
+    cr_expect_eq(c.set_data(data, RNN_FLOAT, PACKED, 20, 8, 64, lengths, NULL), 0);
+    cr_expect(c.sizes(1, rnn, 1, data, &workspace, &reserve) == 0 && workspace == 9046272 && reserve == 299776);
+    cr_expect(c.set_data(data, RNN_FLOAT, PACKED, 19, 8, 64, lengths, NULL) != 0, "one is longer than the longest");
+    cr_expect(c.weights(1, NULL, &weights) != 0 && c.sizes(1, rnn, 1, NULL, &workspace, &reserve) != 0);
+    cr_expect(c.forget(rnn) == 0 && c.forget(data) == 0 && c.forget(dropout) == 0);
+}
+
+/* PyTorch takes each run of gates as one tensor, so they follow each other; and no two weights share a byte. */
+Test(standins, weights_of_an_rnn_fill_their_buffer_one_after_the_other)
+{
+    enum { INPUT = 5, HIDDEN = 7, LAYERS = 2, GATES = 4, MATRICES = 2 * GATES };
+    static char buffer[1 << 16];
+    const struct rnn_calls c = rnn_calls();
+    void *rnn = NULL, *matrix = NULL, *bias = NULL;
+    size_t bytes = 0, n = 0;
+    char *at, *bias_at, *next = buffer;
+    int type, n_dimensions, dimensions[3], strides[3];
+    cr_assert(c.create(&rnn) == 0 && c.create_tensor(&matrix) == 0 && c.create_tensor(&bias) == 0);
+    cr_assert_eq(c.set(rnn, 0, RNN_LSTM, TWO_BIASES, 1, 0, RNN_FLOAT, RNN_FLOAT, 0, INPUT, HIDDEN, HIDDEN, LAYERS, NULL,
+                       1), 0);
+    cr_assert_eq(c.weights(1, rnn, &bytes), 0);
+    char *next_bias = buffer + bytes - 2 * LAYERS * MATRICES * HIDDEN * sizeof(float);
+    for (int layer = 0; layer < 2 * LAYERS; layer++)
+        for (int k = 0; k < MATRICES; k++) {
+            cr_assert_eq(c.weight(1, rnn, layer, bytes, buffer, k, matrix, &at, bias, &bias_at), 0);
+            cr_expect_eq(at, next, "layer %d, matrix %d", layer, k);
+            cr_expect_eq(c.tensor(matrix, 3, &type, &n_dimensions, dimensions, strides), 0);
+            cr_expect(type == RNN_FLOAT && n_dimensions == 3 && dimensions[0] == 1 && dimensions[1] == HIDDEN);
+            cr_expect_eq(dimensions[2], k >= GATES ? HIDDEN : layer < 2 ? INPUT : 2 * HIDDEN);
+            next += sizeof(float) * (size_t)(dimensions[1] * dimensions[2]);
+            cr_expect_eq(bias_at, next_bias, "layer %d, bias %d", layer, k);
+            next_bias += sizeof(float) * HIDDEN;
+            n++;
+        }
+    cr_expect_eq(n, 2 * LAYERS * MATRICES);
+    cr_expect_eq(next, buffer + bytes - 2 * LAYERS * MATRICES * HIDDEN * sizeof(float));
+    cr_expect_eq(next_bias, buffer + bytes);
+    cr_expect_neq(c.weight(1, rnn, 2 * LAYERS, bytes, buffer, 0, matrix, &at, bias, &bias_at), 0, "no such layer");
+    cr_expect_neq(c.weight(1, rnn, 0, bytes, buffer, MATRICES, matrix, &at, bias, &bias_at), 0, "no such matrix");
+    cr_expect_eq(c.weight(1, rnn, 0, bytes, buffer, 0, matrix, &at, NULL, NULL), 0, "the bias may be left out");
+    cr_expect(c.forget(rnn) == 0 && c.forget(matrix) == 0 && c.forget(bias) == 0);
+}
+
+Test(standins, dropout_keeps_random_numbers_for_each_thread_of_the_card)
+{
+    int (*states)(uint64_t, size_t *);
+    struct cudasim_rig r;
+    size_t bytes = 0;
+    cudasim_rig_open(&r, "sim:h100-80g", "libcudart.so.12");
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_standin_dropout_states", &states);
+    cr_expect_eq(states(1, &bytes), 0);
+    cr_expect_eq(bytes, 6488064, "as on an H100");
+}

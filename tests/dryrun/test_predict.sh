@@ -1,0 +1,440 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# `replay predict` with programs of ours, without PyTorch: when they are stopped, what is answered, and that their files
+# stay as they were. tests/against-torch/predict.py does the same with PyTorch.
+set -u
+replay=$1
+build=$2
+. "$3/tests/programs.sh"
+mkdir here elsewhere
+cd here || exit 1
+
+# is JSON KEY VALUE: the first member of this name has this value.
+is() {
+    expect "$2 is $3" 0 "\"$2\": $3" grep -m 1 -e "\"$2\":" "$1"
+}
+
+# train HOW BATCH [FILE]: 100 MiB stay; every step takes 10 MiB for each of the batch and gives them back. Ends at the
+# first refused request, with status 1.
+#     HOW  forever  steps without an end       once     three steps
+#          grows    nothing ever repeats       waits    one request, and then nothing more
+#          branches the simulated card tells of five lines that branched on a value that it does not compute
+#          leaks    steps without an end, and each leaves 1 MiB behind
+#          leaks60  60 of these
+#          hopper   three steps; 40 MiB more stay on a card of capability 9.x, 9 GiB more on others
+#          fills    takes the batch in MiB until it is refused, and ends well
+#          halves   three steps; halves its batch when it is refused
+#          second   three steps on the second card
+#          eights   a batch of a multiple of 8 takes half
+cat >train.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *l, *p;
+static int take(size_t bytes)
+{
+    return ((int (*)(void **, size_t))dlsym(l, "cudaMalloc"))(&p, bytes);
+}
+int main(int argc, char **argv)
+{
+    const char *how = argv[1];
+    int batch = atoi(argv[2]);
+    const int is_cheap = strcmp(how, "eights") == 0 && batch % 8 == 0;
+    if (argc > 3) {
+        FILE *f = fopen(argv[3], "w");
+        if (f == NULL) {
+            perror(argv[3]);
+            return 1;
+        }
+        fprintf(f, "spoilt\n");
+        fclose(f);
+    }
+    l = dlopen("libcudart.so.12", RTLD_NOW);
+    if (l == NULL || take((size_t)100 << 20) != 0)
+        return 1;
+    int major = 0;
+    ((int (*)(int *, int, int))dlsym(l, "cudaDeviceGetAttribute"))(&major, 75, 0);
+    if (strcmp(how, "hopper") == 0 && take((size_t)(major == 9 ? 40 : 9 << 10) << 20) != 0)
+        return 1;
+    for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
+        fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
+    if (strcmp(how, "second") == 0 && ((int (*)(int))dlsym(l, "cudaSetDevice"))(1) != 0) {
+        puts("CUDA error: invalid device ordinal");
+        return 1;
+    }
+    while (strcmp(how, "fills") == 0)
+        if (take((size_t)batch << 20) != 0)
+            return 0;
+    const int is_endless = strcmp(how, "forever") == 0 || strcmp(how, "grows") == 0 || strcmp(how, "leaks") == 0 ||
+                           strcmp(how, "branches") == 0 || strcmp(how, "eights") == 0 || strcmp(how, "waits") == 0;
+    const int n_steps = is_endless ? 1 << 30 : strcmp(how, "leaks60") == 0 ? 60 : 3;
+    for (int i = 0; i < n_steps; i++) {
+        while (strcmp(how, "waits") == 0)
+            usleep(1000);
+        const size_t grown = strcmp(how, "grows") == 0 ? (size_t)i << 12 : 0;
+        if (take(((size_t)batch * (is_cheap ? 5 : 10) << 20) + grown) != 0) {
+            if (strcmp(how, "halves") == 0 && (batch /= 2) > 0)
+                continue;
+            puts("out of memory");
+            return 1;
+        }
+        void *step = p;
+        if (strncmp(how, "leaks", 5) == 0 && take(1 << 20) != 0)
+            return 1;
+        ((int (*)(void *))dlsym(l, "cudaFree"))(step);
+        usleep(2000);
+    }
+    return 0;
+}
+C
+cc -w -o train train.c -ldl || exit 1
+
+expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB, as far as was seen: ' \
+    "$replay" predict --device 1GiB --json a.json -- ./train forever 10
+is a.json fits true
+is a.json ended '"steps repeat"'
+is a.json peak_reserved_bytes 209715200
+is a.json card_peak_bytes 209715200
+is a.json smallest_card_bytes 209715200
+is a.json categories null
+for key in $(grep -o '^ *"[a-z_]*":' a.json | tr -d ' ":' | sort -u); do
+    expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
+done
+expect 'the recording stays' 0 'requested at most      200 MiB' "$replay" info train.predict.zst
+# 100 MiB, 60 of what leaks, and the step's 10
+expect 'a leak is no equal step: it runs to its end' 0 'Fits on 1GiB: takes 170 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB -o o -- ./train leaks60 1
+expect 'one on its smallest card likewise' 1 'Does not fit on 160MiB: would take 170 MiB of 160 MiB.' \
+    "$replay" predict --device 160MiB -o o -- ./train leaks60 1
+expect 'one without an end does not settle' 1 'live memory grows by 1 MiB a step, so 300MiB lasts' \
+    "$replay" predict --device 300MiB --json a.json -o o -- ./train leaks 1
+expect 'its end is told' 0 '"lasts_steps": 1' cat a.json
+is a.json is_whole false
+is a.json growth_bytes_per_step 1048576
+is a.json smallest_card_bytes null
+expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o -- ./train once 10
+expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
+# A card that is a size alone is of capability 9.0, the smallest named ones are not.
+expect 'the size is one of a card that is a size alone' 0 'Needs a card of 150 MiB; the smallest common card for' \
+    "$replay" predict --json a.json -o o -- ./train hopper 1
+card=$(sed -n 's/.*"smallest_card": "\(.*\)".*/\1/p' a.json)
+expect "the program runs there" 0 '' "$replay" run-sim --device 150MiB -- ./train hopper 1
+expect "and on $card, which is named" 0 'Fits on' "$replay" predict --device "$card" -o o -- ./train hopper 1
+expect 'which a card has too that is named beside sizes' 0 "the smallest common card for it is $card" \
+    "$replay" predict --device 1GiB -o o -- ./train hopper 1
+expect 'with context' 0 'takes 250 MiB of 1 GiB' \
+    "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
+expect "branches on what is not computed are named" 0 'there: train.py:1, train.py:2, train.py:3 and 2 more.' \
+    "$replay" predict --device 1GiB -o o -- ./train branches 10
+expect 'too large: the answer is what it needs' 1 'Does not fit on 512MiB: would take 600 MiB of 512 MiB.' \
+    "$replay" predict --device 512MiB -o o -- ./train forever 50
+expect 'on both cards' 0 'Fits on both cards.' "$replay" predict --device 1GiB --device 512MiB -o o -- ./train once 1
+expect 'a long name does not spoil the table' 0 'card has  fits' \
+    "$replay" predict --device 1GiB,capability=8.6,multiprocessors=84 -o o -- ./train once 1
+expect 'on one card of two' 1 'Does not fit on 1 of 2: 512MiB.' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train forever 50
+expect 'the JSON alone' 0 '{' "$replay" predict --json - -o o -- ./train once 1
+expect 'steps that are asked for' 0 'ended": "steps repeat"' \
+    "$replay" predict --steps 20 --json - -o o -- ./train forever 1
+
+# ---- the largest value ----
+# (1024 - 100) / 10 = 92.4, (512 - 100) / 10 = 41.2
+expect 'the largest batch of each card' 0 '92 fits; 93 was tried and does not' \
+    "$replay" predict --device 1GiB --device 512MiB --range batch=30..99 --json r.json -o r -- ./train forever {batch}
+is r.json largest 92
+is r.json fails 93
+is r.json is_monotone true
+expect 'is that of the second card, too' 0 '"largest": 41' grep -A 30 512MiB r.json
+expect 'not even the least' 1 'not even batch=30 fits' \
+    "$replay" predict --device 300MiB --range batch=30..60:2 -o r -- ./train forever {batch}
+expect 'all fit' 0 'batch=40 fits, the largest tried' \
+    "$replay" predict --device 1GiB --range batch=38..40 -o r -- ./train forever {batch}
+# 12 fits and 13 does not, but 16 does: the next multiple of 8 is tried.
+expect 'larger is not always worse' 0 'batch=16 fits although 13 does not' \
+    "$replay" predict --device 225MiB --range batch=1..25 -o r -- ./train eights {batch}
+expect 'a range without end' 2 'expected a range such as' "$replay" predict --range batch=3..1 -- ./train once {batch}
+expect 'a range that nothing uses' 2 'stands nowhere' "$replay" predict --range batch=1..3 -- ./train once 1
+expect 'no card' 2 'h199' "$replay" predict --device h199 -- ./train once 1
+expect 'no setting' 2 'best-fat' "$replay" predict --policy best-fat -- ./train once 1
+
+# ---- a program that shows no whole step ----
+expect 'nothing repeats' 1 'nothing repeats: it may loop' \
+    "$replay" predict --device 8GiB --within 1 -o o -- ./train grows 1
+expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --within 4 -o o -- ./train waits 1
+expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
+    timeout --foreground --preserve-status -s INT 4 "$replay" predict --device 8GiB -o o -- ./train grows 1
+expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
+expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
+expect 'a script that is not there' 2 'The script is not there' \
+    "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
+touch script.py
+expect 'a script that is no program' 2 'it is a script: python3 script.py' "$replay" predict -o o -- script.py
+expect 'no program' 2 'the program is missing' "$replay" predict --device 1GiB
+expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
+
+
+# ---- a program that adapts to its card ----
+expect 'one that fills the card runs there' 0 'Runs on 1GiB and takes 996 MiB of 1 GiB. It adapts to the card' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./train fills 64
+is a.json refused_bytes 67108864
+is a.json smallest_card_bytes null
+expect 'one that halves its batch likewise' 0 'Runs on 512MiB' \
+    "$replay" predict --device 512MiB -o o -- ./train halves 64
+expect 'it is run on each card by itself' 0 'Fits on both cards' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 100
+expect 'as it is on a small one after it fits on a large one' 0 'was refused on 512MiB' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train halves 80
+
+"$replay" predict --device 512MiB --range n=1..100 --json a.json -o o -- ./train halves '{n}' >said 2>&1
+expect 'of a range the largest is one of which nothing is refused' 0 'On 512MiB n=' cat said
+most=$(python3 -c "import json; print(json.load(open('a.json'))['cards'][0]['largest'])")
+expect 'which runs' 0 'Fits on 512MiB' "$replay" predict --device 512MiB -o o -- ./train halves "$most"
+expect 'and one more is refused' 0 'was refused on 512MiB' \
+    "$replay" predict --device 512MiB -o o -- ./train halves $((most + 1))
+
+# ---- a program that looks at the free memory ----
+cat >looks.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: train.py:9: looks at the card's free memory" >&2
+exec ./train once "$1"
+SH
+chmod +x looks.sh
+expect 'it is said' 0 '(train.py:9): on another card it may take more or less' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./looks.sh 1
+is a.json smallest_card_bytes null
+is a.json looks_at_memory '"train.py:9"'
+expect 'it runs on each card by itself' 0 'Fits on both cards' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./looks.sh 1
+expect 'and on no larger one to see what it would take' 1 'Does not fit on 64MiB' \
+    "$replay" predict --device 64MiB -o o -- ./looks.sh 1
+
+cat >late.sh <<'SH'
+#!/bin/sh
+./train once 1 || exit 1
+echo "replay cudasim: train.py:9: looks at the card's free memory" >&2
+SH
+chmod +x late.sh
+expect 'one that is refused before it looks does not fit' 1 'Does not fit on 2 of 2' \
+    "$replay" predict --device 96MiB --device 64MiB -o o -- ./late.sh
+
+# ---- a program that fails on its way ----
+expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
+    "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'
+is a.json failure '"no room for it"'
+"$replay" predict --device 1GiB -o o -- sh -c './train once 1 >/dev/null; exit 3' >said 2>&1
+expect 'one that says nothing has its status' 0 'ended by itself with status 3' cat said
+expect 'and no empty reason' 1 '' grep 'The program failed: *$' said
+expect 'a rank that dies is told' 1 'simulate as many' \
+    "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
+expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB,count=2 -o o -- sh -c './train once 1 & ./train second 1; wait'
+expect 'not any number' 2 'count= is a number' "$replay" predict --device 1GiB,count=0 -- ./train once 1
+
+# ---- a program that is only named like an interpreter is not asked where torch lies ----
+cat >python-launch.sh <<'SH'
+#!/bin/sh
+echo "$# $1" >>"$work/elsewhere/asked"
+exec ./train once 1
+SH
+cp python-launch.sh python3
+chmod +x python-launch.sh python3
+for launcher in ./python-launch.sh ./python3; do
+    rm -f "$work/elsewhere/asked"
+    # On the smallest named card, so that it need not run on another one.
+    expect "$launcher is run" 0 'Fits on' \
+        env work="$work" "$replay" predict --device rtx3070-8g --no-overlay -o o -- "$launcher" word
+    expect "$launcher is run once" 0 1 sh -c 'wc -l <"$0"' "$work/elsewhere/asked"
+    expect "with its own arguments" 0 '1 word' cat "$work/elsewhere/asked"
+done
+rm python3
+
+# ---- what it leaves behind, and what it prints ----
+"$replay" predict --no-overlay -o o -- sh -c "setsid sleep 61.$$ & sleep 0.2; ./train once 1" >/dev/null
+expect 'a child in a session of its own ends with it' 0 0 sh -c "ps -eo args | grep -c '^sleep 61[.]$$' || true"
+# A log of 400 MB: only its beginning and its end are kept, and an interrupt does not wait for it.
+"$replay" predict --no-overlay --steps 0 -o long -- sh -c \
+    "echo first; yes | head -c 400000000; echo last; ./train once 1; touch ready; sleep 62.$$" >/dev/null 2>said &
+until [[ -e ready ]]; do sleep 0.1; done
+started=$(date +%s%N)
+kill -TERM $!
+wait $!
+took_ms=$((($(date +%s%N) - started) / 1000000))
+expect 'a long log does not delay the end' 0 '' test "$took_ms" -lt 2000
+expect 'what was cut is said' 0 'printed is not kept' cat said
+expect 'the beginning stays' 0 first head -n 1 long.log
+expect 'the end stays' 0 last tail -n 1 long.log
+expect 'the log is short' 0 '' test "$(stat -c %s long.log)" -lt 17000000
+rm -f long.log
+
+# ---- places that cannot be written to: the program does not run ----
+for place in "$work/nowhere/x" "$work/elsewhere"; do
+    expect "a JSON at $place" 3 'cannot be written' "$replay" predict --json "$place" -o o -- touch has-run
+done
+expect 'a recording there' 3 'cannot be written' "$replay" predict -o "$work/nowhere/o.zst" -- touch has-run
+expect 'nothing has run' 1 '' test -e has-run
+
+# ---- its files ----
+echo good >checkpoint
+echo good >"$work/elsewhere/checkpoint"
+"$replay" predict --json a.json -o o -- ./train once 1 checkpoint >/dev/null 2>said
+if grep -q '"files_are_kept_apart": true' a.json; then
+    expect 'a checkpoint stays as it was' 0 good cat checkpoint
+    expect 'and is named' 0 '"checkpoint"' grep -A 2 '"written"' a.json
+    expect 'so does one in a folder that an argument names' 0 good \
+        sh -c '"$0" predict -o o -- ./train once 1 "$1" >/dev/null; cat "$1"' "$replay" "$work/elsewhere/checkpoint"
+else
+    expect 'without an overlay a warning comes first' 0 'may be overwritten' cat said
+fi
+# writes.sh WORD...: writes to the file that each word names, as "FILE", "NAME=FILE" or "-oFILE", and trains.
+out=$work/elsewhere/way
+cat >writes.sh <<'SH'
+#!/bin/sh
+[ ! -e vol ] || cat vol/held >&2
+for word; do
+    file=${word#-o}
+    file=${file#*=}
+    mkdir -p "$(dirname "$file")" && echo spoilt >"$file" && echo "wrote $word" >&2
+done
+./train once 1
+SH
+chmod +x writes.sh
+if grep -q '"files_are_kept_apart": true' a.json; then
+    ln -s "$work/elsewhere" link
+    mkdir "$work"/elsewhere/{1..12}
+    words=("out=$out" "-o${out}2" "$work/elsewhere/new/e/m.pt" link/way3)
+    for i in {1..12}; do
+        words+=("$work/elsewhere/$i/m.pt")
+    done
+    words+=("$HOME/replay-test-$$" "/var/tmp/replay-test-$$")
+    "$replay" predict --json b.json -o w -- ./writes.sh "${words[@]}" >/dev/null 2>&1
+    is b.json files_are_kept_apart true
+    for word in "${words[@]}"; do
+        file=${word#-o}
+        file=${file#*=}
+        expect 'the program could write there' 0 "wrote $word" cat w.log
+        expect 'and nothing is there afterwards' 1 '' test -e "$file"
+        expect 'it is listed' 0 "${file##*/}" cat b.json
+    done
+    expect 'the root folder is read-only' 0 '' \
+        sh -c '"$0" predict -o w -- ./writes.sh "/replay-test-$$" >/dev/null; test ! -e "/replay-test-$$"' "$replay"
+    mkdir vol volume
+    echo 'a volume' >volume/held
+    # shellcheck disable=SC2016
+    if unshare -m true 2>/dev/null; then
+        expect 'a volume below the working folder shows what it holds' 0 'a volume' unshare -m sh -c \
+            'mount --bind volume vol && "$0" predict -o w --json b.json -- ./writes.sh vol/held >/dev/null
+             cat volume/held; grep -q "a volume" w.log' "$replay"
+        is b.json files_are_kept_apart true
+        expect 'and what the program writes there is listed' 0 '"vol/held"' cat b.json
+        # Linux stacks overlays two deep, so a third one is refused.
+        expect 'what is not kept apart is said first' 0 'the program can write there: /dev/shm' unshare -m sh -c \
+            'mount -t tmpfs none vol && mkdir vol/1 vol/2 vol/3 vol/4 &&
+             mount -t overlay -o lowerdir=/dev/shm,upperdir=vol/1,workdir=vol/2 none /dev/shm &&
+             mount -t overlay -o lowerdir=/dev/shm,upperdir=vol/3,workdir=vol/4 none /dev/shm &&
+             "$0" predict -o w --json b.json -- ./writes.sh here 2>&1' "$replay"
+        is b.json files_are_kept_apart false
+        expect 'the rest is kept apart' 1 '' test -e here
+        expect 'a mount that cannot be covered is read-only' 1 'a volume' unshare -m sh -c \
+            'mount -t tmpfs none volume && mkdir volume/1 volume/2 volume/3 volume/4 &&
+             mkdir elsewhere && echo "a volume" >elsewhere/held &&
+             mount -t overlay -o lowerdir=elsewhere,upperdir=volume/1,workdir=volume/2 none vol &&
+             mount -t overlay -o lowerdir=vol,upperdir=volume/3,workdir=volume/4 none vol &&
+             "$0" predict -o w --json b.json -- ./writes.sh vol/held >/dev/null; cat vol/held; ! grep -q wrote w.log ||
+             exit 7; exit 1' "$replay"
+        is b.json files_are_kept_apart true
+    fi
+    rm -rf link vol volume elsewhere
+fi
+expect 'without an overlay what was written is named, and not what predict itself keeps' 0 \
+    'Files that were written meanwhile, on values that are not real (1): checkpoint.' \
+    "$replay" predict --no-overlay -o o -- ./train once 1 checkpoint
+expect 'and is written' 0 spoilt cat checkpoint
+
+printf '#!/bin/sh\n./train waits 1 & ./train waits 1 & wait\n' >together.sh
+printf '#!/bin/sh\n./train once 1; ./train once 1\n' >in-turn.sh
+printf '#!/bin/sh\n./train once 1; trap "" TERM; exec sleep 27000.%s\n' "$$" >stays.sh
+chmod +x together.sh in-turn.sh stays.sh
+expect 'processes that are on a card together must fit there together' 1 '200 MiB of 180 MiB' \
+    "$replay" predict --within 1 --device 180MiB -o o --json b.json -- ./together.sh
+is b.json siblings_bytes 104857600
+expect 'processes one after the other have the card to themselves' 0 'Fits on 180MiB: takes 110 MiB' \
+    "$replay" predict --device 180MiB -o o -- ./in-turn.sh
+
+echo precious >kept.pickle
+echo precious >kept.log
+expect 'no file of the recording is one that the arguments name' 2 'kept.pickle: is a file of the recording' \
+    "$replay" predict -o kept.zst -- ./train once 1 kept.pickle
+expect 'nor the log' 2 'kept.log: is a file of the recording' \
+    "$replay" predict -o kept.zst -- ./train once 1 --log=kept.log
+expect 'nor under run-sim' 2 'kept.pickle: is a file of the recording' \
+    "$replay" run-sim -o kept.zst -- ./train once 1 --out=kept.pickle
+expect 'run-sim keeps no log' 0 '' "$replay" run-sim -o kept.zst -- ./train once 1 kept.log
+expect 'what is there stays' 0 precious cat kept.pickle
+expect 'nor is it the answer' 2 'train.predict.zst: two outputs have this name' \
+    "$replay" predict --json train.predict.zst -- ./train once 1
+expect 'a name that is none is refused' 2 'is no name of a file' "$replay" predict -o '' -- ./train once 1
+
+cat >escapes.py <<'PY'
+import ctypes, os, sys, time
+ctypes.CDLL("libcudart.so.12").cudaMalloc(ctypes.byref(ctypes.c_void_p()), 1 << 20)
+if sys.argv[1] == "group":
+    os.setpgid(0, os.getpgid(os.getppid()))
+else:
+    os.mkfifo(os.environ["REPLAY_TORCH_RECORD"] + "/99999.so-far.pickle")
+time.sleep(1000)
+PY
+expect 'a program that leaves its group is stopped too' 1 'Needs a card of' \
+    timeout 60 "$replay" predict --within 1 -o o -- python3 escapes.py group
+expect 'a pipe among the recordings is not waited for' 1 'Needs a card of' \
+    timeout 60 "$replay" predict --within 1 -o o -- python3 escapes.py pipe
+if unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016
+    expect 'without room for the recording there is an answer all the same' 3 'Needs a card of' unshare -m sh -c \
+        'mkdir -p full && mount -t tmpfs -o size=64k none full && head -c 65536 /dev/zero >full/fill && cd full &&
+         "$0" predict -- ../train once 1' "$replay"
+    # shellcheck disable=SC2016
+    expect 'a recording that lacks calls is no answer' 3 'the recording is not whole' unshare -m sh -c \
+        'mkdir -p full && mount -t tmpfs -o size=64k none full && TMPDIR=$PWD/full "$0" predict -o o -- \
+             sh -c "head -c 999999 /dev/zero >$PWD/full/fill; ./train once 1" 2>&1' "$replay"
+fi
+
+for left in "$TMPDIR"/* /dev/shm/replay-written-*; do
+    if [[ -e $left && $(stat -c %u "$left") == $(id -u) && $left == "$TMPDIR"* ]]; then
+        printf 'FAILED: %s is left there\n' "$left"
+        failed=1
+    fi
+done
+
+# ---- what a killed one leaves ----
+# folders: how many there are of all that predict needs only while it runs.
+folders() {
+    find "$TMPDIR" -maxdepth 1 -name 'replay-*' | wc -l
+}
+
+# started COMMAND...: predicts a program that stays, until it does.
+started() {
+    "$replay" predict -o o -- "$@" >/dev/null 2>&1 &
+    predict=$!
+    for _ in {1..100}; do
+        pgrep -f "^sleep 27000[.]$$\$" >/dev/null && break
+        sleep 0.1
+    done
+}
+
+started ./stays.sh
+one=$(folders)
+kill -KILL "$predict"
+sleep 0.2
+expect 'if predict is killed, so is the program' 1 '' pgrep -f "^sleep 27000[.]$$\$"
+expect 'and its folders are left' 0 '' test "$one" -ge 1 -a "$(folders)" = "$one"
+started sh -c './train once 1; exec sleep 27000.$0' "$$"
+expect 'the next one removes them, and has its own' 0 '' test "$(folders)" = "$one"
+expect 'one beside it leaves them to it' 0 'Recording' "$replay" predict -o p -- ./train once 1
+expect 'which are still there' 0 '' test "$(folders)" = "$one"
+kill -TERM "$predict"
+wait "$predict"
+expect 'nothing is left in the end' 0 '' test "$(folders)" = 0
+exit "$failed"

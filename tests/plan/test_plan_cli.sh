@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# `replay plan` from the shell: an independent checker accepts its plans and proofs, and refuses wrong ones.
+set -u
+replay=$1
+source=$3
+. "$3/tests/shell.sh"
+check() { python3 "$source/examples/plan/check_plan.py" "$1" "$2"; }
+
+for trace in gpt-varlen-default 530-270 mlp-adam oom-fragmented; do
+    expect_status 0 plan "$source/samples/$trace.trace.zst" -o plan.csv --json proof.json --effort 1
+    check plan.csv proof.json >checked 2>&1 || fail "$trace: $(tail -1 checked)"
+    awk 'length > 80 { exit 1 }' out || fail "$trace is wider than 80 columns: $(cat out)"
+    python3 - <<'PY' || fail "$trace: the JSON contradicts itself"
+import json
+p = json.load(open("proof.json"))
+assert p["schema"] == "replay-plan/1"
+assert 0 < p["live_peak_bytes"] <= p["lower_bound_bytes"] <= p["plan_bytes"]
+assert p["is_optimal"] == (p["lower_bound_bytes"] == p["plan_bytes"])
+assert p["gap"] <= 0.05
+PY
+done
+
+# They fit around each other at every moment, but not over all of time.
+cat >odd.csv <<'CSV'
+id,lower,upper,size
+a,0,2,47
+b,0,5,12
+c,1,3,38
+d,2,6,44
+e,3,8,29
+f,3,4,15
+g,5,7,25
+h,7,8,46
+CSV
+expect_status 0 plan odd.csv -o plan.csv --json proof.json
+grep -q '"live_peak_bytes": 100' proof.json || fail "odd: $(cat proof.json)"
+grep -q '"lower_bound_bytes": 102' proof.json || fail "odd: $(cat proof.json)"
+check plan.csv proof.json >checked 2>&1 || fail "odd: $(tail -1 checked)"
+grep -q '^0,0,2,47,' plan.csv || fail "odd: the plan has other times than its source: $(cat plan.csv)"
+
+# The same input gives the same plan, and a plan can be read again.
+expect_status 0 plan odd.csv -o again.csv
+cmp -s plan.csv again.csv || fail "a second plan differs"
+expect_status 0 plan plan.csv --json -
+grep -q '"plan_bytes": 102' out || fail "a plan cannot be planned again: $(cat out)"
+
+# The checker refuses an overlap, another height and another bound.
+sed 's/\(0,0,2,47\),.*/\1,1/' plan.csv >bad.csv
+check bad.csv proof.json >checked 2>&1 && fail "the checker took an overlap"
+for figure in plan_bytes lower_bound_bytes; do
+    sed "s/\"$figure\": [0-9]*/\"$figure\": 103/" proof.json >bad.json
+    check plan.csv bad.json >checked 2>&1 && fail "the checker took another $figure"
+done
+
+expect 0 'within the capacity' plan odd.csv --capacity 102
+expect 2 '--align' plan odd.csv --align 3
+expect 2 '--effort' plan odd.csv --effort 0
+expect 2 '--capacity' plan odd.csv --capacity 0
+expect 2 'would overwrite\|overwrite' plan odd.csv -o odd.csv
+expect 2 'no-such-file' plan no-such-file
+expect 0 'replay plan FILE' --help plan
+expect 0 '^There is also a policy of this name' --help plan
+expect 0 '^plan: the offsets of a plan made beforehand' --help plan
+[ "$failures" = 0 ]

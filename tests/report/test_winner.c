@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The one rule for "best": what it promises, and that C and SQL say the same. */
+#include "report/rows/result_columns.h"
+#include "report/rows/verdict.h"
+#include "report/rows/winner.h"
+#include "tests/random_draws.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static struct contender contender(const char *policy, uint64_t bytes, uint64_t time_ns)
+{
+    return (struct contender){ .setting = { .typed = policy }, .label = policy, .is_ok = true, .bytes = bytes,
+                               .time_ns = time_ns };
+}
+
+Test(winner, a_score_is_memory_plus_driver_time_at_the_price)
+{
+    cr_expect_eq(winner_score(10 * MIB, 3 * MS, MIB), 13 * MIB);
+    cr_expect_eq(winner_score(10 * MIB, 3 * MS, 0), 10 * MIB);
+    cr_expect_eq(winner_score(0, MS / 2, MIB), MIB / 2);
+    cr_expect_eq(winner_score(7, 0, TIB), 7);
+}
+
+Test(winner, a_score_that_does_not_fit_is_the_largest_number)
+{
+    cr_expect_eq(winner_score(UINT64_MAX, 1 * MS, 1), UINT64_MAX);
+    cr_expect_eq(winner_score(0, UINT64_MAX, TIB), UINT64_MAX);
+}
+
+Test(winner, a_run_that_gets_through_comes_before_one_that_does_not)
+{
+    struct contender small = contender("small", 1, 0), large = contender("large", GIB, 100 * MS);
+    small.is_ok = false;
+    small.is_oom = true;
+    cr_expect_gt(winner_compare(&small, &large, MIB), 0);
+    cr_expect_eq(winner_of((struct contender[]){ small, large }, 2, MIB), 1);
+    cr_expect_eq(winner_of(&small, 1, MIB), WINNER_NONE);
+}
+
+Test(winner, the_price_decides_between_memory_and_driver_time)
+{
+    const struct contender all[] = { contender("none", 100 * MIB, 900 * MS), contender("best-fit", 242 * MIB, 7 * MS) };
+    cr_expect_eq(winner_of(all, 2, MIB), 1);
+    cr_expect_eq(winner_of(all, 2, 64 * KIB), 0);
+    cr_expect_eq(winner_of(all, 2, 0), 0);
+}
+
+Test(winner, of_equal_scores_the_simpler_setting_wins)
+{
+    static const struct simplicity ascending[] = {
+        { true, 0, "pytorch:gc=off" }, { false, 0, "none" }, { false, 0, "pow22" }, { false, 0, "pow23" },
+        { false, 1, "a" },             { false, 2, "a" },
+    };
+    const size_t n = sizeof ascending / sizeof ascending[0];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            const int by = winner_compare_simplicity(&ascending[i], &ascending[k]);
+            cr_expect_eq((by > 0) - (by < 0), (i > k) - (i < k), "%s, %s", ascending[i].typed, ascending[k].typed);
+        }
+}
+
+/* Two policies that reserve much at their start, and so call the driver once, made every other driver time look dear
+ * when runs were compared with the cheapest. */
+Test(winner, runs_that_are_added_never_change_the_order_of_the_others)
+{
+    uint64_t random = 20261123;
+    for (int round = 0; round < 2000; round++) {
+        struct contender all[6];
+        for (size_t i = 0; i < 4; i++) {
+            all[i] = contender("", random_next(&random) % 64 * 32 * MIB, random_next(&random) % 1000 * MS);
+            all[i].setting.n_changed = (unsigned)i;
+            all[i].is_ok = random_next(&random) % 8 != 0;
+        }
+        all[4] = contender("", 3 * GIB, 200 * KIB);
+        all[5] = contender("", 4 * GIB, 0);
+        const size_t of_four = winner_of(all, 4, MIB), of_six = winner_of(all, 6, MIB);
+        cr_expect(of_six == of_four || of_six > 3, "round %d: %zu of four, %zu of six", round, of_four, of_six);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t k = 0; k < 4; k++) {
+                const int by = winner_compare(&all[i], &all[k], MIB), back = winner_compare(&all[k], &all[i], MIB);
+                cr_expect_eq((by > 0) - (by < 0), (back < 0) - (back > 0), "round %d", round);
+            }
+    }
+}
+
+Test(winner, over_cases_more_cases_come_first_and_then_the_mean_score)
+{
+    const struct simplicity plain = { .typed = "a" }, longer = { .typed = "aa" };
+    const struct contender_over_cases most = { plain, 9, 3 }, low = { plain, 8, 1 }, high = { plain, 8, 2 },
+                                      same = { longer, 8, 1 };
+    cr_expect_lt(winner_compare_over_cases(&most, &low), 0);
+    cr_expect_lt(winner_compare_over_cases(&low, &high), 0);
+    cr_expect_lt(winner_compare_over_cases(&low, &same), 0);
+    cr_expect_eq(winner_compare_over_cases(&low, &low), 0);
+}
+
+/* ---- in SQL ---- */
+
+static void execute(sqlite3 *db, const char *sql)
+{
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
+}
+
+Test(winner, sql_orders_runs_as_the_rule_does)
+{
+    enum { N = 60 };
+    static const char *const policies[] = { "pytorch:gc=off", "gc=0.8", "none", "pow2", "expandable" };
+    struct contender all[N];
+    uint64_t random = 26;
+    sqlite3 *db;
+    sqlite3_stmt *s;
+    char sql[256];
+    size_t n = 0;
+    cr_assert_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
+    execute(db, "CREATE TABLE t(i INTEGER, card INTEGER, device_time_ns INTEGER, name, changed INTEGER, policy)");
+    for (size_t i = 0; i < N; i++) {
+        const char *policy = policies[random_next(&random) % 5];
+        all[i] = contender(policy, random_next(&random) % 4 * MIB, random_next(&random) % 3 * MS + 1);
+        all[i].setting.n_changed = (unsigned)(random_next(&random) % 2);
+        all[i].setting.is_default = strncmp(policy, "pytorch", 7) == 0 && all[i].setting.n_changed == 0;
+        snprintf(sql, sizeof sql, "INSERT INTO t VALUES(%zu, %" PRIu64 ", %" PRIu64 ", '%.7s', %u, '%s')", i,
+                 all[i].bytes, all[i].time_ns, policy, all[i].setting.n_changed, policy);
+        execute(db, sql);
+    }
+    cr_assert_eq(sqlite3_prepare_v2(db, "SELECT i, " WINNER_SQL_SCORE("1048576") " FROM t ORDER BY "
+                                    WINNER_SQL_ORDER("1048576"), -1, &s, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    for (const struct contender *before = NULL; sqlite3_step(s) == SQLITE_ROW; n++) {
+        const struct contender *here = &all[sqlite3_column_int64(s, 0)];
+        cr_expect_eq((uint64_t)sqlite3_column_int64(s, 1), winner_score(here->bytes, here->time_ns, MIB));
+        cr_expect(before == NULL || winner_compare(before, here, MIB) <= 0, "row %zu", n);
+        before = here;
+    }
+    cr_expect_eq(n, N);
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+}
+
+/* ---- the list of columns ---- */
+
+/* All of a file. */
+static char *text_of_file(const char *path)
+{
+    FILE *in = fopen(path, "r");
+    cr_assert_not_null(in);
+    char *text = calloc(1, 1 << 20);
+    cr_assert_gt(fread(text, 1, (1 << 20) - 1, in), 0);
+    fclose(in);
+    return text;
+}
+
+/* Each column is described in SCHEMA.md as in result_columns.def; the line to paste is printed. */
+Test(columns, are_described_in_the_schema)
+{
+    char *schema = text_of_file(TEST_DATA "/../../report/SCHEMA.md"), line[1024];
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        size_t n;
+        const struct column *all = columns_of((enum column_kind)kind, &n);
+        for (size_t i = 0; i < n; i++) {
+            if (all[i].path == NULL)
+                snprintf(line, sizeof line, "\n| `%s` | %s |\n", all[i].name, all[i].meaning);
+            else
+                snprintf(line, sizeof line, "\n| `%s%s` | %s | %s |\n", kind == COLUMNS_OF_RUN ? "runs[]." : "trace.",
+                         all[i].path, all[i].type, all[i].meaning);
+            cr_expect_not_null(strstr(schema, line), "SCHEMA.md lacks:%s", line);
+        }
+    }
+    free(schema);
+}
+
+Test(columns, are_named_by_their_paths)
+{
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        size_t n;
+        const struct column *all = columns_of((enum column_kind)kind, &n);
+        for (size_t i = 0; i < n; i++) {
+            char name[96] = "";
+            if (all[i].path == NULL)
+                continue;
+            snprintf(name, sizeof name, "%s%s", kind == COLUMNS_OF_TRACE ? "trace_" : "", all[i].path);
+            for (char *dot = name; (dot = strchr(dot, '.')) != NULL;)
+                *dot = '_';
+            cr_expect_str_eq(all[i].name, name);
+        }
+    }
+}
+
+/* A table that an empty line cuts in two is no table for Markdown. */
+Test(columns, no_table_of_the_schema_is_cut)
+{
+    char *schema = text_of_file(TEST_DATA "/../../report/SCHEMA.md");
+    cr_expect_null(strstr(schema, "|\n\n|"));
+    free(schema);
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# One winner: the terminal, --json, Markdown, the page and the database's view `best` name the same run, and runs that
+# are added to a comparison do not change who wins among the others.
+set -u
+replay=$1
+source=$3
+samples=$3/samples
+. "$3/tests/shell.sh"
+if ! command -v python3 >/dev/null; then
+    echo "SKIP: python3 is not installed: nothing reads the JSON, the page and the database"
+    exit 77
+fi
+
+readonly policies=(best-fit pow2 none gc=0.8 pytorch:expandable)
+options=()
+for policy in "${policies[@]}"; do options+=(--policy "$policy"); done
+
+# winners TRACE OPTION...: who wins by each of the five outputs, a line each
+winners() {
+    local trace=$1
+    shift
+    rm -f five.db*
+    "$replay" "$trace" "${options[@]}" "$@" --json five.json >five.txt
+    "$replay" sweep "$trace" "${options[@]}" "$@" -o five.db >five.sweep
+    "$replay" report five.db --md five.md --html five.html >five.report
+    python3 - "${policies[@]}" <<'EOF'
+import json, re, sqlite3, sys
+policies = sys.argv[1:]
+
+def first(text):
+    """The policy that a sentence begins with."""
+    text = text.replace('\\', '').removeprefix('The policy ')
+    return max((p for p in policies if text.startswith(p + ' ')), key=len, default='?')
+
+text = open('five.txt').read()
+print('terminal', next(first(line) for line in text.split('\n') if re.search(' (needs least memory|is best): ', line)))
+results = json.load(open('five.json'))
+print('json', results['runs'][results['best']]['policy'])
+print('report', first(open('five.report').read()))
+print('markdown', first(open('five.md').read().lstrip('*')))
+page = json.loads(re.search('<script type="application/json" id="data">(.*?)</script>',
+                            open('five.html').read(), re.S)[1])
+order = [page['rows'][i] for i in page['rows_best_first']]
+print('page-table', page['settings'][order[0][1]]['label'])
+print('page-best', page['settings'][page['rows'][page['cases'][0]['best']][1]]['label'])
+for policy, in sqlite3.connect('five.db').execute('SELECT policy FROM best'):
+    print('view', policy)
+print('sweep', re.search(r'^\S+ +\S+ +\d+ of \d+  (\S+)', open('five.sweep').read(), re.M)[1])
+# and by the rule itself, from the numbers of the JSON
+price = results['setup']['price_bytes_per_ms']
+ok = [r for r in results['runs'] if r['outcome'] == 'ok']
+print('numbers', min(ok, key=lambda r: r['card_peak_bytes'] + price * r['device_time_ns'] / 1e6)['policy'])
+EOF
+}
+
+# ---- five outputs, several traces, several prices ----
+n_distinct=0
+for name in gpt-varlen-default cnn gpt-varlen-expand 530-270 mlp-adam; do
+    for price in 1MiB 1KiB 32MiB; do
+        winners "$samples/$name.trace.zst" --device sim:4GiB --price $price >winners 2>&1
+        [ "$(wc -l <winners)" = 9 ] && [ "$(cut -d ' ' -f 2 winners | sort -u | wc -l)" = 1 ] ||
+            fail "$name at $price: outputs disagree: $(cat winners)"
+        cut -d ' ' -f 2 winners | head -1
+    done
+done >chosen
+n_distinct=$(sort -u chosen | wc -l)
+[ "$n_distinct" -ge 3 ] || fail "the price decides nothing: $(cat chosen)"
+
+# ---- two policies that reserve everything at once, and so hardly call the driver, change nothing among the others ----
+for pool in one two; do
+    cc -std=c11 -fPIC -shared -I "$source" -o $pool.so "$source/tests/preallocating.c" ||
+        fail "the plugin does not compile"
+done
+for name in gpt-varlen-default cnn gpt-varlen-expand 530-270 mlp-adam; do
+    trace=$samples/$name.trace.zst
+    "$replay" "$trace" "${options[@]}" --device sim:80GiB --json few.json >/dev/null
+    "$replay" "$trace" --policy ./one.so:pool=40GiB --policy ./two.so:pool=50GiB "${options[@]}" --device sim:80GiB \
+        --json many.json >/dev/null
+    rm -f pools.db*
+    "$replay" sweep "$trace" --policy ./one.so:pool=40GiB --policy ./two.so:pool=50GiB "${options[@]}" \
+        --device sim:80GiB -o pools.db >/dev/null
+    python3 - "$name" <<'EOF' || failures=$((failures + 1))
+import json, sqlite3, sys
+few, many = json.load(open('few.json')), json.load(open('many.json'))
+a, b = few['runs'][few['best']]['policy'], many['runs'][many['best']]['policy']
+view, = sqlite3.connect('pools.db').execute('SELECT policy FROM best').fetchone()
+ok = sum(r['outcome'] == 'ok' for r in many['runs'])
+if not (a == b == view and ok == len(many['runs'])):
+    sys.exit('FAILED: %s: %s wins, with two pools %s, in the database %s; %d runs' % (sys.argv[1], a, b, view, ok))
+EOF
+done
+
+# ---- over several traces, cases that no setting fits count against nobody ----
+rm -f cases.db*
+"$replay" sweep "$samples/gpt-varlen-default.trace.zst" "$samples/mlp-adam.trace.zst" --policy best-fit --policy none \
+    --device 'sim:{10MiB,300MiB}' -o cases.db >/dev/null
+"$replay" report cases.db >cases.txt
+tr -s ' \n' ' ' <cases.txt |
+    grep -q 'best-fit does best over all: it gets through 2 of the 2 cases (a trace on a card) '\
+'that any setting gets through (nothing fits 2 more)' ||
+    fail "cases that nothing fits: $(cat cases.txt)"
+
+# ---- the price: stored by a sweep, used by a report, changed by --price ----
+rm -f price.db*
+"$replay" sweep "$samples/cnn.trace.zst" --policy best-fit --policy none --price 1KiB -o price.db >out 2>&1
+grep -q '^[^ ]*  *[^ ]*  *[0-9] of [0-9]  none ' out || fail "a sweep's summary at another price: $(cat out)"
+"$replay" report price.db | grep -q '^The policy none needs least memory' ||
+    fail "a report forgets the price of its database"
+"$replay" report price.db --price 1MiB | grep -q '^best-fit is best' || fail "a report ignores --price"
+"$replay" "$samples/cnn.trace.zst" --price lots >out 2>&1
+[ $? = 2 ] && grep -q "price 'lots'" out || fail "a price that is no size: $(cat out)"
+
+exit $((failures > 0))

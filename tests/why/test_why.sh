@@ -1,0 +1,314 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# `why` and the honesty of `fit`, `tune` and `info`, on recordings of examples/oom under PyTorch 2.9.1.
+set -u
+replay=$1 data=$3/samples
+. "$3/tests/shell.sh"
+
+# has FILE PATTERN: the file has it, line breaks and runs of blanks taken as one blank
+has() { tr -s ' \n' ' ' <"$1" | grep -q -e "$2" || fail "no '$2' in: $(cat "$1")"; }
+
+# ---- really full: dies on a card of 4 GiB, needs 7,102 MiB ----
+expect_status 0 why "$data/oom-too-large.trace.zst"
+has out '^Really full: short by at least [0-9.]* MiB. No allocator setting can serve this.'
+has out 'holds most: .*/too_large.py:[0-9]* forward'
+has out 'The recording ends with a refused request (64 MiB at record [0-9]*).*lower bounds'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+expect_status 0 why "$data/oom-too-large.trace.zst" --json why.json
+has why.json '"verdict": "full"' 
+has why.json '"ends": "refused"'
+has why.json '"recommended": null, "serves_refused": null'
+expect_status 0 fit "$data/oom-too-large.trace.zst" --json fit.json
+has fit.json '"is_lower_bound": true, "named_card": null'
+expect_status 0 fit "$data/oom-too-large.trace.zst"
+has out '>=4138 MiB .* not known'
+expect_status 0 tune "$data/oom-too-large.trace.zst" --device 5GiB --json tune.json
+has tune.json '"recommended": null'
+
+# ---- a refusal that the program survived ----
+expect_status 0 info "$data/oom-halves-batch.trace.zst" --json info.json
+has info.json '"refusals": 1, "refusals_survived": 1'
+expect_status 0 fit "$data/oom-halves-batch.trace.zst"
+has out 'The program went on after 1 refused request'
+has out '>=[0-9]* MiB .* not known'
+
+# ---- a long run of which the beginning was dropped ----
+expect_status 0 info "$data/oom-long-run.trace.zst" --json info.json
+has info.json '"begins": "cut"'
+expect_status 0 fit "$data/oom-long-run.trace.zst"
+has out 'The beginning of the recording is missing'
+
+# ---- fragmented; the step that was cut is larger than the whole ones before it, so none of them tells the rest ----
+expect_status 0 why "$data/oom-fragmented.trace.zst"
+has out '^Fragmented: 26.37 MiB would have fitted, but what is free lies in pieces. '\
+'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out 'With this setting the refused request is served; what follows was not recorded. To find out: replay run-sim'
+expect_status 0 why "$data/oom-fragmented.trace.zst" --json why.json
+has why.json '"verdict": "fragmented"'
+has why.json '"whole_steps": 3'
+has why.json '"recommended": null, "serves_refused": { "conf": "expandable_segments:True"'
+expect_status 0 tune "$data/oom-fragmented.trace.zst"
+has out 'With this setting the refused request is served; what follows was not recorded: export'
+has out 'best found [0-9]* MiB .* >=[0-9]* MiB yes'
+expect_status 0 tune "$data/oom-fragmented.trace.zst" --device 4GiB
+has out 'No setting is recommended, because the step that was cut is unlike the whole ones before it.'
+
+# ---- a smaller card than the recorded one: what was recorded after the refused request counts ----
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB
+has out '^Really full: short by 340 MiB. No allocator setting can serve this.'
+has out 'At event 3 the program asked for 530 MiB.* Later, at event 9, 1340 MiB are live at once; '\
+'the lines below are of that moment. - holds most: 810 MiB (60%)'
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1000MiB --json why.json
+has why.json '"event": 3, .*"shortfall_bytes": 356515840, "later_live_bytes": 1405091840, "later_event": 9'
+expect_status 0 why "$data/530-270.trace.zst" --device sim:700MiB
+has out '^Really full: short by 640 MiB'
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB
+has out '^Fragmented: 530 MiB would have fitted'
+has out 'With this setting all that was recorded runs on this card; no step was recorded whole.'
+expect_status 0 why "$data/gpt-varlen-default.trace.zst" --device sim:196MiB
+has out '^Fragmented, and no setting cures it: live data never exceeds the card, '\
+'but all [0-9]* settings tried run out of memory on it.'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB --json why.json
+has why.json '"later_live_bytes": null, "later_event": null'
+
+# ---- a leak, and the cut step filled in from the ones before, beside the lower bound ----
+expect_status 0 why "$data/oom-leak.trace.zst"
+has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'
+has out 'figures are lower bounds. - If the cut step goes on as the one before (filled in, not recorded), '\
+'live data peaks at 629.10 MiB, and a card of 650 MiB holds it until the next step.'
+expect_status 0 why "$data/oom-leak.trace.zst" --json why.json
+has why.json '"verdict": "leak"'
+has why.json \
+    '"if_step_goes_on": { "live_peak_bytes": 659656744, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
+expect_status 0 fit "$data/oom-leak.trace.zst" --json fit.json
+has fit.json '"is_lower_bound": true, "named_card": null.*"if_step_goes_on_bytes": 681574400'
+expect_status 0 fit "$data/oom-leak.trace.zst"
+has out '>=650 MiB .* not known'
+has out 'If the cut step goes on as the one before (filled in from it, not recorded): '\
+'best-fit needs a card of 650 MiB, until the next step.'
+expect_status 0 tune "$data/oom-leak.trace.zst" --json tune.json
+has tune.json \
+    '"if_step_goes_on": { "live_peak_bytes": [0-9]*, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
+expect_status 0 fit "$data/oom-fragmented.trace.zst" --json fit.json
+has fit.json '"if_step_goes_on_bytes": null'
+
+# ---- nothing was refused: the context is not spoken of, unless a card is named ----
+expect_status 0 why "$data/gpt-fp32.trace.zst"
+has out '^Nothing was refused: live data peaks at 129.39 MiB, and PyTorch reserves 146 MiB, '\
+'which nvidia-smi shows beside what CUDA takes for itself. The other 16.61 MiB are cache.'
+grep -q 'CUDA context' out && fail "a context of a card that nobody named: $(cat out)"
+expect_status 0 why "$data/gpt-fp32.trace.zst" --device a100-40g
+has out 'Of the 39.39 GiB of a100-40g about 532 MiB go to the CUDA context and libraries, at most 1.11 GiB seen'
+
+# ---- the card that it ran on had room, but others held it ----
+expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g
+has out '^Somebody else has the memory: when the request was refused, [0-9]* MiB of the card were not this program.s'
+expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g --json why.json
+has why.json '"verdict": "somebody-else"'
+has why.json '"context_source": "seen on'
+
+# ---- a final state alone: an answer as far as it goes ----
+# Recorded beside 6 GiB of other processes on a card of 12 GB, on which the program would have had room.
+expect_status 0 why "$data/oom-others.trace.zst" --device rtx3060-12g
+has out '^Somebody else has the memory: when the request was refused, 6144 MiB of the card'
+"$replay" snapshot "$data/oom-too-large.trace.zst" --device 5GiB -o all.pickle 2>err || fail "$(cat err)"
+python3 - <<'END'
+import pickle
+snapshot = pickle.load(open("all.pickle", "rb"))
+snapshot["device_traces"] = [[]]
+pickle.dump(snapshot, open("state.pickle", "wb"))
+END
+expect_status 0 why state.pickle
+has out '^The recording holds only what was there when it was taken: [0-9.]* [GM]iB live in [0-9.]* [GM]iB reserved.'
+has out 'How it came to that was not recorded'
+expect_status 0 who state.pickle
+has out 'live requests at the end'
+expect_status 2 tune state.pickle
+has err 'holds only a final state'
+
+# ---- a setting that was asked for is not in force, ----
+# ---- as where PyTorch's build for the system has no expandable segments ----
+python3 - <<'END'
+import pickle
+snapshot = pickle.load(open("all.pickle", "rb"))
+snapshot["allocator_settings"].update({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+                                       "expandable_segments": False})
+pickle.dump(snapshot, open("asked.pickle", "wb"))
+END
+expect_status 0 why asked.pickle
+has out "^The setting is not in force: 'expandable_segments:True' was asked for; expandable_segments is not as asked"
+expect_status 0 why asked.pickle --json why.json
+has why.json '"verdict": "not-in-force"'
+
+# ---- two devices: the one with more, and how to see the other ----
+python3 - <<'END'
+import copy, pickle
+snapshot = pickle.load(open("state.pickle", "rb"))
+other = copy.deepcopy(snapshot["segments"][0])
+other["device"] = 1
+snapshot["segments"].append(other)
+snapshot["device_traces"] = [[], []]
+pickle.dump(snapshot, open("two.pickle", "wb"))
+END
+expect_status 0 why two.pickle
+has out '^The recording holds only what was there when it was taken'
+has err 'several devices hold memory: 0 (.*), 1 (.*); choose one with --gpu; this is device 0, which has most'
+expect_status 0 who two.pickle --gpu 1
+grep -q 'several devices' err && fail "a device was named: $(cat err)"
+
+# ---- another allocator's log with a refusal: the card is not known, and is asked for ----
+cat >rmm.csv <<'END'
+Thread,Time,Action,Pointer,Size,Stream
+1,07:54:20.577769,allocate,0x7f0000000000,41943040,0
+1,07:54:20.577943,allocate failure,(nil),31457280,0
+1,07:54:20.578029,free,0x7f0000000000,41943040,0
+END
+expect_status 0 why rmm.csv
+has out \
+    '^The recording does not tell: a request was refused when it was recorded, but [^ ]* has room for it, and how much'
+has out 'At record 2 the program asked for 30 MiB, with 40 MiB live. With --device and the card it ran on'
+expect_status 0 why rmm.csv --device 24GiB
+has out 'If that is the card it ran on, others had memory of it, or a limit such as set_per_process_memory_'
+expect_status 0 why rmm.csv --device 64MiB
+has out '^Really full: short by at least 6 MiB'
+
+# ---- every line fits a terminal ----
+for f in "$data"/oom-*.zst; do
+    { "$replay" why "$f"; "$replay" why "$f" --device rtx3070-8g; } |
+        awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 }
+                       END { exit bad }' ||
+        failures=$((failures + 1))
+done
+
+# ---- the text of the error alone, as a log and from standard input ----
+cat >log <<'END'
+step 41
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.15 GiB. GPU 0 has a total capacity of 39.56 GiB of which
+2.80 GiB is free. Including non-PyTorch memory, this process has 36.61 GiB memory in use. Of the allocated memory 31.66
+GiB is allocated by PyTorch, and 4.11 GiB is reserved by PyTorch but unallocated.
+END
+expect_status 0 why log
+has out '^Fragmented: .* reserved but unallocated. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out 'the setting is worth a try, not certain'
+"$replay" why - <log >again && cmp -s out again || fail "standard input gets another answer"
+cat >processes <<'END'
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of
+which 321.31 MiB is free. Process 11 has 414.00 MiB memory in use. Including non-PyTorch memory, this process has 37.46
+GiB memory in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.00 MiB memory in use. Of the allocated
+memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
+END
+expect_status 0 why processes
+has out '^Somebody else has the memory: other processes hold 1.21 GiB of the card.'
+expect_status 0 why log --json text.json
+has text.json '"verdict": "fragmented"'
+
+# ---- in a container the program itself is "Process N" ----
+cat >container <<'END'
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total capacity of 24.00 GiB of
+which 4.00 MiB is free. Process 77 has 23.99 GiB memory in use. Of the allocated memory 23.60 GiB is allocated by
+PyTorch, and 1018.00 KiB is reserved by PyTorch but unallocated.
+END
+expect_status 0 why container
+has out '^Really full: short by at least 59[0-9.]* MiB.*One of the processes that the text lists must be the prog'
+sed -i 's/Process 77/Process 5 has 8.00 GiB memory in use. &/; s/23.99/15.99/; s/23.60/15.00/' container
+expect_status 0 why container
+has out '^Somebody else has the memory: other processes hold at least 8 GiB of the card.'
+
+# ---- a setting that the release has, which wrote the text ----
+early='RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 3; 79.15 GiB total capacity; 70.09 GiB '\
+'already allocated; 301.62 MiB free; 77.45 GiB reserved in total by PyTorch)'
+echo "$early If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation." >early
+expect_status 0 why early
+has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 .* PyTorch 2.0 or older, which has no expandable_'
+echo "$early" >early
+expect_status 0 why early
+grep -q export out && fail "a setting is printed that the release may lack: $(cat out)"
+{ cat log; echo 'If it is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True'; } >general
+expect_status 0 why general
+has out 'export PYTORCH_ALLOC_CONF=expandable_segments:True'
+
+# ---- what a text does not tell, and a limit ----
+figures() {                          # ASKED FREE ALLOWED ALLOCATED CACHED: the text on a card of 24 GiB
+    cat >figures <<END
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate $1. GPU 0 has a total capacity of 24.00 GiB of which $2 is
+free. Including non-PyTorch memory, this process has 5.96 GiB memory in use. ${3}Of the allocated memory $4 is allocated
+by PyTorch, and $5 is reserved by PyTorch but unallocated.
+END
+    expect_status 0 why figures
+}
+figures '20.00 MiB' '2.00 MiB' '' '23.98 GiB' '8.01 MiB'
+has out '^Full or fragmented, the text does not tell: PyTorch asked for a segment of 20 MiB for a request of 1 to 10 M'\
+'iB, or of 18 to 20 MiB. 2 MiB were free on the card, and 8.01 MiB are reserved but unallocated. export PYT'
+grep -q 'other processes' out && fail "something below the rounding: $(cat out)"
+figures '64.00 MiB' '30.00 MiB' '' '23.00 GiB' '33.00 MiB'
+has out '^Full or fragmented, .* a segment of 64 MiB for a request of 61.99 MiB to 64 MiB.'
+figures '1.00 GiB' '2.00 MiB' '' '23.00 GiB' '8.00 MiB'
+has out '^Really full: short by at least 1[0-9.]* MiB. No allocator setting makes live data smaller. - What a block'
+has out 'other processes had about 1014 MiB'
+figures '100.00 MiB' '18.04 GiB' '6.00 GiB allowed; ' '5.96 GiB' '0 bytes'
+has out '^A memory fraction refused it: 6 GiB are allowed, 5.96 GiB of them were reserved, and 100 MiB were asked for.'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+expect_status 0 why figures --json text.json
+has text.json '"verdict": "limited", .*"allowed_bytes": 6442450944, .*"setting": null'
+figures '1.19 GiB' '14.71 GiB' '' '7.89 GiB' '12.54 MiB'
+has out '^The card had room: 14.71 GiB were free, and 1.19 GiB were asked for. The text does not tell why that was'
+grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
+
+# ---- several errors: the first rank to end, and in a long log the line is counted from its beginning ----
+error() {                            # BEFORE GPU SIZE: a line of a log
+    printf '%storch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU %s has a total capacity of '\
+'79.10 GiB of which 512.38 MiB is free. Including non-PyTorch memory, this process has 78.58 GiB memory in use. Of th'\
+'e allocated memory 75.91 GiB is allocated by PyTorch, and 1.21 GiB is reserved by PyTorch but unallocated.\n' \
+        "$1" "$3" "$2"
+}
+{ echo start; error '[rank3]: ' 3 '1.25 GiB'; error '[rank1]: ' 1 '640.00 MiB'; } >ranks
+expect_status 0 why ranks
+has out 'The log holds 2 such errors. This is about the one in line 2, of rank 3: the first rank to end. - On GPU 3 PyT'
+expect_status 0 why ranks --json text.json
+has text.json '"errors": 2, "line": 2, "rank": 3, "gpu": 3'
+{ yes 'step' | head -n 4000000; error '' 0 '640.00 MiB'; error '' 0 '700.00 MiB'; } >long
+expect_status 0 why long
+has out 'The log holds 2 such errors. This is about the last one, in line 4000002.'
+{ error '' 1 '1.25 GiB'; error '' 0 '1.30 GiB'; } >gpus
+expect_status 0 why gpus
+has out 'about the one in line 1: the first process to end. - On GPU 1'
+
+# ---- errors that say it in other words ----
+refused() {                          # the error's words, who was refused, and the line to use
+    printf 'Traceback\nRuntimeError: %s when calling f\nbye\n' "$1" >library
+    expect_status 0 why library
+    has out "$2"
+    has out "$3"
+}
+for words in 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED=cuBLAS' 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
+             'cuFFT error: CUFFT_ALLOC_FAILED=cuFFT' 'CUDA error: out of memory=the driver' \
+             "ncclUnhandledCudaError: Cuda failure 2 'out of memory'=NCCL"; do
+    refused "${words%=*}" "^The card was full outside PyTorch: ${words#*=} was refused" \
+            'torch.cuda.set_per_process_memory_fraction(0.9)'
+done
+expect_status 0 why library --json text.json
+has text.json '"verdict": "library-refused"'
+refused 'GET was unable to find an engine to execute this computation' \
+        '^Probably really full: PyTorch was refused the workspace' 'export CUDNN_CONV_WSCAP_DBG=256'
+cat processes >>library
+expect_status 0 why library
+has out '^Somebody else has the memory'          # figures say more than words
+
+echo "nothing of the kind" >log
+expect_status 2 why log
+has err 'log: holds no complete OutOfMemoryError of PyTorch. Give the whole log'
+error '' 3 '1.25 GiB' | cut -c 1-170 >cut
+expect_status 2 why cut
+has err "cut: line 1: an OutOfMemoryError that lacks what is allocated. Give the whole text"
+printf 'step\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU ' >cut
+expect_status 2 why cut
+has err "cut: line 2: .* that lacks the card's capacity (as it does on GPU 0 in PyTorch 2.3)"
+echo '{"schema": "replay-report/1"}' >results.json
+expect_status 2 why results.json
+has err 'results are read by'                    # the sentence of who reads recordings
+head -c 1200 "$3/samples/mlp-adam.trace.zst" >cut.zst
+expect_status 2 why cut.zst
+has err 'cut.zst: holds no request, so nothing can be said of it'
+
+[ "$failures" = 0 ]
