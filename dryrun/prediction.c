@@ -525,7 +525,7 @@ static enum err find_smallest(struct prediction *p, const struct prediction_run 
         return e;
     e = read_release(p, trace, why);
     if (e == ERR_OK)
-        e = bounds_find(trace, &bounds, why);
+        e = bounds_find(trace, 0, &bounds, why);
     if (e == ERR_OK)
         e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, why);
     policy_spec_close(&spec);

@@ -5,6 +5,7 @@
 #ifndef REPLAY_SIM_CARD_CONTEXT_H
 #define REPLAY_SIM_CARD_CONTEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,14 @@ struct card_context {
 
 /* More than this outside PyTorch is no context: other processes, or another card. */
 #define CARD_CONTEXT_MOST_BYTES (UINT64_C(2) << 30)
+
+/* What others hold is a cause from this share of the card on. Below it, whoever looks for them looks in the wrong
+ * place. */
+#define CARD_OTHERS_SHARE 64
+static inline bool card_others_matter(uint64_t others_bytes, uint64_t total_bytes)
+{
+    return others_bytes > 0 && others_bytes >= total_bytes / CARD_OTHERS_SHARE;
+}
 
 /* The named card's; if nobody has seen it, what is usual on cards of its compute capability. NULL without either. */
 const struct card_context *card_context_of(const char *card);

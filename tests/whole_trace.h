@@ -15,7 +15,7 @@ static inline struct bounds bounds_of(struct trace_reader *r)
 {
     struct err_detail why = { .text = "" };
     struct bounds b;
-    cr_assert_eq(bounds_find(r, &b, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(bounds_find(r, 0, &b, &why), ERR_OK, "%s", why.text);
     return b;
 }
 

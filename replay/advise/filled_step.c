@@ -128,9 +128,18 @@ static enum request_state state_after(const struct event *ev)
     return ev->kind == EVENT_ALLOC ? STATE_LIVE : ev->kind == EVENT_FREE_REQUESTED ? STATE_RETIRED : STATE_GONE;
 }
 
+/* A refusal before the cut was survived: it only gave cached memory back. */
+static enum err copy_flush(struct filler *f, uint64_t time_ns, struct err_detail *why)
+{
+    const struct event flush = { .kind = EVENT_FLUSH, .time_ns = time_ns };
+    return put(f, &flush, 0, time_ns, why);
+}
+
 static enum err copy_event(struct filler *f, const struct event *ev, uint64_t number, uint64_t *next,
                            struct err_detail *why)
 {
+    if (ev->kind == EVENT_OOM)
+        return copy_flush(f, ev->time_ns, why);
     if (ev->kind == EVENT_ALLOC)
         f->of_slot[ev->slot] = (*next)++;
     struct trace_record control;

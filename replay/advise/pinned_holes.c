@@ -109,9 +109,9 @@ static enum err holes_look(const struct policy *p, struct holes *out, struct err
 }
 
 enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
-                    uint64_t events, struct holes *out, struct err_detail *why)
+                    uint64_t events, uint64_t caught_before, struct holes *out, struct err_detail *why)
 {
-    const struct rewrite cut = { .rounds = 1, .events = events };
+    const struct rewrite cut = { .rounds = 1, .events = events, .caught_before = caught_before };
     const struct replay_config cfg = { .on_oom = OOM_STOP, .threads = 1 };
     struct trace_reader *head = NULL;
     struct lane lane = { .spec = NULL };

@@ -27,10 +27,11 @@ struct holes {
     size_t   n_kinds;
 };
 
-/* Replays the first `events` events, or up to a refused request, and looks at the policy then.
+/* Replays the first `events` events, or up to a refused request that was not caught (replay_config), and looks at the
+ * policy then.
  * ERR_UNSUPPORTED for a policy that shows no blocks; lane_open's and replay_run's errors. */
 MUST_USE enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec,
-                             const struct device_choice *device, uint64_t events, struct holes *out,
-                             struct err_detail *why);
+                             const struct device_choice *device, uint64_t events, uint64_t caught_before,
+                             struct holes *out, struct err_detail *why);
 
 #endif

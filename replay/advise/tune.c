@@ -247,7 +247,7 @@ static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, st
 {
     struct tune *t = r->t;
     const struct rewrite how = { .seed = copy->seed, .percent = TUNE_PERCENT, .rounds = copy->rounds,
-                                 .events = UINT64_MAX };
+                                 .events = UINT64_MAX, .caught_before = t->coverage.caught_before };
     const size_t n = t->n_finalists;
     struct trace_reader *changed = NULL;
     enum err e = trace_rewrite(r->trace, &how, &changed, why);
@@ -466,9 +466,10 @@ static enum err tuner_look_at_holes(const struct tuner *r, struct err_detail *wh
     struct tune *t = r->t;
     const struct trial *b = &t->baseline.trial;
     t->holes_event = b->fits ? b->peak_event : (uint64_t)(b->stopped_at + 1);
-    enum err e = holes_find(r->trace, &t->baseline.spec, r->device, t->holes_event, &t->holes_before, why);
+    const uint64_t caught = t->coverage.caught_before;
+    enum err e = holes_find(r->trace, &t->baseline.spec, r->device, t->holes_event, caught, &t->holes_before, why);
     if (e == ERR_OK)
-        e = holes_find(r->trace, &t->entries[t->winner].spec, r->device, t->holes_event, &t->holes_after, why);
+        e = holes_find(r->trace, &t->entries[t->winner].spec, r->device, t->holes_event, caught, &t->holes_after, why);
     return e;
 }
 
@@ -632,17 +633,19 @@ static void tell_stage(const struct tune_request *asked, enum tune_stage stage)
 enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const struct tune_request *asked,
                   const struct replay_config *cfg, struct tune *out, struct err_detail *why)
 {
-    struct tuner r = { .trace = trace, .device = device, .cfg = cfg, .t = out };
+    struct replay_config caught = *cfg;
+    struct tuner r = { .trace = trace, .device = device, .cfg = &caught, .t = out };
     *out = (struct tune){ .usable_bytes = usable_bytes(&device->config),
                           .price_bytes_per_ms = asked->price_bytes_per_ms };
     out->least_gain_bytes = out->usable_bytes == DEVICE_UNLIMITED ? 0 : out->usable_bytes / TUNE_GAIN_SHARE;
     tell_stage(asked, TUNE_READING);
     enum err e = coverage_read(trace, &out->coverage, why);
+    caught.caught_before = out->coverage.caught_before;
     if (e == ERR_OK)
         e = tuner_choose_release(&r, asked->release, why);
     tell_stage(asked, TUNE_PLANNING);
     if (e == ERR_OK)
-        e = bounds_find(trace, &out->bounds, why);
+        e = bounds_find(trace, out->coverage.caught_before, &out->bounds, why);
     tell_stage(asked, TUNE_REPLAYING);
     if (e == ERR_OK)
         e = tuner_run_baseline(&r, why);

@@ -355,7 +355,10 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
         lane_flush(l, e->stream == 0 ? POLICY_ALL_STREAMS : e->stream, done, e->time_ns);
         break;
     case EVENT_OOM:
-        lane_try_refused(l, e, done);
+        if (done <= l->cfg->caught_before)
+            lane_flush(l, POLICY_ALL_STREAMS, done, e->time_ns);
+        else
+            lane_try_refused(l, e, done);
         break;
     case EVENT_CONTROL:
         lane_control(l, &controls[e->slot], e, done);

@@ -46,6 +46,8 @@ struct replay_config {
     uint64_t        sample_every_events;   /* events between samples; 0: none by number. The start, each mark and the
                                             * end are always sampled */
     enum oom_action on_oom;
+    uint64_t        caught_before;         /* requests refused when recorded before this event are not tried again: the
+                                            * program went on without them, so they only gave cached memory back */
     unsigned        threads;               /* 0: one per core. At most one for each lane and one for `chunk` are used;
                                             * with more than one, the reader decodes ahead in a thread of its own */
     enum start_mode start;

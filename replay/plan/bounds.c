@@ -51,6 +51,7 @@ struct bounds_finder {
     uint64_t       live_bytes;       /* now */
     uint64_t       time_ns;          /* of the current event */
     int64_t        event;            /* the current one; -1: the start state */
+    uint64_t       caught_before;    /* as in replay_config */
     struct bounds  bounds;           /* so far */
     enum err       error;            /* the first error: no event is taken after it */
 };
@@ -290,7 +291,7 @@ static bool finder_take(struct bounds_finder *f, const struct event *e)
         f->tenants[e->slot].is_retired = true;
         return true;
     case EVENT_OOM:
-        return finder_pass(f, e);
+        return f->event < (int64_t)f->caught_before || finder_pass(f, e);
     default:
         return true;
     }
@@ -388,8 +389,10 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
     enum err e = finder_open(trace, PLAN_ROUND, true, &f, why);
     shown.chunk = finder_take_chunk;
     shown.chunk_arg = f;
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        f->caught_before = cfg->caught_before;
         e = replay_run(trace, lanes, n_lanes, &shown, why);
+    }
     if (e == ERR_OK)
         e = finder_finish(f, out, why);
     if (e == ERR_OK)
@@ -398,9 +401,9 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
     return e;
 }
 
-enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_detail *why)
+enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out, struct err_detail *why)
 {
-    const struct replay_config cfg = { .start = START_FRESH };
+    const struct replay_config cfg = { .start = START_FRESH, .caught_before = caught_before };
     return bounds_replay(trace, NULL, 0, &cfg, out, why);
 }
 

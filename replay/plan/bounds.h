@@ -32,8 +32,10 @@ struct bounds {
  * live requests.
  */
 
-/* Reads the whole trace. ERR_HOST_NOMEM and the reader's errors. */
-MUST_USE enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_detail *why);
+/* Reads the whole trace. Refusals before event `caught_before` do not count, as in replay_config. ERR_HOST_NOMEM and
+ * the reader's errors. */
+MUST_USE enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out,
+                              struct err_detail *why);
 
 /* Does what replay_run does and finds the bounds while the trace is decoded anyway. A lane that serves all and gives no
  * segment back is a plan too: its segments one after the other. `cfg` must not have a `chunk`.

@@ -89,11 +89,12 @@ static enum err session_fill(struct fit_session *s, const struct replay_config *
 static enum err session_run(struct fit_session *s, struct err_detail *why)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
-    const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
-                                       .progress_arg = &progress };
+    struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
+                                 .progress_arg = &progress };
     enum err e = coverage_read(s->trace, &s->coverage, why);
+    cfg.caught_before = s->coverage.caught_before;
     if (e == ERR_OK)
-        e = bounds_find(s->trace, &s->bounds, why);
+        e = bounds_find(s->trace, s->coverage.caught_before, &s->bounds, why);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &cfg, &s->fits[i], why);
     if (e == ERR_OK)

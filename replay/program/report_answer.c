@@ -74,7 +74,9 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     char size[TEXT_NUMBER], other[TEXT_NUMBER];
     struct fit fit;
     struct words w = { .n = 0 };
-    const enum err e = fit_find(trace, &y->tune.baseline.spec, device, y->tune.bounds.live_bytes, cfg, &fit, why);
+    struct replay_config caught = *cfg;
+    caught.caught_before = y->coverage.caught_before;
+    const enum err e = fit_find(trace, &y->tune.baseline.spec, device, y->tune.bounds.live_bytes, &caught, &fit, why);
     if (e != ERR_OK || fit.smallest_bytes == 0)
         return e;
     words_add(&w, "The smallest card for it as recorded has %s%s", is_least ? "at least " : "",

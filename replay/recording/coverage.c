@@ -9,30 +9,51 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A program that ends with a refusal may still request a little: to print a loss, or in a handler. It went on if it
+ * then requests more than a hundredth of what was live, or so often. */
+enum { WENT_ON_SHARE = 100, WENT_ON_REQUESTS = 32 };
+
 struct refusals {
-    uint64_t n, survived, since;     /* since: refusals after the last request that was served */
-    int64_t  last;
+    uint64_t n, survived, since;     /* since: refusals after which the program has not gone on yet */
+    int64_t  last;                   /* of these, or the last of all; and its size */
     uint64_t bytes, first_of_end;
+    uint64_t live_bytes;             /* now, and a constant */
+    uint64_t at_refusal;             /* live with the first of `since` */
+    uint64_t requests, requested;    /* after it */
 };
+
+static void refusals_refuse(struct refusals *r, const struct event *ev, uint64_t number)
+{
+    r->n++;
+    if (r->since++ == 0) {
+        r->first_of_end = number;
+        r->at_refusal = r->live_bytes;
+        r->requests = r->requested = 0;
+    }
+    r->last = (int64_t)number;
+    r->bytes = ev->bytes;
+}
 
 static void refusals_event(void *arg, const struct event *ev, uint64_t number)
 {
     struct refusals *r = arg;
     if (ev->kind == EVENT_OOM) {
-        r->n++;
-        r->first_of_end = r->since == 0 ? number : r->first_of_end;
-        r->since++;
-        r->last = (int64_t)number;
-        r->bytes = ev->bytes;
+        refusals_refuse(r, ev, number);
     } else if (ev->kind == EVENT_ALLOC) {
-        r->survived += r->since;
-        r->since = 0;
+        r->live_bytes += ev->bytes;
+        r->requested += ev->bytes;
+        if (++r->requests > WENT_ON_REQUESTS || r->requested > r->at_refusal / WENT_ON_SHARE) {
+            r->survived += r->since;
+            r->since = 0;
+        }
+    } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
+        r->live_bytes -= ev->bytes;
     }
 }
 
 static enum err refusals_read(struct trace_reader *trace, struct refusals *r, struct err_detail *why)
 {
-    *r = (struct refusals){ .last = -1 };
+    *r = (struct refusals){ .last = -1, .live_bytes = steps_start_live_bytes(trace) };
     return trace_info(trace)->by_kind[EVENT_OOM] == 0 ? ERR_OK : trace_each_event(trace, refusals_event, r, why);
 }
 
@@ -71,6 +92,7 @@ static enum err read_ends(struct trace_reader *trace, struct coverage *out, stru
     *out = (struct coverage){ .begins = begin_of(trace), .ends = end_of(trace, &r), .refusals = r.n,
                               .survived = r.survived, .last_refusal = last, .refused_bytes = r.bytes,
                               .event_word = trace_event_word(trace), .first_of_end = r.first_of_end,
+                              .caught_before = r.since > 0 && r.survived > 0 ? r.first_of_end : 0,
                               .steps.how = STEPS_NONE };
     return ERR_OK;
 }
@@ -105,13 +127,21 @@ const char *coverage_end_word(enum coverage_end e)
     return words[e];
 }
 
+static void say_refused(struct words *w, const struct coverage *c, const char *bytes)
+{
+    words_add(w, "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after it "
+                 "was not recorded: figures are lower bounds.", bytes, c->event_word, c->last_refusal);
+    if (c->survived > 0)
+        words_add(w, " The program survived %" PRIu64 " refused request%s before it; %s not counted.", c->survived,
+                  c->survived == 1 ? "" : "s", c->survived == 1 ? "that one is" : "those are");
+}
+
 void coverage_say(struct words *w, const struct coverage *c)
 {
     char bytes[UNITS_TEXT];
     units_format_bytes(c->refused_bytes, bytes);
     if (c->ends == ENDS_REFUSED)
-        words_add(w, "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after "
-                     "it was not recorded: figures are lower bounds.", bytes, c->event_word, c->last_refusal);
+        say_refused(w, c, bytes);
     else if (c->survived > 0)
         words_add(w, "The program went on after %" PRIu64 " refused request%s, the last of %s at %s %" PRId64 ". What "
                      "it would have done if %s had been served was not recorded: figures are lower bounds.",

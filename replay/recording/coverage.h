@@ -19,7 +19,7 @@ enum coverage_begin {
 enum coverage_end {
     ENDS_OPEN,                       /* nothing tells what the program did next */
     ENDS_EXIT,                       /* our own recorder saw the program end */
-    ENDS_REFUSED,                    /* no request follows the last refused one */
+    ENDS_REFUSED,                    /* nothing substantial follows a refused request: it ended the program */
     ENDS_CUT,                        /* the file is unfinished, or the recording says that its end is missing */
 };
 
@@ -27,11 +27,14 @@ struct coverage {
     enum coverage_begin begins;
     enum coverage_end   ends;
     uint64_t refusals;               /* requests refused when recorded */
-    uint64_t survived;               /* of those, refusals after which the program went on to request memory */
+    uint64_t survived;               /* of those, refusals after which the program went on: it requested more than a
+                                      * program does that prints an error and ends */
     int64_t  last_refusal;           /* the number of the last refused request in the source; -1: none */
     uint64_t refused_bytes;          /* what it asked for */
     const char *event_word;          /* what such a number counts: "record" */
-    uint64_t first_of_end;           /* ENDS_REFUSED: our number of the first refusal that no request follows */
+    uint64_t first_of_end;           /* ENDS_REFUSED: our number of the first refusal that was not survived */
+    uint64_t caught_before;          /* refusals before this event were survived, and others follow that were not
+                                      * (replay_config.caught_before); 0: there are none, or all were survived */
     struct steps steps;
 };
 

@@ -83,7 +83,7 @@ static void pass_event(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
-static uint64_t start_live_bytes(const struct trace_reader *trace)
+uint64_t steps_start_live_bytes(const struct trace_reader *trace)
 {
     size_t n;
     uint64_t live = 0;
@@ -262,7 +262,7 @@ enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_de
     const struct trace_info *info = trace_info(trace);
     const uint64_t allocs = info->by_kind[EVENT_ALLOC];
     const size_t kept = allocs > REQUESTS_MAX ? REQUESTS_MAX : (size_t)allocs;
-    struct steps_pass p = { .live_bytes = start_live_bytes(trace), .skip = allocs - kept };
+    struct steps_pass p = { .live_bytes = steps_start_live_bytes(trace), .skip = allocs - kept };
     p.requests = calloc(kept + 1, sizeof *p.requests);
     p.marks = calloc((size_t)info->n_labels + 1, sizeof *p.marks);
     p.request_of = calloc((size_t)info->peak_live + 1, sizeof *p.request_of);

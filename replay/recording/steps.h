@@ -39,6 +39,9 @@ bool steps_leak(const struct steps *s);
  * and, if there are several, where the last one ends. Returns how many; 0: there are no steps. */
 unsigned steps_borders(const struct steps *s, uint64_t out[3]);
 
+/* What was live before the first event. */
+uint64_t steps_start_live_bytes(const struct trace_reader *trace);
+
 /* Reads all events once. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *why);
 

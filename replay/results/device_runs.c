@@ -137,7 +137,7 @@ enum err device_runs_replay(struct device_runs *r, const struct replay_config *c
             if (device_is_real(r->devices[d].ops) == (pass == 0))
                 e = runs_on_device(r, d, cfg, why);
     if (e == ERR_OK && !r->has_bounds)       /* not before: it takes time, and a real card should not wait for it */
-        e = bounds_find(r->trace, &r->bounds, why);
+        e = bounds_find(r->trace, 0, &r->bounds, why);
     for (size_t d = 1; d < r->n_devices && e == ERR_OK; d++)
         for (size_t p = 0; p < r->n_policies; p++)
             runs_compare(r, d, p);

@@ -72,8 +72,12 @@ static enum err rewriter_round(struct rewriter *r, const struct start_state *sta
     size_t n = 1;
     while (e == ERR_OK && n > 0 && left > 0) {
         e = trace_next(r->in, &events, &n, why);
-        for (size_t i = 0; e == ERR_OK && i < n && left > 0; i++, left--)
-            e = rewriter_put(r, &events[i], why);
+        for (size_t i = 0; e == ERR_OK && i < n && left > 0; i++, left--) {
+            const uint64_t number = r->how->events - left;
+            const struct event flush = { .kind = EVENT_FLUSH, .time_ns = events[i].time_ns };
+            const bool is_caught = events[i].kind == EVENT_OOM && number < r->how->caught_before;
+            e = rewriter_put(r, is_caught ? &flush : &events[i], why);
+        }
     }
     return e;
 }

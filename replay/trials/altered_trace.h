@@ -13,6 +13,7 @@ struct rewrite {
                                       * round equal sizes change alike, as if the program's input changed its shape */
     unsigned rounds;                 /* how often the whole trace runs; each next round first frees all live requests */
     uint64_t events;                 /* at most this many of each round */
+    uint64_t caught_before;          /* as in replay_config: earlier refusals become flushes */
 };
 
 /* The copy starts empty: the start state becomes requests at its beginning. It lives in memory. ERR_HOST_NOMEM, and the

@@ -3,6 +3,7 @@
 
 #include "base/torch_sizes.h"
 #include "base/units.h"
+#include "sim/card_context.h"
 
 #include <inttypes.h>
 
@@ -41,7 +42,7 @@ static enum verdict_kind judge(const struct oom_text *t, struct oom_answer *a)
     const bool had_room = t->free >= t->asked + oom_text_rounding(t->asked) + oom_text_rounding(t->free);
     if (had_room)
         return a->room < t->asked ? VERDICT_LIMITED : VERDICT_CARD_HAD_ROOM;
-    if (t->others > 0 && t->free + t->others >= t->asked && a->cached < t->asked)
+    if (card_others_matter(t->others, t->total) && t->free + t->others >= t->asked && a->cached < t->asked)
         return VERDICT_SOMEBODY_ELSE;
     return compare(t, a);
 }

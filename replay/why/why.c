@@ -132,7 +132,8 @@ bool why_is_incurable(const struct why *w)
 static void judge(struct why *w)
 {
     const bool others_matter = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN &&
-                               w->outside > CARD_CONTEXT_MOST_BYTES && w->tune.baseline.trial.fits;
+                               w->outside > CARD_CONTEXT_MOST_BYTES && w->tune.baseline.trial.fits &&
+                               card_others_matter(w->outside - CARD_CONTEXT_MOST_BYTES, w->total);
     w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
     w->holds[VERDICT_LEAK] = steps_leak(&w->coverage.steps);
@@ -164,6 +165,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         return e;
     out->is_of_driver = recorded_from_driver(trace);
     out->outside = find_outside(trace, device);
+    out->total = device->config.total_bytes;
     out->recorded_usable = trace_info(trace)->capacity_bytes;
     out->device = device->typed;
     out->is_card_named = device->has_total;

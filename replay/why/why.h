@@ -51,6 +51,7 @@ struct why {
     uint64_t recorded_usable;        /* what the program could have of the recorded card; 0: not recorded */
     uint64_t outside;                /* on the named card and not PyTorch's when a request was refused;
                                         OOM_TEXT_UNKNOWN: not known */
+    uint64_t total;                  /* of that card */
     uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
     const char *device;              /* the card it is looked at on, as typed; borrowed from the choice */
     bool     is_card_named;          /* a person gave its size */
