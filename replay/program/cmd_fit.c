@@ -147,7 +147,7 @@ enum { WORDS_CONTEXT = 256 };
 static const struct text_column fit_columns[] = {
     { .title = "policy", .is_left = true },  { .title = "smallest card" },
     { .title = "peak reserved", .leaves = 3 }, { .title = "calls", .leaves = 1 },
-    { .title = "larger too", .leaves = 2 },  { .title = "margin", .leaves = 4 },
+    { .title = "all larger", .leaves = 2 },  { .title = "margin", .leaves = 4 },
     { .title = "named card", .is_left = true },
 };
 enum { FIT_COLUMNS = sizeof fit_columns / sizeof fit_columns[0] };
@@ -222,13 +222,35 @@ static void say_smaller(struct words *w, const struct fit_session *s, const stru
                   text_mib(least.bytes, size), text_time(least.time_ns, time));
 }
 
+/* The answer for one policy. */
+static void print_only(const struct fit_session *s)
+{
+    char a[TEXT_NUMBER];
+    const struct contender c = contender_of(s, 0);
+    const struct fit *f = &s->fits[0];
+    struct words w = { .n = 0 };
+    text_mib(c.bytes, a);
+    if (coverage_is_lower_bound(&s->coverage))
+        words_add(&w, "%s needs a card of at least %s, as far as recorded.", c.label, a);
+    else
+        words_add(&w, "%s runs on a card of %s%s%s%s.", c.label, a,
+                  f->is_monotone ? "" : ", though not on every larger one",
+                  f->card != NULL ? "; the smallest named card for it is " : "", f->card != NULL ? f->card->name : "");
+    words_print(stdout, &w, 0, 2);
+    printf("\n");
+}
+
 static void print_best(const struct fit_session *s)
 {
     char a[TEXT_NUMBER], n[TEXT_NUMBER], time[TEXT_NUMBER];
     const size_t best = session_best(s);
     struct words w = { .n = 0 };
-    if (s->n < 2 || best == WINNER_NONE)
+    if (best == WINNER_NONE)
         return;
+    if (s->n == 1) {
+        print_only(s);
+        return;
+    }
     const struct contender c = contender_of(s, best);
     words_add(&w, coverage_is_lower_bound(&s->coverage)
                       ? "%s is best as far as recorded: it needs a card of at least %s, "
@@ -236,7 +258,7 @@ static void print_best(const struct fit_session *s)
                       : "%s is best: it runs on a card of %s, at the cost of %s driver calls, about %s. ",
               c.label, text_mib(c.bytes, a), text_count(c.calls, n), text_time(c.time_ns, time));
     say_smaller(&w, s, &c);
-    words_add(&w, "Policies compare by their smallest cards, ");
+    words_add(&w, "Policies compare by their smallest cards; ");
     winner_say_price(&w, s->options->price);
     words_add(&w, ".");
     words_print(stdout, &w, 0, 2);

@@ -33,14 +33,14 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
     if (model == NULL) {
         snprintf(d->typed, sizeof d->typed, "sim:unlimited%.120s", options);
         snprintf(d->headline, sizeof d->headline,
-                 "%.60s, because no named card holds the %s %s, for all policies; change: --device sim:24GiB", d->typed,
+                 "%.60s, simulated, because no named card holds the %s %s (another: --device 4090)", d->typed,
                  need, what);
         return;
     }
     d->config.total_bytes = model->total_bytes;
     snprintf(d->typed, sizeof d->typed, "sim:%.30s%.120s", model->name, options);
     snprintf(d->headline, sizeof d->headline,
-             "%.60s (%s), the smallest card for the %s %s, for all policies; change: --device sim:24GiB", d->typed,
+             "%.60s (%s), simulated: the smallest named card that holds the %s %s (another: --device 4090)", d->typed,
              units_format_bytes(model->total_bytes, has), need, what);
 }
 
@@ -89,7 +89,7 @@ static void device_complete(struct device_choice *choice, const char *typed, con
         d.config.total_bytes = info->capacity_bytes;
         snprintf(d.typed, sizeof d.typed, "sim:%" PRIu64 "%.120s", info->capacity_bytes, options);
         snprintf(d.headline, sizeof d.headline,
-                 "%s, as recorded in the trace, for all policies; change: --device sim:24GiB",
+                 "%s, simulated, as much as the recorded one had (another: --device 4090)",
                  units_format_bytes(info->capacity_bytes, has));
     } else {
         device_choose_card(&d, info, options);
@@ -141,8 +141,8 @@ static enum err choose_with_context(struct device_choice *d, const char *options
             return e;
         d->config = chosen.config;
         snprintf(d->typed, sizeof d->typed, "%s", text);
-        snprintf(d->headline, sizeof d->headline, "%.60s, the smallest card that the recorded run and a CUDA context "
-                 "fit, for all policies; change: --device sim:24GiB", text);
+        snprintf(d->headline, sizeof d->headline, "%.60s, simulated: the smallest named card that holds the recorded "
+                 "run and a CUDA context (another: --device 4090)", text);
         return ERR_OK;
     }
     return ERR_OK;

@@ -554,7 +554,7 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
     words_add(w, ", at the cost of %s driver calls in all, about %s", text_count(s->calls, n),
               text_time(s->time_ns, time));
     if (v->n_settings > 1) {
-        words_add(w, "; settings compare ");
+        words_add(w, "; where settings compare, ");
         winner_say_price(w, v->table->price_bytes_per_ms);
     }
     words_add(w, ".");

@@ -138,7 +138,8 @@ static bool is_least(const struct contender *all, size_t n, const struct contend
 void winner_say_price(struct words *w, uint64_t price_bytes_per_ms)
 {
     char a[UNITS_TEXT];
-    words_add(w, "at %s per ms of driver time (--price)", units_format_bytes(price_bytes_per_ms, a));
+    words_add(w, "a millisecond of driver time counts as much as %s of the card (--price)",
+              units_format_bytes(price_bytes_per_ms, a));
 }
 
 void winner_say(struct words *w, const struct contender *all, size_t n, size_t best, uint64_t price_bytes_per_ms,
@@ -155,13 +156,13 @@ void winner_say(struct words *w, const struct contender *all, size_t n, size_t b
         words_add(w, "needs least memory: ");
     else
         words_add(w, "is best: ");
-    words_add(w, "%s of the card at its peak (as nvidia-smi shows it), at most %.0f%% of what it reserves in use, ",
-              units_format_bytes(c->bytes, a), c->in_use_percent);
+    words_add(w, "%s of the card at its peak (as nvidia-smi shows it), ", units_format_bytes(c->bytes, a));
     add_calls(w, c);
     add_others(w, all, n, best, price_bytes_per_ms, most);
-    words_add(w, ".");
+    words_add(w, ". At most %.0f%% of what %s reserves is in use at any time.", c->in_use_percent,
+              n == 1 ? "it" : c->label);
     if (!has_least) {
-        words_add(w, " Less memory does not pay here, ");
+        words_add(w, " Less memory does not pay here: ");
         winner_say_price(w, price_bytes_per_ms);
         words_add(w, ".");
     }

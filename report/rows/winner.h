@@ -81,7 +81,7 @@ int winner_compare_over_cases(const struct contender_over_cases *a, const struct
 void winner_say(struct words *w, const struct contender *all, size_t n, size_t best, uint64_t price_bytes_per_ms,
                 size_t most);
 
-/* "at 1 MiB per ms of driver time (--price)" */
+/* "a millisecond of driver time counts as much as 1 MiB of the card (--price)" */
 void winner_say_price(struct words *w, uint64_t price_bytes_per_ms);
 
 /*

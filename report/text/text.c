@@ -79,7 +79,7 @@ void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_
     words_add(w, "What is possible: live data alone%s peaks at %s, and no allocator needs less",
               live > served ? ", with what was refused when recorded," : "", text_mib(live, a));
     if (plan > 0)
-        words_add(w, "; an offline plan, which knows every lifetime beforehand, places all in one stretch of %s",
+        words_add(w, "; a plan that knows beforehand how long everything lives (an offline plan) needs %s",
                   text_mib(plan, a));
     if (who != NULL)
         words_add(w, "; %s reserves %s, %s more than the live data", who, text_mib(reserved, a),
@@ -95,9 +95,10 @@ void words_add_losses(struct words *w, const struct losses *l)
         words_add(w, " (%s)", l->when);
     words_add(w, ": %s for requests", units_format_bytes(l->requested, a));
     words_add(w, ", %s for rounding (internal)", units_format_bytes(l->internal > 0 ? (uint64_t)l->internal : 0, a));
-    words_add(w, " and %s unallocated (external)", units_format_bytes(l->external, a));
+    words_add(w, " and %s that served no request (external)", units_format_bytes(l->external, a));
     if (l->inactive_split > 0) {
-        words_add(w, ", of which %s lay in segments in use (inactive split)", units_format_bytes(l->inactive_split, a));
+        words_add(w, "; %s of that lay beside live blocks in the same segments (inactive split)",
+                  units_format_bytes(l->inactive_split, a));
         words_add(w, l->has_ranges ? ": only whole pages of expandable segments could be given back"
                                    : " and could not be given back");
     }

@@ -169,7 +169,7 @@ static void print_trace(FILE *out, const struct report_trace *t)
     char a[UNITS_TEXT], n[TEXT_NUMBER], k[TEXT_NUMBER];
     words_add(&w, "Trace: %s (%s): %s events, %s requests, %s; at most %s requested at once", t->path, t->source,
               text_count(t->events, n), text_count(t->allocs, k),
-              t->starts_mid_run ? "starting in mid-run" : "from the start",
+              t->starts_mid_run ? "begun while memory was live" : "recorded from the start",
               units_format_bytes(t->peak_requested_bytes, a));
     if (t->recorded_peak_reserved_bytes > 0)
         words_add(&w, ", %s reserved when recorded", units_format_bytes(t->recorded_peak_reserved_bytes, a));
