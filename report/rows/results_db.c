@@ -1259,7 +1259,7 @@ static void print_legend(FILE *out, const struct case_rows *rows)
                      "or the one that changes least.");
     if (rows->has_ties)
         words_print(out, &ties, 0, 2);
-    words_add(&bounds, "+: at least; the recording holds a refused request, or is cut, so the program may need more.");
+    words_add(&bounds, "+: the recording holds a refused request, or is cut, so its figures are lower bounds.");
     if (rows->has_bounds)
         words_print(out, &bounds, 0, 2);
 }

@@ -44,7 +44,7 @@ expect 0 . split.json --md split.md
 read -r split cell < <(python3 -c 'import json
 split = json.load(open("split.json"))["runs"][0]["fragmentation"]["inactive_split_bytes"] / 2**20
 print("%.2f %.1f" % (split, split))')
-tr '\n' ' ' <split.txt | tr -s ' ' | grep -q "of which $split MiB lay in segments in use" ||
+tr '\n' ' ' <split.txt | tr -s ' ' | grep -q "$split MiB of that lay beside live blocks" ||
     fail "the words do not say $split MiB"
 for file in split.txt split.md; do
     # reserved, not allocated, and of it in segments in use: two columns beside each other, which are equal here
