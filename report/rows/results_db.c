@@ -1243,8 +1243,8 @@ static void case_row(void *arg, const struct field *f, size_t n)
         snprintf(takes, sizeof takes, "%s%s", units_format_bytes((uint64_t)f[5].number, a), is_bound ? "+" : "");
         snprintf(alike, sizeof alike, "%" PRId64, f[6].number);
         rows->has_ties |= f[6].number > 1;
-        rows->has_bounds |= is_bound;
     }
+    rows->has_bounds |= is_bound;
     units_format_bytes((uint64_t)f[7].number, live);
     if (f[8].kind == FIELD_NUMBER)
         units_format_bytes((uint64_t)f[8].number, plan);
@@ -1259,7 +1259,7 @@ static void print_legend(FILE *out, const struct case_rows *rows)
                      "or the one that changes least.");
     if (rows->has_ties)
         words_print(out, &ties, 0, 2);
-    words_add(&bounds, "+: the recording holds a refused request, or is cut, so its figures are lower bounds.");
+    words_add(&bounds, "+ or -: the recording holds a refused request, or is cut, so its figures are lower bounds.");
     if (rows->has_bounds)
         words_print(out, &bounds, 0, 2);
 }
