@@ -9,6 +9,7 @@
 #include "base/exit_status.h"
 #include "base/output.h"
 #include "base/progress.h"
+#include "replay/program/answering.h"
 #include "replay/program/options.h"
 
 /* One command. Its --help and its part of the manual page are made from this. In `summary`, `text` and `failed` the
@@ -22,7 +23,8 @@ struct subcommand {
     const char *status_note;         /* a further sentence on exit statuses; NULL for none */
     const struct flag_use *flags;    /* the options it takes */
     size_t      n_inputs_min, n_inputs_max;
-    enum exit_status (*run)(const struct options *o);
+    struct answer_ops answer;        /* how it answers; or */
+    enum exit_status (*run)(const struct options *o);    /* what it does instead; NULL: it answers */
 };
 
 #define GROUP(title)
@@ -112,6 +114,9 @@ void cli_catch_signals(void);
 /* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a
  * command can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
+
+/* The number of the signal that was deferred; 0: none came. */
+int cli_deferred_signal(void);
 
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, and shows progress. */
 MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);

@@ -13,6 +13,7 @@
 enum { SIM_TEXT = 160 };
 
 struct calibration_run {
+    const char *device;              /* as typed */
     struct calibration at[CALIBRATION_SIZES];
     size_t n;
     struct device_measured card;
@@ -32,10 +33,12 @@ static void calibration_describe(struct calibration_run *r)
                  c->unmap_ns);
 }
 
-static void calibration_print(const struct calibration_run *r, const char *device)
+static enum err calibration_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct calibration_run *r = session;
     char size[TEXT_NUMBER], a[TEXT_NUMBER], f[TEXT_NUMBER], m[TEXT_NUMBER], u[TEXT_NUMBER];
-    printf("Device: %s, %s (%s)\n\n", device, r->card.card[0] != '\0' ? r->card.card : "a card without a name",
+    printf("Device: %s, %s (%s)\n\n", r->device, r->card.card[0] != '\0' ? r->card.card : "a card without a name",
            r->card.software);
     printf("  medians    calls     alloc      free       map     unmap\n");
     for (size_t i = 0; i < r->n; i++) {
@@ -45,14 +48,17 @@ static void calibration_print(const struct calibration_run *r, const char *devic
                c->has_ranges ? text_time(c->unmap_ns, u) : "-");
     }
     printf("\nThe same card, simulated:\n\n  --device %s\n", r->sim);
+    return ERR_OK;
 }
 
-static void calibration_write_json(FILE *out, const struct calibration_run *r, const char *device)
+static enum err calibration_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct calibration_run *r = session;
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-calibration/1");
-    json_put_text(&w, "device", device);
+    json_put_text(&w, "device", r->device);
     json_put_text(&w, "card", r->card.card);
     json_put_text(&w, "software", r->card.software);
     json_put_array(&w, "sizes");
@@ -75,6 +81,7 @@ static void calibration_write_json(FILE *out, const struct calibration_run *r, c
     json_end_array(&w);
     json_put_text(&w, "sim", r->sim);
     json_end_object(&w);
+    return ERR_OK;
 }
 
 /* The config of the real card that was named. */
@@ -96,30 +103,23 @@ static enum err calibration_device(const struct options *o, struct device_config
     return ERR_OK;
 }
 
+static enum err calibration_read(void *session, const struct options *o, struct err_detail *why)
+{
+    struct calibration_run *r = session;
+    struct device_config cfg;
+    enum err e = calibration_device(o, &cfg, why);
+    if (e == ERR_OK)
+        e = calibrate(&device_cuda, &cfg, r->at, &r->n, &r->card, &r->settled, why);
+    if (e != ERR_OK)
+        return e;
+    r->device = o->devices[0];
+    calibration_describe(r);
+    return ERR_OK;
+}
+
 enum exit_status calibrate_main(const struct options *o)
 {
-    struct calibration_run r = { .n = 0 };
-    struct device_config cfg;
-    struct output *json = NULL;
-    bool is_stdout_taken = false;
-    struct err_detail why = { .text = "" };
-    enum err e = calibration_device(o, &cfg, &why);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
-    if (e == ERR_OK)
-        e = calibrate(&device_cuda, &cfg, r.at, &r.n, &r.card, &r.settled, &why);
-    if (e == ERR_OK)
-        calibration_describe(&r);
-    if (e == ERR_OK && json != NULL) {
-        calibration_write_json(output_file(json), &r, o->devices[0]);
-        e = output_commit(&json, &why);
-    }
-    output_abandon(json);
-    if (e != ERR_OK) {
-        const enum exit_status status = cli_fail(e, &why);
-        return e == ERR_INTERRUPTED ? (enum exit_status)(128 + *cfg.interrupted) : status;
-    }
-    if (!is_stdout_taken)
-        calibration_print(&r, o->devices[0]);
-    return cli_finish_stdout(STATUS_DONE);
+    static const struct answer_ops ops = { .session_bytes = sizeof(struct calibration_run), .read = calibration_read,
+                                           .write_json = calibration_write_json, .print = calibration_print };
+    return answer_run(&ops, o);
 }

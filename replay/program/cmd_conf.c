@@ -14,18 +14,16 @@
 
 enum { CONF_COLUMNS = 80 };
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: conf_close accepts it. */
 struct conf_session {
     const char        *text;
     struct conf_review reviews[TORCH_RELEASES];  /* oldest first; of the releases that are asked about */
     size_t             n;
-    struct output     *json;
-    bool               is_stdout_taken;
 };
 
-static void session_close(struct conf_session *s)
+static void conf_close(void *session)
 {
-    output_abandon(s->json);
+    struct conf_session *s = session;
     for (size_t i = 0; i < s->n; i++)
         conf_review_close(&s->reviews[i]);
 }
@@ -38,8 +36,9 @@ static const char *without_variable(const char *text)
     return name != NULL && name + strlen(ending) - 1 == equals ? equals + 1 : text;
 }
 
-static enum err session_open(struct conf_session *s, const struct options *o, struct err_detail *why)
+static enum err conf_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct conf_session *s = session;
     struct pytorch_rules rules;
     enum err e = ERR_OK;
     s->text = without_variable(o->inputs[0]);
@@ -201,12 +200,13 @@ static void print_variable(const struct conf_session *s)
     words_print_within(stdout, &w, CONF_COLUMNS, 0, 0);
 }
 
-static bool is_taken_by_all(const struct conf_session *s)
+static enum exit_status conf_status(const void *session)
 {
+    const struct conf_session *s = session;
     for (size_t i = 0; i < s->n; i++)
         if (!s->reviews[i].is_taken)
-            return false;
-    return true;
+            return STATUS_FAILED;
+    return STATUS_DONE;
 }
 
 static bool is_taken_by_any(const struct conf_session *s)
@@ -217,12 +217,15 @@ static bool is_taken_by_any(const struct conf_session *s)
     return false;
 }
 
-static void print_text(const struct conf_session *s)
+static enum err conf_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct conf_session *s = session;
     print_outcomes(s);
     print_options(s);
     if (s->text[0] != '\0' && is_taken_by_any(s))
         print_variable(s);
+    return ERR_OK;
 }
 
 /* ---- JSON ---- */
@@ -250,8 +253,10 @@ static void json_release(struct json_writer *w, const struct conf_session *s, co
     json_end_object(w);
 }
 
-static void write_json(FILE *out, const struct conf_session *s)
+static enum err conf_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct conf_session *s = session;
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-conf/1");
@@ -261,25 +266,7 @@ static void write_json(FILE *out, const struct conf_session *s)
         json_release(&w, s, &s->reviews[i]);
     json_end_array(&w);
     json_end_object(&w);
-}
-
-static enum exit_status conf_main(const struct options *o)
-{
-    struct conf_session s = { .n = 0 };
-    struct err_detail why = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
-    if (e == ERR_OK)
-        e = session_open(&s, o, &why);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &why);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken)
-        print_text(&s);
-    const enum exit_status answer = e == ERR_OK && is_taken_by_all(&s) ? STATUS_DONE : STATUS_FAILED;
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(answer);
-    session_close(&s);
-    return status;
+    return ERR_OK;
 }
 
 static const struct flag_use conf_flags[] = { TAKES(RELEASE), TAKES(JSON), TAKES(HELP), FLAGS_END };
@@ -299,5 +286,6 @@ const struct subcommand cmd_conf = {
     .flags = conf_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = conf_main,
+    .answer = { .session_bytes = sizeof(struct conf_session), .read = conf_read, .write_json = conf_write_json,
+                .print = conf_print, .status = conf_status, .close = conf_close },
 };

@@ -9,32 +9,33 @@
 
 #include <limits.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: conform_end accepts it. */
 struct session {
     const struct options *options;
     struct conform        result;
-    struct output        *json;
-    bool                  is_stdout_taken;
 };
 
-static void session_close(struct session *s)
+static void conform_end(void *session)
 {
-    output_abandon(s->json);
+    struct session *s = session;
     conform_close(&s->result);
 }
 
-static enum err session_run(struct session *s, struct err_detail *why)
+static enum err conform_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct session *s = session;
     char folder[PATH_MAX];
-    const struct options *o = s->options;
+    s->options = o;
     if (o->as == NULL)
         return err_set(why, ERR_USAGE, 0, "say which allocator the policy stands for: --as rmm-pool");
     const enum err e = installed_file_find("tests/data/zoo", folder, why);
     return e == ERR_OK ? conform_run(folder, o->as, o->inputs[0], &s->result, why) : e;
 }
 
-static void print_text(const struct session *s)
+static enum err conform_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct session *s = session;
     const struct conform *c = &s->result;
     struct words answer = { .n = 0 };
     words_add(&answer, "%s does what %s %s did in %zu of %zu recorded cases (%.1f %%): the same placements, refusals, "
@@ -57,10 +58,13 @@ static void print_text(const struct session *s)
         words_add(&w, "%s: %s", c->cases[i].name, c->cases[i].difference);
         words_print_within(stdout, &w, HELP_WIDTH, 0, 4);
     }
+    return ERR_OK;
 }
 
-static void write_json(const struct session *s, FILE *out)
+static enum err conform_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct session *s = session;
     const struct conform *c = &s->result;
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
@@ -81,26 +85,13 @@ static void write_json(const struct session *s, FILE *out)
     json_end_array(&w);
     json_end_object(&w);
     fputc('\n', out);
+    return ERR_OK;
 }
 
-static enum exit_status conform_main(const struct options *o)
+static enum exit_status conform_status(const void *session)
 {
-    struct session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
-    if (e == ERR_OK)
-        e = session_run(&s, &why);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(&s, output_file(s.json));
-        e = output_commit(&s.json, &why);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken)
-        print_text(&s);
-    const bool is_equal = s.result.n_equal == s.result.n;
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why)
-                                                : cli_finish_stdout(is_equal ? STATUS_DONE : STATUS_FAILED);
-    session_close(&s);
-    return status;
+    const struct conform *c = &((const struct session *)session)->result;
+    return c->n_equal == c->n ? STATUS_DONE : STATUS_FAILED;
 }
 
 static const struct flag_use conform_flags[] = { TAKES(AS), TAKES(JSON), TAKES(HELP), FLAGS_END };
@@ -120,5 +111,6 @@ const struct subcommand cmd_conform = {
     .flags = conform_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = conform_main,
+    .answer = { .session_bytes = sizeof(struct session), .read = conform_read, .write_json = conform_write_json,
+                .print = conform_print, .status = conform_status, .close = conform_end },
 };

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: diff_end accepts it. */
 struct diff_session {
     const struct options *options;
     struct diff          diff;
@@ -26,14 +26,11 @@ struct diff_session {
     struct policy_spec   specs[2];
     struct lane          lanes[2];
     struct page_runs     page;       /* if there is to be a page */
-    struct output       *json, *html;
-    bool                 is_stdout_taken;
 };
 
-static void session_close(struct diff_session *s)
+static void diff_end(void *session)
 {
-    output_abandon(s->json);
-    output_abandon(s->html);
+    struct diff_session *s = session;
     page_runs_close(&s->page);
     for (int i = 0; i < 2; i++) {
         lane_close(&s->lanes[i]);
@@ -252,8 +249,9 @@ static enum err page_take_runs(struct diff_session *s, struct err_detail *why)
     return e;
 }
 
-static enum err session_write_page(struct diff_session *s, struct err_detail *why)
+static enum err diff_write_page(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
 {
+    struct diff_session *s = session;
     struct page_difference difference = { .names = { s->diff.names[0], s->diff.names[1] } };
     char *sentences = NULL, *json = NULL;
     page_runs_open(&s->page, s->options);
@@ -268,7 +266,7 @@ static enum err session_write_page(struct diff_session *s, struct err_detail *wh
         difference.sentences = sentences;
         difference.json = json;
         s->page.page.difference = &difference;
-        page_write_html(output_file(s->html), &s->page.page);
+        page_write_html(files[0], &s->page.page);
         s->page.page.difference = NULL;
     }
     free(sentences);
@@ -289,21 +287,21 @@ static enum err print_coverage(const struct diff_session *s, struct err_detail *
     return e;
 }
 
-static enum err session_open_outputs(struct diff_session *s, struct err_detail *why)
+/* A page reads its inputs again. */
+static enum err check_page(const struct options *o, struct err_detail *why)
 {
-    const struct options *o = s->options;
     for (size_t i = 0; o->html != NULL && i < o->n_inputs; i++)
         if (input_is_once(o->inputs[i]))
             return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: %.100s can be read only once",
                            strcmp(o->inputs[i], "-") == 0 ? "standard input" : o->inputs[i]);
-    const enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
-    return e == ERR_OK ? cli_open_output(o, o->html, &s->is_stdout_taken, &s->html, why) : e;
+    return ERR_OK;
 }
 
-static enum err session_diff(struct diff_session *s, struct err_detail *why)
+static enum err diff_read(void *session, const struct options *o, struct err_detail *why)
 {
-    const struct options *o = s->options;
-    enum err e = session_open_outputs(s, why);
+    struct diff_session *s = session;
+    const enum err e = check_page(o, why);
+    s->options = o;
     if (e != ERR_OK)
         return e;
     if (o->n_inputs == 1 && o->n_policies == 2)
@@ -314,32 +312,21 @@ static enum err session_diff(struct diff_session *s, struct err_detail *why)
                    o->n_inputs == 1 ? "TRACE --policy P --policy Q" : "A B");
 }
 
-static enum err session_write(struct diff_session *s, struct err_detail *why)
+static enum err diff_write_json(const void *session, FILE *out, struct err_detail *why)
 {
-    enum err e = s->html == NULL ? ERR_OK : session_write_page(s, why);
-    if (e == ERR_OK && s->json != NULL)
-        e = diff_json(output_file(s->json), &s->diff, why);
-    if (e == ERR_OK)
-        e = output_commit(&s->json, why);
-    if (e == ERR_OK)
-        e = output_commit(&s->html, why);
-    if (e != ERR_OK || s->is_stdout_taken)
-        return e;
-    e = diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+    return diff_json(out, &((const struct diff_session *)session)->diff, why);
+}
+
+static enum err diff_print_text(const void *session, struct err_detail *why)
+{
+    const struct diff_session *s = session;
+    const enum err e = diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
     return e == ERR_OK ? print_coverage(s, why) : e;
 }
 
-static enum exit_status diff_main(const struct options *o)
+static enum exit_status diff_status(const void *session)
 {
-    struct diff_session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    enum err e = session_diff(&s, &why);
-    if (e == ERR_OK)
-        e = session_write(&s, &why);
-    const enum exit_status done = e == ERR_OK && diff_is_same(&s.diff) ? STATUS_DONE : STATUS_FAILED;
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(done);
-    session_close(&s);
-    return status;
+    return diff_is_same(&((const struct diff_session *)session)->diff) ? STATUS_DONE : STATUS_FAILED;
 }
 
 static const struct flag_use diff_flags[] = {
@@ -375,5 +362,7 @@ const struct subcommand cmd_diff = {
     .flags = diff_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 2,
-    .run = diff_main,
+    .answer = { .session_bytes = sizeof(struct diff_session), .files = { offsetof(struct options, html) },
+                .read = diff_read, .write_json = diff_write_json, .write_files = diff_write_page,
+                .print = diff_print_text, .status = diff_status, .close = diff_end },
 };

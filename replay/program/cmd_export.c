@@ -8,6 +8,13 @@
 
 enum { FORMATS_BYTES = 128 };
 
+/* Everything the command holds. Zero is valid: export_close accepts it. */
+struct session {
+    struct trace_reader *trace;
+    const struct request_format *format;
+    uint64_t lost[REQUEST_LOSS_KINDS];
+};
+
 static enum err find_format(const char *name, const struct request_format **out, struct err_detail *why)
 {
     char known[FORMATS_BYTES] = "";
@@ -23,54 +30,43 @@ static enum err find_format(const char *name, const struct request_format **out,
 }
 
 /* What the format does not hold goes to stderr: the output may be standard output. */
-static void print_losses(const char *format, const uint64_t lost[static REQUEST_LOSS_KINDS])
+static enum exit_status export_status(const void *session)
 {
+    const struct session *s = session;
     bool has_any = false;
     for (int k = 0; k < REQUEST_LOSS_KINDS; k++) {
-        if (lost[k] == 0)
+        if (s->lost[k] == 0)
             continue;
         if (!has_any)
-            fprintf(stderr, "replay: %s does not hold everything:\n", format);
+            fprintf(stderr, "replay: %s does not hold everything:\n", request_format_name(s->format));
         has_any = true;
-        fprintf(stderr, "  %10" PRIu64 "  %s\n", lost[k], request_loss_text((enum request_loss)k));
+        fprintf(stderr, "  %10" PRIu64 "  %s\n", s->lost[k], request_loss_text((enum request_loss)k));
     }
+    return STATUS_DONE;
 }
 
-static enum err export_to(const struct options *o, uint64_t lost[static REQUEST_LOSS_KINDS], struct err_detail *why)
+static enum err export_read(void *session, const struct options *o, struct err_detail *why)
 {
-    const struct request_format *format = NULL;
-    struct trace_reader *in = NULL;
-    struct output *out = NULL;
-    bool is_stdout_taken = false;
-    struct progress progress = progress_start("exporting", PROGRESS_EVENTS);
-    enum err e = find_format(o->to, &format, why);
+    struct session *s = session;
+    enum err e = find_format(o->to, &s->format, why);
     if (e == ERR_OK && o->out == NULL)
         e = err_set(why, ERR_USAGE, 0, "export needs a name for its output: -o OUT ('-' is standard output)");
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->out, &is_stdout_taken, &out, why);
-    if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &in, why);
-    if (e == ERR_OK) {
-        trace_watch_reading(in, progress_report, &progress);
-        e = request_export(in, format, output_file(out), lost, why);
-        progress_clear(&progress);
-    }
-    if (e == ERR_OK)
-        e = output_commit(&out, why);
-    output_abandon(out);
-    trace_close(in);
+    return e == ERR_OK ? cli_open_trace(o, 0, &s->trace, why) : e;
+}
+
+static enum err export_write(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
+{
+    struct session *s = session;
+    struct progress progress = progress_start("exporting", PROGRESS_EVENTS);
+    trace_watch_reading(s->trace, progress_report, &progress);
+    const enum err e = request_export(s->trace, s->format, files[0], s->lost, why);
+    progress_clear(&progress);
     return e;
 }
 
-static enum exit_status export_main(const struct options *o)
+static void export_close(void *session)
 {
-    uint64_t lost[REQUEST_LOSS_KINDS] = { 0 };
-    struct err_detail why = { .text = "" };
-    const enum err e = export_to(o, lost, &why);
-    if (e != ERR_OK)
-        return cli_fail(e, &why);
-    print_losses(o->to, lost);
-    return STATUS_DONE;
+    trace_close(((struct session *)session)->trace);
 }
 
 static const struct flag_use export_flags[] = {
@@ -90,5 +86,6 @@ const struct subcommand cmd_export = {
     .flags = export_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = export_main,
+    .answer = { .session_bytes = sizeof(struct session), .files = { offsetof(struct options, out) },
+                .read = export_read, .write_files = export_write, .status = export_status, .close = export_close },
 };

@@ -23,7 +23,7 @@ struct outcome {
     uint64_t reserved_bytes, requested_bytes;
 };
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: extrapolate_end accepts it. */
 struct session {
     const struct options *options;
     char                  parameter[NAME_MAX_BYTES];
@@ -34,13 +34,11 @@ struct session {
     struct extrapolation  x;
     struct outcome        least, most;       /* with the smallest and the largest size where no formula gives one */
     uint64_t              largest, n_tried;  /* the largest value that fits the card; 0: none, or no card was named */
-    struct output        *json;
-    bool                  is_stdout_taken;
 };
 
-static void session_close(struct session *s)
+static void extrapolate_end(void *session)
 {
-    output_abandon(s->json);
+    struct session *s = session;
     extrapolate_close(&s->x);
     for (size_t i = 0; i < FORMULA_POINTS_MAX; i++) {
         trace_close(s->traces[i]);
@@ -262,8 +260,9 @@ static enum err print_coverage(const struct session *s, struct err_detail *why)
     return e;
 }
 
-static enum err print_text(const struct session *s, struct err_detail *why)
+static enum err extrapolate_print(const void *session, struct err_detail *why)
 {
+    const struct session *s = session;
     const uint64_t unsolved = extrapolate_count(&s->x, FORMULA_NONE);
     if (s->to > 0)
         print_peak(s);
@@ -293,8 +292,10 @@ static void json_formulas(struct json_writer *w, const struct session *s)
     json_end_array(w);
 }
 
-static void write_json(FILE *out, const struct session *s)
+static enum err extrapolate_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct session *s = session;
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-extrapolate/1");
@@ -310,26 +311,15 @@ static void write_json(FILE *out, const struct session *s)
     json_put_number(&w, "requests_without_formula", extrapolate_count(&s->x, FORMULA_NONE));
     json_formulas(&w, s);
     json_end_object(&w);
+    return ERR_OK;
 }
 
-static enum exit_status extrapolate_main(const struct options *o)
+static enum err extrapolate_read(void *session, const struct options *o, struct err_detail *why)
 {
-    struct session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
-    if (e == ERR_OK)
-        e = session_open(&s, &why);
-    if (e == ERR_OK)
-        e = session_run(&s, &why);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &why);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken)
-        e = print_text(&s, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
-    session_close(&s);
-    return status;
+    struct session *s = session;
+    s->options = o;
+    const enum err e = session_open(s, why);
+    return e == ERR_OK ? session_run(s, why) : e;
 }
 
 static const struct flag_use extrapolate_flags[] = {
@@ -353,5 +343,6 @@ const struct subcommand cmd_extrapolate = {
     .flags = extrapolate_flags,
     .n_inputs_min = 2,
     .n_inputs_max = FORMULA_POINTS_MAX,
-    .run = extrapolate_main,
+    .answer = { .session_bytes = sizeof(struct session), .read = extrapolate_read, .write_json = extrapolate_write_json,
+                .print = extrapolate_print, .close = extrapolate_end },
 };

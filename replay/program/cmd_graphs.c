@@ -31,12 +31,12 @@ struct graphs {
     size_t    n;
     bool      is_in_order;
     struct arrangement_size sizes[ARRANGEMENTS];
-    struct output *json;
+    bool      shows_all;
 };
 
-static void graphs_close(struct graphs *g)
+static void graphs_close(void *session)
 {
-    output_abandon(g->json);
+    struct graphs *g = session;
     single_run_close(&g->run);
     captures_close(&g->captures);
     trace_close(g->trace);
@@ -138,8 +138,9 @@ static enum err refuse(const struct graphs *g, struct err_detail *why)
                    "PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle", found);
 }
 
-static enum err graphs_read(struct graphs *g, const struct options *o, struct err_detail *why)
+static enum err graphs_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct graphs *g = session;
     const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
     enum err e = cli_open_trace(o, 0, &g->trace, why);
     if (e == ERR_OK)
@@ -149,6 +150,7 @@ static enum err graphs_read(struct graphs *g, const struct options *o, struct er
     if (e != ERR_OK)
         return e;
     g->is_in_order = true;
+    g->shows_all = o->is_all;
     g->list = calloc(g->captures.n, sizeof *g->list);
     g->alone = calloc(g->captures.n, sizeof *g->alone);
     g->shared = calloc(g->captures.n, sizeof *g->shared);
@@ -253,10 +255,10 @@ static void add_row(struct terminal_table *rows, const struct graphs *g, size_t 
 }
 
 /* The first rows and the last, which has the sum of all. */
-static enum err print_rows(const struct graphs *g, const struct options *o)
+static enum err print_rows(const struct graphs *g)
 {
     struct terminal_table rows = { .columns = graphs_columns, .n_columns = COLUMNS, .bold_row = SIZE_MAX };
-    const size_t shown = o->is_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
+    const size_t shown = g->shows_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
     for (size_t i = 0; i < g->n; i++)
         if (i + 1 < shown || i + 1 == g->n)
             add_row(&rows, g, i);
@@ -267,12 +269,14 @@ static enum err print_rows(const struct graphs *g, const struct options *o)
     return e;
 }
 
-static enum err print_text(const struct graphs *g, const struct options *o)
+static enum err graphs_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct graphs *g = session;
     char text[TEXT_NUMBER], with[TEXT_NUMBER];
     struct words none = { .n = 0 }, pools = { .n = 0 };
     print_answer(g);
-    const enum err e = print_rows(g, o);
+    const enum err e = print_rows(g);
     if (is_known(g, GRAPH_POOLS_NONE)) {
         words_add(&none, "Without graphs, the same work on the same stream in the ordinary pool, the whole program "
                          "reserves %s at its peak; as recorded, with all graphs, %s.",
@@ -292,8 +296,10 @@ static bool is_exact(const struct graphs *g, const struct arrangement_size *s)
     return s->doubt == ARRANGEMENT_EXACT && !g->captures.has_earlier;
 }
 
-static void write_json(const struct graphs *g, FILE *out)
+static enum err graphs_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct graphs *g = session;
     struct json_writer j = json_writer(out);
     json_put_object(&j, NULL);
     json_put_text(&j, "schema", "replay-graphs/1");
@@ -324,24 +330,7 @@ static void write_json(const struct graphs *g, FILE *out)
     }
     json_put_number(&j, "recorded_program_peak_bytes", recorded_peak(g));
     json_end_object(&j);
-}
-
-static enum exit_status graphs_main(const struct options *o)
-{
-    struct graphs g = { .trace = NULL };
-    struct err_detail why = { .text = "" };
-    bool is_stdout_taken = false;
-    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &g.json, &why);
-    if (e == ERR_OK)
-        e = graphs_read(&g, o, &why);
-    if (e == ERR_OK && g.json != NULL) {
-        write_json(&g, output_file(g.json));
-        e = output_commit(&g.json, &why);
-    }
-    if (e == ERR_OK && !is_stdout_taken)
-        e = cli_printed(print_text(&g, o), &why);
-    graphs_close(&g);
-    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    return ERR_OK;
 }
 
 static const struct flag_use graphs_flags[] = { TAKES(CAPTURES), TAKES(ALL_ROWS), TAKES(JSON), TAKES_INPUT, TAKES(HELP),
@@ -361,5 +350,6 @@ const struct subcommand cmd_graphs = {
     .flags = graphs_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = graphs_main,
+    .answer = { .session_bytes = sizeof(struct graphs), .read = graphs_read, .write_json = graphs_write_json,
+                .print = graphs_print, .close = graphs_close },
 };

@@ -314,6 +314,7 @@ static enum err print_described(const struct options *o, enum err reason, const 
 }
 
 struct info {
+    const struct options *options;
     struct trace_reader *trace;          /* NULL: the file cannot be replayed; `reason` says why */
     enum err             reason;
     struct err_detail    reason_why;
@@ -327,9 +328,11 @@ struct info {
 
 /* A trace that is damaged further on shows fewer facts. A failure of the host is an error,
  * and a file that cannot be read. */
-static enum err info_open(struct info *i, const struct options *o, struct err_detail *why)
+static enum err info_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct info *i = session;
     enum err e = ERR_OK;
+    i->options = o;
     i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
     if (i->trace != NULL && trace_info(i->trace)->n_stacks > 0 && trace_info(i->trace)->events <= PEAK_LINES_EVENTS)
         i->has_lines = (e = peak_lines_open(&i->lines, i->trace, why)) == ERR_OK;
@@ -344,62 +347,45 @@ static enum err info_open(struct info *i, const struct options *o, struct err_de
     return i->state_error;
 }
 
-static void info_close(struct info *i)
+static void info_close(void *session)
 {
+    struct info *i = session;
     final_state_close(&i->state);
     peak_lines_close(&i->lines);
     trace_close(i->trace);
 }
 
-static enum err info_print(const struct info *i, const struct options *o, struct err_detail *why)
+/* Of a file that is bad, what could be read of it is shown before the error. */
+static enum err info_print(const void *session, struct err_detail *why)
 {
+    const struct info *i = session;
     enum err e = ERR_OK;
     if (i->trace != NULL)
-        print_info(o->inputs[0], i->trace, i->has_coverage ? &i->coverage : NULL);
+        print_info(i->options->inputs[0], i->trace, i->has_coverage ? &i->coverage : NULL);
     else
-        e = print_described(o, i->reason, &i->reason_why, why);
+        e = print_described(i->options, i->reason, &i->reason_why, why);
     if (i->has_lines)
         peak_lines_print(stdout, &i->lines, trace_event_word(i->trace));
-    if (e == ERR_OK)
-        print_final_state(&i->state, i->state_error, &i->state_why);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    print_final_state(&i->state, i->state_error, &i->state_why);
+    *why = i->reason_why;
+    return is_bad(i->reason) ? i->reason : ERR_OK;
 }
 
 /* A file that holds only a final state counts as a trace without events. */
-static enum err info_write_json(const struct info *i, const struct options *o, struct output **json,
-                                struct err_detail *why)
+static enum err info_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    const struct info *i = session;
     const struct final_state *state = i->state.trace == NULL ? NULL : &i->state;
     const struct trace_reader *trace = i->trace != NULL || i->reason != ERR_UNSUPPORTED ? i->trace : i->state.trace;
     if (trace == NULL) {
         *why = i->reason_why;
         return i->reason;
     }
-    info_json(output_file(*json), o->inputs[0], trace, i->has_lines ? &i->lines : NULL, state,
+    info_json(out, i->options->inputs[0], trace, i->has_lines ? &i->lines : NULL, state,
               i->has_coverage ? &i->coverage : NULL);
-    return output_commit(json, why);
-}
-
-static enum exit_status info_main(const struct options *o)
-{
-    struct err_detail why = { .text = "" };
-    struct info info = { .reason = ERR_OK };
-    struct output *json = NULL;
-    bool is_stdout_taken = false;
-    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
-    if (e == ERR_OK)
-        e = info_open(&info, o, &why);
-    if (e == ERR_OK && json != NULL)
-        e = info_write_json(&info, o, &json, &why);
-    if (e == ERR_OK && !is_stdout_taken)
-        e = info_print(&info, o, &why);
-    output_abandon(json);
-    info_close(&info);
-    if (e == ERR_OK && is_bad(info.reason)) {            /* what could be read of it was shown */
-        e = info.reason;
-        why = info.reason_why;
-    }
-    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    return ERR_OK;
 }
 
 static const struct flag_use info_flags[] = {TAKES(JSON), TAKES_INPUT, TAKES(HELP), FLAGS_END};
@@ -415,5 +401,6 @@ const struct subcommand cmd_info = {
     .flags = info_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = info_main,
+    .answer = { .session_bytes = sizeof(struct info), .read = info_read, .write_json = info_write_json,
+                .print = info_print, .close = info_close },
 };

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: plan_close accepts it. */
 struct session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -23,14 +23,11 @@ struct session {
     struct best_plan      plan;
     struct plan_row      *rows;              /* by request */
     uint64_t              align_bytes;
-    struct output        *json, *csv;
-    bool                  is_stdout_taken;
 };
 
-static void session_close(struct session *s)
+static void plan_close(void *session)
 {
-    output_abandon(s->json);
-    output_abandon(s->csv);
+    struct session *s = session;
     best_plan_close(&s->plan);
     free(s->rows);
     lifetimes_close(&s->lives);
@@ -47,8 +44,10 @@ static enum err choose_alignment(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err session_run(struct session *s, struct err_detail *why)
+static enum err plan_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct session *s = session;
+    s->options = o;
     enum err e = cli_open_trace_without_stacks(s->options, 0, &s->trace, why);
     if (e == ERR_OK)
         e = choose_alignment(s, why);
@@ -120,8 +119,9 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
-static enum err print_text(const struct session *s, struct err_detail *why)
+static enum err plan_print(const void *session, struct err_detail *why)
 {
+    const struct session *s = session;
     struct words answer = { .n = 0 }, basis = { .n = 0 };
     char align[TEXT_NUMBER], n[TEXT_NUMBER];
     add_answer(s, &answer);
@@ -146,8 +146,10 @@ static enum err print_text(const struct session *s, struct err_detail *why)
 
 /* ---- files ---- */
 
-static void write_json(const struct session *s, FILE *out)
+static enum err plan_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct session *s = session;
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-plan/1");
@@ -169,34 +171,15 @@ static void write_json(const struct session *s, FILE *out)
     json_end_object(&w);
     json_end_object(&w);
     fputc('\n', out);
+    return ERR_OK;
 }
 
-static enum err write_files(struct session *s, struct err_detail *why)
+static enum err plan_write_csv(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
 {
-    if (s->csv != NULL)
-        plan_file_write(s->rows, &s->lives, s->plan.offsets, output_file(s->csv));
-    enum err e = output_commit(&s->csv, why);
-    if (e == ERR_OK && s->json != NULL)
-        write_json(s, output_file(s->json));
-    return e == ERR_OK ? output_commit(&s->json, why) : e;
-}
-
-static enum exit_status plan_main(const struct options *o)
-{
-    struct session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->out, &s.is_stdout_taken, &s.csv, &why);
-    if (e == ERR_OK)
-        e = session_run(&s, &why);
-    if (e == ERR_OK)
-        e = write_files(&s, &why);
-    if (e == ERR_OK && !s.is_stdout_taken)
-        e = print_text(&s, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
-    session_close(&s);
-    return status;
+    (void)why;
+    const struct session *s = session;
+    plan_file_write(s->rows, &s->lives, s->plan.offsets, files[0]);
+    return ERR_OK;
 }
 
 static const struct flag_use plan_flags[] = {
@@ -221,5 +204,7 @@ const struct subcommand cmd_plan = {
     .flags = plan_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = plan_main,
+    .answer = { .session_bytes = sizeof(struct session), .files = { offsetof(struct options, out) }, .read = plan_read,
+                .write_json = plan_write_json, .write_files = plan_write_csv, .print = plan_print,
+                .close = plan_close },
 };

@@ -20,13 +20,12 @@ struct refusals {
     enum err e;                      /* ERR_HOST_NOMEM once one could not be stored */
 };
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: stats_close accepts it. */
 struct stats_session {
     struct trace_reader *trace;
     struct single_run    run;
     struct refusals      refusals;
-    struct output       *json;
-    bool                 is_stdout_taken;
+    bool                 is_abbreviated;
 };
 
 /* The allocator's sentence; the size, if it has none. */
@@ -51,12 +50,12 @@ static void take_refusal(void *arg, const struct meter_oom *oom)
     r->at[r->n++].text = text;
 }
 
-static void session_close(struct stats_session *s)
+static void stats_close(void *session)
 {
+    struct stats_session *s = session;
     for (size_t i = 0; i < s->refusals.n; i++)
         free(s->refusals.at[i].text);
     free(s->refusals.at);
-    output_abandon(s->json);
     single_run_close(&s->run);
     trace_close(s->trace);
 }
@@ -74,26 +73,27 @@ static enum err session_replay(struct stats_session *s, const struct options *o,
 }
 
 /* Opens the trace and replays it. */
-static enum err session_open(struct stats_session *s, const struct options *o, struct err_detail *why)
+static enum err stats_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct stats_session *s = session;
+    s->is_abbreviated = o->is_abbreviated;
     if (o->n_policies > 1)
         return err_set(why, ERR_USAGE, 0, "--policy is given twice: the counters of one run are shown");
-    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
-    if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s->trace, why);
+    enum err e = cli_open_trace(o, 0, &s->trace, why);
     if (e == ERR_OK)
         e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, why);
     return e == ERR_OK ? session_replay(s, o, why) : e;
 }
 
 /* Refusals go to stderr, so that stdout holds the counters alone. */
-static enum exit_status session_end(const struct stats_session *s)
+static enum exit_status stats_status(const void *session)
 {
+    const struct stats_session *s = session;
     char where[TEXT_NUMBER];
     for (size_t i = 0; i < s->refusals.n; i++)
         fprintf(stderr, "replay: out of memory at %s: %s\n",
                 text_event(trace_event_word(s->trace), s->refusals.at[i].event, where), s->refusals.at[i].text);
-    return cli_finish_stdout(s->run.lane.outcome == ERR_OK ? STATUS_DONE : STATUS_FAILED);
+    return s->run.lane.outcome == ERR_OK ? STATUS_DONE : STATUS_FAILED;
 }
 
 /* ---- stats ---- */
@@ -121,8 +121,10 @@ static void json_refusals(struct json_writer *w, const struct refusals *r)
     json_end_array(w);
 }
 
-static void write_json(FILE *out, const struct stats_session *s)
+static enum err stats_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct stats_session *s = session;
     const struct policy *p = s->run.lane.policy;
     assert(p->ops->stats != NULL);               /* single_run_open refuses others */
     struct json_writer w = json_writer(out);
@@ -137,22 +139,15 @@ static void write_json(FILE *out, const struct stats_session *s)
     p->ops->stats(p, json_stat, &w);
     json_end_object(&w);
     json_end_object(&w);
+    return ERR_OK;
 }
 
-static enum exit_status stats_main(const struct options *o)
+static enum err stats_print(const void *session, struct err_detail *why)
 {
-    struct stats_session s = { .trace = NULL };
-    struct err_detail why = { .text = "" };
-    enum err e = session_open(&s, o, &why);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &why);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken)
-        s.run.lane.policy->ops->stats(s.run.lane.policy, print_stat, NULL);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);
-    session_close(&s);
-    return status;
+    (void)why;
+    const struct policy *p = ((const struct stats_session *)session)->run.lane.policy;
+    p->ops->stats(p, print_stat, NULL);
+    return ERR_OK;
 }
 
 #define TAKES_STATS                                                                                           \
@@ -174,25 +169,21 @@ const struct subcommand cmd_stats = {
     .flags = stats_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = stats_main,
+    .answer = { .session_bytes = sizeof(struct stats_session), .read = stats_read, .write_json = stats_write_json,
+                .print = stats_print, .status = stats_status, .close = stats_close },
 };
 
 /* ---- summary ---- */
 
-static enum exit_status summary_main(const struct options *o)
+static enum err summary_print(const void *session, struct err_detail *why)
 {
-    struct stats_session s = { .trace = NULL };
-    struct err_detail why = { .text = "" };
+    (void)why;
+    const struct stats_session *s = session;
     char text[MEMORY_SUMMARY_MAX];
-    const enum err e = session_open(&s, o, &why);
-    if (e == ERR_OK) {
-        memory_summary(memory_summary_policy_stat, s.run.lane.policy, trace_info(s.trace)->device,
-                       o->is_abbreviated ? SUMMARY_ABBREVIATED : SUMMARY_FULL, text, sizeof text);
-        fputs(text, stdout);
-    }
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);
-    session_close(&s);
-    return status;
+    memory_summary(memory_summary_policy_stat, s->run.lane.policy, trace_info(s->trace)->device,
+                   s->is_abbreviated ? SUMMARY_ABBREVIATED : SUMMARY_FULL, text, sizeof text);
+    fputs(text, stdout);
+    return ERR_OK;
 }
 
 static const struct flag_use summary_flags[] = {TAKES(ABBREVIATED), TAKES_STATS, FLAGS_END};
@@ -206,5 +197,6 @@ const struct subcommand cmd_summary = {
     .flags = summary_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = summary_main,
+    .answer = { .session_bytes = sizeof(struct stats_session), .read = stats_read, .print = summary_print,
+                .status = stats_status, .close = stats_close },
 };

@@ -29,7 +29,7 @@ struct side {
     uint64_t                reserved_bytes;
 };
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: technique_end accepts it. */
 struct session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -38,12 +38,11 @@ struct session {
     struct technique      change;
     struct single_run     run;           /* the recording, under its own settings, on a card without end */
     struct side           recorded, changed;
-    struct output        *json;
 };
 
-static void session_close(struct session *s)
+static void technique_end(void *session)
 {
-    output_abandon(s->json);
+    struct session *s = session;
     single_run_close(&s->run);
     course_close(&s->course);
     trace_close(s->recorded.trace);
@@ -151,8 +150,10 @@ static enum err measure(struct session *s, struct err_detail *why)
     return e == ERR_OK ? measure_side(s, &s->change, s->options->out, &s->changed, why) : e;
 }
 
-static enum err session_run(struct session *s, struct err_detail *why)
+static enum err technique_read(void *session, const struct options *o, struct err_detail *why)
 {
+    struct session *s = session;
+    s->options = o;
     enum err e = read_change(s, why);
     if (e == ERR_OK)
         e = cli_open_trace(s->options, 0, &s->trace, why);
@@ -284,8 +285,10 @@ static void print_errors(const struct session *s)
     }
 }
 
-static enum err print_text(const struct session *s)
+static enum err technique_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct session *s = session;
     struct words method = { .n = 0 }, exact = { .n = 0 };
     print_answer(s);
     const enum err e = print_table(s);
@@ -334,8 +337,10 @@ static void json_errors(struct json_writer *w, const struct session *s)
     json_end_array(w);
 }
 
-static void write_json(const struct session *s, FILE *out)
+static enum err technique_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct session *s = session;
     static const char *const ways[] = { "unchanged", "edited", "inserted" };
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
@@ -362,25 +367,7 @@ static void write_json(const struct session *s, FILE *out)
     coverage_json(&w, &s->coverage);
     json_end_object(&w);
     json_end_object(&w);
-}
-
-static enum exit_status technique_main(const struct options *o)
-{
-    struct session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    bool is_stdout_taken = false;
-    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &s.json, &why);
-    if (e == ERR_OK)
-        e = session_run(&s, &why);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(&s, output_file(s.json));
-        e = output_commit(&s.json, &why);
-    }
-    if (e == ERR_OK && !is_stdout_taken)
-        e = cli_printed(print_text(&s), &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
-    session_close(&s);
-    return status;
+    return ERR_OK;
 }
 
 static const struct flag_use technique_flags[] = {
@@ -408,5 +395,6 @@ const struct subcommand cmd_technique = {
     .flags = technique_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = technique_main,
+    .answer = { .session_bytes = sizeof(struct session), .read = technique_read, .write_json = technique_write_json,
+                .print = technique_print, .close = technique_end },
 };

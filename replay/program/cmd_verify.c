@@ -15,6 +15,13 @@
 
 enum { NAME_COLUMN = 21 };
 
+/* Everything the command holds. Zero is valid: verify_close accepts it. */
+struct session {
+    struct trace_reader *trace;
+    struct policy_spec   spec;
+    struct verify_report report;
+};
+
 static void add_counts(struct words *w, const char *what, const struct verify_counts *c, const char *rest)
 {
     char equal[TEXT_NUMBER], compared[TEXT_NUMBER], unknowable[TEXT_NUMBER];
@@ -69,9 +76,12 @@ static void print_answer(const struct verify_report *r)
     puts(verify_is_equal(r) ? "all equal" : "not equal");
 }
 
-static void print_report(const struct verify_report *r, const struct trace_reader *trace)
+static enum err verify_print(const void *session, struct err_detail *why)
 {
-    const char *notes = trace_meta(trace, "notes");
+    (void)why;
+    const struct session *s = session;
+    const struct verify_report *r = &s->report;
+    const char *notes = trace_meta(s->trace, "notes");
     char note[TRACE_NOTE], title[PYTORCH_RULES_TITLE];
     struct pytorch_rules rules;
     struct words w = { .n = 0 };
@@ -87,6 +97,7 @@ static void print_report(const struct verify_report *r, const struct trace_reade
             print_named("of the recording:", note);
     if (cli_has_scrolled())
         print_answer(r);
+    return ERR_OK;
 }
 
 static void json_counts(struct json_writer *w, const char *key, const struct verify_counts *c, bool has_unknowable)
@@ -122,9 +133,12 @@ static void json_difference(struct json_writer *w, const struct verify_pass *p)
     json_end_object(w);
 }
 
-static void write_json(FILE *out, const struct verify_report *r, const struct trace_reader *trace)
+static enum err verify_write_json(const void *session, FILE *out, struct err_detail *why)
 {
-    const char *notes = trace_meta(trace, "notes");
+    (void)why;
+    const struct session *s = session;
+    const struct verify_report *r = &s->report;
+    const char *notes = trace_meta(s->trace, "notes");
     char note[TRACE_NOTE];
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
@@ -148,6 +162,7 @@ static void write_json(FILE *out, const struct verify_report *r, const struct tr
         json_put_text(&w, NULL, note);
     json_end_array(&w);
     json_end_object(&w);
+    return ERR_OK;
 }
 
 /* Reads --policy and --device, which give what the recording does not hold. */
@@ -183,34 +198,26 @@ static enum err verify_file(const char *path, struct trace_reader *trace, const 
     return e;
 }
 
-static enum exit_status verify_run(const struct options *o)
+static enum err verify_read(void *session, const struct options *o, struct err_detail *why)
 {
-    struct err_detail why = {0};
-    struct trace_reader *trace = NULL;
-    struct policy_spec spec = {0};
-    struct output *json = NULL;
+    struct session *s = session;
     struct verify_options v = {0};
-    struct verify_report report;
-    bool is_stdout_taken = false;
-    enum err e = read_options(o, &spec, &v, &why);
+    enum err e = read_options(o, &s->spec, &v, why);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
-    if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &trace, &why);
-    if (e == ERR_OK)
-        e = verify_file(o->inputs[0], trace, &v, &report, &why);
-    if (e == ERR_OK && json != NULL) {
-        write_json(output_file(json), &report, trace);
-        e = output_commit(&json, &why);
-    }
-    if (e == ERR_OK && !is_stdout_taken)
-        print_report(&report, trace);
-    output_abandon(json);
-    trace_close(trace);
-    policy_spec_close(&spec);
-    if (e != ERR_OK)
-        return cli_fail(e, &why);
-    return cli_finish_stdout(verify_is_equal(&report) ? STATUS_DONE : STATUS_FAILED);
+        e = cli_open_trace(o, 0, &s->trace, why);
+    return e == ERR_OK ? verify_file(o->inputs[0], s->trace, &v, &s->report, why) : e;
+}
+
+static enum exit_status verify_status(const void *session)
+{
+    return verify_is_equal(&((const struct session *)session)->report) ? STATUS_DONE : STATUS_FAILED;
+}
+
+static void verify_close(void *session)
+{
+    struct session *s = session;
+    trace_close(s->trace);
+    policy_spec_close(&s->spec);
 }
 
 static const struct flag_use verify_flags[] = {
@@ -228,5 +235,6 @@ const struct subcommand cmd_verify = {
     .flags = verify_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = verify_run,
+    .answer = { .session_bytes = sizeof(struct session), .read = verify_read, .write_json = verify_write_json,
+                .print = verify_print, .status = verify_status, .close = verify_close },
 };

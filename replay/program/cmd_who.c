@@ -33,16 +33,15 @@ struct who {
     int64_t  place;                  /* of the moment, in the source's numbering; -1: the end */
     size_t   key;                    /* index of keys[] */
     bool     is_forced_to_size;      /* no stacks: grouped by size */
+    bool     has_grown;              /* --grew */
     bool     is_state;               /* the file holds a final state only, which is the one moment there is */
-    struct output *json, *folded, *speedscope;
+    bool     shows_all, is_wide;
     struct progress progress;
 };
 
-static void who_close(struct who *w)
+static void who_close(void *session)
 {
-    output_abandon(w->json);
-    output_abandon(w->folded);
-    output_abandon(w->speedscope);
+    struct who *w = session;
     holders_close(&w->rows);
     holdings_close(&w->held);
     trace_close(w->trace);
@@ -104,7 +103,7 @@ static enum err read_moment(struct who *w, const struct options *o, enum moment_
     return ERR_OK;
 }
 
-static enum err who_read(struct who *w, const struct options *o, struct err_detail *why)
+static enum err read_holders(struct who *w, const struct options *o, struct err_detail *why)
 {
     enum moment_kind kind = MOMENT_PEAK;
     uint64_t event = 0;
@@ -133,6 +132,17 @@ static enum err who_read(struct who *w, const struct options *o, struct err_deta
     return e == ERR_OK ? holders_group(w->trace, &w->held, keys[w->key].key, &w->rows, why) : e;
 }
 
+static enum err who_read(void *session, const struct options *o, struct err_detail *why)
+{
+    struct who *w = session;
+    w->shows_all = o->is_all || o->is_wide;
+    w->is_wide = o->is_wide;
+    w->has_grown = o->grew != NULL;
+    const enum err e = read_holders(w, o, why);
+    progress_clear(&w->progress);
+    return e;
+}
+
 static double share(uint64_t part, uint64_t whole)
 {
     return whole == 0 ? 0 : (double)part / (double)whole;
@@ -153,15 +163,15 @@ static void print_name(const char *name, bool is_wide)
     putchar('\n');
 }
 
-static void print_rows(const struct who *w, const struct options *o)
+static void print_rows(const struct who *w)
 {
-    const size_t shown = o->is_all || o->is_wide || w->rows.n <= ROWS_SHOWN ? w->rows.n : ROWS_SHOWN;
+    const size_t shown = w->shows_all || w->rows.n <= ROWS_SHOWN ? w->rows.n : ROWS_SHOWN;
     uint64_t rest = 0;
     for (size_t i = 0; i < shown; i++) {
         const struct holder *r = &w->rows.at[i];
         printf("%10.2f MiB %5.1f%% %7" PRIu64 "  ", (double)r->bytes / (double)MIB,
                100 * share(r->bytes, w->held.bytes), r->n);
-        print_name(holder_name(&w->rows, i), o->is_wide);
+        print_name(holder_name(&w->rows, i), w->is_wide);
     }
     for (size_t i = shown; i < w->rows.n; i++)
         rest += w->rows.at[i].bytes;
@@ -198,8 +208,10 @@ static void print_forced_to_size(void)
     words_print_screen(stdout, &words);
 }
 
-static void print_text(const struct who *w, const struct options *o)
+static enum err who_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct who *w = session;
     struct words words = { .n = 0 };
     words_add(&words, "%.2f MiB in %zu live request%s ", (double)w->held.bytes / (double)MIB, w->held.n,
               w->held.n == 1 ? "" : "s");
@@ -207,19 +219,22 @@ static void print_text(const struct who *w, const struct options *o)
         words_add(&words, "before %s %" PRId64, trace_event_word(w->trace), w->place);
     else
         words_add(&words, "at the end");
-    words_add(&words, "%s, by %s:", o->grew != NULL ? ", requested since then" : "", keys[w->key].word);
+    words_add(&words, "%s, by %s:", w->has_grown ? ", requested since then" : "", keys[w->key].word);
     words_print_screen(stdout, &words);
-    print_rows(w, o);
+    print_rows(w);
     if (keys[w->key].key == HOLDER_CATEGORY)
         print_sureness(w);
     if (w->is_forced_to_size)
         print_forced_to_size();
+    return ERR_OK;
 }
 
 /* ---- files ---- */
 
-static void write_json(const struct who *w, FILE *out)
+static enum err who_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct who *w = session;
     struct json_writer j = json_writer(out);
     json_put_object(&j, NULL);
     json_put_text(&j, "schema", "replay-who/1");
@@ -245,6 +260,7 @@ static void write_json(const struct who *w, FILE *out)
     }
     json_end_array(&j);
     json_end_object(&j);
+    return ERR_OK;
 }
 
 /* The frames of a request's stack, innermost first; a request without one has a frame that says so. */
@@ -390,55 +406,21 @@ static void write_speedscope(const struct who *w, const struct holdings *held, s
 }
 
 /* The speedscope first: its texts are as they were recorded. */
-static enum err write_profiles(const struct who *w, struct err_detail *why)
+static enum err who_write_profiles(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
 {
+    const struct who *w = session;
     struct holdings held = { .n = 0 };
     struct shown_frames f = { .number = { .n = 0 } };
     enum err e = stacks_of(w, &held, why);
     if (e == ERR_OK)
         e = shown_frames_read(w, &held, &f, why);
-    if (e == ERR_OK && w->speedscope != NULL)
-        write_speedscope(w, &held, &f, output_file(w->speedscope));
-    if (e == ERR_OK && w->folded != NULL)
-        write_folded(w, &held, &f, output_file(w->folded));
+    if (e == ERR_OK && files[1] != NULL)
+        write_speedscope(w, &held, &f, files[1]);
+    if (e == ERR_OK && files[0] != NULL)
+        write_folded(w, &held, &f, files[0]);
     shown_frames_free(&f);
     holdings_close(&held);
     return e;
-}
-
-static enum err who_write(struct who *w, struct err_detail *why)
-{
-    enum err e = ERR_OK;
-    if (w->json != NULL)
-        write_json(w, output_file(w->json));
-    if (w->folded != NULL || w->speedscope != NULL)
-        e = write_profiles(w, why);
-    if (e == ERR_OK)
-        e = output_commit(&w->json, why);
-    if (e == ERR_OK)
-        e = output_commit(&w->folded, why);
-    return e == ERR_OK ? output_commit(&w->speedscope, why) : e;
-}
-
-static enum exit_status who_main(const struct options *o)
-{
-    struct who w = { .trace = NULL };
-    struct err_detail why = { .text = "" };
-    bool is_stdout_taken = false;
-    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &w.json, &why);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->folded, &is_stdout_taken, &w.folded, &why);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->speedscope, &is_stdout_taken, &w.speedscope, &why);
-    if (e == ERR_OK)
-        e = who_read(&w, o, &why);
-    progress_clear(&w.progress);
-    if (e == ERR_OK && !is_stdout_taken)
-        print_text(&w, o);
-    if (e == ERR_OK)
-        e = who_write(&w, &why);
-    who_close(&w);
-    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 
 static const struct flag_use who_flags[] = {
@@ -457,5 +439,8 @@ const struct subcommand cmd_who = {
     .flags = who_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = who_main,
+    .answer = { .session_bytes = sizeof(struct who),
+                .files = { offsetof(struct options, folded), offsetof(struct options, speedscope) }, .read = who_read,
+                .write_json = who_write_json, .write_files = who_write_profiles, .print = who_print,
+                .close = who_close },
 };

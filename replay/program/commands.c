@@ -79,7 +79,7 @@ enum exit_status subcommand_run(const struct subcommand *c, int argc, char **arg
     } else if ((e = check_inputs(c, &o, &why)) != ERR_OK || (e = output_names_check(&o, &why)) != ERR_OK) {
         status = cli_fail(e, &why);
     } else {
-        status = c->run(&o);
+        status = c->run != NULL ? c->run(&o) : answer_run(&c->answer, &o);
     }
     options_close(&o);
     return status;

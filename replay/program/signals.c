@@ -13,6 +13,11 @@ const volatile sig_atomic_t *cli_defer_signals(void)
     return &deferred_signal;
 }
 
+int cli_deferred_signal(void)
+{
+    return deferred_signal;
+}
+
 /* Removes the temporary files; the status is the one that a shell gives to a program that the signal ended. */
 static void on_signal(int number)
 {
