@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Write the JSON Schemas and the dataclasses of what the program answers, from its answers and report/SCHEMA.md.
+"""Write the JSON Schemas, the dataclasses and the tables of report/SCHEMA.md of what the program answers.
 
     generate_results.py REPLAY [--write]
 
-The program answers the questions of QUESTIONS. The shape of an answer is what is seen; report/SCHEMA.md says what a key
-means, and which may be null although no answer here is. Without --write the files in the tree are compared with what is
-generated: exit status 1 if they differ.
+An answer with a table (answers/) is what `REPLAY --schema NAME` says. Of the others the program answers the questions
+of QUESTIONS: the shape of an answer is what is seen; report/SCHEMA.md says what a key means, and which may be null
+although no answer here is. Without --write the files in the tree are compared with what is generated: exit status 1 if
+they differ.
 """
 import json
 import pathlib
@@ -18,6 +19,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python/vramreplay"
+SCHEMA_MD = ROOT / "report/SCHEMA.md"
 
 ERROR_TEXT = """\
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.15 GiB. GPU 0 has a total capacity of 39.56 GiB of \
@@ -34,11 +36,8 @@ QUESTIONS = {
     "info": EACH,
     "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [["samples/cnn.trace.zst", "--device", "40MiB"]],
     "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
-    "who": EACH + [["samples/cnn.trace.zst", "--at", "end", "--by", "size"]],
     "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
     "tune": EACH + [["samples/530-270.trace.zst", "--device", "2GiB"], ["samples/cnn.trace.zst", "--device", "20MiB"]],
-    "verify": [one for one in EACH if "530-270" not in one[0]] + [
-        ["samples/gpt-varlen-expand.trace.zst", "--policy", "best-fit"]],
     "diff": [[*one, *TWO] for one in EACH] + [
         ["samples/cnn.trace.zst", "samples/gpt-fp32.trace.zst"],
         ["samples/mlp-adam.trace.zst", "samples/mlp-sgd.trace.zst"], ["one.json", "two.json"], ["two.json", "one.json"],
@@ -53,6 +52,8 @@ sys.exit(runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(int
 QUESTIONS["predict"] = [[*options, "--", sys.executable, "program.py", "{mb}" if "--range" in options else "300"]
                         for options in ([], ["--device", "1GiB", "--device", "8MiB"],
                                         ["--device", "1GiB", "--range", "mb=1..2000"])]
+# The answers that have a class, in the order of results.py.
+COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "verify", "diff", "predict"]
 MAPS = {("info", "meta"), ("replay", "runs[].options")}         # their keys depend on the recording or the policy
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.
@@ -67,10 +68,6 @@ SHARED = {
     "Holder": [("why", "holds[]"), ("why", "grows[]")],
     "Setting": [("tune", "recommended"), ("tune", "serves_refused"), ("tune", "best_here_only"), ("tune", "best[]")],
     "Pinned": [("tune", "why.before"), ("tune", "why.after")],
-    "Compared": [("verify", f"{part}{name}") for part in ("", "free_running.")
-                 for name in ("placements", "segments", "reserved")],
-    "Predicted": [("verify", "oom"), ("verify", "free_running.oom")],
-    "Difference": [("verify", "first_difference"), ("verify", "free_running.first_difference")],
     "Step": [("diff", "steps.a"), ("diff", "steps.b")],
     "Figure": [("diff", "fields[]"), ("diff", "runs[].fields[]")],
     "Placement": [("diff", "first_placement.a"), ("diff", "first_placement.b")],
@@ -110,6 +107,58 @@ def answers(replay):
                 for command, lists in QUESTIONS.items()}
 
 
+# ---- answers with a table ----
+
+def tabled(replay):
+    """{name: its JSON Schema} of all answers and parts of answers that have a table."""
+    def say(*words):
+        return subprocess.run([replay, "--schema", *words], capture_output=True, text=True, check=True).stdout
+    return {name: json.loads(say(name)) for name in say().split()}
+
+
+def camel(name):
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def plain(schema):
+    """The schema without Markdown, and with the classes' names as titles of the objects that have a table."""
+    out = {key: plain(part) if isinstance(part, dict) else part for key, part in schema.items()}
+    if isinstance(out.get("type"), list):
+        out["type"] = sorted(out["type"])
+    if isinstance(out.get("description"), str):
+        out["description"] = re.sub(r"[`\\]", "", out["description"])
+    if isinstance(out.get("title"), str) and "/" not in out["title"]:
+        out["title"] = camel(out["title"])
+    return out
+
+
+WORDS = {"string": "text", "integer": "number", "number": "number", "boolean": "true, false", "object": "object",
+         "array": "array", "null": "null"}
+
+
+def table_rows(schema, prefix=""):
+    """Rows of Markdown: what each member is. The members of a part stand in a table of their own."""
+    for key, part in schema["properties"].items():
+        types = [part["type"]] if isinstance(part["type"], str) else part["type"]
+        items = part.get("items", {})
+        whole = part if "properties" in part else items
+        words = ", ".join(sorted((WORDS[t] for t in types), key=lambda word: word == "null"))
+        words += f" of {WORDS[items['type']]}" if items.get("type", "object") != "object" else ""
+        named = f" ([{whole['title']}](#{whole['title']}))" if "title" in whole else ""
+        meaning = part.get("description", f"`{part.get('const')}`").replace("|", "\\|")
+        yield f"| `{prefix}{key}` | {words} | {meaning}{named} |"
+        if "properties" in whole and not named:
+            yield from table_rows(whole, f"{prefix}{key}{'[]' if whole is items else ''}.")
+
+
+def with_tables(text, tables):
+    """The text of SCHEMA.md, with a table after each line <!-- table: NAME -->."""
+    def table(match):
+        rows = table_rows(tables[match[1]])
+        return "\n".join([f"<!-- table: {match[1]} -->", "| key | type | meaning |", "|---|---|---|", *rows, ""])
+    return re.sub(r"<!-- table: (\w+) -->\n(?:\|[^\n]*\n)*", table, text)
+
+
 # ---- what SCHEMA.md says ----
 
 TYPES = {"text": "string", "number": "integer", "true": "boolean", "object": "object", "array": "array", "null": "null"}
@@ -118,7 +167,7 @@ TYPES = {"text": "string", "number": "integer", "true": "boolean", "object": "ob
 def documented():
     """{(command, path): (types, meaning)} of the tables in report/SCHEMA.md."""
     known, command, prefixes = {}, None, [""]
-    for line in (ROOT / "report/SCHEMA.md").read_text().splitlines():
+    for line in SCHEMA_MD.read_text().splitlines():
         if line.startswith("## "):
             schema = re.search(r"schema `replay-?(\w*)/1`", line)
             inside = next((SECTIONS[title] for title in SECTIONS if line.startswith(f"## {title}")), (None, []))
@@ -153,7 +202,8 @@ def last_key(path):
 def meanings_of(known, command, key):
     """What the tables say of a key in a command's answer (None: in any), at whatever place; references left out."""
     return {text for (one, path), (_, text) in known.items()
-            if last_key(path) == key and command in (None, one) and not ELSEWHERE.search(text)}
+            if last_key(path) == key and (one == command or (command is None and one in QUESTIONS))
+            and not ELSEWHERE.search(text)}
 
 
 def meaning_of(known, command, path):
@@ -261,7 +311,8 @@ class Module:
             if name in PYTHON:
                 words.append(PYTHON[name])
             elif name == "array":
-                words.append(f"List[{self.annotation(schema.get('items', {}), parent, key, True)}]")
+                items = {"description": schema.get("description"), **schema.get("items", {})}
+                words.append(f"List[{self.annotation(items, parent, key, True)}]")
             elif name == "object" and "properties" in schema:
                 place = f"{'An item of `' if is_item else '`'}{key}` of {parent}"
                 words.append(self.add(schema, schema.get("title") or class_name(parent, key, is_item), place))
@@ -311,33 +362,37 @@ from vramreplay.result import Result'''
 
 
 def generated(replay):
-    """{path below PACKAGE: text}"""
+    """{path: text}"""
     known, module, files = documented(), Module(), {}
-    said = answers(replay)
+    tables, said = tabled(replay), answers(replay)
     shared = objects_by_class(said)
+    schemas = {name: plain(schema) for name, schema in tables.items() if "schema" in schema["properties"]}
     for command, values in said.items():
         schema = {"$schema": "https://json-schema.org/draft/2020-12/schema",
                   "title": values[0]["schema"], **schema_of(values, command, "", known, shared)}
         schema["properties"]["schema"]["const"] = values[0]["schema"]
-        files[f"schemas/{values[0]['schema'].replace('/', '-')}.json"] = json.dumps(schema, indent=1) + "\n"
-        module.add({**schema, "description": f"The answer of {command}"}, command.capitalize())
-    files["results.py"] = module.text()
+        schemas[command] = schema
+    for schema in schemas.values():
+        files[PACKAGE / f"schemas/{schema['title'].replace('/', '-')}.json"] = json.dumps(schema, indent=1) + "\n"
+    for command in COMMANDS:
+        module.add({**schemas[command], "description": f"The answer of {command}"}, command.capitalize())
+    files[PACKAGE / "results.py"] = module.text()
+    files[SCHEMA_MD] = with_tables(SCHEMA_MD.read_text(), tables)
     return files
 
 
 def main():
     is_writing = sys.argv[2:] == ["--write"]
     differing = []
-    for name, text in generated(sys.argv[1]).items():
-        path = PACKAGE / name
+    for path, text in generated(str(pathlib.Path(sys.argv[1]).resolve())).items():
         if path.exists() and path.read_text() == text:
             continue
-        differing.append(name)
+        differing.append(path.relative_to(ROOT))
         if is_writing:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
     for name in differing:
-        print(f"python/vramreplay/{name}: {'written' if is_writing else 'is not what the program answers now'}")
+        print(f"{name}: {'written' if is_writing else 'is not what the program answers now'}")
     if differing and not is_writing:
         raise SystemExit("run python/generate_results.py build/replay --write, then read the difference")
 

@@ -39,6 +39,7 @@ ROOMS = [
     ("import/pytorch", "base traces import", "What does a snapshot of PyTorch say?"),
     ("loads", "base sim traces import", "Traces made by a rule: patterns, programs of a given shape."),
     ("report/text", "base", "How are paragraphs, tables and JSON written?"),
+    ("answers", "report/text", "What does an answer in JSON hold? One table each: writer, schema, classes."),
     ("report/measure", "base sim policies", "What is measured while a trace runs?"),
     ("report/explain", "base policies report/text", "Why does a request not fit?"),
     ("report/rows", "base sim policies report/text report/measure report/explain",
@@ -47,7 +48,7 @@ ROOMS = [
     ("report/page", "base report/text report/measure report/rows", "The page of `replay report`, and Markdown."),
     ("replay/engine", "base sim policies traces report/measure report/explain", "One trace through many policies."),
     ("replay/recording", "base sim policies policies/pytorch traces import import/pytorch report/text report/rows "
-     "replay/engine", "What does a recording hold? Steps, holders, settings, its allocator."),
+     "replay/engine answers", "What does a recording hold? Steps, holders, settings, its allocator."),
     ("replay/trials", "base traces replay/engine", "Many runs of one trace: which need not be made? Changed copies."),
     ("replay/extrapolate", "base traces", "A program's trace at a size that was not recorded."),
     ("replay/technique", "base traces replay/recording", "What would another way of training request?"),

@@ -125,7 +125,7 @@ class ExplanationDevice(Result):
 
 @dataclass(frozen=True)
 class ExplanationFree(Result):
-    """An item of `free` of Explanation."""
+    """An item of `free` of Explanation: free blocks by stream, pool, size class and kind of segment."""
     stream: int
     pool: int
     is_small: bool
@@ -139,7 +139,7 @@ class ExplanationFree(Result):
 
 @dataclass(frozen=True)
 class ExplanationHole(Result):
-    """An item of `holes` of Explanation."""
+    """An item of `holes` of Explanation: the largest groups of free parts next to live blocks."""
     bytes: int
     pin_bytes: int
     count: int
@@ -159,7 +159,7 @@ class ExplanationRequest(Result):
 
 @dataclass(frozen=True)
 class ExplanationBlock(Result):
-    """An item of `blocks` of Explanation."""
+    """An item of `blocks` of Explanation: the smallest set found, by address."""
     requested_bytes: int
     bytes: int
     address: int
@@ -471,7 +471,7 @@ class ReplayRunExplanation(Result):
 
 @dataclass(frozen=True)
 class ReplayRun(Result):
-    """An item of `runs` of Replay."""
+    """An item of `runs` of Replay: one object per policy, in the order given."""
     #: as it was typed
     policy: str
     #: the policy that ran
@@ -576,7 +576,7 @@ class FilledStep(Result):
 
 @dataclass(frozen=True)
 class Holder(Result):
-    """An item of `grows` of Why."""
+    """An item of `grows` of Why: the lines that hold most at that moment, or at later_event."""
     #: of the program; without call stacks the size of each request
     line: str
     #: of the program; without call stacks the size of each request
@@ -587,7 +587,7 @@ class Holder(Result):
 
 @dataclass(frozen=True)
 class WhyCategory(Result):
-    """An item of `categories` of Why."""
+    """An item of `categories` of Why: what is live at that moment, by category as in replay-who/1."""
     category: str
     bytes: int
     requests: int
@@ -721,11 +721,13 @@ class Why(Result):
 @dataclass(frozen=True)
 class WhoRow(Result):
     """An item of `rows` of Who: largest first."""
-    #: the group, its bytes, live requests, and share of bytes (0 to 1)
+    #: the group
     name: str
-    #: live bytes, as requested
+    #: its live bytes
     bytes: int
+    #: its live requests
     requests: int
+    #: its bytes as a share of all, 0 to 1
     share: float
 
 
@@ -739,7 +741,14 @@ class Who(Result):
     bytes: int
     #: what is grouped by: line, file, module, category, stack, size, stream, pool
     by: str
+    #: largest first; their bytes add up to bytes
     rows: List[WhoRow]
+    #: by category only: bytes whose category is not unknown
+    named_bytes: Optional[int] = None
+    #: by category only: bytes whose category a label tells
+    labelled_bytes: Optional[int] = None
+    #: by category only: of these, bytes to which call stacks and lives alone would give the same category
+    agreed_bytes: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -760,7 +769,7 @@ class StartState(Result):
 
 @dataclass(frozen=True)
 class FitPolicy(Result):
-    """An item of `fits` of Fit."""
+    """An item of `fits` of Fit: one object per policy, in the order given."""
     #: as it was typed
     policy: str
     #: the smallest card on which no request is refused, of those tried; null: none was found
@@ -849,7 +858,7 @@ class TuneRecorded(Result):
 
 @dataclass(frozen=True)
 class Setting(Result):
-    """An item of `best` of Tune."""
+    """An item of `best` of Tune: the ten best settings by their peak of the card on the trace itself, members ..."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
     conf: str
     #: the call that goes with it if the release has no option for it
@@ -865,7 +874,7 @@ class Setting(Result):
 
 @dataclass(frozen=True)
 class PinnedKind(Result):
-    """An item of `kinds` of Pinned."""
+    """An item of `kinds` of Pinned: the largest groups of equal holes."""
     #: holes of this size next to live blocks requested with that size
     count: int
     #: holes of this size next to live blocks requested with that size
@@ -903,7 +912,7 @@ class TuneWhy(Result):
 
 @dataclass(frozen=True)
 class TuneCopy(Result):
-    """An item of `copies` of Tune."""
+    """An item of `copies` of Tune: changed copies of the trace."""
     #: of the changes; how often in a row
     seed: int
     #: of the changes; how often in a row
@@ -921,7 +930,7 @@ class TuneCopy(Result):
 
 @dataclass(frozen=True)
 class TuneSmallestCard(Result):
-    """An item of `smallest_cards` of Tune."""
+    """An item of `smallest_cards` of Tune: if no setting runs."""
     #: as above
     conf: Optional[str]
     #: as above
@@ -995,59 +1004,63 @@ class Tune(Result):
 @dataclass(frozen=True)
 class Compared(Result):
     """`reserved` of VerifyFreeRunning: bytes reserved after each event."""
+    #: decisions
     compared: int
+    #: those that are as recorded
     equal: int
+    #: of placements: the record does not tell what decided; they are in neither of the others
     unknowable: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class Predicted(Result):
     """`oom` of VerifyFreeRunning: out-of-memory errors."""
+    #: when recorded
     recorded: int
+    #: by the policy
     predicted: int
 
 
 @dataclass(frozen=True)
 class Difference(Result):
-    """`first_difference` of Verify."""
+    """`first_difference` of Verify: the first decision that differs."""
+    #: in the source's own numbering
     event: int
+    #: what was expected, what was recorded, and the blocks around
     text: str
 
 
 @dataclass(frozen=True)
 class VerifyFreeRunning(Result):
     """`free_running` of Verify: the same members if the policy read only the program's own requests, and its ..."""
-    #: following the record: was each request placed where it was recorded? compared, equal, and unknowable: the
-    #: record does not tell what decided; in neither of the others
+    #: following the record: was each request placed where it was recorded?
     placements: Compared
-    #: each recorded segment event, the same way: compared, equal
+    #: each recorded segment event, the same way
     segments: Compared
-    #: bytes reserved after each event: compared, equal
+    #: bytes reserved after each event
     reserved: Compared
-    #: out-of-memory errors: recorded, predicted
+    #: out-of-memory errors
     oom: Predicted
-    #: event in the source's own numbering, text: expected, recorded, the blocks around
+    #: the first decision that differs
     first_difference: Optional[Difference]
 
 
 @dataclass(frozen=True)
 class Verify(Result):
     """The answer of verify."""
-    #: replay-verify/1
     schema: str
-    #: following the record: was each request placed where it was recorded? compared, equal, and unknowable: the
-    #: record does not tell what decided; in neither of the others
+    #: following the record: was each request placed where it was recorded?
     placements: Compared
-    #: each recorded segment event, the same way: compared, equal
+    #: each recorded segment event, the same way
     segments: Compared
-    #: bytes reserved after each event: compared, equal
+    #: bytes reserved after each event
     reserved: Compared
-    #: out-of-memory errors: recorded, predicted
+    #: out-of-memory errors
     oom: Predicted
     #: the same members if the policy read only the program's own requests, and its own first_difference; null
     #: with free_running_reason
     free_running: Optional[VerifyFreeRunning]
-    #: event in the source's own numbering, text: expected, recorded, the blocks around
+    #: the first decision that differs
     first_difference: Optional[Difference]
     #: what the policy ran with
     settings: str
@@ -1055,9 +1068,10 @@ class Verify(Result):
     version: str
     #: what the record does not hold, and how it was found
     inferred: Optional[str]
-    #: texts: what the importer could not tell from the recording, and what it assumed; a difference may come
-    #: from there
+    #: what the importer could not tell from the recording, and what it assumed; a difference may come from it
     notes: List[str]
+    #: why that was not done
+    free_running_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -1107,7 +1121,7 @@ class ComparedRun(Result):
 
 @dataclass(frozen=True)
 class Figure(Result):
-    """An item of `fields` of Diff."""
+    """An item of `fields` of Diff: of traces."""
     #: see below; of runs the columns of a replay's --csv, and those of the trace as in the database
     #: (trace_path, ...)
     name: str
@@ -1121,7 +1135,7 @@ class Figure(Result):
 
 @dataclass(frozen=True)
 class DiffRun(Result):
-    """An item of `runs` of Diff."""
+    """An item of `runs` of Diff: of policies and runs."""
     #: as they were typed
     a: ComparedRun
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
@@ -1194,7 +1208,7 @@ class Requests(Result):
 
 @dataclass(frozen=True)
 class DiffSizeClass(Result):
-    """An item of `size_classes` of Diff."""
+    """An item of `size_classes` of Diff: of traces."""
     is_small: bool
     above_bytes: int
     up_to_bytes: int
@@ -1210,7 +1224,7 @@ class DiffSizeClass(Result):
 
 @dataclass(frozen=True)
 class DiffLine(Result):
-    """An item of `lines` of Diff."""
+    """An item of `lines` of Diff: of traces."""
     line: str
     line_in_a: Optional[str]
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
@@ -1271,7 +1285,7 @@ class PredictRange(Result):
 
 @dataclass(frozen=True)
 class PredictCard(Result):
-    """An item of `cards` of Predict."""
+    """An item of `cards` of Predict: one object per card and setting, in the order given."""
     #: as typed; null: the program's own setting
     card: str
     #: as typed; null: the program's own setting

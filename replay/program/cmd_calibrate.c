@@ -55,32 +55,8 @@ static enum err calibration_write_json(const void *session, FILE *out, struct er
 {
     (void)why;
     const struct calibration_run *r = session;
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-calibration/1");
-    json_put_text(&w, "device", r->device);
-    json_put_text(&w, "card", r->card.card);
-    json_put_text(&w, "software", r->card.software);
-    json_put_array(&w, "sizes");
-    for (size_t i = 0; i < r->n; i++) {
-        const struct calibration *c = &r->at[i];
-        json_put_object(&w, NULL);
-        json_put_number(&w, "bytes", c->bytes);
-        json_put_number(&w, "calls", c->calls);
-        json_put_number(&w, "alloc_ns", c->alloc_ns);
-        json_put_number(&w, "free_ns", c->free_ns);
-        if (c->has_ranges) {
-            json_put_number(&w, "map_ns", c->map_ns);
-            json_put_number(&w, "unmap_ns", c->unmap_ns);
-        } else {
-            json_put_null(&w, "map_ns");
-            json_put_null(&w, "unmap_ns");
-        }
-        json_end_object(&w);
-    }
-    json_end_array(&w);
-    json_put_text(&w, "sim", r->sim);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/calibration.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

@@ -230,42 +230,21 @@ static enum err conf_print(const void *session, struct err_detail *why)
 
 /* ---- JSON ---- */
 
-static void json_release(struct json_writer *w, const struct conf_session *s, const struct conf_review *r)
+enum { TYPED_TEXT = 1024 };
+
+/* One option of the text, as typed. Returns `out`. */
+static const char *option_text(const struct conf_session *s, const struct conf_answer *a, char out[TYPED_TEXT])
 {
-    json_put_object(w, NULL);
-    json_put_text(w, "release", pytorch_rules_name(&r->rules));
-    json_put_bool(w, "is_taken", r->is_taken);
-    json_put_text(w, "error", r->is_taken ? NULL : r->refusal.text);
-    json_put_text(w, "variable", pytorch_conf_variable(&r->rules));
-    json_put_bool(w, "reads_pytorch_alloc_conf", r->rules.reads_general_name);
-    json_put_array(w, "options");
-    for (size_t i = 0; i < r->n; i++) {
-        char option[1024];
-        const struct conf_answer *a = &r->answers[i];
-        snprintf(option, sizeof option, "%.*s", (int)(a->to - a->from), s->text + a->from);
-        json_put_object(w, NULL);
-        json_put_text(w, "option", option);
-        json_put_text(w, "answer", conf_fate_word(a->fate));
-        json_put_text(w, "note", a->says[0] != '\0' ? a->says : NULL);
-        json_end_object(w);
-    }
-    json_end_array(w);
-    json_end_object(w);
+    snprintf(out, TYPED_TEXT, "%.*s", (int)(a->to - a->from), s->text + a->from);
+    return out;
 }
 
 static enum err conf_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     (void)why;
     const struct conf_session *s = session;
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-conf/1");
-    json_put_text(&w, "conf", s->text);
-    json_put_array(&w, "releases");
-    for (size_t i = 0; i < s->n; i++)
-        json_release(&w, s, &s->reviews[i]);
-    json_end_array(&w);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/conf.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

@@ -66,25 +66,8 @@ static enum err conform_write_json(const void *session, FILE *out, struct err_de
     (void)why;
     const struct session *s = session;
     const struct conform *c = &s->result;
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-conform/1");
-    json_put_text(&w, "policy", s->options->inputs[0]);
-    json_put_text(&w, "allocator", s->options->as);
-    json_put_text(&w, "version", c->version);
-    json_put_number(&w, "cases", c->n);
-    json_put_number(&w, "equal", c->n_equal);
-    json_put_array(&w, "results");
-    for (size_t i = 0; i < c->n; i++) {
-        json_put_object(&w, NULL);
-        json_put_text(&w, "case", c->cases[i].name);
-        json_put_bool(&w, "is_equal", c->cases[i].difference == NULL);
-        json_put_text(&w, "difference", c->cases[i].difference);
-        json_end_object(&w);
-    }
-    json_end_array(&w);
-    json_end_object(&w);
-    fputc('\n', out);
+#define ANSWER_TABLE "answers/conform.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

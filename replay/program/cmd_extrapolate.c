@@ -278,39 +278,12 @@ static enum err extrapolate_print(const void *session, struct err_detail *why)
     return print_coverage(s, why);
 }
 
-static void json_formulas(struct json_writer *w, const struct session *s)
-{
-    char text[FORMULA_TEXT];
-    json_put_array(w, "formulas");
-    for (size_t i = 0; i < s->x.n_growths; i++) {
-        const struct growth *g = &s->x.growths[i];
-        json_put_object(w, NULL);
-        json_put_number(w, "requests", g->n);
-        json_put_text(w, "bytes", g->fit == FORMULA_FITS ? formula_text(&g->formula, s->parameter, text) : NULL);
-        json_end_object(w);
-    }
-    json_end_array(w);
-}
-
 static enum err extrapolate_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     (void)why;
     const struct session *s = session;
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-extrapolate/1");
-    json_put_text(&w, "parameter", s->parameter);
-    json_put_number_unless(&w, "to", s->to, 0);
-    json_put_number_unless(&w, "least_peak_reserved_bytes", s->least.reserved_bytes, 0);
-    json_put_number_unless(&w, "most_peak_reserved_bytes", s->most.reserved_bytes, 0);
-    json_put_number_unless(&w, "peak_requested_bytes", s->most.requested_bytes, 0);
-    json_put_text(&w, "device", s->options->device);
-    json_put_number_unless(&w, "largest", s->largest, 0);
-    json_put_bool(&w, "is_beyond_recorded", is_beyond(s, s->to) || is_beyond(s, s->largest));
-    json_put_number(&w, "requests", s->x.n_requests);
-    json_put_number(&w, "requests_without_formula", extrapolate_count(&s->x, FORMULA_NONE));
-    json_formulas(&w, s);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/extrapolate.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

@@ -15,9 +15,8 @@
 enum { CAPTURES_SHOWN = 12, ARRANGEMENTS = 4 };
 
 /* By place in struct graphs. */
-static const struct { enum graph_pools pools; const char *key; } arrangements[ARRANGEMENTS] = {
-    { GRAPH_POOLS_SHARED, "shared" },     { GRAPH_POOLS_OWN, "own" },
-    { GRAPH_POOLS_RECORDED, "recorded" }, { GRAPH_POOLS_NONE, "none" },
+static const enum graph_pools arrangements[ARRANGEMENTS] = {
+    GRAPH_POOLS_SHARED, GRAPH_POOLS_OWN, GRAPH_POOLS_RECORDED, GRAPH_POOLS_NONE,
 };
 
 /* Everything the command holds. Zero is valid: graphs_close accepts it. */
@@ -118,7 +117,7 @@ static enum err measure_all(struct graphs *g, struct err_detail *why)
 {
     enum err e = measure_rows(g, why);
     for (size_t i = 0; i < ARRANGEMENTS && e == ERR_OK; i++) {
-        const enum graph_pools pools = arrangements[i].pools;
+        const enum graph_pools pools = arrangements[i];
         const struct arrangement a = { .captures = &g->captures, .list = g->list, .n = g->n, .pools = pools };
         uint64_t *after = pools == GRAPH_POOLS_SHARED ? g->shared : pools == GRAPH_POOLS_OWN ? g->own : NULL;
         if (is_known(g, pools))
@@ -202,12 +201,17 @@ static enum arrangement_doubt worst_doubt(const struct graphs *g)
     return worst;
 }
 
-static uint64_t size_of(const struct graphs *g, enum graph_pools pools)
+static size_t place_of(enum graph_pools pools)
 {
     size_t i = 0;
-    while (arrangements[i].pools != pools)
+    while (arrangements[i] != pools)
         i++;
-    return g->sizes[i].bytes;
+    return i;
+}
+
+static uint64_t size_of(const struct graphs *g, enum graph_pools pools)
+{
+    return g->sizes[place_of(pools)].bytes;
 }
 
 /* "In one pool these 4 captures take 56 MiB, in a pool each 78 MiB": the answer, first. */
@@ -296,40 +300,17 @@ static bool is_exact(const struct graphs *g, const struct arrangement_size *s)
     return s->doubt == ARRANGEMENT_EXACT && !g->captures.has_earlier;
 }
 
+static bool pools_are_exact(const struct graphs *g, enum graph_pools pools)
+{
+    return is_known(g, pools) && is_exact(g, &g->sizes[place_of(pools)]);
+}
+
 static enum err graphs_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     (void)why;
     const struct graphs *g = session;
-    struct json_writer j = json_writer(out);
-    json_put_object(&j, NULL);
-    json_put_text(&j, "schema", "replay-graphs/1");
-    json_put_number(&j, "captures_recorded", g->captures.n);
-    json_put_text(&j, "told_apart_by", g->captures.how == CAPTURES_BY_RECORD ? "record" : "pool");
-    json_put_bool(&j, "has_earlier_captures", g->captures.has_earlier);
-    json_put_array(&j, "captures");
-    for (size_t i = 0; i < g->n; i++) {
-        const struct graph_capture *c = &g->captures.at[g->list[i]];
-        json_put_object(&j, NULL);
-        json_put_number(&j, "capture", g->list[i] + 1);
-        json_put_number(&j, "requests", c->n_requests);
-        json_put_number(&j, "peak_requested_bytes", c->peak_bytes);
-        json_put_number(&j, "alone_bytes", g->alone[i].bytes);
-        json_put_bool(&j, "alone_is_exact", is_exact(g, &g->alone[i]));
-        json_put_number(&j, "shared_bytes", g->shared[i]);
-        json_put_number_unless(&j, "own_bytes", g->own[i], 0);
-        json_end_object(&j);
-    }
-    json_end_array(&j);
-    for (size_t i = 0; i < ARRANGEMENTS; i++) {
-        const bool has_size = is_known(g, arrangements[i].pools);
-        json_put_object(&j, arrangements[i].key);
-        json_put_number_unless(&j, arrangements[i].pools == GRAPH_POOLS_NONE ? "program_peak_bytes" : "private_bytes",
-                               has_size ? g->sizes[i].bytes : UINT64_MAX, UINT64_MAX);
-        json_put_bool(&j, "is_exact", has_size && is_exact(g, &g->sizes[i]));
-        json_end_object(&j);
-    }
-    json_put_number(&j, "recorded_program_peak_bytes", recorded_peak(g));
-    json_end_object(&j);
+#define ANSWER_TABLE "answers/graphs.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

@@ -150,27 +150,8 @@ static enum err plan_write_json(const void *session, FILE *out, struct err_detai
 {
     (void)why;
     const struct session *s = session;
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-plan/1");
-    json_put_number(&w, "requests", s->lives.n);
-    json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
-    json_put_number(&w, "lower_bound_bytes", s->plan.lower_bytes);
-    json_put_number(&w, "plan_bytes", s->plan.plan_bytes);
-    json_put_number(&w, "align_bytes", s->align_bytes);
-    json_put_number_unless(&w, "capacity_bytes", s->options->capacity, 0);
-    json_put_bool(&w, "is_optimal", is_optimal(s));
-    json_put_ratio(&w, "gap", gap(s));
-    json_put_number(&w, "effort", s->options->effort);
-    json_put_object(&w, "proof");
-    json_put_text(&w, "kind", s->plan.proof == PROOF_LIVE ? "live" : "search");
-    json_put_array(&w, "requests");
-    for (size_t i = 0; i < s->plan.n_proof; i++)
-        json_put_number(&w, NULL, s->rows[s->plan.proof_lives[i]].id);
-    json_end_array(&w);
-    json_end_object(&w);
-    json_end_object(&w);
-    fputc('\n', out);
+#define ANSWER_TABLE "answers/plan.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

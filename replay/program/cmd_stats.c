@@ -109,36 +109,14 @@ static void json_stat(void *writer, const char *key, int64_t value)
     json_put_integer(writer, key, value);
 }
 
-static void json_refusals(struct json_writer *w, const struct refusals *r)
-{
-    json_put_array(w, "ooms");
-    for (size_t i = 0; i < r->n; i++) {
-        json_put_object(w, NULL);
-        json_put_integer(w, "event", r->at[i].event);
-        json_put_text(w, "message", r->at[i].text);
-        json_end_object(w);
-    }
-    json_end_array(w);
-}
-
 static enum err stats_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     (void)why;
     const struct stats_session *s = session;
     const struct policy *p = s->run.lane.policy;
     assert(p->ops->stats != NULL);               /* single_run_open refuses others */
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-stats/1");
-    json_put_number(&w, "device", trace_info(s->trace)->device);
-    json_put_text(&w, "policy", s->run.spec.typed);
-    json_put_text(&w, "card", s->run.device.typed);
-    json_put_text(&w, "outcome", s->run.lane.outcome == ERR_OK ? "ok" : "oom");
-    json_refusals(&w, &s->refusals);
-    json_put_object(&w, "memory_stats");
-    p->ops->stats(p, json_stat, &w);
-    json_end_object(&w);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/stats.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

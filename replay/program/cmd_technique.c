@@ -305,68 +305,26 @@ static enum err technique_print(const void *session, struct err_detail *why)
 
 /* ---- JSON ---- */
 
-static void json_side(struct json_writer *w, const char *key, const struct side *side)
+static const char *const technique_way_words[] = { "unchanged", "edited", "inserted" };
+
+static void put_categories(struct json_writer *json, const struct side *side)
 {
-    json_put_object(w, key);
-    json_put_number(w, "peak_reserved_bytes", side->reserved_bytes);
-    json_put_number(w, "peak_requested_bytes", side->result.peak.bytes);
-    json_put_object(w, "by_category");
     for (int c = 0; c < CATEGORY_KINDS; c++)
-        json_put_number(w, category_word((enum category)c), side->result.peak.by_category[c]);
-    json_end_object(w);
-    json_end_object(w);
+        json_put_number(json, category_word((enum category)c), side->result.peak.by_category[c]);
 }
 
-static void json_errors(struct json_writer *w, const struct session *s)
+static void technique_side_json(struct json_writer *json, const struct side *side)
 {
-    json_put_array(w, "seen_errors");
-    for (enum technique_change c = 0; c < TECHNIQUE_CHANGES; c++) {
-        const struct seen_error *e = seen_error_of(c);
-        if (!technique_changes(&s->change, c))
-            continue;
-        json_put_object(w, NULL);
-        json_put_text(w, "change", e->words);
-        json_put_number(w, "pairs", e->n_pairs);
-        json_put_ratio(w, "pairs_reserved_percent", e->of_pairs.reserved);
-        json_put_ratio(w, "pairs_live_percent", e->of_pairs.live);
-        json_put_number(w, "programs", e->n_programs);
-        json_put_ratio(w, "programs_reserved_percent", e->of_programs.reserved);
-        json_put_ratio(w, "programs_live_percent", e->of_programs.live);
-        json_end_object(w);
-    }
-    json_end_array(w);
+#define ANSWER_TABLE "answers/technique_side.def"
+#include "answers/as_json.def"
 }
 
 static enum err technique_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     (void)why;
     const struct session *s = session;
-    static const char *const ways[] = { "unchanged", "edited", "inserted" };
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-technique/1");
-    json_put_bool(&w, "is_estimate", true);
-    json_put_bool(&w, "is_lower_bound", coverage_is_lower_bound(&s->coverage));
-    json_put_text(&w, "optimizer", optimizer_words[s->change.optimizer]);
-    json_put_number_unless(&w, "state_bits", s->change.state_bits, 0);
-    json_put_number_unless(&w, "recorded_state_bits", s->change.recorded_state_bits, 0);
-    json_put_number_unless(&w, "recorded_states_each", s->course.states_each, STATES_UNKNOWN);
-    json_put_number_unless(&w, "accumulate", s->change.accumulate, 0);
-    json_put_bool(&w, "is_split", s->change.is_split);
-    json_put_text(&w, "checkpoint", s->options->checkpoint);
-    json_put_bool(&w, "in_place", s->change.is_in_place);
-    json_put_number(&w, "checkpointed_calls", s->changed.result.n_calls);
-    json_put_number(&w, "repeated_passes", s->changed.result.n_passes);
-    json_put_number(&w, "joined_requests", s->changed.result.n_joined);
-    json_put_number(&w, "backward_passes", s->course.n_step_ends);
-    json_put_text(&w, "way", ways[s->changed.result.way]);
-    json_side(&w, "recorded", &s->recorded);
-    json_side(&w, "estimated", &s->changed);
-    json_errors(&w, s);
-    json_put_object(&w, "trace");
-    coverage_json(&w, &s->coverage);
-    json_end_object(&w);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/technique.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

@@ -100,37 +100,34 @@ static enum err verify_print(const void *session, struct err_detail *why)
     return ERR_OK;
 }
 
-static void json_counts(struct json_writer *w, const char *key, const struct verify_counts *c, bool has_unknowable)
+/* Decisions of one kind; the record can be silent about placements only. */
+struct compared {
+    const struct verify_counts *counts;
+    bool has_unknowable;
+};
+
+static void compared_json(struct json_writer *json, const struct compared *c)
 {
-    json_put_object(w, key);
-    json_put_number(w, "compared", c->compared);
-    json_put_number(w, "equal", c->equal);
-    if (has_unknowable)
-        json_put_number(w, "unknowable", c->unknowable);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/compared.def"
+#include "answers/as_json.def"
 }
 
-static void json_pass(struct json_writer *w, const struct verify_pass *p)
+static void predicted_json(struct json_writer *json, const struct verify_pass *p)
 {
-    json_counts(w, "placements", &p->placements, true);
-    json_counts(w, "segments", &p->segments, false);
-    json_counts(w, "reserved", &p->reserved, false);
-    json_put_object(w, "oom");
-    json_put_number(w, "recorded", p->ooms_recorded);
-    json_put_number(w, "predicted", p->ooms_predicted);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/predicted.def"
+#include "answers/as_json.def"
 }
 
-static void json_difference(struct json_writer *w, const struct verify_pass *p)
+static void difference_json(struct json_writer *json, const struct verify_difference *d)
 {
-    if (!p->has_difference) {
-        json_put_null(w, "first_difference");
-        return;
-    }
-    json_put_object(w, "first_difference");
-    json_put_number(w, "event", p->first.record);
-    json_put_text(w, "text", p->first.text);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/difference.def"
+#include "answers/as_json.def"
+}
+
+static void verify_pass_json(struct json_writer *json, const struct verify_pass *p)
+{
+#define ANSWER_TABLE "answers/verify_pass.def"
+#include "answers/as_json.def"
 }
 
 static enum err verify_write_json(const void *session, FILE *out, struct err_detail *why)
@@ -140,28 +137,8 @@ static enum err verify_write_json(const void *session, FILE *out, struct err_det
     const struct verify_report *r = &s->report;
     const char *notes = trace_meta(s->trace, "notes");
     char note[TRACE_NOTE];
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-verify/1");
-    json_pass(&w, &r->following);
-    if (r->free_running.is_done) {
-        json_put_object(&w, "free_running");
-        json_pass(&w, &r->free_running);
-        json_difference(&w, &r->free_running);
-        json_end_object(&w);
-    } else {
-        json_put_null(&w, "free_running");
-        json_put_text(&w, "free_running_reason", r->free_running.reason);
-    }
-    json_difference(&w, r->following.has_difference ? &r->following : &r->free_running);
-    json_put_text(&w, "settings", r->settings);
-    json_put_text(&w, "version", r->version);
-    json_put_text(&w, "inferred", r->inferred[0] == '\0' ? NULL : r->inferred);
-    json_put_array(&w, "notes");
-    while (trace_next_note(&notes, note))
-        json_put_text(&w, NULL, note);
-    json_end_array(&w);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/verify.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

@@ -235,31 +235,8 @@ static enum err who_write_json(const void *session, FILE *out, struct err_detail
 {
     (void)why;
     const struct who *w = session;
-    struct json_writer j = json_writer(out);
-    json_put_object(&j, NULL);
-    json_put_text(&j, "schema", "replay-who/1");
-    if (w->place >= 0)
-        json_put_number(&j, "event", (uint64_t)w->place);
-    else
-        json_put_null(&j, "event");
-    json_put_number(&j, "bytes", w->held.bytes);
-    json_put_text(&j, "by", keys[w->key].word);
-    if (keys[w->key].key == HOLDER_CATEGORY) {
-        json_put_number(&j, "named_bytes", w->facts.named_bytes);
-        json_put_number(&j, "labelled_bytes", w->facts.labelled_bytes);
-        json_put_number(&j, "agreed_bytes", w->facts.agreed_bytes);
-    }
-    json_put_array(&j, "rows");
-    for (size_t i = 0; i < w->rows.n; i++) {
-        json_put_object(&j, NULL);
-        json_put_text(&j, "name", holder_name(&w->rows, i));
-        json_put_number(&j, "bytes", w->rows.at[i].bytes);
-        json_put_number(&j, "requests", w->rows.at[i].n);
-        json_put_ratio(&j, "share", share(w->rows.at[i].bytes, w->held.bytes));
-        json_end_object(&j);
-    }
-    json_end_array(&j);
-    json_end_object(&j);
+#define ANSWER_TABLE "answers/who.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

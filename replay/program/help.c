@@ -109,6 +109,7 @@ static void print_commands(FILE *out)
     help_print_row(out, "replay --list", COLUMN, "list policies, presets, cards, formats and generators");
     help_print_row(out, "replay --help POLICY", COLUMN, "list a policy's options");
     help_print_row(out, "replay --completion SHELL", COLUMN, "print what bash, zsh or fish completes a line by");
+    help_print_row(out, "replay --schema [NAME]", COLUMN, "print what an answer in JSON holds, as JSON Schema");
     help_print_row(out, "replay --help", COLUMN, "the four questions that most people come with");
     help_print_row(out, "replay COMMAND --help", COLUMN, "describe a command and its options");
     help_print_row(out, "replay --version", COLUMN, "print the version, and what it was built with");

@@ -2,6 +2,7 @@
 /* The program: picks the command, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 
+#include "answers/answers.h"
 #include "base/foreign_database.h"
 #include "base/read_files.h"
 #include "base/shown.h"
@@ -41,6 +42,21 @@ static enum exit_status print_completion(const char *shell)
     return cli_fail(err_set(&why, ERR_USAGE, 0, "--completion takes bash, zsh or fish, not '%.40s'", shell), &why);
 }
 
+/* Without a name, the names that there are. */
+static enum exit_status print_schema(const char *name)
+{
+    struct err_detail why;
+    const struct answer_table *t = name != NULL ? answer_table_find(name) : NULL;
+    if (name != NULL && t == NULL)
+        return cli_fail(err_set(&why, ERR_USAGE, 0, "--schema '%.40s': no answer of this name is in `replay --schema`",
+                                name), &why);
+    if (t != NULL)
+        answer_schema_print(stdout, t);
+    for (size_t i = 0; name == NULL && (t = answer_table_at(i)) != NULL; i++)
+        puts(t->name);
+    return cli_finish_stdout(STATUS_DONE);
+}
+
 static enum exit_status run(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "--help";
@@ -60,6 +76,8 @@ static enum exit_status run(int argc, char **argv)
     }
     if (strcmp(first, "--completion") == 0)
         return print_completion(argc > 2 ? argv[2] : "");
+    if (strcmp(first, "--schema") == 0)
+        return print_schema(argc > 2 ? argv[2] : NULL);
     if (strcmp(first, "--list") == 0)
         return list_everything();
     const struct subcommand *c = subcommand_find(first);

@@ -353,48 +353,16 @@ static enum err print_text(const struct ranks_report *r)
     return e;
 }
 
-static void write_ranks(struct json_writer *j, const struct ranks_report *r)
+static const char *line_text(const struct ranks_report *r, const struct rank_line *l, char out[LINE_TEXT])
 {
-    json_put_array(j, "ranks");
-    for (size_t i = 0; i < r->n; i++) {
-        const int64_t rank = r->inputs.at[r->order[i]].rank;
-        json_put_object(j, NULL);
-        json_put_number_unless(j, "rank", (uint64_t)rank, UINT64_MAX);
-        json_put_text(j, "path", path_of(r, i));
-        json_put_number(j, "peak_reserved_bytes", r->figures[i].reserved_bytes);
-        json_put_number(j, "peak_live_bytes", r->figures[i].live_bytes);
-        json_put_bool(j, "is_refused", r->figures[i].outcome != ERR_OK);
-        json_put_bool(j, "is_lower_bound", r->figures[i].is_lower_bound);
-        json_end_object(j);
-    }
-    json_end_array(j);
+    stack_frame_show_line(text_table_at(&r->spread.pair.lines.names, l->name), out, LINE_TEXT);
+    return out;
 }
 
 static void write_json(const struct ranks_report *r, FILE *out)
 {
-    struct json_writer j = json_writer(out);
-    char line[LINE_TEXT];
-    json_put_object(&j, NULL);
-    json_put_text(&j, "schema", "replay-ranks/1");
-    json_put_text(&j, "policy", r->policy);
-    json_put_text(&j, "device", r->device);
-    write_ranks(&j, r);
-    json_put_text(&j, "worst", path_of(r, r->spread.worst));
-    json_put_text(&j, "least", path_of(r, r->spread.least));
-    json_put_number(&j, "spread_reserved_bytes", r->spread.reserved_bytes);
-    json_put_number(&j, "spread_live_bytes", r->spread.live_bytes);
-    json_put_array(&j, "lines");
-    for (size_t i = 0; i < r->spread.n_lines; i++) {
-        const struct rank_line *l = &r->spread.lines[i];
-        stack_frame_show_line(text_table_at(&r->spread.pair.lines.names, l->name), line, sizeof line);
-        json_put_object(&j, NULL);
-        json_put_text(&j, "line", line);
-        json_put_number(&j, "worst_bytes", l->worst_bytes);
-        json_put_number(&j, "least_bytes", l->least_bytes);
-        json_end_object(&j);
-    }
-    json_end_array(&j);
-    json_end_object(&j);
+#define ANSWER_TABLE "answers/ranks.def"
+#include "answers/as_json.def"
 }
 
 enum exit_status ranks_main(const struct options *o)

@@ -234,49 +234,11 @@ static enum err print_coverage(const struct shared_report *r, struct err_detail 
     return e;
 }
 
-static void write_refusal(struct json_writer *j, const struct card_process *p)
-{
-    if (p->lane.meter.ooms == 0) {
-        json_put_null(j, "refused");
-        return;
-    }
-    json_put_object(j, "refused");
-    json_put_number(j, "requested_bytes", p->lane.meter.first_oom.requested_bytes);
-    json_put_number(j, "reserved_bytes", p->lane.meter.first_oom.reserved_bytes);
-    json_put_number(j, "device_free_bytes", p->lane.meter.first_oom.device_free_bytes);
-    json_put_number(j, "others_bytes", p->others_at_refusal_bytes);
-    json_end_object(j);
-}
-
 static void write_json(const struct shared_report *r, FILE *out)
 {
     const struct shared_card *c = &r->card;
-    struct json_writer j = json_writer(out);
-    json_put_object(&j, NULL);
-    json_put_text(&j, "schema", "replay-share/1");
-    json_put_number_unless(&j, "card_total_bytes", c->device.total_bytes, DEVICE_UNLIMITED);
-    json_put_number(&j, "context_bytes", c->device.context_bytes);
-    json_put_number(&j, "card_peak_bytes", c->peak_bytes);
-    json_put_number(&j, "card_peak_ns", c->peak_ns);
-    json_put_number_if(&j, "first_refused", c->first_refused < c->n_processes, c->first_refused);
-    json_put_number_if(&j, "first_refused_ns", c->first_refused < c->n_processes, c->first_refused_ns);
-    json_put_array(&j, "processes");
-    for (size_t i = 0; i < r->n; i++) {
-        const struct card_process *p = &r->processes[i];
-        json_put_object(&j, NULL);
-        json_put_text(&j, "path", r->paths[i]);
-        json_put_text(&j, "policy", r->specs[i].typed);
-        json_put_number(&j, "begins_ns", p->begins_ns);
-        json_put_number(&j, "ends_ns", p->ends_ns);
-        json_put_number_unless(&j, "limit_bytes", p->limit_bytes, 0);
-        json_put_number(&j, "peak_reserved_bytes", p->lane.device->usage.reserved_peak_bytes);
-        json_put_number(&j, "card_peak_bytes", p->peak_bytes);
-        json_put_number(&j, "refusals", p->lane.meter.ooms);
-        write_refusal(&j, p);
-        json_end_object(&j);
-    }
-    json_end_array(&j);
-    json_end_object(&j);
+#define ANSWER_TABLE "answers/share.def"
+#include "answers/as_json.def"
 }
 
 enum exit_status shared_main(const struct options *o)

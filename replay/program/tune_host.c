@@ -57,23 +57,8 @@ static enum err print_text(const struct host_settings *s, const struct options *
 
 static void write_json(const struct host_settings *s, FILE *out)
 {
-    struct json_writer j = json_writer(out);
-    json_put_object(&j, NULL);
-    json_put_text(&j, "schema", "replay-tune-host/1");
-    json_put_number(&j, "peak_requested_bytes", s->requested_bytes);
-    json_put_text(&j, "recommended", s->best == 0 ? NULL : s->at[s->best].conf);
-    json_put_array(&j, "settings");
-    for (size_t i = 0; i < s->n; i++) {
-        json_put_object(&j, NULL);
-        json_put_text(&j, "conf", s->at[i].conf);
-        json_put_text(&j, "policy", s->at[i].policy);
-        json_put_number(&j, "peak_bytes", s->at[i].peak_bytes);
-        json_put_number(&j, "calls", s->at[i].calls);
-        json_put_number(&j, "time_ns", s->at[i].time_ns);
-        json_end_object(&j);
-    }
-    json_end_array(&j);
-    json_end_object(&j);
+#define ANSWER_TABLE "answers/tune_host.def"
+#include "answers/as_json.def"
 }
 
 enum exit_status tune_host_main(const struct options *o)

@@ -179,14 +179,8 @@ enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, 
     return ERR_OK;
 }
 
-void coverage_json(struct json_writer *w, const struct coverage *c)
+void coverage_json(struct json_writer *json, const struct coverage *c)
 {
-    json_put_text(w, "begins", coverage_begin_word(c->begins));
-    json_put_text(w, "ends", coverage_end_word(c->ends));
-    json_put_number(w, "refusals", c->refusals);
-    json_put_number(w, "refusals_survived", c->survived);
-    if (c->steps.how == STEPS_NONE)
-        json_put_null(w, "whole_steps");
-    else
-        json_put_number(w, "whole_steps", c->steps.whole);
+#define ANSWER_TABLE "answers/coverage.def"
+#include "answers/as_json.def"
 }

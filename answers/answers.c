@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* All tables, and each as a JSON Schema. */
+#include "answers/answers.h"
+
+#include "report/text/json_writer.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct answer_member calibration_members[] = {
+#define ANSWER_TABLE "answers/calibration.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member compared_members[] = {
+#define ANSWER_TABLE "answers/compared.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member conf_members[] = {
+#define ANSWER_TABLE "answers/conf.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member conform_members[] = {
+#define ANSWER_TABLE "answers/conform.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member coverage_members[] = {
+#define ANSWER_TABLE "answers/coverage.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member difference_members[] = {
+#define ANSWER_TABLE "answers/difference.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member extrapolate_members[] = {
+#define ANSWER_TABLE "answers/extrapolate.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member graphs_members[] = {
+#define ANSWER_TABLE "answers/graphs.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member plan_members[] = {
+#define ANSWER_TABLE "answers/plan.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member predicted_members[] = {
+#define ANSWER_TABLE "answers/predicted.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member ranks_members[] = {
+#define ANSWER_TABLE "answers/ranks.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member share_members[] = {
+#define ANSWER_TABLE "answers/share.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member stats_members[] = {
+#define ANSWER_TABLE "answers/stats.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member technique_members[] = {
+#define ANSWER_TABLE "answers/technique.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member technique_side_members[] = {
+#define ANSWER_TABLE "answers/technique_side.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member tune_host_members[] = {
+#define ANSWER_TABLE "answers/tune_host.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member verify_members[] = {
+#define ANSWER_TABLE "answers/verify.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member verify_pass_members[] = {
+#define ANSWER_TABLE "answers/verify_pass.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member who_members[] = {
+#define ANSWER_TABLE "answers/who.def"
+#include "answers/as_members.def"
+};
+
+static const struct answer_table tables[] = {
+    { "calibration", calibration_members },
+    { "compared", compared_members },
+    { "conf", conf_members },
+    { "conform", conform_members },
+    { "coverage", coverage_members },
+    { "difference", difference_members },
+    { "extrapolate", extrapolate_members },
+    { "graphs", graphs_members },
+    { "plan", plan_members },
+    { "predicted", predicted_members },
+    { "ranks", ranks_members },
+    { "share", share_members },
+    { "stats", stats_members },
+    { "technique", technique_members },
+    { "technique_side", technique_side_members },
+    { "tune_host", tune_host_members },
+    { "verify", verify_members },
+    { "verify_pass", verify_pass_members },
+    { "who", who_members },
+};
+
+const struct answer_table *answer_table_at(size_t i)
+{
+    return i < sizeof tables / sizeof tables[0] ? &tables[i] : NULL;
+}
+
+const struct answer_table *answer_table_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (strcmp(tables[i].name, name) == 0)
+            return &tables[i];
+    return NULL;
+}
+
+/* ---- one after another ---- */
+
+static bool has_members(const struct answer_member *m)
+{
+    return m->kind == MEMBER_OBJECT || m->kind == MEMBER_OBJECTS;
+}
+
+/* What follows a member and its own members. */
+static const struct answer_member *member_after(const struct answer_member *m)
+{
+    unsigned depth = 0;
+    do {
+        depth += has_members(m);
+        depth -= m->kind == MEMBER_END;
+        m++;
+    } while (depth > 0);
+    return m;
+}
+
+static const struct answer_member *members_of(const char *part)
+{
+    const struct answer_table *t = answer_table_find(part);
+    assert(t != NULL);
+    return t->members;
+}
+
+/* ---- JSON Schema ---- */
+
+static void put_object_of(struct json_writer *json, const struct answer_member *members);
+
+static void put_type(struct json_writer *json, const char *type, bool may_be_null)
+{
+    if (!may_be_null) {
+        json_put_text(json, "type", type);
+        return;
+    }
+    json_put_array(json, "type");
+    json_put_text(json, NULL, "null");
+    json_put_text(json, NULL, type);
+    json_end_array(json);
+}
+
+/* What stands in an array or in a map. */
+static void put_items(struct json_writer *json, const struct answer_member *m)
+{
+    json_put_object(json, m->kind == MEMBER_MAP ? "additionalProperties" : "items");
+    if (m->kind == MEMBER_PARTS)
+        json_put_text(json, "title", m->part);
+    put_type(json, m->type != NULL ? m->type : "object", false);
+    if (m->type == NULL)
+        put_object_of(json, m->kind == MEMBER_PARTS ? members_of(m->part) : m + 1);
+    json_end_object(json);
+}
+
+static void put_member(struct json_writer *json, const struct answer_member *m)
+{
+    const bool is_array = m->kind == MEMBER_VALUES || m->kind == MEMBER_OBJECTS || m->kind == MEMBER_PARTS;
+    json_put_object(json, m->key);
+    if (m->kind == MEMBER_PART)
+        json_put_text(json, "title", m->part);
+    if (m->only == NULL)
+        json_put_text(json, "description", m->meaning);
+    put_type(json, is_array ? "array" : m->kind == MEMBER_VALUE ? m->type : "object", m->may_be_null);
+    if (m->only != NULL)
+        json_put_text(json, "const", m->only);
+    if (is_array || m->kind == MEMBER_MAP)
+        put_items(json, m);
+    else if (m->kind != MEMBER_VALUE)
+        put_object_of(json, m->kind == MEMBER_PART ? members_of(m->part) : m + 1);
+    json_end_object(json);
+}
+
+static void put_properties(struct json_writer *json, const struct answer_member *m)
+{
+    for (; m->kind != MEMBER_END; m = member_after(m))
+        if (m->kind == MEMBER_MEMBERS)
+            put_properties(json, members_of(m->part));
+        else if (m->kind != MEMBER_IF && m->kind != MEMBER_END_IF)
+            put_member(json, m);
+}
+
+static void put_required(struct json_writer *json, const struct answer_member *m)
+{
+    unsigned n_conditions = 0;
+    for (; m->kind != MEMBER_END; m = member_after(m)) {
+        n_conditions += m->kind == MEMBER_IF;
+        n_conditions -= m->kind == MEMBER_END_IF;
+        if (n_conditions > 0 || m->kind == MEMBER_END_IF)
+            continue;
+        if (m->kind == MEMBER_MEMBERS)
+            put_required(json, members_of(m->part));
+        else
+            json_put_text(json, NULL, m->key);
+    }
+}
+
+static void put_object_of(struct json_writer *json, const struct answer_member *members)
+{
+    json_put_object(json, "properties");
+    put_properties(json, members);
+    json_end_object(json);
+    json_put_array(json, "required");
+    put_required(json, members);
+    json_end_array(json);
+}
+
+void answer_schema_print(FILE *out, const struct answer_table *t)
+{
+    struct json_writer json = json_writer(out);
+    json_put_object(&json, NULL);
+    json_put_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    json_put_text(&json, "title", t->members->only != NULL ? t->members->only : t->name);
+    if (t->members->only != NULL)
+        json_put_text(&json, "description", t->members->meaning);
+    json_put_text(&json, "type", "object");
+    put_object_of(&json, t->members);
+    json_end_object(&json);
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""What the program answers is what its tables say (answers/): no member more, none less, each of its type.
+
+    test_answer_tables.py PROGRAM BUILD SOURCE
+
+Also that report/SCHEMA.md and the schemas of the Python package are those of the tables.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+program, _, source = sys.argv[1:4]
+sys.path.insert(0, os.path.join(source, "python"))
+import generate_results as generate                                              # noqa: E402
+
+DATA, TOO_LARGE = "tests/data", "tests/data/extrapolate/too_large"
+CNN, ADAM, CUT, EXPAND, FP32 = (f"samples/{name}.trace.zst" for name in (
+    "cnn", "mlp-adam", "oom-fragmented", "gpt-varlen-expand", "gpt-fp32"))
+# Table, then command lines.
+QUESTIONS = {
+    "conf": [["conf", "max_split_size_mb:16,nosuch:1"], ["conf", "expandable_segments:True", "--version", "2.9"]],
+    "conform": [["conform", "best-fit", "--as", "cupy"]],
+    "extrapolate": [["extrapolate", f"{TOO_LARGE}-8.trace.zst:batch=8", f"{TOO_LARGE}-16.trace.zst:batch=16",
+                     f"{TOO_LARGE}-24.trace.zst:batch=24", *more]
+                    for more in (["--to", "batch=40"], ["--device", "1GiB"])],
+    "graphs": [["graphs", f"{DATA}/graphs/program.trace.zst", *more] for more in ([], ["--captures", "2,1"])],
+    "plan": [["plan", CNN], ["plan", CNN, "--capacity", "1GiB"]],
+    "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
+    "stats": [["stats", CNN], ["stats", CUT]],
+    "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
+    "verify": [["verify", CNN], ["verify", EXPAND, "--policy", "best-fit"]],
+    "who": [["who", CNN, *more] for more in ([], ["--by", "category"], ["--at", "end", "--by", "size"])],
+}
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list,
+         "null": type(None)}
+failures = []
+
+
+def is_of(value, name):
+    return isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
+
+
+def check(value, schema, place):
+    """Notes what in the value is not as the schema says."""
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(is_of(value, name) for name in types):
+        failures.append(f"{place}: {value!r} is none of {types}")
+    elif isinstance(value, dict) and "properties" in schema:
+        known = schema["properties"]
+        failures.extend(f"{place}.{key}: is in no table" for key in value if key not in known)
+        failures.extend(f"{place}.{key}: is missing" for key in schema["required"] if key not in value)
+        for key, part in value.items():
+            check(part, known.get(key, {"type": list(TYPES)}), f"{place}.{key}")
+    elif isinstance(value, (dict, list)):
+        inner = schema["additionalProperties" if isinstance(value, dict) else "items"]
+        for part in value.values() if isinstance(value, dict) else value:
+            check(part, inner, f"{place}[]")
+
+
+def ask(words):
+    done = subprocess.run([program, *words, "--json", "-"], capture_output=True, text=True, cwd=source)
+    if done.returncode > 1:
+        failures.append(f"replay {' '.join(words)}: {done.stderr}")
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def main():
+    tables = generate.tabled(program)
+    for name, questions in QUESTIONS.items():
+        for words in questions:
+            check(ask(words), tables[name], name)
+    if generate.with_tables(generate.SCHEMA_MD.read_text(), tables) != generate.SCHEMA_MD.read_text():
+        failures.append("report/SCHEMA.md: is not what the tables say; run python/generate_results.py PROGRAM --write")
+    for path in pathlib.Path(source, "answers").glob("*.def"):
+        if path.stem not in tables and not path.stem.startswith(("as_", "undefine")):
+            failures.append(f"{path}: no table of `replay --schema` is made of it")
+    if not failures:
+        check({"schema": 7}, tables["who"], "a wrong answer")
+        if len(failures) < 4:
+            failures.append("a wrong answer passes")
+        else:
+            failures.clear()
+    print("\n".join(failures) or "every answer is what its table says")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
