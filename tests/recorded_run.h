@@ -24,18 +24,26 @@ static inline struct trace_reader *recorded_open(const char *path, int64_t gpu)
     return trace;
 }
 
-/* Opens a run, to be replayed by recorded_run and closed by single_run_close. `conf`: settings text, "" or NULL for
- * none; `more`: options of ours ("version=2.4"), NULL for none. */
-static inline void recorded_start(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
-                                  struct single_run *run)
+/* Opens a run on a device, to be replayed by recorded_run and closed by single_run_close. `conf`: settings text, "" or
+ * NULL for none; `more`: options of ours ("version=2.4"), NULL for none. */
+static inline void recorded_start_on(struct trace_reader *trace, const char *conf, const char *more, const char *device,
+                                     struct single_run *run)
 {
     const bool has_conf = conf != NULL && conf[0] != '\0';
     struct err_detail why = {0};
-    char policy[1024], device[64];
+    char policy[1024];
     snprintf(policy, sizeof policy, "pytorch%s%s%s%s", has_conf || more != NULL ? ":" : "", more == NULL ? "" : more,
              has_conf && more != NULL ? "," : "", has_conf ? conf : "");
-    snprintf(device, sizeof device, "sim:%" PRIu64 ",packing=off,addresses=rising", total_bytes);
     cr_assert_eq(single_run_open(run, trace, policy, device, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
+}
+
+/* On a card of that size, whose order of addresses is the recording's to show. */
+static inline void recorded_start(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
+                                  struct single_run *run)
+{
+    char device[64];
+    snprintf(device, sizeof device, "sim:%" PRIu64 ",packing=off", total_bytes);
+    recorded_start_on(trace, conf, more, device, run);
 }
 
 static inline void recorded_run(struct single_run *run)

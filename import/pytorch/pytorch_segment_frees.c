@@ -180,6 +180,15 @@ static bool segment_free_is_small(const struct snapshot_record *r)
     return r->action == ACTION_SEGMENT_FREE ? r->size == TORCH_SMALL_SEGMENT : r->size % TORCH_LARGE_SEGMENT != 0;
 }
 
+/* True if the memory freed at r, which was free before, serves a request of `bytes`. Only whole pages of a range are
+ * unmapped: its free block may have been larger by less than a page at either end, and then too large to be split. */
+static bool freed_fits(const struct walk *w, const struct snapshot_record *r, uint64_t bytes)
+{
+    const uint64_t page = segment_free_is_small(r) ? TORCH_SMALL_SEGMENT : TORCH_LARGE_SEGMENT;
+    return block_fits(w, r->size, bytes) &&
+           (r->action == ACTION_SEGMENT_FREE || block_fits(w, add_capped(r->size, 2 * page), bytes));
+}
+
 /* Finds out whether the request that got new memory after the run would have fitted into what the run freed, and
  * whether that was free when the request searched. */
 static void run_look_for_fit(const struct walk *w, struct run *run)
@@ -195,7 +204,7 @@ static void run_look_for_fit(const struct walk *w, struct run *run)
     for (uint32_t i = run->begin; i < run->end && !run->had_fit; i++) {
         const struct snapshot_record *r = &w->records[i];
         if (!is_segment_free(r) || r->stream != alloc->stream || r->pool != grown->pool ||
-            segment_free_is_small(r) != (bytes <= TORCH_SMALL_MAX) || !block_fits(w, r->size, bytes))
+            segment_free_is_small(r) != (bytes <= TORCH_SMALL_MAX) || !freed_fits(w, r, bytes))
             continue;
         *(segment_free_waited(w, run, i) ? &run->waited : &run->had_fit) = true;
     }

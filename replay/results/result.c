@@ -3,6 +3,7 @@
 #include "replay/results/result.h"
 
 #include "base/units.h"
+#include "replay/results/recorded_addresses.h"
 #include "report/text/text.h"
 #include "sim/card_context.h"
 
@@ -44,26 +45,14 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
              units_format_bytes(model->total_bytes, has), need, what);
 }
 
-/* Gives segments the order of addresses that the recording's own segments show, unless the person asked for one. Only
- * those of more than half a span are compared, each with the one before: under Linux each begins a span of its own. */
+/* Gives segments the order of addresses that the recording shows, unless the person asked for one. */
 static enum err device_take_order(struct device_config *cfg, struct trace_reader *trace, struct err_detail *why)
 {
-    enum { PAIRS_LEAST = 4 };
-    const uint64_t half_span_bytes = 16 * MIB;
-    const struct trace_segment_event *events;
-    size_t n, n_pairs = 0, n_rising = 0;
-    uint64_t last = 0;
+    bool is_rising;
     if (cfg->has_addresses)
         return ERR_OK;
-    const enum err e = trace_segment_events(trace, &events, &n, why);
-    for (size_t i = 0; e == ERR_OK && i < n; i++) {
-        if (events[i].kind != TRACE_SEGMENT_ALLOC || events[i].bytes <= half_span_bytes)
-            continue;
-        n_pairs += last != 0;
-        n_rising += last != 0 && events[i].addr > last;
-        last = events[i].addr;
-    }
-    if (e == ERR_OK && n_pairs >= PAIRS_LEAST && 2 * n_rising > n_pairs)
+    const enum err e = addresses_rose(trace, &is_rising, why);
+    if (e == ERR_OK && is_rising)
         cfg->addresses = ADDRESSES_RISING;
     return e;
 }
