@@ -43,8 +43,8 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
     snprintf(shown, sizeof shown, n == 4 ? "%s=%" PRIu64 "..%" PRIu64 ":%" PRIu64 : "%s=%" PRIu64 "..%" PRIu64, p->name,
              p->range.low, p->range.high, p->range.step);
     if ((n != 3 && n != 4) || strcmp(shown, text) != 0 || p->range.low > p->range.high || p->range.step == 0)
-        return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8",
-                       text);
+        return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8%s",
+                       text, n >= 3 && p->range.low > p->range.high ? ", the smaller number first" : "");
     p->has_range = true;
     for (size_t i = 0; i < p->asked.n_words; i++) {
         const char *at = strchr(p->asked.program[i], '{');

@@ -53,6 +53,11 @@ static enum err importer_named(const char *name, const struct importer **out, st
 static const char *guess(const unsigned char *head, size_t n)
 {
     static const struct { const char *magic, *says; } known[] = {
+        { "\x89PNG", "it is a picture" },
+        { "\xff\xd8\xff", "it is a picture" },
+        { "GIF8", "it is a picture" },
+        { "%PDF", "it is a PDF" },
+        { "{\n \"cells\"", "it is a notebook: run it, and record that (replay record --help, replay predict --help)" },
         { "PK\x03\x04", "it is a zip archive, such as torch.save writes; a snapshot is written by _dump_snapshot" },
         { "{", "it is JSON: results are read by `replay report`; a profile of torch.profiler has a list traceEvents" },
         { "[", "it is JSON; a memory timeline of torch.profiler is a list of lists of four numbers (*.raw.json.gz)" },
@@ -73,6 +78,8 @@ static const char *guess(const unsigned char *head, size_t n)
     const unsigned char *end = memchr(head, '\n', n);
     if (end != NULL && memchr(head, ',', (size_t)(end - head)) != NULL)
         return "if it is CSV, name its columns: --from csv:op=...,ptr=...,size=...,time=...";
+    if (memchr(head, '\0', n) == NULL)
+        return "if it is a program's log, replay why reads it";
     return "";
 }
 
@@ -88,7 +95,9 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
             return ERR_OK;
         }
     const char *maybe = guess(head, n);
-    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a native trace nor a format that can be imported (%s)%s%s",
+    if (strncmp(maybe, "it is ", strlen("it is ")) == 0)
+        return err_set(why, ERR_FORMAT, 0, "%s: not a recording: %s", input_name(in), maybe);
+    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: not a recording of any format that is read (%s)%s%s",
                    input_name(in), importer_names(known), maybe[0] != '\0' ? "; " : "", maybe);
 }
 

@@ -88,6 +88,12 @@ static struct nearest spec_nearest_policy(struct span typed)
     return n;
 }
 
+/* Whether what was typed may be a slip of the name and not another word: at least half of it stays. */
+static bool spec_is_near(const struct nearest *n)
+{
+    return 2 * n->distance <= n->n_typed;
+}
+
 /* ---- one option's value ---- */
 
 /* A plain decimal number in [0, 1]: no sign, no hexadecimal, no nan. */
@@ -214,6 +220,8 @@ static size_t spec_typed_at(const struct spec_reader *r, const char *place)
 static enum err spec_refuse(const struct spec_reader *r, size_t typed_at, struct span shown, const char *reason)
 {
     const int n = (int)(shown.n < SPEC_SHOWN ? shown.n : SPEC_SHOWN);
+    if (typed_at == 0 && shown.n == strlen(r->spec->typed))          /* the place would repeat it all */
+        return err_set(r->why, ERR_USAGE, 0, "policy '%.*s': %s", n, shown.at, reason);
     return err_set(r->why, ERR_USAGE, typed_at, "policy '%.*s': at character %zu, '%.*s': %s", SPEC_SHOWN,
                    r->spec->typed, typed_at + 1, n, shown.at, reason);
 }
@@ -238,8 +246,10 @@ static enum err spec_refuse_name(const struct spec_reader *r)
     else if ((option = spec_find_option(policy_find(spec_settings_policy), r->head)) != NULL)
         snprintf(reason, sizeof reason, "no policy of that name, but %s has that option: %s:%s%s", spec_settings_policy,
                  spec_settings_policy, option->name, option->kind == OPTION_SWITCH ? "" : "=...");
+    else if (spec_is_near(&n))
+        snprintf(reason, sizeof reason, "no policy of that name; did you mean '%s'?", n.name);
     else
-        snprintf(reason, sizeof reason, "no policy of that name; the nearest is %s", n.name);
+        snprintf(reason, sizeof reason, "no policy of that name; replay --list shows them");
     return spec_refuse(r, 0, r->head, reason);
 }
 
@@ -392,7 +402,7 @@ static enum err spec_refuse_option(const struct spec_reader *r, struct span name
     if (n.name == NULL)
         snprintf(reason, sizeof reason, "%s has no options", ops->name);
     else
-        snprintf(reason, sizeof reason, "%s has no such option; the nearest is %s", ops->name, n.name);
+        snprintf(reason, sizeof reason, "%s has no such option; did you mean '%s'?", ops->name, n.name);
     return spec_refuse(r, spec_typed_at(r, name.at), name, reason);
 }
 
@@ -682,6 +692,8 @@ enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const st
         return err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
     const size_t place = spec_value_place(spec, option - 1, (size_t)(reason->offset & UINT32_MAX));
     const size_t n = strcspn(spec->typed + place, ",");
+    if (n == 0 || n == strlen(spec->typed))              /* the place would say nothing, or repeat it all */
+        return err_set(why, e, place, "policy '%.60s': %.150s", spec->typed, reason->text);
     return err_set(why, e, place, "policy '%.60s': at character %zu, '%.*s': %.120s", spec->typed, place + 1,
                    (int)(n < SPEC_SHOWN ? n : SPEC_SHOWN), spec->typed + place, reason->text);
 }

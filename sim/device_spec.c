@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "sim/device.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,17 @@ static bool text_is(const char *text, size_t n, const char *word)
     return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
+/* Whether a text may name a card, as "4090" does: "4" and "-4GiB" are sizes gone wrong, though a card has 4 GB. */
+static bool may_name_card(const char *text, size_t n)
+{
+    enum { NICKNAME_DIGITS = 4 };
+    uint64_t bytes;
+    if (n == 0 || !isalnum((unsigned char)text[0]))
+        return false;
+    return !units_parse_bytes(text, n, &bytes) ||
+           (n == NICKNAME_DIGITS && units_parse_number(text, n, &bytes));
+}
+
 /* A size, "unlimited", or a card. A text that could mean several cards is none. */
 static bool device_parse_capacity(const char *text, size_t n, struct device_config *cfg)
 {
@@ -54,7 +66,7 @@ static bool device_parse_capacity(const char *text, size_t n, struct device_conf
     uint64_t bytes = DEVICE_UNLIMITED;
     const bool is_size = text_is(text, n, "unlimited") ||
                          (units_parse_bytes(text, n, &bytes) && bytes >= DEVICE_PAGE_BYTES && bytes < INT64_MAX);
-    if (!is_size && cards_find(text, n, &model, 1) != 1)
+    if (!is_size && (!may_name_card(text, n) || cards_find(text, n, &model, 1) != 1))
         return false;
     cfg->model = is_size ? NULL : model;
     cfg->total_bytes = is_size ? bytes : model->total_bytes;
@@ -63,23 +75,45 @@ static bool device_parse_capacity(const char *text, size_t n, struct device_conf
 
 enum { HINT_TEXT = 320 };
 
+/* The nearest of all cards' names, whole, without their memory ("rtx4090") and without letters before ("4090"). Returns
+ * its length, 0 if none is near. */
+static size_t nearest_card(const char *text, size_t n, const char **name)
+{
+    enum { SLIPS_MAX = 2 };
+    size_t length = 0;
+    struct nearest nearest = {.typed = text, .n_typed = n, .distance = SIZE_MAX};
+    for (size_t i = 0; may_name_card(text, n) && card_at(i) != NULL; i++) {
+        const char *card = card_at(i)->name;
+        const size_t n_short = strcspn(card, "-"), n_letters = strcspn(card, "0123456789");
+        const struct { const char *at; size_t n; } forms[] = {
+            {card, strlen(card)}, {card, n_short}, {card + n_letters, n_short > n_letters ? n_short - n_letters : 0},
+        };
+        for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++) {
+            const size_t before = nearest.distance;
+            nearest_offer(&nearest, forms[k].at, forms[k].n);
+            length = nearest.distance < before ? forms[k].n : length;
+        }
+    }
+    *name = nearest.name;
+    return nearest.name != NULL && nearest.distance <= SLIPS_MAX && 2 * nearest.distance <= n ? length : 0;
+}
+
 /* What to type instead of a text that means no card, or several: a sentence's end, or "". */
 static void device_suggest_card(const char *text, size_t n, char *out)
 {
-    enum { SLIPS_MAX = 2, SHOWN = 6, GIB_DIGITS = 4 };
+    enum { SHOWN = 6, GIB_DIGITS = 4 };
     const struct device_model *found[SHOWN];
     uint64_t number;
-    if (n <= GIB_DIGITS && units_parse_number(text, n, &number)) {
+    out[0] = '\0';
+    if (n <= GIB_DIGITS && units_parse_number(text, n, &number) && number > 0) {
         snprintf(out, HINT_TEXT, "; a card of that size is '%.*sGiB'", (int)n, text);
         return;
     }
-    const size_t n_found = cards_find(text, n, found, SHOWN);
-    struct nearest nearest = {.typed = text, .n_typed = n};
-    out[0] = '\0';
-    for (size_t i = 0; n_found == 0 && card_at(i) != NULL; i++)
-        nearest_offer(&nearest, card_at(i)->name, strlen(card_at(i)->name));
-    if (n_found == 0 && nearest.distance <= SLIPS_MAX)
-        snprintf(out, HINT_TEXT, "; did you mean '%s'?", nearest.name);
+    const size_t n_found = may_name_card(text, n) ? cards_find(text, n, found, SHOWN) : 0;
+    const char *near;
+    const size_t n_near = n_found == 0 ? nearest_card(text, n, &near) : 0;
+    if (n_near > 0)
+        snprintf(out, HINT_TEXT, "; did you mean '%.*s'?", (int)n_near, near);
     for (size_t i = 0, at = 0; i < n_found && i < SHOWN; i++)
         at += (size_t)snprintf(out + at, HINT_TEXT - at, "%s%s", i == 0 ? "; it could be " : ", ", found[i]->name);
     if (n_found > SHOWN)
@@ -304,8 +338,8 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
         char cards[HINT_TEXT];
         device_suggest_card(text, n, cards);
         const char *const sentence = cards[0] != '\0' ? "device '%.*s': no single card of that name%s"
-                                   : "device '%.*s': expected 'sim', the simulated card, or 'cuda', a real one, or a "
-                                     "card's size or name (see --list)%s";
+                                   : "device '%.*s': neither a size such as 24GiB nor a card that is known (replay "
+                                     "--list), nor 'cuda', a real one%s";
         return err_set(why, ERR_USAGE, 0, sentence, (int)n, text, cards);
     }
     const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);

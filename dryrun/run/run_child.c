@@ -10,6 +10,7 @@
 
 #include "base/inherited_signals.h"
 #include "base/monotonic_ms.h"
+#include "base/nearest.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -279,13 +280,48 @@ static enum err child_wait(pid_t pid, const struct child_setting *setting, const
     return e;
 }
 
-/* Why a program cannot be started, and how a file that lies there may be. */
+static bool ends_in(const char *name, const char *ending)
+{
+    const size_t n = strlen(name), n_ending = strlen(ending);
+    return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
+}
+
+/* What a file is that lies there and does not start, and how it is run; the system's own words would be "No such file",
+ * because it was looked for in PATH. "" if that is not why. */
+static const char *file_says(const char *program)
+{
+    if (access(program, F_OK) != 0)
+        return "";
+    if (ends_in(program, ".py"))
+        return "it is a script: python3 ";
+    if (ends_in(program, ".ipynb"))
+        return "it is a notebook: jupyter nbconvert --to notebook --execute ";
+    if (access(program, X_OK) != 0)
+        return "it is not executable: bash ";
+    return strchr(program, '/') == NULL ? "it lies in this folder, and not in PATH: ./" : "";
+}
+
+/* The usual program whose name is nearest; NULL if none is near. */
+static const char *nearest_program(const char *program)
+{
+    enum { SLIPS_MAX = 2 };
+    static const char *const usual[] = { "python", "python3", "torchrun", "accelerate", "jupyter", "bash" };
+    struct nearest nearest = { .typed = program, .n_typed = strlen(program) };
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+        nearest_offer(&nearest, usual[i], strlen(usual[i]));
+    return nearest.distance > 0 && nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
+}
+
 static enum err start_error(const char *program, int reason, struct err_detail *why)
 {
-    const size_t n = strlen(program);
-    const bool is_script = n > 3 && strcmp(program + n - 3, ".py") == 0 && access(program, F_OK) == 0;
-    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%.200s: cannot be started: %s%s%.200s",
-                   program, strerror(reason), is_script ? "; it is a script: python3 " : "", is_script ? program : "");
+    const char *says = reason == ENOMEM ? "" : file_says(program), *meant = nearest_program(program);
+    if (says[0] != '\0')
+        return err_set(why, ERR_USAGE, 0, "%.80s: cannot be started: %s%.80s", program, says, program);
+    if (reason == ENOENT && meant != NULL)
+        return err_set(why, ERR_USAGE, 0, "%.80s: cannot be started: %s; did you mean '%s'?", program, strerror(reason),
+                       meant);
+    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%.200s: cannot be started: %s", program,
+                   strerror(reason));
 }
 
 enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *why)

@@ -167,6 +167,16 @@ static void pytorch_destroy(struct policy *base)
     free(p);
 }
 
+/* Adds to PyTorch's own words what the person may have meant; a slip of form is answered with that alone. */
+static void add_slip(const struct pytorch_rules *rules, const char *text, struct err_detail *why)
+{
+    char slip[PYTORCH_CONF_SLIP];
+    pytorch_conf_slip(rules, text, slip);
+    const size_t n = strncmp(slip, "; write ", strlen("; write ")) == 0 ? 0 : strlen(why->text);
+    if (slip[0] != '\0')
+        snprintf(why->text + n, sizeof why->text - n, "%s", n == 0 ? slip + strlen("; ") : slip);
+}
+
 /* Reads the settings text and the options that are settings. */
 static enum err pytorch_read_settings(struct pytorch *p, const struct option_value *v, struct err_detail *why)
 {
@@ -182,6 +192,8 @@ static enum err pytorch_read_settings(struct pytorch *p, const struct option_val
     p->settings = pytorch_settings_default();
     e = pytorch_conf_start(&p->rules, text, given.setting, given.n, &p->settings, &source, why);
     if (e == ERR_USAGE && why != NULL) {
+        if (source == 0)
+            add_slip(&p->rules, text, why);
         const int option = source == 0 ? OPT_CONF : given.option[source - 1];
         const bool is_text = pytorch_options[option].kind == OPTION_PAIRS ||
                              pytorch_options[option].kind == OPTION_TEXT;
@@ -506,15 +518,30 @@ static void pytorch_walk_stats(const struct policy *base, stat_visit visit, void
 
 /* ---- the report ---- */
 
-struct inert_visit {
+struct conf_visit {
+    const char  *conf;               /* the settings text */
     remark_visit visit;
     void        *arg;
 };
 
-static void remark_inert(void *arg, const struct conf_option *option)
+/* PyTorch takes "max_split_size_mb:-5" without a word: its reader of unsigned numbers wraps around. */
+static void remark_minus(const struct conf_visit *v, const struct conf_option *option)
 {
-    const struct inert_visit *v = arg;
     char sentence[200];
+    const int n = (int)(option->to - option->from);
+    const char *item = v->conf + option->from, *value = memchr(item, ':', (size_t)n);
+    if (value == NULL || value[1 + strspn(value + 1, " \t")] != '-')
+        return;
+    snprintf(sentence, sizeof sentence, "%.*s: PyTorch takes the minus sign without a word, and reads a huge number",
+             n < 80 ? n : 80, item);
+    v->visit(v->arg, REMARK_WARNING, sentence);
+}
+
+static void remark_option(void *arg, const struct conf_option *option)
+{
+    const struct conf_visit *v = arg;
+    char sentence[200];
+    remark_minus(v, option);
     if (option->inert == NULL)
         return;
     snprintf(sentence, sizeof sentence, "%s has no effect on placement: %s", option->key, option->inert);
@@ -581,8 +608,8 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
     snprintf(text, sizeof text, "decisions are those of %s%s", pytorch_rules_title(&p->rules, title),
              p->has_given_version ? "" : ", by the layout of the recording or by default (version= chooses another)");
     visit(arg, REMARK_ASSUMPTION, text);
-    struct inert_visit v = {.visit = visit, .arg = arg};
-    (void)!pytorch_conf_each(&p->rules, p->conf, remark_inert, &v);
+    struct conf_visit v = {.conf = p->conf, .visit = visit, .arg = arg};
+    (void)!pytorch_conf_each(&p->rules, p->conf, remark_option, &v);
 }
 
 /* Bytes in free blocks of private pools. */

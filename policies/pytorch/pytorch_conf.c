@@ -11,6 +11,7 @@
  */
 #include "policies/pytorch/pytorch_conf.h"
 
+#include "base/nearest.h"
 #include "base/torch_sizes.h"
 #include "base/units.h"
 
@@ -750,6 +751,41 @@ static const char *conf_inert(const struct conf_reader *r, const struct conf_key
         return key == NULL ? NULL : key->inert;
     return key->read == conf_reserve && !conf_parse_reserve(conf_word(r, r->i), &ignored)
                ? "PyTorch ignores a value that is neither a share nor GiB such as 4G" : NULL;
+}
+
+/* The same of one item, text[0, n). */
+static void conf_slip_of(const struct pytorch_rules *rules, const char *text, size_t n, char out[PYTORCH_CONF_SLIP])
+{
+    enum { SLIPS_MAX = 3 };
+    const char *colon = memchr(text, ':', n), *equals = memchr(text, '=', n);
+    if (colon == NULL && equals != NULL) {
+        const int n_key = (int)(equals - text), n_value = (int)(n - (size_t)n_key - 1);
+        snprintf(out, PYTORCH_CONF_SLIP, "; write %.*s:%.*s, with a colon", n_key, text, n_value, equals + 1);
+        return;
+    }
+    struct nearest nearest = {.typed = text, .n_typed = colon == NULL ? n : (size_t)(colon - text)};
+    for (size_t i = 0; i < sizeof conf_keys / sizeof conf_keys[0]; i++)
+        if (conf_keys[i].columns[rules->release] == '+')
+            nearest_offer(&nearest, conf_keys[i].name, strlen(conf_keys[i].name));
+    if (nearest.name == NULL || nearest.distance > SLIPS_MAX)
+        return;
+    if (nearest.distance > 0)
+        snprintf(out, PYTORCH_CONF_SLIP, "; did you mean '%s'?", nearest.name);
+    else if (colon == NULL)
+        snprintf(out, PYTORCH_CONF_SLIP, "; write %s:VALUE", nearest.name);
+    else if (strncmp(colon, ":true", 5) == 0 || strncmp(colon, ":false", 6) == 0)
+        snprintf(out, PYTORCH_CONF_SLIP, "; write %s:%s", nearest.name, colon[1] == 't' ? "True" : "False");
+}
+
+void pytorch_conf_slip(const struct pytorch_rules *rules, const char *text, char out[PYTORCH_CONF_SLIP])
+{
+    out[0] = '\0';
+    while (*text != '\0' && out[0] == '\0') {
+        text += strspn(text, ", \t");
+        const size_t n = strcspn(text, ",");
+        conf_slip_of(rules, text, n, out);
+        text += n;
+    }
 }
 
 enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,

@@ -91,6 +91,11 @@ struct conf_option {
 MUST_USE enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
                                     void (*visit)(void *arg, const struct conf_option *option), void *arg);
 
+/* What a person who typed a refused text may have meant, for a message that ends with it: "; did you mean
+ * 'expandable_segments'?", or for "expandable_segments=True" that a colon belongs there. "": nothing comes to mind. */
+enum { PYTORCH_CONF_SLIP = 96 };
+void pytorch_conf_slip(const struct pytorch_rules *rules, const char *text, char out[PYTORCH_CONF_SLIP]);
+
 /* True if the text can name nobody and nothing: some release takes it, and each of its words is an option, a value of
  * PyTorch's own or a number and no more. A text with every option is half as long as the longest that is plain. */
 enum { PYTORCH_CONF_PLAIN_MAX = 2048 };

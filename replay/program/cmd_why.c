@@ -209,6 +209,8 @@ static enum exit_status why_main(const struct options *o)
         library_refusal_print(stdout, s.refusal);
     else if (e == ERR_OK && !s.is_stdout_taken)
         oom_answer_print(stdout, &s.text);
+    if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])
+        fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;

@@ -65,11 +65,24 @@ static enum err check_inputs(const struct subcommand *c, const struct options *o
     return err_set(why, ERR_USAGE, 0, "one name too many, '%.60s': replay %s", o->inputs[c->n_inputs_max], c->synopsis);
 }
 
+/* Whether a command runs a program, and the "--" that belongs before it was not typed. */
+static bool lacks_dashes(const struct subcommand *c, int argc, char **argv)
+{
+    bool has_dashes = strstr(c->synopsis, "PROGRAM") == NULL;
+    for (int i = 0; i < argc; i++)
+        has_dashes = has_dashes || strcmp(argv[i], "--") == 0;
+    return !has_dashes;
+}
+
 enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv)
 {
     struct options o;
     struct err_detail why = { .text = "" };
     enum err e = options_parse(argc, argv, c->flags, &o, &why);
+    if (e == ERR_USAGE && lacks_dashes(c, argc, argv)) {
+        const struct err_detail said = why;
+        e = err_set(&why, e, 0, "%s. A program and its options come after --: replay %s", said.text, c->synopsis);
+    }
     if (e != ERR_OK)
         return cli_fail(e, &why);
     enum exit_status status = STATUS_DONE;

@@ -172,6 +172,12 @@ expect 'a script that is not there' 2 'The script is not there' \
     "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
 touch script.py
 expect 'a script that is no program' 2 'it is a script: python3 script.py' "$replay" predict -o o -- script.py
+touch book.ipynb run.sh
+expect 'a notebook' 2 'started: it is a notebook: jupyter nbconvert ' "$replay" predict -o o -- book.ipynb
+expect 'a script that is not executable' 2 'it is not executable: bash ./run.sh' "$replay" predict -o o -- ./run.sh
+expect 'a slip' 2 "did you mean 'python'?" "$replay" predict -o o -- pyhton train.py
+expect 'no --' 2 'come after --: replay predict ' "$replay" predict -o o python train.py --batch 8
+rm book.ipynb run.sh
 expect 'no program' 2 'the program is missing' "$replay" predict --device 1GiB
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
 

@@ -53,7 +53,7 @@ expect "it runs beside a built-in policy" 0 '"page-fit"' \
     "$replay" "$trace" --policy best-fit --policy ./page_fit.so --audit --json -
 expect "it runs with options, and without a slash in its name" 0 "page_fit.so:page=4KiB" \
     "$replay" "$trace" --policy page_fit.so:page=4KiB,arena=8MiB --audit
-expect "an unknown option is answered with the nearest" 2 "the nearest is page" \
+expect "an unknown option is answered with the nearest" 2 "did you mean 'page'" \
     "$replay" "$trace" --policy ./page_fit.so:pgae=4
 expect "a value out of range is answered with the range" 2 "from 512 B to 1 GiB" \
     "$replay" "$trace" --policy ./page_fit.so:page=1

@@ -143,11 +143,11 @@ Test(spec, settings_and_options_may_be_mixed)
 
 Test(spec, an_unknown_policy_is_answered_with_the_nearest)
 {
-    expect_refused("best-fti", 0, "the nearest is best-fit");
-    expect_refused("best_fit", 0, "the nearest is best-fit");
-    expect_refused("pytroch:gc=0.5", 0, "the nearest is pytorch");
-    expect_refused("nome", 0, "the nearest is none");
-    expect_refused("NONE", 0, "the nearest is none");
+    expect_refused("best-fti", 0, "did you mean 'best-fit'?");
+    expect_refused("best_fit", 0, "did you mean 'best-fit'?");
+    expect_refused("pytroch:gc=0.5", 0, "did you mean 'pytorch'?");
+    expect_refused("nome", 0, "did you mean 'none'?");
+    expect_refused("NONE", 0, "did you mean 'none'?");
     expect_refused("", 0, "a policy's name is missing");
     expect_refused(":", 0, "a policy's name is missing");
 }
@@ -165,10 +165,10 @@ Test(spec, what_a_shell_would_have_taken_is_no_part_of_the_settings)
 
 Test(spec, an_unknown_option_is_answered_with_the_nearest)
 {
-    expect_refused("pytorch:expandabel", 8, "the nearest is expandable");
-    expect_refused("pytorch:max_split=1", 8, "the nearest is max-split");
-    expect_refused("pytorch:gc=0.5,fractoin=1", 15, "the nearest is fraction");
-    expect_refused("gc=0.5:fractoin=1", 7, "the nearest is fraction");
+    expect_refused("pytorch:expandabel", 8, "did you mean 'expandable'?");
+    expect_refused("pytorch:max_split=1", 8, "did you mean 'max-split'?");
+    expect_refused("pytorch:gc=0.5,fractoin=1", 15, "did you mean 'fraction'?");
+    expect_refused("gc=0.5:fractoin=1", 7, "did you mean 'fraction'?");
     expect_refused("none:gc=0.5", 5, "none has no options");
 }
 
@@ -233,7 +233,7 @@ Test(spec, a_place_in_pairs_is_the_one_that_was_typed)
     expect_not_created("pytorch:gc=0.5,max_split_size_mb:64,limit-device,foo_bar:1", 49,
                        "at character 50, 'foo_bar:1'");
     expect_not_created("pytorch:gc=none,conf=max_split_size_mb", 38,
-                       "at character 39, '': RuntimeError: the settings text");
+                       "': write max_split_size_mb:VALUE");
     expect_not_created("pytorch:conf=max_split_size_mb,throw", 31,
                        "at character 32, 'throw': RuntimeError: the settings");
 }

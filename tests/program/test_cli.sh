@@ -155,6 +155,26 @@ expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALL
 expect 0 '^Device: h100-80g,context=1GiB, 79.19 GiB' loop.trace --policy none --device h100-80g,context=1GiB
 expect 0 '^Device: h100, 79.19 GiB' loop.trace --policy none --device h100
 refuse 2 "a card of that size is '8GiB'" loop.trace --policy none --device 8
+# No number is taken for a card's name, and what is nearly right is named.
+refuse 2 "a card of that size is '4GiB'" loop.trace --policy none --device 4
+refuse 2 'neither a size such as 24GiB nor a card that is known' loop.trace --policy none --device -4GiB
+refuse 2 'neither a size such as 24GiB nor a card that is known' loop.trace --policy none --device 4.5
+refuse 2 "did you mean 'rtx4090'?" loop.trace --policy none --device rtx4909
+refuse 2 "did you mean '4090'?" loop.trace --policy none --device 4o90
+refuse 2 "policy 'nosuch': no policy of that name; replay --list shows them" loop.trace --policy nosuch
+refuse 2 "'expandable_segments=True': write expandable_segments:True, with a colon" loop.trace \
+    --policy expandable_segments=True
+refuse 2 "did you mean 'expandable_segments'?" loop.trace --policy expandable_segment:True
+refuse 2 'write expandable_segments:VALUE' loop.trace --policy expandable_segments
+refuse 2 'write expandable_segments:True' loop.trace --policy expandable_segments:true
+expect 0 'Warning: max_split_size_mb:-5: PyTorch takes the minus sign without a word' loop.trace \
+    --policy max_split_size_mb:-5
+printf '\211PNG\r\n\032\n' >picture.png
+printf '{\n "cells": []}\n' >book.ipynb
+echo 'step 1' >log
+refuse 2 'picture.png: not a recording: it is a picture' info picture.png
+refuse 2 'book.ipynb: not a recording: it is a notebook' info book.ipynb
+refuse 2 "if it is a program's log, replay why reads it" info log
 refuse 2 'it could be a100-40g, a100-80g' loop.trace --policy none --device sim:A100
 refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h10-80g,context=1GiB
 refuse 2 'pytorch:expandable$' loop.trace --policy expandable
@@ -165,7 +185,7 @@ refuse 2 'loop.trace: is of device 0 alone; --gpu 4095 is not in it' loop.trace 
 refuse 2 'expected a whole number from 0 to 4095' loop.trace --gpu 4096
 refuse 2 'loop.trace: is of device 0 alone; --gpu 5 is not in it' loop.trace --gpu 5
 expect 0 '^none' loop.trace --gpu 0 --policy none
-refuse 2 "the nearest is none" loop.trace --policy NONE
+refuse 2 "did you mean 'none'" loop.trace --policy NONE
 refuse 2 "a policy's name is missing" loop.trace --policy ''
 refuse 2 "expected a capacity such as 24GiB" loop.trace --policy none --device sim:24
 expect 0 'replay fit FILE' help fit
@@ -227,7 +247,7 @@ refuse 2 'number of events or a time' loop.trace --sample-every 10m
 refuse 2 'number of events or a time' loop.trace --sample-every 18446744073709551615s
 refuse 2 "device 'sim:24Gb0'" loop.trace --device sim:24Gb0
 refuse 2 'context and others take more' loop.trace --device sim:1GiB,context=2GiB
-refuse 2 "expected 'sim', the simulated card, or 'cuda'" loop.trace --device simulated
+refuse 2 "neither a size such as 24GiB nor a card that is known" loop.trace --device simulated
 refuse 2 "unknown option '-x'" loop.trace -x
 refuse 2 "unknown option '--out'" loop.trace --out a
 refuse 2 "did you mean 'info'" inof loop.trace
