@@ -59,8 +59,41 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-/* Adds what one recording holds. Growth is looked for once there are `least` steps. */
-static void search(const char *path, uint64_t least, struct found *found)
+/* What PyTorch's hook says of a process that has optimizers (cudasim/python/replay_steps.py): how many steps repeated,
+ * 0 while it goes on. False: it says nothing. */
+static bool read_optimizer_steps(const char *folder, unsigned long pid, uint64_t *steps)
+{
+    char path[PATH_MAX];
+    *steps = 0;
+    FILE *f = (size_t)snprintf(path, sizeof path, "%s/%lu.steps", folder, pid) < sizeof path ? fopen(path, "r") : NULL;
+    if (f == NULL)
+        return false;
+    if (fscanf(f, "%9" SCNu64, steps) != 1)
+        *steps = 0;
+    fclose(f);
+    return true;
+}
+
+/* The most that repeated in one of the processes; *has_optimizers: one of them says so. */
+static uint64_t optimizer_steps(const char *folder, bool *has_optimizers)
+{
+    uint64_t most = 0, steps;
+    DIR *d = opendir(folder);
+    const struct dirent *entry;
+    while (d != NULL && (entry = readdir(d)) != NULL)
+        if (ends_in(entry->d_name, ".steps") &&
+            read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &steps)) {
+            *has_optimizers = true;
+            most = steps > most ? steps : most;
+        }
+    if (d != NULL)
+        closedir(d);
+    return most;
+}
+
+/* Adds what one recording holds. Growth is looked for once there are `least` steps. Of a process with optimizers what
+ * repeats is no step: its hook counts them. */
+static void search(const char *path, bool has_optimizers, uint64_t least, struct found *found)
 {
     struct stat st;
     const struct import_config cfg = { .gpu = -1, .without_stacks = true };
@@ -71,7 +104,7 @@ static void search(const char *path, uint64_t least, struct found *found)
     if (trace_open_any(path, NULL, &cfg, &trace, &why) != ERR_OK)
         return;                      /* nothing in it yet, or half written: the next look tells */
     const uint64_t requests = trace_info(trace)->by_kind[EVENT_ALLOC];
-    if (requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
+    if (has_optimizers || requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
         steps.whole = 0;
     if (steps.whole >= least && step_growth_find(trace, &steps, least, &growth, &why) != ERR_OK)
         steps.whole = 0;
@@ -107,9 +140,10 @@ static struct found search_all(const char *folder, uint64_t least)
     const struct dirent *entry;
     while (d != NULL && (entry = readdir(d)) != NULL) {
         char path[PATH_MAX];
+        uint64_t steps;
         if (is_searched(folder, entry->d_name) &&
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
-            search(path, least, &found);
+            search(path, read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &steps), least, &found);
     }
     if (d != NULL)
         closedir(d);
@@ -166,6 +200,9 @@ static bool running_look(void *arg)
     show_progress(r, monotonic_ms());
     if (*r->request->interrupted != 0)
         return running_stop(r, RUN_INTERRUPTED);
+    r->run->optimizer_steps = optimizer_steps(r->journals, &r->run->has_optimizers);
+    if (r->run->optimizer_steps > 0)
+        return running_stop(r, RUN_REPEATED);
     running_search(r);
     if (has_enough(&r->found, r->request->steps))
         return running_stop(r, RUN_REPEATED);
@@ -246,6 +283,14 @@ static enum err choose_trace(struct predicted_run *run, struct err_detail *why)
     return e;
 }
 
+/* Of a program with optimizers its hook counts the steps; what repeats in the recording may be less than one. */
+static uint64_t whole_steps(const struct predicted_run *run, uint64_t repeated)
+{
+    if (run->optimizer_steps > 0 && run->end == RUN_REPEATED)
+        return run->optimizer_steps;
+    return run->has_optimizers && run->end != RUN_ENDED && run->growth.bytes_per_step == 0 ? 0 : repeated;
+}
+
 /* What the chosen recording covers. */
 static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *why)
 {
@@ -260,7 +305,7 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     trace_close(trace);
     if (e != ERR_OK)
         return e;
-    run->whole_steps = coverage.steps.whole;
+    run->whole_steps = whole_steps(run, coverage.steps.whole);
     run->is_refused = coverage.ends == ENDS_REFUSED && !(run->end == RUN_ENDED && run->status == 0);
     run->survived = run->is_refused ? 0 : coverage.refusals;
     run->refused_bytes = coverage.refused_bytes;
@@ -317,12 +362,14 @@ static enum err make_folder(struct predicted_run *run, const char *parent, struc
     return ERR_OK;
 }
 
-static enum err make_env(const struct sim_card *card, struct child_env *env, struct err_detail *why)
+static enum err make_env(const struct sim_card *card, uint64_t steps, struct child_env *env, struct err_detail *why)
 {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, steps);
     enum err e = sim_card_put_env(card, NULL, env, why);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
-    return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", "1", '\0', why) : e;
+    return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', why) : e;
 }
 
 static enum err run_program(const struct run_request *request, const struct sim_card *card, struct predicted_run *run,
@@ -337,7 +384,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
                                            .prepare_arg = request->overlay };
     r.grown_ms = r.started_ms;
     overlay_share(request->overlay, r.journals);
-    enum err e = make_env(card, &env, why);
+    enum err e = make_env(card, request->steps, &env, why);
     if (e == ERR_OK)
         e = following_start(r.journals, "predict", &r.following, why);
     if (e == ERR_OK)

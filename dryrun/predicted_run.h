@@ -49,6 +49,8 @@ struct predicted_run {
     struct program_failure failure;
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
     bool  is_pooled;                 /* all of the latter went to pools (cudaMallocAsync) */
+    bool  has_optimizers;            /* PyTorch's, in one of its processes */
+    uint64_t optimizer_steps;        /* that repeated, for which it was stopped; 0: none */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */
     unsigned n_recordings;           /* of processes and cards */

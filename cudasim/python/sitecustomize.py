@@ -8,8 +8,9 @@ and computes nothing (replay_attention.py), and DistributedDataParallel does not
 processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole history, whatever the program
 does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
 memory, and on SIGUSR1; beside it the process's rank in a distributed job. With REPLAY_TORCH_FOLLOW it is also
-written again and again. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the
-end, because PyTorch's own history does not tell. With REPLAY_TORCH_LABELS requests are labelled (replay_labels.py).
+written again and again, and a training is held once its steps repeat (replay_steps.py). Where a CUDA graph was
+captured, the history gets a record of ours at the begin and at the end, because PyTorch's own history does not tell.
+With REPLAY_TORCH_LABELS requests are labelled (replay_labels.py).
 Nothing else of the program changes.
 """
 import _thread
@@ -17,6 +18,7 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+import threading
 
 
 class _Captures:
@@ -113,6 +115,8 @@ class _Recorder:
         self.labels = labels                         # the module replay_labels, or None
         self.pid = None                              # of the process whose history this is; None: CUDA has not started
         self.has_ended = False
+        self.has_settled = False                     # the history is whole for predict, and nothing follows
+        self.lock = threading.RLock()                # of the files: the thread that follows writes them, too
         self.has_complained = False
         self.record_history = self.memory._record_memory_history
         self.captures = _Captures(torch)
@@ -137,7 +141,6 @@ class _Recorder:
         atexit.register(self.end)
         self.take_signals()
         if os.environ.get("REPLAY_TORCH_FOLLOW"):
-            import threading
             try:                                     # a snapshot imports it, not while the program imports its own
                 import torch._inductor.codecache     # noqa: F401
             except Exception:
@@ -158,12 +161,21 @@ class _Recorder:
             return                                   # a forked child holds its parent's history, not its own
         path = os.path.join(self.folder, "%d.%s" % (os.getpid(), name))
         part = "%s.%d.part" % (path, _thread.get_ident())
-        try:
-            self.write(name, path, part, is_standing)
-        except Exception as reason:
-            self.complain(path, reason)
-            if os.path.exists(part):
-                os.remove(part)
+        with self.lock:
+            if self.has_settled:
+                return
+            try:
+                self.write(name, path, part, is_standing)
+            except Exception as reason:
+                self.complain(path, reason)
+                if os.path.exists(part):
+                    os.remove(part)
+
+    def settle(self):
+        """Writes what is there so far, for the last time."""
+        with self.lock:
+            self.dump("so-far.pickle")
+            self.has_settled = True
 
     def complain(self, path, reason):
         if not self.has_complained and sys.stderr is not None:
@@ -228,7 +240,7 @@ class _Recorder:
         fifth of the time at most."""
         import time
 
-        while not self.has_ended:
+        while not (self.has_ended or self.has_settled):
             began = time.monotonic()
             self.dump("so-far.pickle", is_standing=False)
             time.sleep(max(0.5, 4 * (time.monotonic() - began)))
@@ -324,6 +336,17 @@ def _attend(torch):
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
+def _count_steps(torch, recorder):
+    """`predict` stops a training once its steps repeat."""
+    if os.environ.get("REPLAY_TORCH_FOLLOW"):
+        try:
+            import replay_steps
+            replay_steps.install(recorder)
+        except (AttributeError, ImportError) as error:
+            print("replay: PyTorch %s: optimizer steps are not counted: %s" % (torch.__version__, error),
+                  file=sys.stderr)
+
+
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
         if not _has_known_rnns():
@@ -338,7 +361,9 @@ def _imported(torch):
         _join_ranks(torch)
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
-        _Recorder(torch, folder, _labels(torch)).install()
+        recorder = _Recorder(torch, folder, _labels(torch))
+        recorder.install()
+        _count_steps(torch, recorder)
 
 
 class _Loader(importlib.abc.Loader):
