@@ -283,12 +283,16 @@ static enum err choose_trace(struct predicted_run *run, struct err_detail *why)
     return e;
 }
 
-/* Of a program with optimizers its hook counts the steps; what repeats in the recording may be less than one. */
-static uint64_t whole_steps(const struct predicted_run *run, uint64_t repeated)
+/* The equal steps that an answer rests on. Of a program with optimizers its hook counts them: what repeats in the
+ * recording may be less than one. How many more a recording holds than were waited for depends on the machine. */
+static uint64_t whole_steps(const struct predicted_run *run, uint64_t least, uint64_t repeated)
 {
-    if (run->optimizer_steps > 0 && run->end == RUN_REPEATED)
+    const bool is_growing = run->growth.bytes_per_step > 0;
+    if (run->end == RUN_REPEATED && run->optimizer_steps > 0)
         return run->optimizer_steps;
-    return run->has_optimizers && run->end != RUN_ENDED && run->growth.bytes_per_step == 0 ? 0 : repeated;
+    if (run->has_optimizers && run->end != RUN_ENDED && !is_growing)
+        return 0;
+    return run->end == RUN_REPEATED && !is_growing && repeated > least ? least : repeated;
 }
 
 /* What the chosen recording covers. */
@@ -305,7 +309,7 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     trace_close(trace);
     if (e != ERR_OK)
         return e;
-    run->whole_steps = whole_steps(run, coverage.steps.whole);
+    run->whole_steps = whole_steps(run, least, coverage.steps.whole);
     run->is_refused = coverage.ends == ENDS_REFUSED && !(run->end == RUN_ENDED && run->status == 0);
     run->survived = run->is_refused ? 0 : coverage.refusals;
     run->refused_bytes = coverage.refused_bytes;

@@ -24,9 +24,6 @@
 /* The memory of an enlarged card. */
 #define ENLARGED "16TiB"
 
-/* The longest text of a card. */
-enum { CARD_BYTES = 256 };
-
 /* So many named cards are tried before none is named. */
 enum { CARDS_TRIED = 3 };
 
@@ -70,7 +67,7 @@ static void choose_default_card(struct prediction *p)
  * the text is too long. */
 static int card_alone(const char *card, char out[static CARD_BYTES])
 {
-    const bool is_short = strlen(card) < CARD_BYTES;
+    const bool is_short = strlen(card) < CARD_BYTES / 2;
     snprintf(out, CARD_BYTES, "%s", card);
     return is_short ? cudasim_take_count(out) : 0;
 }
@@ -97,16 +94,23 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
     const size_t n_cards = r->n_cards > 0 ? r->n_cards : 1, n_policies = r->n_policies > 0 ? r->n_policies : 1;
     choose_default_card(p);
     p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
-    if (p->rows == NULL)
+    p->devices = calloc(n_cards, sizeof *p->devices);
+    if (p->rows == NULL || p->devices == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t c = 0; c < n_cards; c++) {
-        const char *card = r->n_cards > 0 ? r->cards[c] : p->default_card;
-        const enum err e = check_card(card, why);
+        struct predicted_row row = { .card = r->n_cards > 0 ? r->cards[c] : p->default_card,
+                                     .device = p->devices[c] };
+        row.sold = r->n_cards > 0 ? card_meant(row.card, p->devices[c]) : NULL;
+        if (r->n_cards == 0)
+            snprintf(p->devices[c], CARD_BYTES, "%s", row.card);
+        const bool is_short = strlen(row.card) < CARD_BYTES / 2;         /* a name may take more than a size */
+        const enum err e = check_card(is_short ? row.device : row.card, why);
         if (e != ERR_OK)
             return e;
-        for (size_t i = 0; i < n_policies; i++)
-            p->rows[p->n_rows++] = (struct predicted_row){ .card = card,
-                                                           .policy = r->n_policies > 0 ? r->policies[i] : NULL };
+        for (size_t i = 0; i < n_policies; i++) {
+            row.policy = r->n_policies > 0 ? r->policies[i] : NULL;
+            p->rows[p->n_rows++] = row;
+        }
     }
     return ERR_OK;
 }
@@ -153,6 +157,7 @@ void prediction_close(struct prediction *p)
         tune_close(&p->tune);
     free(p->runs);
     free(p->rows);
+    free(p->devices);
 }
 
 /* ---- cards ---- */
@@ -194,8 +199,8 @@ static const char *largest_of_class(const struct prediction *p, const char *card
 {
     const char *largest = card;
     for (size_t i = 0; i < p->n_rows; i++)
-        if (is_of_class(p->rows[i].card, card) && card_bytes(p->rows[i].card) > card_bytes(largest))
-            largest = p->rows[i].card;
+        if (is_of_class(p->rows[i].device, card) && card_bytes(p->rows[i].device) > card_bytes(largest))
+            largest = p->rows[i].device;
     return largest;
 }
 
@@ -261,7 +266,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
 {
     char device[PATH_MAX], title[128];
     char **program;
-    run_device(r->card, r->is_enlarged, device);
+    run_device(r->device, r->is_enlarged, device);
     if (p->has_range)
         snprintf(title, sizeof title, "run %zu, %s=%" PRIu64, p->n_runs, p->name, r->value);
     else
@@ -311,7 +316,7 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
 static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
 {
     const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
-    return r->value == value && (is_for_one ? strcmp(r->card, card) == 0 : is_of_class(r->card, card));
+    return r->value == value && (is_for_one ? strcmp(r->device, card) == 0 : is_of_class(r->device, card));
 }
 
 /* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
@@ -332,7 +337,7 @@ static bool is_adapting(const struct prediction *p, const char *card, uint64_t v
 {
     bool is_adapting = false;
     for (size_t i = 0; i < p->n_runs; i++)
-        is_adapting = is_adapting || (p->runs[i].value == value && is_of_class(p->runs[i].card, card) &&
+        is_adapting = is_adapting || (p->runs[i].value == value && is_of_class(p->runs[i].device, card) &&
                                       predicted_run_adapts(&p->runs[i].made));
     return is_adapting;
 }
@@ -355,7 +360,7 @@ static enum err add_run(struct prediction *p, const char *card, uint64_t value, 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     p->runs = runs;
     struct prediction_run *r = &p->runs[p->n_runs++];
-    *r = (struct prediction_run){ .card = card, .value = value, .is_enlarged = is_enlarged };
+    *r = (struct prediction_run){ .device = card, .value = value, .is_enlarged = is_enlarged };
     const enum err e = start_run(p, r, why);
     if (e == ERR_OK && r->made.end == RUN_INTERRUPTED)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
@@ -413,7 +418,7 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     struct trace_reader *trace;
     struct policy_spec spec;
     char card[CARD_BYTES];
-    card_alone(row->card, card);
+    card_alone(row->device, card);
     enum err e = trace_open(r->made.trace, &trace, why);
     if (e != ERR_OK)
         return e;
@@ -444,7 +449,7 @@ static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detai
     const struct row_search *s = arg;
     struct card_answer answer;
     struct prediction_run *run;
-    enum err e = need_run(s->p, s->row->card, value, s->row->policy != NULL, &run, why);
+    enum err e = need_run(s->p, s->row->device, value, s->row->policy != NULL, &run, why);
     *fits = false;
     if (e == ERR_OK && !run->made.is_refused) {
         e = row_answer(s->p, s->row, run, &answer, why);
@@ -456,8 +461,8 @@ static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detai
 /* Whether a recording that the interrupt cut off may speak for a row: the answer so far. */
 static struct prediction_run *run_so_far(const struct prediction *p, const struct predicted_row *row)
 {
-    struct prediction_run *r = find_run(p, row->card, row->value, true);
-    return r != NULL ? r : find_run(p, row->card, row->value, false);
+    struct prediction_run *r = find_run(p, row->device, row->value, true);
+    return r != NULL ? r : find_run(p, row->device, row->value, false);
 }
 
 /* Fills in a row from a run. */
@@ -477,14 +482,14 @@ static bool row_may_adapt(const struct prediction *p, const struct predicted_row
 {
     const struct prediction_run *run = &p->runs[row->run];
     return row->is_known && !row->fits && row->policy == NULL && !run->is_enlarged && !run->made.is_refused &&
-           strcmp(run->card, row->card) != 0;
+           strcmp(run->device, row->device) != 0;
 }
 
 /* Runs the program on the row's own card. If it goes on there after a refused request, that is the row's answer. */
 static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *why)
 {
     const size_t n = p->n_runs;
-    const enum err e = add_run(p, row->card, row->value, false, why);
+    const enum err e = add_run(p, row->device, row->value, false, why);
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], why) : ERR_OK;
@@ -494,7 +499,7 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
 {
     struct prediction_run *run = NULL;
     row->value = row->largest.is_any ? row->largest.fits : p->range.low;
-    enum err e = *p->asked.interrupted == 0 ? need_run(p, row->card, row->value, true, &run, why) : ERR_INTERRUPTED;
+    enum err e = *p->asked.interrupted == 0 ? need_run(p, row->device, row->value, true, &run, why) : ERR_INTERRUPTED;
     if (e == ERR_INTERRUPTED)
         run = run_so_far(p, row);
     else if (e != ERR_OK)
@@ -549,13 +554,26 @@ static enum err try_card(struct prediction *p, const char *card, struct predicte
 {
     struct prediction_run *run;
     char alone[CARD_BYTES];
-    const int count = card_alone(p->rows[0].card, alone);
+    const int count = card_alone(p->rows[0].device, alone);
     snprintf(p->named_card, sizeof p->named_card, count > 1 ? "%s,count=%d" : "%s", card, count);
     *row = p->rows[0];
-    row->card = p->named_card;
+    row->card = row->device = p->named_card;
+    row->sold = NULL;
     row->value = p->range.low;
-    const enum err e = need_run(p, row->card, row->value, true, &run, why);
+    const enum err e = need_run(p, row->device, row->value, true, &run, why);
     return e == ERR_OK ? row_take(p, row, run, why) : e;
+}
+
+/* A card that was asked about, and on which the program fits, is named before a larger one. */
+static void prefer_known_card(struct prediction *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_row *row = &p->rows[i];
+        const struct device_model *m = card_config(row->device).model;
+        const bool fits = row->is_known && row->fits && prediction_is_whole(p);
+        if (fits && m != NULL && (p->smallest.card == NULL || m->total_bytes < p->smallest.card->total_bytes))
+            p->smallest.card = m;
+    }
 }
 
 /* What libraries take depends on the card (its compute capability), so that a named card is only named after the
@@ -623,11 +641,13 @@ static enum err say_once(struct prediction *p, struct err_detail *why)
 {
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
-    enum err e = need_run(p, row->card, p->range.low, true, &run, why);
+    enum err e = need_run(p, row->device, p->range.low, true, &run, why);
     if (e == ERR_OK && !predicted_run_grows(&run->made) && !predicted_run_adapts(&run->made))
         e = with_trace(p, run, find_smallest, why);
     if (e == ERR_OK && p->has_smallest)
         e = confirm_card(p, why);                /* may move p->runs */
+    if (e == ERR_OK && p->has_smallest)
+        prefer_known_card(p);
     run = &p->runs[row->run];
     if (e == ERR_OK && run->made.is_of_pytorch)
         e = with_trace(p, run, find_categories, why);

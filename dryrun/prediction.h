@@ -10,6 +10,7 @@
 #ifndef REPLAY_DRYRUN_PREDICTION_H
 #define REPLAY_DRYRUN_PREDICTION_H
 
+#include "dryrun/card_meant.h"
 #include "dryrun/predicted_categories.h"
 #include "dryrun/predicted_run.h"
 #include "dryrun/safe/scratch_folder.h"
@@ -38,6 +39,8 @@ struct prediction_request {
 /* One card with one setting. */
 struct predicted_row {
     const char *card;                /* as typed */
+    const char *device;              /* the card that is meant, as after --device; the prediction's */
+    const struct device_model *sold; /* that a size stands for (card_meant.h); NULL: none */
     const char *policy;              /* as typed; NULL: the program's own setting */
     struct largest_value largest;    /* of the range; with none, the only value is 0 */
     uint64_t value;                  /* that the figures are of: the largest that fits, else the least of the range */
@@ -49,7 +52,7 @@ struct predicted_row {
 
 /* One run of the program. */
 struct prediction_run {
-    const char *card;                /* of its class, the largest named */
+    const char *device;              /* of its class, the largest named */
     uint64_t value;
     bool     is_enlarged;            /* the card was made larger than any */
     struct predicted_run made;
@@ -63,6 +66,7 @@ struct prediction {
     char   name[64];                 /* what varies: "batch" */
     struct value_range range;
     char   default_card[32];         /* if none is named: a size alone, so that the answer is of the usual class */
+    char (*devices)[CARD_BYTES];     /* the rows', by card */
     struct prediction_run *runs;
     size_t n_runs, room_runs;
     bool   showed_nothing;           /* the last run: the program failed, or asked for nothing */

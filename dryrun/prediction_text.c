@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 13 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 18 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -38,8 +38,8 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
     struct words *w = assumption_add(a);
     switch (run->end) {
     case RUN_REPEATED:
-        words_add(w, "The program was stopped after %" PRIu64 " %s steps. What it does later (validation, saving) "
-                  "was not seen; --steps 0 runs it to its end.", run->whole_steps,
+        words_add(w, "The program was stopped once it had made %" PRIu64 " %s steps (--steps). What it does later "
+                  "(validation, saving) was not seen; --steps 0 runs it to its end.", run->whole_steps,
                   predicted_run_grows(run) ? "growing" : "equal");
         break;
     case RUN_TOO_LONG:
@@ -107,6 +107,23 @@ static void assume_failure(struct assumptions *a, const struct predicted_run *ru
                   run->failure.advice != NULL ? " - " : "", run->failure.advice != NULL ? run->failure.advice : "");
 }
 
+/* "24GiB (a10-24g)" */
+static void words_add_row_card(struct words *w, const struct predicted_row *row)
+{
+    words_add(w, "%.60s", row->card);
+    if (row->sold != NULL)
+        words_add(w, " (%s)", row->sold->name);
+}
+
+static void assume_sold(struct assumptions *a, const struct predicted_row *row)
+{
+    char bytes[UNITS_TEXT];
+    if (row->sold != NULL)
+        words_add(assumption_add(a), "%.60s is taken for %s: of the cards sold with so much it shows least, %s. "
+                  "%.*s,exactly is the bare size.", row->card, row->sold->name,
+                  units_format_bytes(row->sold->total_bytes, bytes), (int)strcspn(row->card, ","), row->card);
+}
+
 static void assume_context(struct assumptions *a, const struct predicted_row *row)
 {
     char bytes[UNITS_TEXT];
@@ -169,8 +186,10 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     bool is_any_bare = false;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_row *row = &p->rows[i];
-        if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0))
+        if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0)) {
+            assume_sold(a, row);
             assume_context(a, row);
+        }
         assume_adapting(a, p, row);
         is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
     }
@@ -244,8 +263,10 @@ static void words_add_failing(struct words *w, const struct prediction *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].is_known && !p->rows[i].fits && n++ < NAMES_SHOWN)
-            words_add(w, "%s%.60s", n == 1 ? "" : ", ", p->rows[i].card);
+        if (p->rows[i].is_known && !p->rows[i].fits && n++ < NAMES_SHOWN) {
+            words_add(w, n == 1 ? "" : ", ");
+            words_add_row_card(w, &p->rows[i]);
+        }
     words_add(w, n > NAMES_SHOWN ? ", ..." : "");
 }
 
@@ -314,7 +335,7 @@ static void words_add_seen(struct words *w, const struct prediction *p)
             steps = run->whole_steps;
     }
     if (steps != UINT64_MAX && prediction_fits(p))
-        words_add(w, ", as far as was seen: %" PRIu64 " steps", steps);
+        words_add(w, ", as far as was seen: %" PRIu64 " equal steps", steps);
 }
 
 /* Whether it fits, and what it takes. The caller ends the sentence. */
@@ -327,12 +348,14 @@ static void words_add_fit(struct words *w, const struct prediction *p)
         words_add(w, "Needs ");
         words_add_card(w, p);
     } else if (p->n_rows == 1 && prediction_row_adapts(p, row)) {
-        words_add(w, "Runs on %.60s and takes %s of %s. ", row->card,
-                  units_format_bytes(row->answer.card_peak_bytes, needs),
+        words_add(w, "Runs on ");
+        words_add_row_card(w, row);
+        words_add(w, " and takes %s of %s. ", units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
         words_add_adapting(w, p, row);
     } else if (p->n_rows == 1) {
-        words_add(w, "%s %.60s", row->fits ? "Fits on" : "Does not fit on", row->card);
+        words_add(w, row->fits ? "Fits on " : "Does not fit on ");
+        words_add_row_card(w, row);
         if (p->has_range && row->fits)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
@@ -440,20 +463,30 @@ static void print_largest(FILE *out, const struct prediction *p)
     }
 }
 
+/* The size holds for cards of one kind: what libraries take depends on the card. Without --device the first line has
+ * it. */
+static void words_add_need(struct words *w, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0];
+    if (p->has_range)
+        words_add(w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
+    else if (p->asked.n_cards > 0)
+        words_add(w, "Needs ");
+    if (!p->has_range && p->asked.n_cards == 0)
+        return;
+    words_add_card(w, p);
+    words_add(w, ".");
+    if (row->answer.device.config.model != NULL)
+        words_add(w, " The size is that of cards like %s.", row->answer.device.config.model->name);
+}
+
 static void print_smallest(FILE *out, const struct prediction *p)
 {
     struct words w = { .n = 0 };
     char size[UNITS_TEXT];
     if (!p->has_smallest)
         return;
-    if (p->has_range)
-        words_add(&w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
-    else if (p->asked.n_cards > 0)
-        words_add(&w, "Needs ");
-    if (p->has_range || p->asked.n_cards > 0) {
-        words_add_card(&w, p);
-        words_add(&w, ".");
-    }
+    words_add_need(&w, p);
     if (!p->smallest.is_monotone)
         words_add(&w, "%sIt runs out of memory on a larger one of %s, though (replay fit).", w.n > 0 ? " " : "",
                   units_format_bytes(p->smallest.larger_failing_bytes, size));
@@ -541,6 +574,7 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
     const bool has_run = row->is_known;
     json_put_object(w, NULL);
     json_put_text(w, "card", row->card);
+    json_put_text(w, "taken_for", row->sold != NULL ? row->sold->name : NULL);
     json_put_text(w, "policy", row->policy);
     if (has_run && !row_grows(p, row))
         json_put_bool(w, "fits", row->fits);

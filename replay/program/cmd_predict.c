@@ -120,8 +120,9 @@ static enum exit_status predict_main(const struct options *o)
 }
 
 static const struct flag_use predict_flags[] = {
-    TAKES_AS(DEVICES, "a card to predict for, such as 24GiB, h100-80g or, for ranks, 24GiB,count=2; may be given "
-                      "several times (default: the smallest card is looked for)"),
+    TAKES_AS(DEVICES, "a card to predict for, such as h100-80g, 4090 or, for ranks, 4090,count=2; 24GiB is the card "
+                      "sold with so much that shows least, 24GiB,exactly the bare size; may be given several times "
+                      "(default: the smallest card is looked for)"),
     TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's "
                      "own)"),
     TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),

@@ -140,6 +140,47 @@ expect 'the JSON alone' 0 '{' "$replay" predict --json - -o o -- ./train once 1
 expect 'steps that are asked for' 0 'ended": "steps repeat"' \
     "$replay" predict --steps 20 --json - -o o -- ./train forever 1
 
+# ---- a program with optimizers: its hook counts the steps (cudasim/python/replay_steps.py) ----
+cat >layers.sh <<'SH'
+#!/bin/sh
+echo 0 >"$REPLAY_TORCH_RECORD/$$.steps"
+exec ./train forever 10
+SH
+cat >trains.sh <<'SH'
+#!/bin/sh
+echo 0 >"$REPLAY_TORCH_RECORD/$$.steps"
+(sleep 2; echo 5 >"$REPLAY_TORCH_RECORD/$$.steps") &
+exec ./train forever 10
+SH
+chmod +x layers.sh trains.sh
+expect 'what repeats without an optimizer step is no step' 1 'As far as was seen: Fits on 1GiB: takes 200 MiB' \
+    "$replay" predict --device 1GiB --within 3 --json a.json -o o -- ./layers.sh
+is a.json whole_steps null
+expect 'its steps are those of the optimizer' 0 'as far as was seen: 5 equal steps' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./trains.sh
+is a.json whole_steps 5
+expect 'a number of steps is said once, however many there were' 0 'once it had made 5 equal steps' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./train forever 10
+is a.json whole_steps 5
+
+# ---- what a size means ----
+expect 'a size that cards are sold with is the one of them that shows least' 0 'Fits on 24GiB (a10-24g)' \
+    "$replay" predict --device 24GiB --json a.json -o o -- ./train once 10
+is a.json taken_for '"a10-24g"'
+is a.json total_bytes 23609475072
+is a.json context_bytes 262144000
+expect 'in all spellings, with its options' 0 'Fits on 24GB,count=2 (a10-24g)' \
+    "$replay" predict --device 24GB,count=2 -o o -- ./train once 10
+expect 'the answer says how to name the bare size' 0 '24GB,exactly is the bare size' \
+    "$replay" predict --device 24GB -o o -- ./train once 10
+for size in 24GiB,exactly sim:24GiB 24576MiB 24GiB,capability=9.0 24.0GiB; do
+    "$replay" predict --device "$size" --json a.json -o o -- ./train once 10 >said 2>&1
+    expect "$size stays bare" 0 '' grep -e '"total_bytes": 25769803776' a.json
+    is a.json taken_for null
+done
+expect 'and so does one that no card is sold with' 0 'Fits on 7GiB: takes 200 MiB of 7 GiB.' \
+    "$replay" predict --device 7GiB -o o -- ./train once 10
+
 # ---- the largest value ----
 # (1024 - 100) / 10 = 92.4, (512 - 100) / 10 = 41.2
 expect 'the largest batch of each card' 0 '92 fits; 93 was tried and does not' \
