@@ -1288,6 +1288,9 @@ class PredictCard(Result):
     """An item of `cards` of Predict: one object per card and setting, in the order given."""
     #: as typed; null: the program's own setting
     card: str
+    #: the card that a size stands for: a10-24g for 24GiB, the one sold with it that shows least; null: a card
+    #: was named, or a bare size
+    taken_for: Optional[str]
     #: as typed; null: the program's own setting
     policy: Optional[str]
     #: at value; null: interrupted before anything was known, or the program does not settle
