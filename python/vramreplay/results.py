@@ -555,6 +555,39 @@ class Replay(Result):
 
 
 @dataclass(frozen=True)
+class WhyGrowth(Result):
+    """`growth` of Why: what lines hold more and more of."""
+    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
+    bytes: int
+    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
+    turns: int
+    #: what most turns leave behind, or the mean if they differ
+    bytes_per_turn: int
+    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
+    turn: str
+    #: what was requested meanwhile and is still held
+    held_bytes: int
+    #: what was requested meanwhile and is still held
+    held_requests: int
+
+
+@dataclass(frozen=True)
+class WhyLargerInput(Result):
+    """`larger_input` of Why: how the last input exceeds all before."""
+    #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
+    #: were as large as the largest before
+    times_usual: float
+    #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
+    #: were as large as the largest before
+    bytes: int
+    #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
+    #: were as large as the largest before
+    over_largest_before_bytes: int
+    #: live at most in the whole of it, if that grows as the inputs do
+    need_bytes: int
+
+
+@dataclass(frozen=True)
 class Cure(Result):
     """`serves_refused` of Why: one that serves it, and what was recorded after it."""
     #: as in replay-tune/1: the setting needs the call, too
@@ -652,12 +685,13 @@ class Why(Result):
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]
     #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold
-    #: the memory; leak; fragmented (if recommended and serves_refused are null, no setting tried cures it);
-    #: full; cache: nothing was refused; recording-ends: the recording does not tell; of the text of an error
-    #: also library-refused: the driver or a library was refused memory, not PyTorch, and workspace-refused:
-    #: probably PyTorch was, for a convolution; and of PyTorch's own limited: a memory fraction refused what the
-    #: card had room for, card-had-room: the text does not tell why it was refused, and full-or-fragmented: the
-    #: text does not tell which
+    #: the memory; one-tensor: one request is too large; leak; larger-input: the last input is larger than all
+    #: before; full; fragmented (if recommended and serves_refused are null, no setting tried cures it); cache:
+    #: nothing was refused; recording-ends: the recording does not tell; of the text of an error also
+    #: library-refused: the driver or a library was refused memory, not PyTorch, and workspace-refused: probably
+    #: PyTorch was, for a convolution; and of PyTorch's own limited: a memory fraction refused what the card had
+    #: room for, card-had-room: the text does not tell why it was refused, and full-or-fragmented: the text does
+    #: not tell which
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
@@ -694,8 +728,19 @@ class Why(Result):
     #: taken off the card for the CUDA context and libraries, and where the figure is from; null: it was typed,
     #: or there is none
     context_source: Optional[str] = None
+    #: the line of the program that asked; null: nothing was refused, or it is not known
+    asked_line: Optional[str] = None
+    #: free at that moment, on the card or in PyTorch's segments
+    unusable_bytes: Optional[int] = None
+    #: before the refusal that ended the program: setup, the first forward or backward pass, the first optimizer
+    #: step, or steps: more than these; null: not known
+    reached: Optional[str] = None
     #: of live data over the last whole step
     growth_bytes_per_step: Optional[int] = None
+    #: what lines hold more and more of; null: none does
+    growth: Optional[WhyGrowth] = None
+    #: how the last input exceeds all before; null: it does not
+    larger_input: Optional[WhyLargerInput] = None
     #: the setting and why
     not_in_force: Optional[str] = None
     #: a setting that tune recommends, with whole steps on record
@@ -706,9 +751,11 @@ class Why(Result):
     #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
     #: (null: none)
     if_step_goes_on: Optional[FilledStep] = None
-    #: the lines that hold most at that moment, or at later_event; that grow most from step to step
+    #: the lines that hold most at that moment, or at later_event; that grow, the most first, as "LINE, called
+    #: at LINE" if another line of the program calls it
     holds: Optional[List[Holder]] = None
-    #: the lines that hold most at that moment, or at later_event; that grow most from step to step
+    #: the lines that hold most at that moment, or at later_event; that grow, the most first, as "LINE, called
+    #: at LINE" if another line of the program calls it
     grows: Optional[List[Holder]] = None
     #: what is live at that moment, by category as in replay-who/1: category, bytes, requests
     categories: Optional[List[WhyCategory]] = None

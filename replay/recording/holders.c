@@ -330,6 +330,23 @@ static int compare_holders(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
+enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why)
+{
+    uint32_t place;
+    const enum err e = group_put(g, name, &place, why);
+    if (e != ERR_OK)
+        return e;
+    g->at[place - 1].bytes += bytes;
+    g->at[place - 1].n++;
+    return ERR_OK;
+}
+
+void holders_sort(struct holders *g)
+{
+    if (g->n > 0)
+        qsort(g->at, g->n, sizeof *g->at, compare_holders);
+}
+
 /* Counts a holding in its group. A stack is named once, however many requests share it. */
 static enum err group_one(struct trace_reader *trace, const struct holding *h, enum holder_key key, const char *none,
                           struct holders *g, uint32_t *row_of, struct err_detail *why)
@@ -358,8 +375,8 @@ enum err holders_group(struct trace_reader *trace, const struct holdings *h, enu
     for (size_t i = 0; i < h->n && e == ERR_OK; i++)
         e = group_one(trace, &h->at[i], key, none, &g, row_of, why);
     free(row_of);
-    if (e == ERR_OK && g.n > 0)
-        qsort(g.at, g.n, sizeof *g.at, compare_holders);
+    if (e == ERR_OK)
+        holders_sort(&g);
     if (e != ERR_OK)
         holders_close(&g);
     else

@@ -77,6 +77,10 @@ struct holders {
 MUST_USE enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key,
                                 struct holders *out, struct err_detail *why);
 
+/* Adds one request to the group of a name, and sorts the groups as holders_group does. ERR_HOST_NOMEM. */
+MUST_USE enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why);
+void holders_sort(struct holders *g);
+
 /* True if the recording has labels. */
 bool holders_are_labelled(const struct trace_reader *trace);
 const char *holder_name(const struct holders *h, size_t i);

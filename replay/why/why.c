@@ -3,12 +3,23 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
+#include "replay/recording/phases.h"
 #include "replay/recording/recorded_settings.h"
 #include "report/rows/winner.h"
 #include "sim/card_context.h"
+#include "traces/stack_frame.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* A program that runs so many forward passes and no backward pass goes from one to the next. */
+enum { FORWARDS_LEAST = 2 };
+
+/* What is live may be so much of the card, in thirds, and fragmentation still be what ended the program. */
+enum { FRAGMENTED_THIRDS = 2 };
+
+/* Before a whole step, or if no setting serves the request, an eighth of the card must be free but of no use. */
+enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 
 /* ---- facts ---- */
 
@@ -40,24 +51,65 @@ static uint64_t find_outside(const struct trace_reader *trace, const struct devi
     return is_known ? device->config.total_bytes - info->capacity_bytes : OOM_TEXT_UNKNOWN;
 }
 
-/* What the last whole step but one left behind, by line. */
-static enum err read_leaks(struct why *w, struct trace_reader *trace, struct err_detail *why)
+/* The line that asked for what was refused. */
+static enum err name_asked(struct why *w, struct trace_reader *trace, uint64_t event, struct err_detail *why)
 {
-    const struct steps *s = &w->coverage.steps;
-    struct holdings h;
-    w->growth = s->growth_bytes;
-    if (!steps_leak(s))
-        return ERR_OK;
-    enum err e = holdings_read(trace, MOMENT_EVENT, s->end, &h, why);
+    uint32_t stack = TRACE_NO_STACK;
+    const char *const *frames;
+    const enum err e = trace_stacks_at(trace, &event, 1, &stack, why);
+    const size_t n = e == ERR_OK ? trace_stack(trace, stack, &frames) : 0;
+    const char *line = n > 0 ? stack_frame_of_program(frames, stack_frames_of_code(frames, n)) : NULL;
+    if (line != NULL)
+        stack_frame_show_line(line, w->asked_line, sizeof w->asked_line);
+    return e;
+}
+
+static bool has_begun(const struct phases *p, enum phase phase, uint64_t moment)
+{
+    return p->starts[phase].n > 0 && p->starts[phase].at[0] < moment;
+}
+
+/* Whether a forward pass follows the first stretch of a phase. */
+static bool goes_on_after(const struct phases *p, enum phase phase, uint64_t moment)
+{
+    return phase_starts_after(&p->starts[PHASE_FORWARD], p->starts[phase].at[0]) < moment;
+}
+
+/* A program that makes no step of an optimizer goes from one forward pass to the next. */
+static enum why_reached find_reached(const struct why *w, const struct phases *p)
+{
+    const struct phase_starts *forward = &p->starts[PHASE_FORWARD];
+    const bool is_stepping = has_begun(p, PHASE_OPTIMIZER, w->moment);
+    const bool is_learning = has_begun(p, PHASE_BACKWARD, w->moment);
+    if (coverage_has_whole_step(&w->coverage))
+        return REACHED_STEPS;
+    if (!p->has_python || w->coverage.begins == BEGINS_CUT)
+        return REACHED_UNKNOWN;
+    if (!has_begun(p, PHASE_FORWARD, w->moment))
+        return is_learning || !has_begun(p, PHASE_SETUP, w->moment) ? REACHED_UNKNOWN : REACHED_SETUP;
+    if (is_stepping)
+        return goes_on_after(p, PHASE_OPTIMIZER, w->moment) ? REACHED_STEPS : REACHED_OPTIMIZER;
+    if (is_learning)
+        return goes_on_after(p, PHASE_BACKWARD, w->moment) ? REACHED_STEPS : REACHED_BACKWARD;
+    return forward->n > FORWARDS_LEAST && forward->at[FORWARDS_LEAST] < w->moment ? REACHED_STEPS : REACHED_FORWARD;
+}
+
+/* Who holds more and more, whether the last input is larger, and how far the program came. */
+static enum err read_course(struct why *w, struct trace_reader *trace, struct err_detail *why)
+{
+    struct phases phases;
+    const uint64_t peak = trace_info(trace)->peak_requested_bytes;
+    enum err e = growth_find(trace, w->moment, w->has_refusal ? add_capped(w->live, w->asked) : peak, &w->growth, why);
+    if (e == ERR_OK && w->has_refusal)
+        e = larger_input_find(trace, w->moment, w->asked, &w->input, why);
+    if (e == ERR_OK && w->has_refusal && w->moment < trace_info(trace)->events)
+        e = name_asked(w, trace, w->moment, why);
     if (e != ERR_OK)
         return e;
-    size_t kept = 0;
-    for (size_t i = 0; i < h.n; i++)
-        if (h.at[i].born >= (int64_t)s->previous && h.at[i].born < (int64_t)s->first)
-            h.at[kept++] = h.at[i];
-    h.n = kept;
-    e = holders_group(trace, &h, HOLDER_LINE, &w->leaks, why);
-    holdings_close(&h);
+    e = phases_read(trace, &phases, why);
+    if (e == ERR_OK)
+        w->reached = find_reached(w, &phases);
+    phases_close(&phases);
     return e;
 }
 
@@ -71,6 +123,7 @@ static enum err read_refusal(struct why *w, struct trace_reader *trace, struct h
     if (e != ERR_OK)
         return e;
     take_refusal(w, h);
+    w->moment = w->has_refusal ? h->moment : trace_info(trace)->events;
     return trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h->moment - (w->coverage.refusals == 0),
                               &w->event, why);
 }
@@ -129,23 +182,69 @@ bool why_is_incurable(const struct why *w)
            !coverage_is_lower_bound(&w->coverage);
 }
 
+uint64_t why_unusable(const struct why *w)
+{
+    return w->usable > w->live ? w->usable - w->live : 0;
+}
+
+bool why_is_early(const struct why *w)
+{
+    return w->reached != REACHED_UNKNOWN && w->reached != REACHED_STEPS && coverage_is_lower_bound(&w->coverage);
+}
+
+/* What is free but of no use is a share of the card that counts. */
+static bool is_much_unusable(const struct why *w)
+{
+    const bool is_doubtful = why_is_early(w) || w->cure == CURE_NONE;
+    return why_unusable(w) >= w->usable / (is_doubtful ? DOUBTFUL_UNUSABLE_SHARE : WHY_UNUSABLE_SHARE);
+}
+
+static bool is_one_tensor(const struct why *w)
+{
+    return w->asked > w->usable || (w->asked >= w->usable / 2 && w->asked / 2 >= w->input.largest_before);
+}
+
+/* Fragmentation comes first if there is far to go until live data fills the card. */
+static bool is_far_from_full(const struct why *w)
+{
+    return w->cure != CURE_NONE && add_capped(w->live, w->asked) / FRAGMENTED_THIRDS <= w->usable / 3;
+}
+
+/* A setting serves the request, and the whole turn that it is of would fit; no larger ones are to be expected. */
+static bool fits_with_cure(const struct why *w)
+{
+    return w->cure != CURE_NONE && !w->input.is_trend && w->input.need_bytes <= w->usable;
+}
+
+/* The request was refused on this card. */
+static void judge_refused(struct why *w)
+{
+    const bool is_far = is_far_from_full(w);
+    w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
+    w->holds[VERDICT_LEAK] = w->growth.is_found && !is_far;
+    w->holds[VERDICT_LARGER_INPUT] = w->input.is_larger && !is_far && !fits_with_cure(w);
+    w->holds[VERDICT_FULL] = w->shortfall > 0 || !is_much_unusable(w);
+    w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && w->tune.n_entries > 0;
+}
+
 static void judge(struct why *w)
 {
-    const bool others_matter = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN &&
-                               w->outside > CARD_CONTEXT_MOST_BYTES && w->tune.baseline.trial.fits &&
-                               card_others_matter(w->outside - CARD_CONTEXT_MOST_BYTES, w->total);
+    const bool fits = w->tune.baseline.trial.fits;
     w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
-    w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
-    w->holds[VERDICT_LEAK] = steps_leak(&w->coverage.steps);
-    w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 &&
-                                   (w->cure != CURE_NONE || why_is_incurable(w));
-    w->holds[VERDICT_FULL] = w->has_refusal && w->shortfall > 0;
+    w->holds[VERDICT_SOMEBODY_ELSE] = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN && fits &&
+                                      w->outside > CARD_CONTEXT_MOST_BYTES &&
+                                      card_others_matter(w->outside - CARD_CONTEXT_MOST_BYTES, w->total);
+    w->holds[VERDICT_LEAK] = w->growth.is_found;
+    if (w->has_refusal && !fits)
+        judge_refused(w);
     w->holds[VERDICT_CACHE] = !w->has_refusal && !w->is_state;
     w->holds[VERDICT_RECORDING_ENDS] = w->is_state || coverage_is_lower_bound(&w->coverage);
     w->verdict = VERDICT_RECORDING_ENDS;
     for (int v = VERDICT_KINDS; v-- > 0;)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
+    if (w->verdict != VERDICT_FRAGMENTED && w->verdict != VERDICT_NOT_IN_FORCE)
+        w->cure = CURE_NONE;
 }
 
 enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
@@ -160,7 +259,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     if (e == ERR_OK)
         e = read_holders(out, trace, why);
     if (e == ERR_OK)
-        e = read_leaks(out, trace, why);
+        e = read_course(out, trace, why);
     if (e != ERR_OK)
         return e;
     out->is_of_driver = recorded_from_driver(trace);
@@ -183,14 +282,20 @@ void why_close(struct why *w)
 {
     holders_close(&w->lines);
     holders_close(&w->categories);
-    holders_close(&w->leaks);
+    growth_close(&w->growth);
     tune_close(&w->tune);
 }
 
 const char *why_word(enum verdict_kind v)
 {
-    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "leak", "fragmented", "full",
-                                                      "cache", "recording-ends", "limited", "card-had-room",
-                                                      "full-or-fragmented" };
+    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "one-tensor", "leak",
+                                                      "larger-input", "full", "fragmented", "cache", "recording-ends",
+                                                      "limited", "card-had-room", "full-or-fragmented" };
     return words[v];
+}
+
+const char *why_reached_word(enum why_reached r)
+{
+    static const char *const words[] = { NULL, "setup", "forward", "backward", "optimizer", "steps" };
+    return words[r];
 }

@@ -9,6 +9,8 @@
 #include "replay/recording/settings_facts.h"
 #include "replay/recording/coverage.h"
 #include "replay/recording/categories.h"
+#include "replay/recording/growth.h"
+#include "replay/recording/larger_input.h"
 #include "replay/why/oom_text.h"
 #include "report/text/text.h"
 
@@ -16,9 +18,11 @@
 enum verdict_kind {
     VERDICT_NOT_IN_FORCE,            /* a setting was asked for that the release did not apply */
     VERDICT_SOMEBODY_ELSE,           /* without what others hold on the card the request would have been served */
-    VERDICT_LEAK,                    /* live memory grows from step to step */
-    VERDICT_FRAGMENTED,              /* the request would fit into what is free, and a setting serves it */
-    VERDICT_FULL,                    /* live data and the request exceed the card */
+    VERDICT_ONE_TENSOR,              /* one request exceeds the card, or half of it and all others by far */
+    VERDICT_LEAK,                    /* a line of the program holds more and more, and that made it end */
+    VERDICT_LARGER_INPUT,            /* the last input is larger than all before */
+    VERDICT_FULL,                    /* live data and the request exceed the card, but for a little in pieces */
+    VERDICT_FRAGMENTED,              /* the request would fit into what is free, and that is much */
     VERDICT_CACHE,                   /* nothing was refused; reserved memory is cache */
     VERDICT_RECORDING_ENDS,          /* nothing of the above can be told from this recording */
     /* Of the text of an error only (oom_answer.h). */
@@ -35,6 +39,19 @@ enum cure_kind {
                                       * the program through a step is not on record */
     CURE_RECOMMENDED,                /* tune recommends it, and a whole step is on record */
 };
+
+/* How far a program came in its first step. */
+enum why_reached {
+    REACHED_UNKNOWN,                 /* no Python stacks were recorded, and nothing repeats */
+    REACHED_SETUP,                   /* it died before its first forward pass, */
+    REACHED_FORWARD,                 /* in it, */
+    REACHED_BACKWARD,                /* in its first backward pass, */
+    REACHED_OPTIMIZER,               /* in its first optimizer step, */
+    REACHED_STEPS,                   /* or after it went through all of them, or through several forward passes */
+};
+
+/* What is free but of no use counts from this share of the card on: 3 percent. */
+enum { WHY_UNUSABLE_SHARE = 32 };
 
 enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
 
@@ -62,8 +79,12 @@ struct why {
     int64_t  later_event;            /* its number in the source */
     uint64_t shortfall;              /* live and asked, or live later, beyond usable; 0: they would fit */
     uint64_t recorded_reserved;      /* when the recording ends; 0: not recorded */
-    int64_t  growth;                 /* of live data a step */
-    struct holders lines, leaks;     /* by line: at the moment; what a step leaves behind */
+    uint64_t moment;                 /* our number of the event before which all this is looked at */
+    char     asked_line[WHY_SENTENCE];           /* asked for what was refused; "": not known */
+    enum why_reached reached;        /* before the refusal that ended it */
+    struct growth growth;
+    struct larger_input input;
+    struct holders lines;            /* by line, at the moment */
     struct holders categories;       /* at the moment; of named_bytes the category is known */
     uint64_t named_bytes;
     bool     is_by_size;             /* no stacks were recorded: `lines` are by size instead */
@@ -81,8 +102,17 @@ void why_close(struct why *w);
 /* "fragmented". */
 const char *why_word(enum verdict_kind v);
 
+/* "forward"; NULL: not known. */
+const char *why_reached_word(enum why_reached r);
+
 /* Whether what was recorded would fit on the card, but runs under none of the settings tried. */
 bool why_is_incurable(const struct why *w);
+
+/* What of the card is free, but was of no use for the refused request. */
+uint64_t why_unusable(const struct why *w);
+
+/* Whether the program died before it went through a whole step, so that what it needs is not known. */
+bool why_is_early(const struct why *w);
 
 /* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
 void why_print(FILE *out, const struct why *w, const char *event_word);

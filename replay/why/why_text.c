@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
+#include "replay/recording/phases.h"
 #include "report/text/text.h"
 
 #include <inttypes.h>
@@ -23,6 +24,64 @@ static void add_at_least(struct words *w, const struct why *y)
     words_add(w, coverage_is_lower_bound(&y->coverage) ? "at least " : "");
 }
 
+static void add_asked_line(struct words *w, const struct why *y, const char *before)
+{
+    if (y->asked_line[0] != '\0')
+        words_add(w, "%s%s", before, y->asked_line);
+}
+
+/* What the live data and the request lack, or what is free in pieces. */
+static void add_short(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (y->shortfall == 0) {
+        words_add(w, "%s were refused with %s free in pieces", text_mib(y->asked, a), text_mib(why_unusable(y), b));
+        return;
+    }
+    words_add(w, "the card is short by ");
+    add_at_least(w, y);
+    words_add(w, "%s", text_mib(y->shortfall, a));
+}
+
+static const char *turn_word(const struct growth *g)
+{
+    static const char *const words[] = { "step", "forward pass", "run" };
+    return g->turn == TURN_FORWARD && g->turns != 1 ? "forward passe" : words[g->turn];
+}
+
+static const char *turn_phrase(const struct growth *g)
+{
+    static const char *const phrases[] = { "a step", "a forward pass", "a run of the line" };
+    return phrases[g->turn];
+}
+
+/* "in its first forward pass" */
+static const char *reached_phrase(enum why_reached r)
+{
+    static const char *const phrases[] = { "", "before its first forward pass", "in its first forward pass",
+                                           "in its first backward pass", "in its first optimizer step", "" };
+    return phrases[r];
+}
+
+static void add_full(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (y->shortfall > 0) {
+        words_add(w, "Really full: short by ");
+        add_at_least(w, y);
+        words_add(w, "%s", text_mib(y->shortfall, a));
+    } else {
+        words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of the card was live",
+                  text_mib(y->asked, a), text_mib(why_unusable(y), b),
+                  100.0 * (double)why_unusable(y) / (double)y->usable);
+    }
+    if (why_is_early(y))
+        words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),
+                  y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
+    words_add(w, y->shortfall > 0 || why_is_early(y) ? ". No allocator setting can serve this."
+                                                     : ". No allocator setting makes live data smaller.");
+}
+
 void why_add_verdict(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
@@ -35,9 +94,20 @@ void why_add_verdict(struct words *w, const struct why *y)
                      "program's. A CUDA context takes about %s.", text_mib(y->outside, a),
                   text_mib(y->context_bytes, b));
         break;
+    case VERDICT_ONE_TENSOR:
+        words_add(w, "One tensor is too large: %s were asked for", text_mib(y->asked, a));
+        add_asked_line(w, y, " at ");
+        words_add(w, ", of %s that the program can have.", text_mib(y->usable, b));
+        break;
     case VERDICT_LEAK:
-        words_add(w, "A leak: live memory grows by %s a step, at %s.", text_mib((uint64_t)y->growth, a),
-                  line_of(&y->leaks, 0));
+        words_add(w, "A leak: live memory grows by %s %s, at %s.", text_mib(y->growth.bytes_per_turn, a),
+                  turn_phrase(&y->growth), line_of(&y->growth.lines, 0));
+        break;
+    case VERDICT_LARGER_INPUT:
+        words_add(w, "A larger input than before: what the last one requests is %.*f times as large as usual, and ",
+                  y->input.times < 10 ? 1 : 0, y->input.times);
+        add_short(w, y);
+        words_add(w, ".");
         break;
     case VERDICT_FRAGMENTED:
         if (why_is_incurable(y)) {
@@ -46,12 +116,11 @@ void why_add_verdict(struct words *w, const struct why *y)
                       y->tune.n_entries);
             break;
         }
-        words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces.", text_mib(y->asked, a));
+        words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces%s.", text_mib(y->asked, a),
+                  y->cure == CURE_NONE ? ", and no setting that was tried puts them together" : "");
         break;
     case VERDICT_FULL:
-        words_add(w, "Really full: short by ");
-        add_at_least(w, y);
-        words_add(w, "%s. No allocator setting can serve this.", text_mib(y->shortfall, a));
+        add_full(w, y);
         break;
     case VERDICT_CACHE:
         words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, "
@@ -81,11 +150,12 @@ void why_add_verdict(struct words *w, const struct why *y)
 static void print_also(FILE *out, const struct why *y)
 {
     static const char *const also[VERDICT_CACHE] = {
-        "a setting is not in force", "somebody else holds memory", "live memory grows from step to step",
-        "it is fragmented", "it is really full",
+        "a setting is not in force", "somebody else holds memory", "one tensor is too large",
+        "live memory grows from step to step", "the last input is larger than those before", "it is really full",
+        "it is fragmented",
     };
     struct words w = { .n = 0 };
-    for (int v = 0; v < VERDICT_CACHE; v++)
+    for (int v = 0; v < (y->verdict < VERDICT_FULL ? VERDICT_FULL : VERDICT_CACHE); v++)
         if (y->holds[v] && v != (int)y->verdict)
             words_add(&w, "%s%s", w.n == 0 ? "Also: " : "; ", also[v]);
     if (w.n > 0) {
@@ -179,9 +249,10 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
         words_print_screen(out, &w);
         return;
     }
-    words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch %s %s reserved, of it %s live, ", event_word,
-              y->event, text_mib(y->asked, a), y->is_of_driver ? "would have" : "had", text_mib(y->reserved, b),
-              text_mib(y->live, c));
+    words_add(&w, "- At %s %" PRId64 " the program asked for %s", event_word, y->event, text_mib(y->asked, a));
+    add_asked_line(&w, y, ", at ");
+    words_add(&w, ". PyTorch %s %s reserved, of it %s live, ", y->is_of_driver ? "would have" : "had",
+              text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s %s free on the card.", text_mib(y->free, d), y->is_of_driver ? "would be" : "were");
     if (y->later_live > 0)
         words_add(&w, " Later, at %s %" PRId64 ", %s are live at once; the lines below are of that moment.", event_word,
@@ -287,12 +358,70 @@ static void print_driver(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* What usually holds what grows, by where it was made. */
+static const char *what_holds(const struct growth *g)
+{
+    if (g->phases & 1U << PHASE_FORWARD)
+        return "What usually holds it: a loss or an output that is kept with its graph. Keep loss.item() or "
+               "out.detach(), and run evaluation under torch.no_grad().";
+    if (g->phases & 1U << PHASE_OPTIMIZER)
+        return "What usually holds it: an optimizer, or its state, that is made anew while the old one is kept.";
+    if (g->phases & (1U << PHASE_SETUP | 1U << PHASE_BUFFER))
+        return "What usually holds it: models that are made or copied again while the old ones are kept.";
+    if (g->phases & 1U << PHASE_BACKWARD && !(g->phases & 1U << PHASE_OWN))
+        return "What usually holds it: gradients that a hook, retain_graph or create_graph keeps.";
+    return "What usually holds it: a list, dict, cache or attribute that only gets longer, a callback, or an exception "
+           "that is kept. Drop them with `del`, limit them, or keep them on the host: .cpu().";
+}
+
+static void print_growth(FILE *out, const struct why *y, const char *event_word)
+{
+    const struct growth *g = &y->growth;
+    const uint64_t each = g->bytes_per_turn;
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    (void)event_word;
+    print_lines(out, &g->lines, y->is_by_size, g->held_bytes, "grows most");
+    words_add(&w, "- It grew by %s in %" PRIu64 " %s%s, and %" PRIu64 " request%s of it are still held.",
+              text_mib(g->bytes, a), g->turns, turn_word(g), g->turns == 1 ? "" : "s", g->held_requests,
+              g->held_requests == 1 ? "" : "s");
+    if (y->has_refusal && each > 0)
+        words_add(&w, " A card of twice the size would have lasted for about %" PRIu64 " more.", y->usable / each);
+    words_print_screen(out, &w);
+    w = (struct words){ .n = 0 };
+    words_add(&w, "- %s", what_holds(g));
+    words_print_screen(out, &w);
+}
+
+static void print_input(FILE *out, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    words_add(&w, "- So far the last input requested %s. Cut to the largest of the others it would be %s less. "
+                  "Limit the length, put inputs of like length into one batch (bucketing), or take fewer of long ones.",
+              text_mib(y->input.bytes, a), text_mib(y->input.over_most, b));
+    words_print_screen(out, &w);
+}
+
+/* The way to know what a program needs that died before a whole step. */
+static void print_predict(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (!why_is_early(y) || y->verdict != VERDICT_FULL)
+        return;
+    words_add(&w, "- What it needs in all, without a GPU: replay predict --device %" PRIu64 "MiB -- python "
+                  "YOUR_PROGRAM", y->usable >> 20);
+    words_print_screen(out, &w);
+}
+
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
     print_driver(out, y);
     print_refusal(out, y, event_word);
-    if (y->verdict == VERDICT_LEAK)
-        print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
+    if (y->growth.is_found)
+        print_growth(out, y, event_word);
+    if (y->input.is_larger && y->verdict == VERDICT_LARGER_INPUT)
+        print_input(out, y);
     if (y->verdict == VERDICT_FULL)
         print_categories(out, y);
     print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
@@ -300,6 +429,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_how_to_record(out);
     else
         print_coverage(out, y);
+    print_predict(out, y);
     print_filled(out, y);
     print_smaller(out, y);
     print_context(out, y);
@@ -349,6 +479,36 @@ static void json_filled(struct json_writer *j, const struct why *y)
     json_end_object(j);
 }
 
+static void json_growth(struct json_writer *j, const struct growth *g)
+{
+    if (!g->is_found) {
+        json_put_null(j, "growth");
+        return;
+    }
+    json_put_object(j, "growth");
+    json_put_number(j, "bytes", g->bytes);
+    json_put_number(j, "turns", g->turns);
+    json_put_number(j, "bytes_per_turn", g->bytes_per_turn);
+    json_put_text(j, "turn", turn_word(&(struct growth){ .turn = g->turn, .turns = 1 }));
+    json_put_number(j, "held_bytes", g->held_bytes);
+    json_put_number(j, "held_requests", g->held_requests);
+    json_end_object(j);
+}
+
+static void json_input(struct json_writer *j, const struct larger_input *in)
+{
+    if (!in->is_larger) {
+        json_put_null(j, "larger_input");
+        return;
+    }
+    json_put_object(j, "larger_input");
+    json_put_ratio(j, "times_usual", in->times);
+    json_put_number(j, "bytes", in->bytes);
+    json_put_number(j, "over_largest_before_bytes", in->over_most);
+    json_put_number(j, "need_bytes", in->need_bytes);
+    json_end_object(j);
+}
+
 void why_json(struct json_writer *j, const struct why *y)
 {
     json_put_text(j, "verdict", why_word(y->verdict));
@@ -376,12 +536,17 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
     json_put_number(j, "context_bytes", y->context_bytes);
     json_put_text(j, "context_source", y->context_source);
-    json_put_integer(j, "growth_bytes_per_step", y->growth);
+    json_put_text(j, "asked_line", y->asked_line[0] != '\0' ? y->asked_line : NULL);
+    json_put_number(j, "unusable_bytes", why_unusable(y));
+    json_put_text(j, "reached", why_reached_word(y->reached));
+    json_put_integer(j, "growth_bytes_per_step", y->coverage.steps.growth_bytes);
+    json_growth(j, &y->growth);
+    json_input(j, &y->input);
     json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
     json_filled(j, y);
     holders_put_json(j, "holds", "line", WHY_HOLDERS, &y->lines);
-    holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->leaks);
+    holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->growth.lines);
     holders_put_json(j, "categories", "category", CATEGORY_KINDS, &y->categories);
 }

@@ -10,7 +10,9 @@ has() { tr -s ' \n' ' ' <"$1" | grep -q -e "$2" || fail "no '$2' in: $(cat "$1")
 
 # ---- really full: dies on a card of 4 GiB, needs 7,102 MiB ----
 expect_status 0 why "$data/oom-too-large.trace.zst"
-has out '^Really full: short by at least [0-9.]* MiB. No allocator setting can serve this.'
+has out '^Really full: short by at least [0-9.]* MiB. The program died in its first forward pass, so how much '\
+'more it needs is not known. No allocator setting can serve this.'
+has out 'What it needs in all, without a GPU: replay predict --device 4096MiB -- python YOUR_PROGRAM'
 has out 'holds most: .*/too_large.py:[0-9]* forward'
 has out 'The recording ends with a refused request (64 MiB at record [0-9]*).*lower bounds'
 grep -q export out && fail "a setting is printed that cannot help: $(cat out)"

@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* One pass keeps what changes; every part that is looked at is then walked in memory. */
+#include "replay/recording/growth.h"
+
+#include "replay/recording/phases.h"
+#include "replay/recording/telling_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A part is cut into so many windows; the least that a group holds is taken in each. */
+enum { WINDOWS = 48, BEGINS = 3 };
+
+/* Longer recordings are not looked at: nobody waits for it. */
+#define EVENTS_MAX (UINT64_C(1) << 22)
+#define CELLS_MAX (UINT64_C(1) << 24)
+
+/* The low mark lies in the last two fifths of a part. A part has at least so many changes, and so many parts are tried,
+ * each the one before from its low mark on. Without Python stacks fewer: a short part may be one forward pass. */
+enum { LAST_PART = 5, LAST_PARTS = 2, PART_CHANGES = 16, PARTS_MAX = 8, BARE_PARTS_MAX = 2 };
+
+/* A growth is even if each quarter of the time has at least so much of its share, no window more than so much of all,
+ * and so many windows some. */
+#define QUARTER_LEAST 0.35
+#define WINDOW_MOST   0.45
+enum { RISES_LEAST = 4 };
+
+/* It matters from a 200th of the need on. */
+enum { MATTERS_SHARE = 200 };
+
+/* It must have come in so many turns. Requests of the program's own lines that nothing separates are turns if they are
+ * many and work goes on beside them that is freed; without Python stacks the same counts for all. */
+enum { TURNS_LEAST = 4, RUNS_LEAST = 48, FREED_SHARE = 2 };
+
+/* Without stacks: live memory must fall again and again, each time by a 16th of the growth. */
+enum { FALLS_LEAST = 6, FALL_SHARE = 16 };
+
+/* A forward pass may consist of many calls of modules. Where no backward pass tells where one ends, what grows must
+ * come in twice as many stretches as any pass had; where none was ever seen and a third of all requests is kept, as a
+ * graph keeps it, in so many. */
+enum { GRAPH_TURNS = 64, GRAPH_SHARE = 3 };
+
+/* What most turns leave behind is told if it is within so much of the mean. */
+enum { MEAN_SHARE = 6 };
+
+/* One request or free. */
+struct change {
+    uint64_t event, bytes;
+    uint32_t group;
+    uint32_t stretch;                /* of the program's phases; the highest bit: it is a free */
+};
+#define CHANGE_FREE (UINT32_C(1) << 31)
+
+struct group {
+    uint64_t live, live_before;      /* now, and where the part begins */
+    uint32_t window;                 /* the last one that is filled in */
+    uint32_t stretch, turns, births; /* of the requests that are counted */
+    bool     is_own, grows;
+    uint64_t rise;
+};
+
+struct grower {
+    struct trace_reader *trace;
+    struct phases   phases;
+    struct pair_map sizes;           /* without stacks: group by size */
+    uint32_t       *group_of;        /* by slot */
+    uint32_t       *stack_of;        /* by event that is a request, in order */
+    struct change  *changes;
+    size_t          n;
+    uint32_t        n_groups;
+    struct group   *groups;
+    uint64_t       *least;           /* by group and window */
+    uint64_t        moment, need_bytes, start_bytes;
+    bool            has_lines;
+    /* Of the part that is looked at. */
+    size_t          begin, mark;     /* changes [begin, mark) */
+    uint64_t        most[WINDOWS];   /* that is live in each window */
+    uint64_t        requested, freed;            /* from the window on from which it is looked at */
+};
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for what grows");
+}
+
+/* ---- what changes ---- */
+
+struct change_pass {
+    struct grower *g;
+    size_t   request;
+    uint32_t stretch;
+    int      phase;
+    bool     has_memory;
+};
+
+/* Groups of lines: 1 is what has no stack. Of sizes: 0 is all together, 1 what was live before the recording. */
+static uint32_t group_of_request(struct change_pass *p, const struct event *ev)
+{
+    struct grower *g = p->g;
+    const uint32_t stack = g->stack_of[p->request];
+    if (g->has_lines)
+        return stack == TRACE_NO_STACK ? 1 : g->phases.line_of[stack] + 2;
+    const uint32_t *known = pair_map_find(&g->sizes, ev->bytes, 0);
+    if (known != NULL)
+        return *known;
+    p->has_memory = p->has_memory && pair_map_add(&g->sizes, ev->bytes, 0, g->n_groups);
+    return g->n_groups++;
+}
+
+static void note_phase(struct change_pass *p)
+{
+    const int phase = p->g->phases.has_python ? p->g->phases.of_stack[p->g->stack_of[p->request]] : PHASE_OWN;
+    p->stretch += phase != p->phase;
+    p->phase = phase;
+}
+
+static void change_event(void *arg, const struct event *ev, uint64_t number)
+{
+    struct change_pass *p = arg;
+    struct grower *g = p->g;
+    const bool is_free = ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED;
+    if (number >= g->moment || !p->has_memory || (ev->kind != EVENT_ALLOC && !is_free))
+        return;
+    if (!is_free) {
+        note_phase(p);
+        g->group_of[ev->slot] = group_of_request(p, ev);
+        p->request++;
+    }
+    g->changes[g->n++] = (struct change){ number, ev->bytes, g->group_of[ev->slot],
+                                          p->stretch | (is_free ? CHANGE_FREE : 0) };
+}
+
+struct births_pass {
+    uint64_t *events, moment;
+    size_t n;
+};
+
+static void births_event(void *arg, const struct event *ev, uint64_t number)
+{
+    struct births_pass *p = arg;
+    if (ev->kind == EVENT_ALLOC && number < p->moment)
+        p->events[p->n++] = number;
+}
+
+/* The stack of each request, in order. */
+static enum err read_stacks(struct grower *g, struct err_detail *why)
+{
+    const uint64_t allocs = trace_info(g->trace)->by_kind[EVENT_ALLOC];
+    struct births_pass p = { .events = calloc(allocs + 1, sizeof *p.events), .moment = g->moment };
+    g->stack_of = calloc(allocs + 1, sizeof *g->stack_of);
+    enum err e = p.events == NULL || g->stack_of == NULL ? no_memory(why)
+                                                         : trace_each_event(g->trace, births_event, &p, why);
+    if (e == ERR_OK && g->has_lines)
+        e = trace_stacks_at(g->trace, p.events, p.n, g->stack_of, why);
+    free(p.events);
+    return e;
+}
+
+/* ---- a part ---- */
+
+static bool is_free(const struct change *c)
+{
+    return (c->stretch & CHANGE_FREE) != 0;
+}
+
+static uint64_t live_after(uint64_t live, const struct change *c)
+{
+    return is_free(c) ? live - c->bytes : live + c->bytes;
+}
+
+/* Where the part's last two fifths have least live: before which change. `live`: where the part begins. */
+static size_t find_low_mark(const struct grower *g, uint64_t live)
+{
+    const size_t from = g->n - (g->n - g->begin) * LAST_PARTS / LAST_PART;
+    uint64_t least = UINT64_MAX;
+    size_t mark = g->n;
+    for (size_t i = g->begin; i < g->n; i++) {
+        if (i >= from && live < least) {
+            least = live;
+            mark = i;
+        }
+        live = live_after(live, &g->changes[i]);
+    }
+    return mark;
+}
+
+static size_t window_of(const struct grower *g, size_t i)
+{
+    return (i - g->begin) * WINDOWS / (g->mark - g->begin);
+}
+
+/* The first change of a window. */
+static size_t change_at(const struct grower *g, size_t window)
+{
+    return g->begin + (window * (g->mark - g->begin) + WINDOWS - 1) / WINDOWS;
+}
+
+/* Fills in the windows of a group up to `window`, in which nothing changed. */
+static void fill_windows(struct grower *g, uint32_t group, uint32_t window)
+{
+    struct group *x = &g->groups[group];
+    uint64_t *least = &g->least[(size_t)group * WINDOWS];
+    while (x->window < window)
+        least[++x->window] = x->live;
+}
+
+static void change_group(struct grower *g, uint32_t group, uint32_t window, const struct change *c)
+{
+    struct group *x = &g->groups[group];
+    uint64_t *least = &g->least[(size_t)group * WINDOWS];
+    fill_windows(g, group, window);
+    x->live = live_after(x->live, c);
+    if (x->live < least[window])
+        least[window] = x->live;
+}
+
+/* From now on each window has the least from there to the mark. */
+static void take_envelope(struct grower *g, uint32_t group)
+{
+    uint64_t *least = &g->least[(size_t)group * WINDOWS];
+    fill_windows(g, group, WINDOWS - 1);
+    if (g->groups[group].live < least[WINDOWS - 1])
+        least[WINDOWS - 1] = g->groups[group].live;
+    for (size_t w = WINDOWS - 1; w-- > 0;)
+        if (least[w + 1] < least[w])
+            least[w] = least[w + 1];
+}
+
+/* Fills the windows of all groups, and what is live at most in each. */
+static void walk_part(struct grower *g, uint64_t live)
+{
+    for (uint32_t i = 0; i < g->n_groups; i++) {
+        g->groups[i].live = g->groups[i].live_before;
+        g->groups[i].window = 0;
+        g->least[(size_t)i * WINDOWS] = g->groups[i].live;
+    }
+    memset(g->most, 0, sizeof g->most);
+    for (size_t i = g->begin; i < g->mark; i++) {
+        const size_t window = window_of(g, i);
+        live = live_after(live, &g->changes[i]);
+        g->most[window] = live > g->most[window] ? live : g->most[window];
+        change_group(g, g->changes[i].group, (uint32_t)window, &g->changes[i]);
+        if (!g->has_lines)
+            change_group(g, 0, (uint32_t)window, &g->changes[i]);
+    }
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        take_envelope(g, i);
+}
+
+/* ---- is it a growth ---- */
+
+static uint64_t rise_between(const struct grower *g, uint32_t group, size_t from, size_t to)
+{
+    const uint64_t *least = &g->least[(size_t)group * WINDOWS];
+    return least[to] - least[from];
+}
+
+static unsigned count_rises(const struct grower *g, uint32_t group, size_t from, uint64_t *most)
+{
+    unsigned n = 0;
+    *most = 0;
+    for (size_t w = from; w + 1 < WINDOWS; w++) {
+        const uint64_t rise = rise_between(g, group, w, w + 1);
+        n += rise > 0;
+        *most = rise > *most ? rise : *most;
+    }
+    return n;
+}
+
+/* Whether a group rises evenly from window `from` on. */
+static bool rises_evenly(const struct grower *g, uint32_t group, size_t from)
+{
+    const size_t last = WINDOWS - 1, quarter = (last - from) / 4;
+    const uint64_t rise = rise_between(g, group, from, last);
+    uint64_t most;
+    if (rise == 0 || count_rises(g, group, from, &most) < RISES_LEAST || (double)most > WINDOW_MOST * (double)rise)
+        return false;
+    for (size_t q = 0; q < 4; q++) {
+        const size_t to = q == 3 ? last : from + (q + 1) * quarter;
+        if ((double)rise_between(g, group, from + q * quarter, to) < QUARTER_LEAST * (double)rise / 4)
+            return false;
+    }
+    return true;
+}
+
+/* Counts what the groups request from window `from` on: in how many stretches, and how often. */
+static void count_turns(struct grower *g, size_t from)
+{
+    g->requested = g->freed = 0;
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        g->groups[i].turns = g->groups[i].births = g->groups[i].stretch = 0;
+    for (size_t i = change_at(g, from); i < g->mark; i++) {
+        const struct change *c = &g->changes[i];
+        struct group *x = &g->groups[c->group];
+        *(is_free(c) ? &g->freed : &g->requested) += c->bytes;
+        if (is_free(c))
+            continue;
+        x->births++;
+        x->turns += c->stretch != x->stretch;
+        x->stretch = c->stretch;
+    }
+}
+
+/* How often live memory falls by so much from a peak. Only differences count. */
+static unsigned count_falls(const struct grower *g, size_t from, int64_t least)
+{
+    int64_t live = 0, turning = 0;               /* turning: the peak, or the low after a fall */
+    unsigned falls = 0;
+    bool is_fallen = false;
+    for (size_t i = change_at(g, from); i < g->mark; i++) {
+        const struct change *c = &g->changes[i];
+        live += is_free(c) ? -(int64_t)c->bytes : (int64_t)c->bytes;
+        const bool turns = is_fallen ? live - turning >= least : turning - live >= least;
+        falls += turns && !is_fallen;
+        if (turns || (is_fallen ? live < turning : live > turning))
+            turning = live;
+        is_fallen = is_fallen != turns;
+    }
+    return falls;
+}
+
+static bool comes_in_turns(const struct grower *g, uint32_t group, size_t from)
+{
+    const struct group *x = &g->groups[group];
+    const uint64_t rise = rise_between(g, group, from, WINDOWS - 1);
+    if (g->phases.has_python)
+        return x->turns >= TURNS_LEAST ||
+               (x->is_own && x->births >= RUNS_LEAST && g->freed >= rise / FREED_SHARE);
+    return count_falls(g, from, (int64_t)(rise / FALL_SHARE) + 1) >= FALLS_LEAST;
+}
+
+static uint64_t starts_between(const struct phase_starts *s, uint64_t from, uint64_t to)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->at[i] >= from && s->at[i] < to;
+    return n;
+}
+
+/* The most calls of modules, one after the other, that a backward pass came after, before event `until`. */
+static uint64_t most_calls_of_a_pass(const struct phases *p, uint64_t until)
+{
+    const struct phase_starts *forward = &p->starts[PHASE_FORWARD], *backward = &p->starts[PHASE_BACKWARD];
+    uint64_t most = 0, n = 0;
+    size_t f = 0;
+    for (size_t b = 0; b < backward->n && backward->at[b] < until; b++, n = 0) {
+        for (; f < forward->n && forward->at[f] < backward->at[b]; f++)
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Whether all of a growth may be one forward pass, whose graph is still needed. */
+static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
+{
+    const uint64_t since = g->changes[change_at(g, from)].event, until = g->changes[g->mark - 1].event;
+    const struct phase_starts *forward = &g->phases.starts[PHASE_FORWARD];
+    const struct phase_starts *backward = &g->phases.starts[PHASE_BACKWARD];
+    const uint64_t calls = starts_between(forward, since, until), most = most_calls_of_a_pass(&g->phases, since);
+    if (!g->phases.has_python || calls == 0 || starts_between(backward, since, until) >= TURNS_LEAST)
+        return false;
+    if (most > 0)
+        return calls <= 2 * most;
+    return rise >= g->requested / GRAPH_SHARE && calls < GRAPH_TURNS;
+}
+
+/* Whether the growth made at least half of the difference between the need at the end and what was live at most in the
+ * first quarter of it. */
+static bool is_the_cause(const struct grower *g, size_t from, uint64_t total_rise_since_quarter)
+{
+    const size_t quarter = from + (WINDOWS - from) / 4;
+    const double part = (double)(g->mark - g->begin) / WINDOWS;
+    const double seen = (double)(WINDOWS - quarter) * part, all = seen + (double)(g->n - g->mark);
+    uint64_t most = 0;
+    for (size_t w = from; w < quarter; w++)
+        most = g->most[w] > most ? g->most[w] : most;
+    if (g->need_bytes <= most)
+        return false;
+    return (double)total_rise_since_quarter * all / seen >= (double)(g->need_bytes - most) / 2;
+}
+
+/* Marks the groups that grow from window `from` on; returns by how much together. */
+static uint64_t mark_groups(struct grower *g, size_t from, uint64_t *since_quarter)
+{
+    const size_t quarter = from + (WINDOWS - from) / 4;
+    uint64_t rise = 0;
+    count_turns(g, from);
+    *since_quarter = 0;
+    for (uint32_t i = 0; i < g->n_groups; i++) {
+        struct group *x = &g->groups[i];
+        x->rise = rise_between(g, i, from, WINDOWS - 1);
+        x->grows = x->rise > 0 && rises_evenly(g, i, from) && comes_in_turns(g, i, from);
+        if (x->grows && (g->has_lines || i == 0)) {
+            rise += x->rise;
+            *since_quarter += rise_between(g, i, quarter, WINDOWS - 1);
+        }
+    }
+    return may_be_one_pass(g, from, rise) ? 0 : rise;
+}
+
+/* Looks for a growth from the part's begin, or from later on. *from: the window. */
+static uint64_t judge_part(struct grower *g, size_t *from)
+{
+    for (size_t b = 0; b < BEGINS; b++) {
+        uint64_t since_quarter;
+        *from = b * WINDOWS / 4;
+        const uint64_t rise = mark_groups(g, *from, &since_quarter);
+        if (rise > 0 && rise >= g->need_bytes / MATTERS_SHARE && is_the_cause(g, *from, since_quarter))
+            return rise;
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static uint32_t leader(const struct grower *g)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        if (g->groups[i].grows && (!g->groups[best].grows || g->groups[i].rise > g->groups[best].rise))
+            best = i;
+    return best;
+}
+
+/* The phases in which a group requests memory. */
+static unsigned phases_of_group(const struct grower *g, uint32_t group)
+{
+    unsigned phases = g->has_lines && group == 1 ? 1U << PHASE_BACKWARD : 0;
+    for (uint32_t i = 1; g->has_lines && i <= trace_info(g->trace)->n_stacks; i++)
+        if (g->phases.line_of[i] + 2 == group)
+            phases |= 1U << g->phases.of_stack[i];
+    return phases;
+}
+
+static void name_turns(const struct grower *g, struct growth *out)
+{
+    const struct group *x = &g->groups[leader(g)];
+    const uint64_t steps = starts_between(&g->phases.starts[PHASE_OPTIMIZER], out->since, out->until);
+    const uint64_t forwards = starts_between(&g->phases.starts[PHASE_FORWARD], out->since, out->until);
+    out->turn = steps >= TURNS_LEAST ? TURN_STEP : forwards >= TURNS_LEAST ? TURN_FORWARD : TURN_RUN;
+    out->turns = out->turn == TURN_STEP ? steps : out->turn == TURN_FORWARD ? forwards
+                 : x->turns >= TURNS_LEAST ? x->turns : x->births;
+}
+
+/* Whether something that is held is of a group that grows. */
+static bool is_of_growth(const struct grower *g, const struct holding *h)
+{
+    uint32_t group = 0;
+    if (g->has_lines)
+        group = h->stack == TRACE_NO_STACK ? 1 : g->phases.line_of[h->stack] + 2;
+    else if (!g->groups[0].grows) {
+        const uint32_t *known = pair_map_find(&g->sizes, h->bytes, 0);
+        group = known == NULL ? 0 : *known;
+    }
+    return g->groups[group].grows;
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* How many starts are up to `event`. */
+static size_t starts_up_to(const struct phase_starts *s, int64_t event)
+{
+    size_t low = 0, high = s->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if ((int64_t)s->at[middle] > event)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* What the whole turns between left behind, each: the median if it is near the mean, else the mean. `sums` has room for
+ * all turns. 0: there is no whole turn. */
+static uint64_t left_per_turn(const struct phase_starts *s, const struct holdings *h, const struct growth *out,
+                              uint64_t *sums)
+{
+    const size_t first = starts_up_to(s, (int64_t)out->since), last = starts_up_to(s, (int64_t)out->until);
+    uint64_t all = 0;
+    if (last < first + 2)
+        return 0;
+    for (size_t i = 0; i < h->n; i++)
+        sums[starts_up_to(s, h->at[i].born)] += h->at[i].bytes;
+    const size_t n = last - first - 1;           /* the turn before the first start, and the last one, are cut */
+    for (size_t i = 0; i < n; i++)
+        all += sums[first + 1 + i];
+    qsort(&sums[first + 1], n, sizeof *sums, compare_bytes);
+    const uint64_t median = sums[first + 1 + n / 2], mean = all / n;
+    const uint64_t apart = median > mean ? median - mean : mean - median;
+    return apart <= mean / MEAN_SHARE ? median : mean;
+}
+
+static enum err take_rate(const struct grower *g, const struct holdings *h, struct growth *out, struct err_detail *why)
+{
+    const struct phase_starts *s = &g->phases.starts[out->turn == TURN_STEP ? PHASE_OPTIMIZER : PHASE_FORWARD];
+    uint64_t *sums = calloc(s->n + 2, sizeof *sums);
+    if (sums == NULL)
+        return no_memory(why);
+    out->bytes_per_turn = out->turn == TURN_RUN ? 0 : left_per_turn(s, h, out, sums);
+    free(sums);
+    if (out->bytes_per_turn == 0)
+        out->bytes_per_turn = out->turns > 0 ? out->bytes / out->turns : out->bytes;
+    else
+        out->turns = (out->bytes + out->bytes_per_turn / 2) / out->bytes_per_turn;
+    return ERR_OK;
+}
+
+/* What is held of it at the low mark, requested since it grows. */
+static enum err read_held(const struct grower *g, struct growth *out, struct err_detail *why)
+{
+    struct holdings h = { .n = 0 };
+    enum err e = holdings_read(g->trace, MOMENT_EVENT, out->until, &h, why);
+    if (e != ERR_OK)
+        return e;
+    size_t kept = 0;
+    for (size_t i = 0; i < h.n; i++)
+        if (h.at[i].born >= (int64_t)out->since && is_of_growth(g, &h.at[i])) {
+            out->held_bytes += h.at[i].bytes;
+            h.at[kept++] = h.at[i];
+        }
+    h.n = kept;
+    out->held_requests = kept;
+    e = take_rate(g, &h, out, why);
+    if (e == ERR_OK)
+        e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, why)
+                         : holders_group(g->trace, &h, HOLDER_SIZE, &out->lines, why);
+    holdings_close(&h);
+    return e;
+}
+
+static enum err tell(struct grower *g, size_t from, uint64_t rise, struct growth *out, struct err_detail *why)
+{
+    out->is_found = true;
+    out->bytes = rise;
+    out->since = g->changes[change_at(g, from)].event;
+    out->until = g->changes[g->mark - 1].event + 1;
+    out->phases = phases_of_group(g, leader(g));
+    name_turns(g, out);
+    return read_held(g, out, why);
+}
+
+/* Moves the part's begin to its low mark. */
+static uint64_t go_on_after(struct grower *g, uint64_t live)
+{
+    for (; g->begin < g->mark; g->begin++) {
+        const struct change *c = &g->changes[g->begin];
+        live = live_after(live, c);
+        g->groups[c->group].live_before = live_after(g->groups[c->group].live_before, c);
+        if (!g->has_lines)
+            g->groups[0].live_before = live_after(g->groups[0].live_before, c);
+    }
+    return live;
+}
+
+static enum err find_in_parts(struct grower *g, struct growth *out, struct err_detail *why)
+{
+    const size_t parts = g->phases.has_python ? PARTS_MAX : BARE_PARTS_MAX;
+    uint64_t live = g->start_bytes;
+    enum err e = ERR_OK;
+    for (size_t part = 0; part < parts && g->n - g->begin >= PART_CHANGES && !out->is_found && e == ERR_OK; part++) {
+        size_t from;
+        g->mark = find_low_mark(g, live);
+        if (g->mark - g->begin < WINDOWS)
+            break;
+        walk_part(g, live);
+        const uint64_t rise = judge_part(g, &from);
+        if (rise > 0)
+            e = tell(g, from, rise, out, why);
+        live = go_on_after(g, live);
+    }
+    return e;
+}
+
+/* What was live before the recording is a group of its own, which can only shrink. */
+static uint32_t start_group(const struct grower *g)
+{
+    return g->has_lines ? trace_info(g->trace)->n_stacks + 2 : 1;
+}
+
+static void take_start(struct grower *g)
+{
+    size_t n;
+    const struct trace_block *blocks = trace_start_blocks(g->trace, &n);
+    for (size_t i = 0; i < n; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT && !blocks[i].is_pending) {
+            g->group_of[blocks[i].slot] = start_group(g);
+            g->start_bytes += blocks[i].requested;
+        }
+}
+
+static enum err read_changes(struct grower *g, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(g->trace);
+    struct change_pass p = { .g = g, .phase = -1, .has_memory = true };
+    g->n_groups = g->has_lines ? info->n_stacks + 3 : 2;
+    g->group_of = calloc((size_t)info->peak_live + 1, sizeof *g->group_of);
+    g->changes = calloc(info->events + 1, sizeof *g->changes);
+    enum err e = g->group_of == NULL || g->changes == NULL ? no_memory(why) : read_stacks(g, why);
+    if (e != ERR_OK)
+        return e;
+    take_start(g);
+    e = trace_each_event(g->trace, change_event, &p, why);
+    return e == ERR_OK && !p.has_memory ? no_memory(why) : e;
+}
+
+/* A line is the program's own only if all of its requests are outside of modules, optimizers and backward passes. */
+static void find_own_lines(struct grower *g)
+{
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        g->groups[i].is_own = true;
+    g->groups[1].is_own = !g->has_lines;
+    for (uint32_t i = 1; g->has_lines && i <= trace_info(g->trace)->n_stacks; i++)
+        if (g->phases.of_stack[i] != PHASE_OWN)
+            g->groups[g->phases.line_of[i] + 2].is_own = false;
+}
+
+static enum err make_groups(struct grower *g, struct err_detail *why)
+{
+    g->groups = calloc(g->n_groups, sizeof *g->groups);
+    g->least = calloc((size_t)g->n_groups * WINDOWS, sizeof *g->least);
+    if (g->groups == NULL || g->least == NULL)
+        return no_memory(why);
+    g->groups[start_group(g)].live_before = g->start_bytes;
+    if (!g->has_lines)
+        g->groups[0].live_before = g->start_bytes;
+    find_own_lines(g);
+    return ERR_OK;
+}
+
+static enum err find(struct grower *g, struct growth *out, struct err_detail *why)
+{
+    enum err e = phases_read(g->trace, &g->phases, why);
+    if (e == ERR_OK)
+        e = read_changes(g, why);
+    if (e != ERR_OK || (uint64_t)g->n_groups * WINDOWS > CELLS_MAX)
+        return e;
+    e = make_groups(g, why);
+    return e == ERR_OK ? find_in_parts(g, out, why) : e;
+}
+
+enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,
+                     struct err_detail *why)
+{
+    struct grower g = { .trace = trace, .moment = moment, .need_bytes = need_bytes,
+                        .has_lines = trace_info(trace)->n_stacks > 0 };
+    *out = (struct growth){ .is_found = false };
+    const enum err e = trace_info(trace)->events > EVENTS_MAX ? ERR_OK : find(&g, out, why);
+    phases_close(&g.phases);
+    pair_map_free(&g.sizes);
+    free(g.group_of);
+    free(g.stack_of);
+    free(g.changes);
+    free(g.groups);
+    free(g.least);
+    return e;
+}
+
+void growth_close(struct growth *g)
+{
+    holders_close(&g->lines);
+}

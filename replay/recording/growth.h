@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Who holds more and more: a leak, told from what fills once and from what a step frees.
+ *
+ * What each line of the program holds (without stacks: each size) is looked at up to the low mark: the least that is
+ * live in the last part of the recording, so that the turn that was cut off does not count. At any time a line counts
+ * with the least that it holds from then until the low mark. So what a step frees counts nothing, and what is filled
+ * once rises once:
+ *
+ *     live |               /|    /|            o: what a line that leaks counts with. It rises evenly,
+ *          |     /|   /|  / |   / |               again and again, up to the low mark
+ *          |    / |  / | o  |_ o  |_ o
+ *          |   o  |_o  |_/     ^ low mark
+ *
+ * It must rise in many turns of the program, not in one: a forward pass holds more with every layer, and loading a
+ * model with every weight. And it must be what made the difference between the turns that fitted and the end. If
+ * nothing is found, the part after the low mark is looked at by itself, and so on: a leak may begin late.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_GROWTH_H
+#define REPLAY_REPLAY_RECORDING_GROWTH_H
+
+#include "replay/recording/holders.h"
+
+enum growth_turn {
+    TURN_STEP,                       /* an optimizer's step */
+    TURN_FORWARD,                    /* a forward pass */
+    TURN_RUN,                        /* a run of the line that grows most */
+};
+
+/* Bytes, and our numbers of events. */
+struct growth {
+    bool     is_found;
+    uint64_t since, until;           /* it grows between them; `until` is the low mark */
+    uint64_t bytes;                  /* by so much */
+    unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
+    enum growth_turn turn;
+    uint64_t turns;                  /* between them */
+    uint64_t bytes_per_turn;         /* what most turns leave behind, or the mean if they differ */
+    struct holders lines;            /* what was requested between them and is held at the low mark, of those that grow;
+                                      * by line, or by size */
+    uint64_t held_bytes, held_requests;          /* the same in all */
+};
+
+/* Looks at what happens before event `moment`, at which `need_bytes` are live and asked for. Recordings of more than
+ * 2^22 events are not looked at. Reads all events four times at most. ERR_HOST_NOMEM, the reader's
+ * errors. Released with growth_close, also on error. */
+MUST_USE enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,
+                              struct err_detail *why);
+void growth_close(struct growth *g);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Whether a program died of an input that is larger than those before, and freed: one long batch, a curriculum.
+ *
+ * Requests of one operation at one line of the program are compared: those that are live at the moment with those of
+ * earlier turns. Without stacks all requests are.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_LARGER_INPUT_H
+#define REPLAY_REPLAY_RECORDING_LARGER_INPUT_H
+
+#include "base/err.h"
+#include "traces/trace.h"
+
+/* Bytes. */
+struct larger_input {
+    uint64_t largest_before;         /* the largest request that was served */
+    bool     is_larger;              /* most of what the last turn requested is larger than all before */
+    double   times;                  /* as large as the median of the earlier ones; of many operations the mean */
+    double   times_most;             /* as large as the largest of the earlier ones, likewise */
+    uint64_t bytes;                  /* of what is larger, with the request that was refused */
+    uint64_t need_bytes;             /* live at most in the whole turn, if that grows as the inputs do */
+    bool     is_trend;               /* inputs got larger again and again */
+    uint64_t over_most;              /* so much less it would be if as large as the largest of the earlier ones */
+};
+
+/* Looks at what is live before event `moment`, at which `asked_bytes` are refused. ERR_HOST_NOMEM, the reader's
+ * errors. */
+MUST_USE enum err larger_input_find(struct trace_reader *trace, uint64_t moment, uint64_t asked_bytes,
+                                    struct larger_input *out, struct err_detail *why);
+
+#endif

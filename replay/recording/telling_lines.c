@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* For each line of the program: how many lines call it, and how many of these for something that is held. */
+#include "replay/recording/telling_lines.h"
+
+#include "base/intern.h"
+#include "traces/stack_frame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES_DEEP = 64, NAME_BYTES = 512 };
+
+/* Callers of a line: in all of the recording, and of what is held. */
+struct callers { uint32_t all, held; };
+
+struct telling {
+    struct trace_reader *trace;
+    struct text_table lines;
+    struct pair_map   calls;         /* (line, caller): 1, or 2 if it is of something held */
+    struct callers   *callers;       /* by line; room for `room` */
+    uint8_t          *is_held;       /* by stack */
+    bool              has_memory;
+};
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to name lines");
+}
+
+/* The lines of the program in a stack, from the innermost one on. */
+static size_t lines_of(struct telling *t, uint32_t stack, uint32_t lines[static LINES_DEEP])
+{
+    const char *const *frames;
+    const size_t n_frames = trace_stack(t->trace, stack, &frames);
+    size_t n = 0;
+    for (size_t i = 0; i < n_frames && n < LINES_DEEP; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        if (!stack_frame_is_program(&f))
+            continue;
+        lines[n] = text_table_put(&t->lines, frames[i], strlen(frames[i]));
+        t->has_memory = t->has_memory && lines[n] != UINT32_MAX;
+        n++;
+    }
+    return t->has_memory ? n : 0;
+}
+
+/* Makes room for what is known of all lines. */
+static bool callers_fit(struct telling *t, size_t *room)
+{
+    if (t->lines.n <= *room)
+        return true;
+    const size_t more = 2 * (size_t)t->lines.n;
+    struct callers *at = realloc(t->callers, more * sizeof *at);
+    if (at == NULL)
+        return false;
+    memset(at + *room, 0, (more - *room) * sizeof *at);
+    t->callers = at;
+    *room = more;
+    return true;
+}
+
+static void note_call(struct telling *t, uint32_t line, uint32_t caller, bool is_held)
+{
+    uint32_t *known = pair_map_find(&t->calls, line, caller);
+    if (known == NULL) {
+        t->has_memory = t->has_memory && pair_map_add(&t->calls, line, caller, is_held ? 2 : 1);
+        t->callers[line].all++;
+        t->callers[line].held += is_held;
+    } else if (*known == 1 && is_held) {
+        *known = 2;
+        t->callers[line].held++;
+    }
+}
+
+static void note_calls(struct telling *t)
+{
+    uint32_t lines[LINES_DEEP];
+    size_t room = 0;
+    for (uint32_t i = 1; i <= trace_info(t->trace)->n_stacks && t->has_memory; i++) {
+        const size_t n = lines_of(t, i, lines);
+        t->has_memory = t->has_memory && callers_fit(t, &room);
+        for (size_t k = 0; k + 1 < n && t->has_memory; k++)
+            note_call(t, lines[k], lines[k + 1], t->is_held[i] != 0);
+    }
+}
+
+/* The line to name, and its caller if it has one; false: the stack has none. */
+static bool name_line_that_tells(struct telling *t, uint32_t stack, char name[static NAME_BYTES])
+{
+    uint32_t lines[LINES_DEEP];
+    const size_t n = lines_of(t, stack, lines);
+    size_t k = 0;
+    if (n == 0)
+        return false;
+    while (k + 1 < n && t->callers[lines[k]].all > t->callers[lines[k]].held)
+        k++;
+    stack_frame_show_line(text_table_at(&t->lines, lines[k]), name, NAME_BYTES);
+    if (k + 1 < n) {
+        char caller[NAME_BYTES / 2];
+        const size_t used = strlen(name);
+        stack_frame_show_line(text_table_at(&t->lines, lines[k + 1]), caller, sizeof caller);
+        snprintf(name + used, NAME_BYTES - used, ", called at %s", caller);
+    }
+    return true;
+}
+
+static void name_holding(struct telling *t, const struct holding *h, char name[static NAME_BYTES])
+{
+    const char *const *frames;
+    if (h->stack != TRACE_NO_STACK && name_line_that_tells(t, h->stack, name))
+        return;
+    const size_t n = h->stack == TRACE_NO_STACK ? 0 : trace_stack(t->trace, h->stack, &frames);
+    const char *line = n > 0 ? stack_frame_of_program(frames, stack_frames_of_code(frames, n)) : NULL;
+    stack_frame_show_line(line != NULL ? line : "(backward pass, no Python stack)", name, NAME_BYTES);
+}
+
+static enum err group(struct telling *t, const struct holdings *h, struct holders *out, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < h->n; i++)
+        t->is_held[h->at[i].stack] = h->at[i].stack != TRACE_NO_STACK;
+    note_calls(t);
+    for (size_t i = 0; i < h->n && e == ERR_OK && t->has_memory; i++) {
+        char name[NAME_BYTES];
+        name_holding(t, &h->at[i], name);
+        e = holders_put(out, name, h->at[i].bytes, why);
+    }
+    holders_sort(out);
+    return e == ERR_OK && !t->has_memory ? no_memory(why) : e;
+}
+
+enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
+                             struct err_detail *why)
+{
+    struct telling t = { .trace = trace, .has_memory = true };
+    *out = (struct holders){ .n = 0 };
+    t.is_held = calloc((size_t)trace_info(trace)->n_stacks + 1, 1);
+    enum err e = t.is_held == NULL ? no_memory(why) : group(&t, h, out, why);
+    text_table_free(&t.lines);
+    pair_map_free(&t.calls);
+    free(t.callers);
+    free(t.is_held);
+    if (e != ERR_OK)
+        holders_close(out);
+    return e;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Names what is held by the line that tells it from what is not.
+ *
+ * The innermost line of the program may be one that many call: a helper that makes tensors, a model's forward pass. If
+ * it is also called from lines whose requests are not held, the caller's line is the one to name, and so on outward:
+ *
+ *     train.py:40 main <- data.py:7 load        held      named: train.py:40
+ *     train.py:35 main <- data.py:7 load        freed
+ *
+ * The line that calls the named one stands beside it: "data.py:7 load, called at train.py:40 main".
+ */
+#ifndef REPLAY_REPLAY_RECORDING_TELLING_LINES_H
+#define REPLAY_REPLAY_RECORDING_TELLING_LINES_H
+
+#include "replay/recording/holders.h"
+
+/* As holders_group by line, with these names. ERR_HOST_NOMEM. */
+MUST_USE enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
+                                      struct err_detail *why);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What is a growth, and what is none: programs of made-up steps, with and without stacks. Whole programs of PyTorch are
+ * in tests/dying/.
+ */
+#include "replay/recording/growth.h"
+#include "replay/recording/larger_input.h"
+
+#include "base/units.h"
+#include "traces/trace.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+
+enum { LAYERS = 6, STEPS = 60 };
+
+/* The lines of a program; its stacks are written with them. */
+enum line { INPUT, FORWARD, BACKWARD, OPTIMIZER, KEPT, HELPED, LINES };
+
+struct script {
+    struct trace_writer *w;
+    uint32_t stacks[LINES];
+    bool     has_stacks;
+    uint64_t next;                   /* name of the next request */
+    uint64_t layers[LAYERS];
+    uint64_t live;
+};
+
+static void put_stack(struct script *s, enum line line, const char *const *frames, size_t n)
+{
+    cr_assert_eq(trace_put_stack(s->w, frames, n, &s->stacks[line], NULL), ERR_OK);
+}
+
+static struct script script_open(bool has_stacks)
+{
+    static const char *const input[] = { "rand /home/ada/parts.py:4", "main /home/ada/train.py:10" };
+    static const char *const forward[] = { "_call_impl /lib/python3.11/site-packages/torch/nn/modules/module.py:1790",
+                                           "main /home/ada/train.py:11" };
+    static const char *const optimizer[] = { "step /lib/python3.11/site-packages/torch/optim/adam.py:200",
+                                             "main /home/ada/train.py:13" };
+    static const char *const kept[] = { "main /home/ada/train.py:20" };
+    static const char *const helped[] = { "rand /home/ada/parts.py:4", "main /home/ada/train.py:21" };
+    struct script s = { .has_stacks = has_stacks, .next = 1 };
+    cr_assert_eq(trace_create(NULL, &s.w, NULL), ERR_OK);
+    if (!has_stacks)
+        return s;
+    put_stack(&s, INPUT, input, 2);
+    put_stack(&s, FORWARD, forward, 2);
+    put_stack(&s, OPTIMIZER, optimizer, 2);
+    put_stack(&s, KEPT, kept, 1);
+    put_stack(&s, HELPED, helped, 2);
+    return s;
+}
+
+static uint64_t request(struct script *s, enum line line, uint64_t bytes)
+{
+    const struct trace_record r = { .kind = EVENT_ALLOC, .ptr = s->next, .bytes = bytes, .record = TRACE_NO_RECORD,
+                                    .stack = s->has_stacks ? s->stacks[line] : TRACE_NO_STACK };
+    cr_assert_eq(trace_put(s->w, &r, NULL), ERR_OK);
+    s->live += bytes;
+    return s->next++;
+}
+
+static void end(struct script *s, uint64_t name, uint64_t bytes)
+{
+    const struct trace_record r = { .kind = EVENT_FREE, .ptr = name, .record = TRACE_NO_RECORD };
+    cr_assert_eq(trace_put(s->w, &r, NULL), ERR_OK);
+    s->live -= bytes;
+}
+
+/* The first layers of a forward pass. */
+static void forward(struct script *s, uint64_t bytes, unsigned layers)
+{
+    for (unsigned i = 0; i < layers; i++)
+        s->layers[i] = request(s, FORWARD, bytes);
+}
+
+static void step(struct script *s, uint64_t bytes)
+{
+    const uint64_t input = request(s, INPUT, bytes);
+    forward(s, bytes, LAYERS);
+    for (unsigned i = LAYERS; i-- > 0;) {
+        const uint64_t gradient = request(s, BACKWARD, bytes);
+        end(s, s->layers[i], bytes);
+        end(s, gradient, bytes);
+    }
+    const uint64_t work = request(s, OPTIMIZER, bytes);
+    end(s, work, bytes);
+    end(s, input, bytes);
+}
+
+/* What is refused at the end is one more layer. */
+static struct growth growth_of(struct script *s, struct trace_reader **trace)
+{
+    struct err_detail why = { .text = "" };
+    struct growth g;
+    MUST(trace_finish_open(s->w, "a script", trace, &why));
+    MUST(growth_find(*trace, trace_info(*trace)->events, s->live + MIB, &g, &why));
+    return g;
+}
+
+static void expect_growth(struct script *s, bool is_growth, const char *what)
+{
+    struct trace_reader *trace;
+    struct growth g = growth_of(s, &trace);
+    cr_expect_eq(g.is_found, is_growth, "%s%s", what, s->has_stacks ? "" : ", without stacks");
+    growth_close(&g);
+    trace_close(trace);
+}
+
+Test(growth, what_every_step_leaves_behind_is_one)
+{
+    for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
+        struct script s = script_open(has_stacks != 0);
+        for (unsigned i = 0; i < STEPS; i++) {
+            step(&s, MIB);
+            request(&s, KEPT, MIB / 2);
+        }
+        forward(&s, MIB, 4);
+        expect_growth(&s, true, "each step keeps a tensor");
+    }
+}
+
+Test(growth, it_is_found_if_steps_differ_and_only_some_of_them_leak)
+{
+    for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
+        struct script s = script_open(has_stacks != 0);
+        for (unsigned i = 0; i < STEPS; i++) {
+            step(&s, MIB + (i * 7 % 13) * 4096);
+            if (i % 5 == 4)
+                request(&s, KEPT, MIB + i % 3 * 512);
+        }
+        forward(&s, MIB, 4);
+        expect_growth(&s, true, "every fifth step keeps a tensor");
+    }
+}
+
+Test(growth, a_late_one_is_found_after_many_steps_without)
+{
+    struct script s = script_open(true);
+    for (unsigned i = 0; i < 10 * STEPS; i++)
+        step(&s, MIB);
+    for (unsigned i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        request(&s, KEPT, MIB / 2);
+    }
+    expect_growth(&s, true, "the last steps keep a tensor each");
+}
+
+Test(growth, what_fills_once_is_none)
+{
+    for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
+        struct script s = script_open(has_stacks != 0);
+        for (unsigned i = 0; i < STEPS; i++) {
+            step(&s, MIB);
+            if (i < 12)
+                request(&s, KEPT, MIB);
+        }
+        forward(&s, MIB, 4);
+        expect_growth(&s, false, "a cache is filled in the first steps");
+    }
+}
+
+Test(growth, a_buffer_of_a_fixed_length_is_none)
+{
+    uint64_t names[8] = { 0 };
+    struct script s = script_open(true);
+    for (unsigned i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        if (names[i % 8] != 0)
+            end(&s, names[i % 8], MIB);
+        names[i % 8] = request(&s, KEPT, MIB);
+    }
+    expect_growth(&s, false, "the last eight tensors are kept");
+}
+
+Test(growth, one_forward_pass_is_none_however_many_layers_it_has)
+{
+    for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
+        struct script s = script_open(has_stacks != 0);
+        for (unsigned i = 0; i < 200; i++) {
+            request(&s, FORWARD, MIB);
+            const uint64_t work = request(&s, FORWARD, MIB);
+            end(&s, work, MIB);
+        }
+        expect_growth(&s, false, "a forward pass");
+    }
+}
+
+Test(growth, what_grows_with_the_input_and_is_freed_is_a_larger_input)
+{
+    struct err_detail why = { .text = "" };
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    struct larger_input in;
+    for (unsigned i = 0; i < STEPS; i++)
+        step(&s, MIB + i * MIB / 8);
+    forward(&s, MIB + STEPS * MIB / 8, 4);
+    struct growth g = growth_of(&s, &trace);
+    cr_expect_not(g.is_found);
+    MUST(larger_input_find(trace, trace_info(trace)->events, 0, &in, &why));
+    cr_expect(in.is_larger && in.is_trend);
+    growth_close(&g);
+    trace_close(trace);
+}
+
+Test(growth, one_long_input_is_told_by_how_much)
+{
+    struct err_detail why = { .text = "" };
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    struct larger_input in;
+    for (unsigned i = 0; i < STEPS; i++)
+        step(&s, MIB);
+    forward(&s, 32 * MIB, 3);
+    MUST(trace_finish_open(s.w, "a script", &trace, &why));
+    MUST(larger_input_find(trace, trace_info(trace)->events, 0, &in, &why));
+    cr_expect(in.is_larger && !in.is_trend);
+    cr_expect_float_eq(in.times, 32, 0.01);
+    cr_expect_eq(in.over_most, 3 * 31 * MIB);
+    trace_close(trace);
+}
+
+Test(growth, equal_inputs_are_none)
+{
+    struct err_detail why = { .text = "" };
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    struct larger_input in;
+    for (unsigned i = 0; i < STEPS; i++)
+        step(&s, MIB);
+    forward(&s, MIB, 3);
+    MUST(trace_finish_open(s.w, "a script", &trace, &why));
+    MUST(larger_input_find(trace, trace_info(trace)->events, MIB, &in, &why));
+    cr_expect_not(in.is_larger);
+    trace_close(trace);
+}
+
+Test(growth, it_says_how_much_a_step_and_whose_line)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        request(&s, KEPT, MIB / 2);
+        request(&s, KEPT, MIB / 4);
+    }
+    forward(&s, MIB, 4);
+    struct growth g = growth_of(&s, &trace);
+    cr_assert(g.is_found);
+    cr_expect_eq(g.turn, TURN_STEP);
+    cr_expect_eq(g.bytes_per_turn, MIB / 2 + MIB / 4);
+    cr_expect_str_eq(holder_name(&g.lines, 0), "/home/ada/train.py:20 main");
+    cr_expect_eq(g.lines.n, 1);
+    growth_close(&g);
+    trace_close(trace);
+}
+
+/* The helper makes inputs, which are freed, and what is kept. */
+Test(growth, a_helper_that_others_call_is_named_by_its_caller)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        request(&s, HELPED, MIB / 2);
+    }
+    forward(&s, MIB, 4);
+    struct growth g = growth_of(&s, &trace);
+    cr_assert(g.is_found);
+    cr_expect_str_eq(holder_name(&g.lines, 0), "/home/ada/train.py:21 main");
+    growth_close(&g);
+    trace_close(trace);
+}
