@@ -165,11 +165,19 @@ CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
 CUDASIM_API void cudasim_values_unknown(void);
 
 /* For python/replay_values.py: whether all bytes at a device address are known, with a copy of those that are in `to`;
- * bytes that are there from now on; and numbers that this thread's next reads of unknown bytes, of at most 8 each, get
- * instead of zeros (n 0: no more). */
+ * bytes that are there from now on; and numbers that this thread's next reads of unknown bytes get instead of zeros,
+ * one for up to 8 bytes (n 0: no more). */
 CUDASIM_API bool cudasim_values_known(uint64_t from, void *to, uint64_t bytes);
 CUDASIM_API void cudasim_values_keep(uint64_t to, const void *from, uint64_t bytes);
 CUDASIM_API void cudasim_values_answer(const int64_t *numbers, uint64_t n);
+
+/* The next of these numbers, for a library that says a size in host memory; 0: there is none. */
+CUDASIM_API int64_t cudasim_values_next_answer(void);
+
+/* Who is asked for bytes at a device address that are to be read; NULL: nobody any more. It lends all of them until
+ * this thread asks again, or gives NULL: it does not know them. It is called without the lock. */
+typedef const void *cudasim_values_teller(uint64_t from, uint64_t bytes);
+CUDASIM_API void cudasim_values_ask(cudasim_values_teller *teller);
 
 /* The numbers are those of cudaMemcpyKind. */
 enum cudasim_direction { COPY_HOST_TO_HOST, COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_WITHIN_DEVICE, COPY_ANY };

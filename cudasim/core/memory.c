@@ -358,6 +358,8 @@ enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from,
         return CODE_INVALID_PITCH;
     if (d < COPY_HOST_TO_HOST || d > COPY_ANY)
         return CODE_INVALID_DIRECTION;
+    if (height == 1 && d >= COPY_FROM_DEVICE)
+        values_ask((uintptr_t)from, width);
     enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;

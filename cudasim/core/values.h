@@ -24,6 +24,10 @@ void values_put(uint64_t to, const void *from, uint64_t bytes);
 void values_get(void *to, uint64_t from, uint64_t bytes);
 void values_copy(uint64_t to, uint64_t from, uint64_t bytes);
 
+/* For the next values_get of this thread: asks whoever knows more (cudasim_values_ask), outside the lock. What it lends
+ * stays until this thread asks again. */
+void values_ask(uint64_t from, uint64_t bytes);
+
 /* Something wrote there, or the memory was given back. */
 void values_drop(uint64_t addr, uint64_t bytes);
 

@@ -17,12 +17,15 @@ those of a real card.
 What is not known reads as zeros. A line that branches on such a value is told once (replay_decisions.py). Values that
 are not computed are taken to be finite, and an assert on one to hold.
 """
+import atexit
 import ctypes
 import functools
 import linecache
 import os
+import struct
 import sys
 import threading
+import weakref
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -32,6 +35,7 @@ from replay_decisions import deciding_line
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
+MANY_BYTES = 1 << 20                                 # a tensor of so much is large
 LINES_TOLD = 8
 PURGE_AT = 512                                       # entries, before storages that are gone are looked for
 LIST_SEEN = 64                                       # numbers in a list are not looked through for tensors
@@ -44,7 +48,7 @@ LOOK = """__get__ __set__ __delete__ size dim stride numel element_size is_conti
     __setstate__ __repr__
     has_names is_inference is_shared share_memory_ grad unflatten swapaxes movedim diagonal empty empty_like new_empty
     empty_strided is_tensor is_storage is_same_size result_type promote_types register_post_accumulate_grad_hook
-    linear layer_norm conv2d scaled_dot_product_attention""".split()
+    linear layer_norm conv2d scaled_dot_product_attention _int_mm""".split()
 READ = """item tolist __bool__ __int__ __float__ __index__ __complex__ is_nonzero __contains__ equal allclose cpu to
     copy_ __format__ __setitem__""".split()
 ESCAPES = ("data_ptr", "__dlpack__")                 # a kernel of another library may write there
@@ -53,7 +57,8 @@ SILENT = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm"
 COPY = ("to", "cuda", "cpu")
 BRANCH = ("__bool__", "is_nonzero", "__index__", "__int__", "__contains__", "equal", "allclose")
 NUMBERS = ("item", "__float__", "tolist", "cpu", "to")        # what was read may decide further on
-INDEXING = ("__getitem__", "__setitem__", "index", "index_put", "index_put_")
+AGAIN = ("__getitem__", "__setitem__", "index", "index_put", "index_put_", "index_fill", "index_fill_", "matrix_exp",
+         "linalg_matrix_exp")                        # their backward passes read the same once more
 LIKE = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "new_tensor", "rand_like",
         "randn_like", "randint_like")
 OVERWRITE = ("zero_", "fill_", "copy_", "random_", "uniform_", "normal_", "bernoulli_", "exponential_", "__setitem__")
@@ -76,10 +81,13 @@ class _Card:
     def __init__(self):
         library = ctypes.CDLL("libreplay-cudasim.so")
         self.known, self.keep = library.cudasim_values_known, library.cudasim_values_keep
-        self.answer = library.cudasim_values_answer
+        self.answer, self.ask = library.cudasim_values_answer, library.cudasim_values_ask
         self.known.argtypes = self.keep.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]
         self.answer.argtypes = [ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64]
-        self.known.restype, self.keep.restype, self.answer.restype = ctypes.c_bool, None, None
+        self.known.restype, self.keep.restype, self.answer.restype, self.ask.restype = ctypes.c_bool, None, None, None
+        self.teller_type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+        self.ask.argtypes = [self.teller_type]
+        self.teller = None                           # nobody but us would keep it alive
 
     def read(self, tensor):
         """A copy on the host; None: not known."""
@@ -92,6 +100,12 @@ class _Card:
             value = value.contiguous()
             self.keep(tensor.data_ptr(), value.data_ptr(), value.nbytes)
 
+    def ask_values(self, values):
+        """Whoever reads bytes off the card gets what `values` knows of them, in C++ and in other libraries, too."""
+        self.teller = self.teller_type(values.tell)
+        self.ask(self.teller)
+        atexit.register(self.ask, self.teller_type(0))
+
     def answer_reads(self, numbers):
         """The next reads, in this thread, of bytes that are not known get these numbers. An empty list: no more."""
         self.answer((ctypes.c_int64 * len(numbers))(*numbers), len(numbers))
@@ -100,12 +114,18 @@ class _Card:
 class _Value:
     """What a storage on the card holds."""
 
-    __slots__ = "weak", "bytes", "version", "typed"
+    __slots__ = "weak", "bytes", "n", "version", "typed", "address", "tensor"
 
-    def __init__(self, storage, version):
-        self.weak, self.version, self.typed = storage._weak_ref(), version, {}
+    def __init__(self, storage, tensor):
+        self.weak, self.typed, self.address = storage._weak_ref(), {}, storage.data_ptr()
+        self.see(tensor)
         with torch.inference_mode(False):
             self.bytes = torch.zeros(storage.nbytes(), dtype=torch.uint8, device="cpu")
+        self.n = self.bytes.nbytes
+
+    def see(self, tensor):
+        """What is known is that of the tensor as it is now. It tells later, while it lives, whether it was written."""
+        self.version, self.tensor = _version(tensor), weakref.ref(tensor)
 
     def view(self, tensor):
         typed = self.typed.get(tensor.dtype)
@@ -118,25 +138,57 @@ def _version(tensor):
     return None if tensor.is_inference() else tensor._version
 
 
+def _storage(tensor):
+    """None: the tensor has none of its own, because it is sparse, or wrapped by a transform."""
+    try:
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _is_by_element(tensor):
+    """Whether its storage holds its elements one by one, as they are."""
+    return not (tensor.is_quantized or tensor.is_nested or tensor.is_complex() or tensor.is_neg())
+
+
+def _parts(tensor):
+    """The tensors that a sparse one consists of."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    return ()
+
+
+def _bytes(tensor):
+    """Of its elements. 0: it is sparse, and has no bytes of its own."""
+    try:
+        return tensor.nbytes
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
 class _Values:
     """Values by storage. A weak reference keeps the number of a storage that is gone from naming another one."""
 
     def __init__(self, each_bytes, all_bytes):
         self.each_bytes, self.all_bytes = each_bytes, all_bytes
         self.of, self.held_bytes, self.purge_at = {}, 0, PURGE_AT
+        self.lent = threading.local()
 
     def is_small(self, tensor):
-        return tensor.nbytes <= (FLOAT_BYTES if tensor.is_floating_point() else self.each_bytes)
+        return _bytes(tensor) <= (FLOAT_BYTES if tensor.is_floating_point() else self.each_bytes)
 
     def find(self, tensor):
         """The _Value that a tensor on the card reads from; None: not known."""
-        if tensor.nbytes > self.each_bytes:
+        storage = _storage(tensor)
+        value = None if storage is None else self.of.get(storage._cdata)
+        if value is None or value.version != _version(tensor) or not _is_by_element(tensor):
             return None
-        try:
-            value = self.of.get(tensor.untyped_storage()._cdata)
-        except (NotImplementedError, RuntimeError):  # sparse, or wrapped by a transform
-            return None
-        return value if value is not None and value.version == _version(tensor) else None
+        value.tensor = weakref.ref(tensor)
+        return value
 
     def get(self, tensor):
         """The tensor on the host, a view: writing to it changes what is known. None: not known."""
@@ -145,26 +197,37 @@ class _Values:
 
     def put(self, tensor, result):
         """`tensor`, on the card, holds `result` from now on."""
-        storage = tensor.untyped_storage()
+        if tensor.layout is not torch.strided:
+            for t, r in zip(_parts(tensor), _parts(result)):
+                self.put(t, r)
+            return
+        storage = _storage(tensor)
+        if storage is None or result.layout is not torch.strided or not _is_by_element(tensor):
+            return
         value = self.of.get(storage._cdata)
         if value is None:
             n = storage.nbytes()
             if result.shape != tensor.shape or not self.is_small(tensor) or n > self.each_bytes or \
-                    tensor.is_complex() or not self.make_room(n):
+                    not self.make_room(n):
                 return
-            value = self.of[storage._cdata] = _Value(storage, _version(tensor))
+            value = self.of[storage._cdata] = _Value(storage, tensor)
             self.held_bytes += n
         elif value.version != _version(tensor) and tensor.nbytes < storage.nbytes():
             return                                   # the rest of the storage is not known
-        value.version = _version(tensor)
+        value.see(tensor)
         value.view(tensor).copy_(result)
 
     def make_room(self, n):
-        if len(self.of) >= self.purge_at or self.held_bytes + n > self.all_bytes:
+        if len(self.of) >= self.purge_at or n > self.most_bytes():
             for key in [k for k, v in self.of.items() if torch.UntypedStorage._expired(v.weak)]:
                 self.remove(key)
             self.purge_at = max(PURGE_AT, 2 * len(self.of))
-        return self.held_bytes + n <= self.all_bytes
+        return n <= self.most_bytes()
+
+    def most_bytes(self):
+        """A large tensor takes half of what is left at most, so that there is always room for small ones."""
+        left = self.all_bytes - self.held_bytes
+        return left if left <= MANY_BYTES else max(MANY_BYTES, left // 2)
 
     def remove(self, key):
         value = self.of.pop(key)
@@ -172,9 +235,30 @@ class _Values:
         torch.UntypedStorage._free_weak_ref(value.weak)
 
     def forget(self, tensor):
-        key = tensor.untyped_storage()._cdata
-        if key in self.of:
-            self.remove(key)
+        storage = _storage(tensor)
+        if storage is not None and storage._cdata in self.of:
+            self.remove(storage._cdata)
+
+    def keep(self, tensor):
+        """What is known of a tensor was written on the host as on the card."""
+        storage = _storage(tensor)
+        value = None if storage is None else self.of.get(storage._cdata)
+        if value is not None:
+            value.see(tensor)
+
+    def tell(self, address, n):
+        """Where the host has these bytes of the card's memory; None: they are not known. They stay there until this
+        thread asks again. The card asks, in whatever thread reads."""
+        try:
+            for value in list(self.of.values()):
+                if value.address <= address and address + n <= value.address + value.n:
+                    tensor = value.tensor()
+                    if tensor is not None and value.version == _version(tensor):
+                        self.lent.bytes = value.bytes
+                        return value.bytes.data_ptr() + address - value.address
+        except Exception:                            # it is asked from C++, which no error must reach
+            pass
+        return None
 
     def clear(self):
         for key in list(self.of):
@@ -185,7 +269,7 @@ class _Lines:
     """Lines of the program that branched on a value that is not known, told once each."""
 
     def __init__(self):
-        self.told = set()
+        self.told, self.has_failed = set(), False
         self.passed = ("<", os.path.dirname(os.path.abspath(torch.__file__)) + os.sep, __file__)
 
     def of_program(self):
@@ -205,6 +289,14 @@ class _Lines:
         if decides is not None:
             taken = " it is taken for %s" % out if isinstance(out, (int, float)) else " zeros are taken for it"
             self.tell("branches on a value that is not computed;" + taken, (file, decides))
+
+    def tell_unseen(self, name, error):
+        """This module failed, and the program did not. It is told once a run."""
+        if not self.has_failed:
+            self.has_failed = True
+            print("replay cudasim: %s:%d: what %s gives is not known (%s: %s)" %
+                  (*self.of_program(), name, type(error).__name__, str(error).partition("\n")[0]),
+                  file=sys.stderr, flush=True)
 
     def tell(self, what, place=None):
         place = place or self.of_program()
@@ -228,6 +320,17 @@ def _outputs(out):
     return _tensors((out,))
 
 
+class _Call:
+    """One call of PyTorch's, as the program made it."""
+
+    __slots__ = "function", "name", "args", "kwargs", "known", "seed", "numbers", "out"
+
+    def __init__(self, function, name, args, kwargs):
+        self.function, self.name, self.args, self.kwargs = function, name, args, kwargs
+        self.known = self.seed = self.out = None     # known: values by id of the tensor; None: not all are
+        self.numbers = ()
+
+
 class _Beside(TorchFunctionMode):
     """Looks on at each call and computes small ones on the host."""
 
@@ -245,7 +348,14 @@ class _Beside(TorchFunctionMode):
             "_unique2": functools.partial(self.answer_unique, torch.unique),
             "unique_consecutive": functools.partial(self.answer_unique, torch.unique_consecutive),
             "repeat_interleave": self.answer_repeats, "bincount": self.answer_bins, "one_hot": self.answer_classes,
-            "multinomial": self.answer_multinomial}
+            "multinomial": self.answer_multinomial, "coalesce": self.answer_coalesce, "isin": self.answer_isin,
+            "to_sparse": self.answer_to_sparse, "to_sparse_csr": self.answer_to_sparse,
+            "to_sparse_csc": self.answer_to_sparse, "_sparse_mm": self.answer_product, "mm": self.answer_product,
+            "matmul": self.answer_product, "__matmul__": self.answer_product,
+            "mode": self.answer_mode, "matrix_exp": self.answer_matrix_exp, "linalg_matrix_exp": self.answer_matrix_exp,
+            "linalg_eig": self.answer_eig, "linalg_eigvals": self.answer_eig, "normal": self.answer_normal,
+            "index_fill": self.answer_index_fill, "index_fill_": self.answer_index_fill,
+            "cov": self.answer_cov, "segment_reduce": self.answer_segments}
 
     def kind(self, function):
         name = getattr(function, "__name__", "")
@@ -262,29 +372,53 @@ class _Beside(TorchFunctionMode):
             name = self.kind(function)
         if name is None:
             return function(*args, **kwargs)
-        if name == "backward" and type(args[0]) in PLAIN:
+        if name == "backward" and args and type(args[0]) in PLAIN:
             return self.backward(*args, **kwargs)
-        known = {}
-        is_known = self.gather(args, known) and (not kwargs or self.gather(kwargs.values(), known))
-        seed = self.seed(kwargs, False) if name in RANDOM else None
-        numbers = self.answer(name, args, kwargs) if name in self.answers else ()
+        call = _Call(function, name, args, kwargs)
+        self.guard(self.look_before, call)
         try:
-            out = function(*args, **kwargs)
+            call.out = function(*args, **kwargs)
         except BaseException:
-            args = kwargs = known = None             # a traceback holds them no longer than without this module
+            args = kwargs = call = None              # a traceback holds them no longer than without this module
             raise
         finally:
-            if numbers:
+            if call is None or call.numbers:
                 self.card.answer_reads(getattr(self.local, "backward", ()))
-        if numbers is None:
+        return self.guard(self.look_after, call)
+
+    def guard(self, step, call):
+        """A step of ours. If it fails, all that the call took and gave is unknown, and the program goes on."""
+        try:
+            return step(call)
+        except Exception as error:
+            for t in [*_tensors(call.args), *_tensors(call.kwargs.values()), *_outputs(call.out)]:
+                self.values.forget(t)
+            call.known = None
+            self.lines.tell_unseen(call.name, error)
+        return call.out
+
+    def look_before(self, call):
+        known = {}
+        is_known = self.gather(call.args, known) and (not call.kwargs or self.gather(call.kwargs.values(), known))
+        call.known = known if is_known else None
+        if call.name in RANDOM:
+            call.seed = self.seed(call.kwargs, False)
+        if call.name in self.answers:
+            call.numbers = self.answer(call.name, call.args, call.kwargs)
+
+    def look_after(self, call):
+        name, args, out = call.name, call.args, call.out
+        if call.numbers is None:
             self.lines.tell("a size depends on values that are not computed; they are taken for zeros")
-        elif numbers and name in INDEXING:
-            self.answer_backward(args[0] if name == "__setitem__" else out, numbers)
-        if is_known and not known and not any(t.is_cuda for t in _outputs(out)):
+        elif call.numbers and name in AGAIN:
+            self.answer_backward(args[0] if name == "__setitem__" else out, call.numbers)
+        if name == "coalesce" and out is not args[0] and self.places_of(args[0]) is not None:
+            self.values.put(out._indices(), self.places_of(args[0]))
+        if call.known == {} and not any(t.is_cuda for t in _outputs(out)):
             return out
         if args and out is args[0] and name != "copy_" and type(out) in PLAIN and not out.is_cuda:
             return out                               # written on the host already
-        return self.follow(function, name, args, kwargs, out, known if is_known else None, seed)
+        return self.follow(call.function, name, args, call.kwargs, out, call.known, call.seed)
 
     @_hidden
     def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -301,9 +435,7 @@ class _Beside(TorchFunctionMode):
                     if value is None:
                         return False
                     known[id(x)] = value
-                    if value.numel() == 1:           # PyTorch may read it within the call, as a number
-                        self.card.keep(x.data_ptr(), value.data_ptr(), value.nbytes)
-                elif x.nbytes > self.values.each_bytes:
+                elif _bytes(x) > self.values.each_bytes:
                     return False
             elif kind is list or kind is tuple:
                 if len(x) > LIST_SEEN and type(x[0]) not in PLAIN:
@@ -321,16 +453,18 @@ class _Beside(TorchFunctionMode):
         if self.is_capturing or torch._C._get_tracing_state() is not None:
             for t in [*_tensors(args), *_outputs(out)]:
                 if type(t) in PLAIN and t.is_cuda:
-                    self.forget(t)
+                    self.values.forget(t)
             return out
         if name in ESCAPES or name in SILENT:
             for t in _tensors((*args, *kwargs.values())):
                 if type(t) in PLAIN and t.is_cuda:
-                    self.forget(t)
+                    self.let_go(t)
             return out
         try:
             if known is None:
                 return self.follow_unknown(function, name, args, kwargs, out, seed)
+            if not self.matters(name, kwargs, out):
+                return out
             if name in COPY:
                 result = self.on_host(args[0], known).to(out.dtype)
             else:
@@ -342,9 +476,7 @@ class _Beside(TorchFunctionMode):
             return out
         for t in _tensors((*args, *kwargs.values())):
             if id(t) in known:                       # written on both sides
-                value = self.values.of.get(t.untyped_storage()._cdata)
-                if value is not None:
-                    value.version = _version(t)
+                self.values.keep(t)
         if name in READ and not any(t.is_cuda for t in _outputs(out)):
             return self.give(out, result)
         made = [(t, value) for t, value in zip(_outputs(out), _outputs(result))
@@ -352,6 +484,18 @@ class _Beside(TorchFunctionMode):
         for t, value in made:                        # they may share one storage
             self.values.put(t, value)
         return out
+
+    def matters(self, name, kwargs, out):
+        """Whether the host would keep what it computes: not if all that is made is too large."""
+        made = [t for t in _outputs(out) if t.is_cuda]
+        return not made or name.endswith("_") or "out" in kwargs or any(self.values.is_small(t) for t in made)
+
+    def let_go(self, tensor):
+        """Whoever has its address may write there from now on. Until the next kernel the card holds what it is."""
+        value = self.values.get(tensor)
+        if value is not None:
+            self.card.write(tensor, value)
+        self.values.forget(tensor)
 
     def give(self, out, result):
         """What was read off the card: numbers are the host's; a tensor stays the one that the call made."""
@@ -362,15 +506,9 @@ class _Beside(TorchFunctionMode):
             return out
         return result
 
-    def forget(self, tensor):
-        try:
-            self.values.forget(tensor)
-        except (NotImplementedError, RuntimeError):
-            pass                                     # it has no storage
-
     def forget_if_written(self, tensor):
         if tensor.is_inference():                    # no version tells
-            self.forget(tensor)
+            self.values.forget(tensor)
 
     def on_host(self, x, known):
         if id(x) in known:
@@ -412,9 +550,7 @@ class _Beside(TorchFunctionMode):
                 self.lines.tell_decision(out)
             return out
         if name == "_amp_foreach_non_finite_check_and_unscale_":
-            value = self.values.of.get(args[1].untyped_storage()._cdata)
-            if value is not None:                    # gradients are taken to be finite: it stays as it was
-                value.version = _version(args[1])
+            self.values.keep(args[1])                # gradients are taken to be finite: it stays as it was
             return out
         if not isinstance(out, torch.Tensor) and name != "__setitem__":
             for t in _tensors(args):
@@ -537,11 +673,86 @@ class _Beside(TorchFunctionMode):
     def answer_multinomial(self, *_, **__):
         return [1, 0]                                # the weights are valid, and do not sum up to zero
 
+    def answer_eig(self, *_, **__):
+        return [1]                                   # there is no infinity
+
+    def answer_normal(self, *_, **__):
+        return [1, 1]                                # no standard deviation is below zero; it is asked twice
+
+    def answer_index_fill(self, input, dim, index, value, **__):
+        """The gradient of a value that is a tensor: how many places got it."""
+        if not isinstance(value, torch.Tensor) or not value.requires_grad:
+            return []
+        places = self.values.get(index)
+        return [index.numel() if places is None else torch.unique(places).numel()]
+
+    def answer_cov(self, input, *_, fweights=None, aweights=None, **__):
+        n_weights = (fweights is not None) + (aweights is not None)
+        return [1] * (n_weights + (n_weights > 0))   # none is negative, and they do not sum up to zero
+
+    def answer_segments(self, *_, lengths=None, unsafe=False, **__):
+        return [] if lengths is None or unsafe else [0, 1]           # the least one, and that they sum up to all
+
+    def answer_coalesce(self, input, *_, **__):
+        """How many places remain. Their values may be unknown."""
+        if input.is_coalesced() or input._nnz() < 2:
+            return []
+        places = self.places_of(input)
+        return [input._nnz() if places is None else places.shape[1]]
+
+    def places_of(self, sparse):
+        """Where a sparse tensor has elements, each place once, in order; None: not known."""
+        places = self.values.get(sparse._indices()) if sparse.is_cuda else sparse._indices()
+        return None if places is None else torch.unique(places, dim=1)
+
+    def answer_to_sparse(self, input, *_, **__):
+        """How many elements are not zero; all, if their values are not known. Blocks are not counted here."""
+        if input.layout is not torch.strided:
+            return []
+        n = self.number_of(input)
+        return [input.numel() if n is None else n]
+
+    def answer_product(self, *both, **_):
+        """How many elements a product of two sparse matrices has."""
+        if len(both) < 2 or any(not isinstance(x, torch.Tensor) or x.layout is torch.strided for x in both[:2]):
+            return []
+        a, b = both[:2]
+        if a.layout is not torch.sparse_coo or b.layout is not torch.sparse_coo:
+            return [a.shape[0] * b.shape[1]]
+        counts = [x._nnz() for x in both[:2] if not x.is_coalesced() and x._nnz() > 1]
+        places = [self.places_of(x) for x in (a, b)]
+        if None in [None if x is None else 0 for x in places]:
+            return [*counts, min(a.shape[0] * b.shape[1], a._nnz() * b._nnz())]
+        ones = [torch.sparse_coo_tensor(x, torch.ones(x.shape[1]), t.shape) for x, t in zip(places, (a, b))]
+        return [*(x.shape[1] for x, t in zip(places, (a, b)) if not t.is_coalesced() and t._nnz() > 1),
+                torch.sparse.mm(*ones)._nnz()]
+
+    def answer_isin(self, elements, test_elements, *_, **__):
+        both = [x for x in (elements, test_elements) if isinstance(x, torch.Tensor)]
+        known = [self.values.get(x) for x in both]
+        return [x.numel() if value is None else torch.unique(value).numel() for x, value in zip(both, known)]
+
+    def answer_mode(self, input, dim=-1, *_, **__):
+        """For each row: how many values but one, how many; of the most frequent one its count, place and value;
+        whether it was found, where, and where it was before the sort."""
+        if input.numel() == 0:
+            return []
+        n = input.shape[dim] if input.ndim else 1
+        return [n - 1, n, 0, 0, 0, 1, 0, 0] * min(input.numel() // n, 128)
+
+    def answer_matrix_exp(self, input, *_, **__):
+        """A matrix alone: its norm, a large one, so that no shorter series does. Then, of groups of matrices that are
+        squared as often: how many groups, how many matrices are in the first, and how often it is squared."""
+        n = input.shape[:-2].numel()
+        large = [struct.unpack("q", struct.pack("d", 4.0))[0] if input.dtype in (torch.float64, torch.complex128) else
+                 struct.unpack("q", struct.pack("fxxxx", 4.0))[0]] if n == 1 else []
+        return large + [1, n, 1]
+
 
 def _limits():
     """Bytes of one tensor and of all, as `run-sim --values` says."""
     units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-    limits = [1 << 20, 256 << 20]
+    limits = [128 << 20, 256 << 20]
     for i, text in enumerate(os.environ.get("REPLAY_CUDASIM_VALUES", "").split(",")[:2]):
         if text:
             limits[i] = int(float(text[:-3]) * units[text[-3:]]) if text[-3:] in units else int(text.rstrip("B "))
@@ -572,7 +783,7 @@ def write(tensor, value):
 def forget(tensor):
     """Something that nobody saw has written to a tensor on the card."""
     if mode is not None:
-        mode.forget(tensor)
+        mode.values.forget(tensor)
 
 
 def aside(function, *args, **kwargs):
@@ -588,6 +799,7 @@ def install():
     if each_bytes == 0:
         return
     values = _Values(each_bytes, all_bytes)
+    _card().ask_values(values)
     mode = _Beside(values, _card())
     _watch_graphs(mode)
     _leave_switches_alone(mode)

@@ -162,8 +162,38 @@ NO_WORKSPACE(size_t, 7)
 NO_WORKSPACE(size_t, 9)
 NO_WORKSPACE(size_t, 10)
 NO_WORKSPACE(size_t, 11)
+NO_WORKSPACE(size_t, 12)
 NO_WORKSPACE(size_t, 13)
 NO_WORKSPACE(size_t, 20)
+
+/* Work whose errors the library says in host memory, at the k-th argument: there were none. */
+#define WORK_WITH_INFO(k)                                   \
+    ENTRY(int, cudasim_standin_work_info_##k, ARGUMENTS)    \
+    {                                                       \
+        const uint64_t arguments[] = POINTERS;              \
+        *(int *)(uintptr_t)arguments[k - 1] = 0;            \
+        return cudasim_standin_work();                      \
+    }
+
+WORK_WITH_INFO(7)
+WORK_WITH_INFO(10)
+
+/* cusparseXcsrgeam2Nnz: a sum has as many elements as its terms have together, at most. */
+ENTRY(int, cudasim_standin_sum_elements, ARGUMENTS)
+{
+    const uint64_t arguments[] = POINTERS;
+    *(int *)(uintptr_t)arguments[13] = (int)arguments[4] + (int)arguments[8];
+    return cudasim_standin_work();
+}
+
+/* cusparseSpMatGetSize(matrix, rows, columns, elements), of a product: what was said before of it, or none. */
+ENTRY(int, cudasim_standin_product_elements, uint64_t matrix, int64_t *rows, int64_t *columns, int64_t *elements)
+{
+    (void)matrix;
+    *rows = *columns = 0;
+    *elements = cudasim_values_next_answer();
+    return 0;
+}
 
 /* The same for two sizes in a row: on the device and on the host. */
 #define NO_WORKSPACES(k)                                    \

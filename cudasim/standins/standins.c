@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "10"
+#define STANDINS_FORM "11"
 
 enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
 
@@ -95,6 +95,11 @@ static const struct { const char *part, *target; } targets[] = {
     { "ncclCommSplit", "cudasim_standin_comm_split" },
     { "ncclRedOpCreate", "cudasim_standin_create_int" }, { "ncclMemAlloc", "cudasim_standin_nccl_alloc" },
     { "ncclMemFree", "cudasim_standin_nccl_free" }, { "Create", "cudasim_standin_create" },
+    { "SpMatGetSize", "cudasim_standin_product_elements" }, { "csrgeam2Nnz", "cudasim_standin_sum_elements" },
+    { "SpGEMM_workEstimation", "cudasim_standin_size_t_12" }, { "SpGEMM_compute", "cudasim_standin_size_t_12" },
+    /* The argument that errors are said in, on the host, as cuBLAS's headers have it. */
+    { "geqrfBatched", "cudasim_standin_work_info_7" }, { "getrsBatched", "cudasim_standin_work_info_10" },
+    { "gelsBatched", "cudasim_standin_work_info_10" },
     /* The argument that the workspace's size goes to: cusolverDn.h, cusparse.h, cufftXt.h. */
     { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
     { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },

@@ -189,6 +189,77 @@ def encoder():
     true(fast.called)
 
 
+def layouts():
+    """Tensors that do not hold their elements one by one: the program runs, and sparse ones have their true sizes."""
+    places = torch.randint(0, 50, (2, 800))
+    host = torch.sparse_coo_tensor(places, torch.randn(800), (50, 50))
+    card = host.to(CARD)
+    rows = torch.sparse_coo_tensor(places.to(CARD), torch.randn(800, device=CARD), (50, 50)).coalesce()
+    true(card.coalesce()._nnz() == rows._nnz() == host.coalesce()._nnz())
+    true((rows @ rows)._nnz() == (host.coalesce() @ host.coalesce())._nnz())
+    true(rows.to_sparse_csr().values().shape == rows.values().shape)
+    dense = torch.randn(50, 8, device=CARD, requires_grad=True)
+    torch.sparse.mm(card, dense).sum().backward()
+    true(dense.grad.shape == dense.shape and torch.eye(4).cuda().to_sparse()._nnz() == 4)
+    bag = torch.nn.EmbeddingBag(100, 16, mode="sum", sparse=True).to(CARD)
+    optimizer = torch.optim.SparseAdam(list(bag.parameters()))
+    bag(torch.tensor([3, 3, 9, 4]).to(CARD), torch.tensor([0, 2]).to(CARD)).sum().backward()
+    optimizer.step()
+    true(bag.weight.grad.coalesce()._nnz() == 3)
+    packed = torch.quantize_per_tensor(torch.randn(4, 4), 0.5, 0, torch.qint8).to(CARD)
+    true(packed.q_scale() == 0.5 and packed.dequantize().shape == (4, 4))
+    nested = torch.nested.nested_tensor([torch.randn(3, 4), torch.randn(2, 4)]).to(CARD)
+    true(len(nested.unbind()) == 2 and (nested * 2).unbind()[1].shape == (2, 4))
+    true(torch.nested.nested_tensor([torch.randn(3, 4)], layout=torch.jagged).to(CARD).sum().shape == ())
+    true(torch.randn(3, 4).to_mkldnn().to_dense().to(CARD).sum(0).shape == (4,))
+    true(torch.zeros(3, device="meta").sum().shape == ())
+    true(torch.func.vmap(torch.sum)(dense).shape == (50,) and torch.func.grad(torch.sum)(dense).shape == (50, 8))
+
+
+def matrices():
+    """Where PyTorch asks the card within a call whether all went well, or how many there are of a kind."""
+    a = torch.randn(4, 16, 16, device=CARD, requires_grad=True)
+    for f in torch.linalg.qr, torch.linalg.eig, torch.matrix_exp, torch.linalg.solve, torch.linalg.lstsq:
+        outs = f(a, a) if f in (torch.linalg.solve, torch.linalg.lstsq) else f(a)
+        true((outs[0] if isinstance(outs, tuple) else outs).shape[0] == 4)
+    torch.matrix_exp(a).sum().backward()
+    torch.linalg.qr(a)[0].sum().backward()
+    true(torch.mode(torch.zeros(5000, device=CARD)).values.shape == ())
+    true(torch.normal(a, a.abs()).shape == a.shape)
+    true(torch.isin(torch.arange(900, device=CARD), torch.arange(0, 900, 7).to(CARD)).shape == (900,))
+
+
+def below():
+    """What PyTorch's C++, another library or ctypes reads off the card is what the program would read."""
+    import ctypes
+    lengths = torch.tensor([50, 40]).to(CARD)
+    logits = torch.randn(50, 2, 20, device=CARD, requires_grad=True)
+    loss = torch.nn.functional.ctc_loss(logits.log_softmax(2), torch.tensor([[1, 2, 3], [4, 5, 0]]).to(CARD), lengths,
+                                        torch.tensor([3, 2]).to(CARD))
+    loss.backward()
+    numbers = torch.arange(5, device=CARD) * 2
+    library = ctypes.CDLL("libreplay-cudasim.so")
+    read = (ctypes.c_int64 * 5)()
+    address = numbers.data_ptr()
+    true(library.cudasim_values_known(ctypes.c_uint64(address), read, ctypes.c_uint64(40)))
+    true(list(read) == [0, 2, 4, 6, 8])
+
+
+def large():
+    """Edges, masks and orders of millions of elements."""
+    n, edges = 20000, torch.randint(0, 20000, (2, 1_600_000))
+    on_card = edges.to(CARD)
+    keep = on_card[0] != on_card[1]
+    true(on_card[:, keep].shape[1] == int((edges[0] != edges[1]).sum()))
+    true(torch.unique(on_card[1]).numel() == torch.unique(edges[1]).numel())
+    order = on_card[0].argsort(stable=True)
+    true(torch.equal(on_card[0][order].cpu(), edges[0].sort().values))
+    true(torch.bincount(on_card[0], minlength=n).max().item() == torch.bincount(edges[0]).max().item())
+    flag = torch.ones(3, dtype=torch.bool, device=CARD)
+    crowd = [torch.ones(4_000_000, dtype=torch.long, device=CARD) for _ in range(20)]
+    true(flag.any() and torch.tensor([4]).to(CARD).item() == 4 and len(crowd) == 20)
+
+
 def training():
     """Compared with and without values: a call of every kind that training makes. Autocast is not among them, because
     it leaves the order of frees to chance, nor what has other sizes without values."""

@@ -201,6 +201,68 @@ Test(cudasim, a_number_said_before_answers_one_read_of_unknown_bytes)
     cr_expect_eq(n, 0, "no more of them");
 }
 
+Test(cudasim, a_longer_read_takes_several_numbers)
+{
+    static const int64_t numbers[] = { 7, 1, 9, 4 };
+    void (*answer)(const int64_t *, uint64_t);
+    int64_t (*next)(void);
+    struct cudasim_rig r;
+    char *p;
+    int64_t two[2] = { 0 }, three[3] = { 0 };
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_values_answer", &answer);
+    cudasim_rig_find(core, "cudasim_values_next_answer", &next);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaMalloc((void **)&p, 64), CODE_SUCCESS);
+    answer(numbers, 4);
+    cr_expect_eq(r.cudaMemcpy(two, p, sizeof two, 2), CODE_SUCCESS);
+    cr_expect(two[0] == 7 && two[1] == 1);
+    cr_expect_eq(r.cudaMemcpy(three, p, sizeof three, 2), CODE_SUCCESS);
+    cr_expect(three[0] == 0 && three[1] == 0 && three[2] == 0, "two are left, so it takes none");
+    cr_expect_eq(next(), 9, "a library's answer in host memory");
+    answer(NULL, 0);
+    cr_expect_eq(next(), 0);
+}
+
+static char told_bytes[] = "told";
+static uint64_t told_at;
+
+/* Knows the four bytes at `told_at`. */
+static const void *tell(uint64_t from, uint64_t bytes)
+{
+    return from >= told_at && from + bytes <= told_at + 4 ? told_bytes + (from - told_at) : NULL;
+}
+
+Test(cudasim, whoever_knows_more_is_asked_for_what_is_read)
+{
+    void (*ask)(const void *(*)(uint64_t, uint64_t));
+    struct cudasim_rig r;
+    char got[5] = "", *p = NULL;
+    const struct rig_dim3 one = { 1, 1, 1 };
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_values_ask", &ask);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaMalloc((void **)&p, 16), CODE_SUCCESS);
+    told_at = (uintptr_t)p + 8;
+    ask(tell);
+    cr_expect_eq(r.cudaMemcpy(got, p + 8, 4, 2), CODE_SUCCESS);
+    cr_expect_str_eq(got, "told");
+    cr_expect_eq(r.cudaMemcpy(got, p + 10, 2, 2), CODE_SUCCESS);
+    cr_expect_str_eq(got, "ldld", "a part of it");
+    r.__cudaRegisterFunction(r.__cudaRegisterFatBinary(NULL), &one, "kernel", "kernel");
+    cr_expect_eq(r.cudaLaunchKernel(&one, one, one, NULL, 0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(got, p + 8, 4, 2), CODE_SUCCESS);
+    cr_expect_str_eq(got, "told", "a kernel does not make it unknown");
+    cr_expect_eq(r.cudaMemcpy(got, p + 6, 4, 2), CODE_SUCCESS);
+    cr_expect_eq(got[2], 0, "not if a part of it is not known");
+    cr_expect_eq(r.cudaMemcpy(p + 8, "copy", 4, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(got, p + 8, 4, 2), CODE_SUCCESS);
+    cr_expect_str_eq(got, "copy", "what was copied there since");
+    ask(NULL);
+    cr_expect_eq(r.cudaLaunchKernel(&one, one, one, NULL, 0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(got, p + 8, 4, 2), CODE_SUCCESS);
+    cr_expect_eq(got[0], 0, "nobody is asked any more");
+}
+
 Test(cudasim, host_memory_is_registered_once)
 {
     static char memory[8192];

@@ -357,6 +357,38 @@ Test(standins, a_folder_that_is_not_there_is_an_error)
     cr_expect_not_null(strstr(why.text, "/nonexistent"));
 }
 
+/* cublas...getrsBatched says errors in host memory, at its tenth argument; PyTorch looks at it. */
+Test(standins, a_library_says_on_the_host_that_all_went_well)
+{
+    int (*solve)(uint64_t, int, int, int, void *, int, void *, void *, int, int *, int);
+    int (*factor)(uint64_t, int, int, void *, int, void *, int *, int);
+    int info = 77;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_work_info_10", &solve);
+    cudasim_rig_find(core, "cudasim_standin_work_info_7", &factor);
+    cr_expect_eq(solve(1, 0, 4, 4, NULL, 4, NULL, NULL, 4, &info, 2), 0);
+    cr_expect_eq(info, 0);
+    info = 77;
+    cr_expect_eq(factor(1, 4, 4, NULL, 4, NULL, &info, 2), 0);
+    cr_expect_eq(info, 0);
+}
+
+Test(standins, a_sum_of_sparse_matrices_has_the_elements_of_both)
+{
+    int (*sum)(uint64_t, int, int, void *, int, void *, void *, void *, int, void *, void *, void *, void *, int *,
+               void *);
+    int (*size)(uint64_t, int64_t *, int64_t *, int64_t *);
+    int n = 0;
+    int64_t rows = 7, columns = 7, elements = 7;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_sum_elements", &sum);
+    cudasim_rig_find(core, "cudasim_standin_product_elements", &size);
+    cr_expect_eq(sum(1, 9, 9, NULL, 20, NULL, NULL, NULL, 30, NULL, NULL, NULL, NULL, &n, NULL), 0);
+    cr_expect_eq(n, 50);
+    cr_expect_eq(size(1, &rows, &columns, &elements), 0);
+    cr_expect(rows == 0 && columns == 0 && elements == 0, "nobody said how many a product has");
+}
+
 /* ---- RNNs ---- */
 
 struct rnn_calls {
