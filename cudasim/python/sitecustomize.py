@@ -336,34 +336,72 @@ def _attend(torch):
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
-def _count_steps(torch, recorder):
+def _do_without_old_rnns(torch):
+    if not _has_known_rnns():
+        torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
+        torch.nn.modules.rnn.RNNBase.flatten_parameters = lambda self: None
+
+
+def _leave_shapes_alone(torch):
+    """DistributedDataParallel compares shapes through device memory, which reads as zeros."""
+    ddp = getattr(torch.nn.parallel, "distributed", None)
+    if hasattr(ddp, "_verify_param_shape_across_processes"):
+        ddp._verify_param_shape_across_processes = lambda *_, **__: True
+
+
+def _count_steps(recorder):
     """`predict` stops a training once its steps repeat."""
-    if os.environ.get("REPLAY_TORCH_FOLLOW"):
-        try:
-            import replay_steps
-            replay_steps.install(recorder)
-        except (AttributeError, ImportError) as error:
-            print("replay: PyTorch %s: optimizer steps are not counted: %s" % (torch.__version__, error),
-                  file=sys.stderr)
+    import replay_steps
+    replay_steps.install(recorder)
 
 
-def _imported(torch):
-    if os.environ.get("REPLAY_CUDASIM_DEVICE"):
-        if not _has_known_rnns():
-            torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
-            torch.nn.modules.rnn.RNNBase.flatten_parameters = lambda self: None
-        _attend(torch)
-        ddp = getattr(torch.nn.parallel, "distributed", None)
-        if hasattr(ddp, "_verify_param_shape_across_processes"):
-            # It compares shapes through device memory, which reads as zeros.
-            ddp._verify_param_shape_across_processes = lambda *_, **__: True
-        _compute_values(torch)
-        _join_ranks(torch)
+def _record(torch):
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
         recorder = _Recorder(torch, folder, _labels(torch))
         recorder.install()
-        _count_steps(torch, recorder)
+        if os.environ.get("REPLAY_TORCH_FOLLOW"):
+            _safely(_count_steps, recorder)
+
+
+def _safely(step, argument):
+    """If a step of ours fails, this is said, and the program goes on as it would without the step."""
+    try:
+        step(argument)
+    except Exception as error:
+        print("replay: a hook is left out (%s): %s: %s" % (step.__name__, type(error).__name__, error), file=sys.stderr)
+
+
+def _imported(torch):
+    steps = [_do_without_old_rnns, _attend, _leave_shapes_alone, _compute_values, _join_ranks]
+    for step in (steps if os.environ.get("REPLAY_CUDASIM_DEVICE") else []) + [_record]:
+        _safely(step, torch)
+
+
+def _stand_in(spec):
+    """NVIDIA's libraries that this torch names get stand-ins, if `replay run-sim` has not put them in place: it does so
+    for the torch of the command line's Python, and a shell script, torchrun or make may have run this one."""
+    cache, folders = os.environ.get("REPLAY_CUDASIM_STANDINS"), list(spec.submodule_search_locations or ())
+    if not cache or not folders or folders[0] == os.environ.get("REPLAY_CUDASIM_TORCH"):
+        return
+    import ctypes
+    make = ctypes.CDLL("libreplay-standins.so").replay_torch_standins
+    make.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_bool, ctypes.c_char_p, ctypes.c_size_t]
+    make.restype = ctypes.c_bool
+    said = ctypes.create_string_buffer(1 << 16)
+    found = ":".join(folders[:1] + [p for p in sys.path if p])
+    is_real = os.environ.get("REPLAY_CUDASIM_LIBRARIES") == "real"
+    if not make(os.fsencode(found), os.fsencode(cache), is_real, said, len(said)):
+        print("replay: no stand-ins for %s: %s" % (folders[0], os.fsdecode(said.value)), file=sys.stderr)
+        return
+    libraries = os.fsdecode(said.value).split()
+    for library in libraries:                        # a library that is loaded serves all that name its soname
+        ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    journals = os.environ.get("REPLAY_CUDASIM_JOURNAL")
+    made = [os.path.basename(p) for p in libraries if p.startswith(cache)]
+    if journals and made:
+        with open(os.path.join(journals, "stand-ins"), "a") as f:
+            f.write("".join(name + "\n" for name in made))
 
 
 class _Loader(importlib.abc.Loader):
@@ -376,14 +414,14 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         self.loader.exec_module(module)
         module.__spec__.loader = module.__loader__ = self.loader
-        self.imported(module)
+        _safely(self.imported, module)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Calls imported(module) once a module has been imported."""
+    """Calls found(spec) before a module is imported, and imported(module) after it."""
 
-    def __init__(self, name, imported):
-        self.name, self.imported = name, imported
+    def __init__(self, name, imported, found=None):
+        self.name, self.imported, self.found = name, imported, found
 
     def find_spec(self, name, path=None, target=None):
         if name != self.name:
@@ -391,6 +429,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
+            if self.found is not None:
+                _safely(self.found, spec)
             spec.loader = _Loader(spec.loader, self.imported)
         return spec
 
@@ -407,5 +447,5 @@ def _chain():
 
 import importlib.util                                # noqa: E402
 
-sys.meta_path.insert(0, _Finder("torch", _imported))
+sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))
 _chain()

@@ -2,13 +2,14 @@
 /* Collects what libraries need of NVIDIA's, and writes stand-ins that provide it. */
 #include "cudasim/standins/standins.h"
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "cudasim/standins/elf_needs.h"
 #include "cudasim/standins/elf_write.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,30 +410,28 @@ static enum err write_file(const char *folder, const struct made *m, struct err_
     return e;
 }
 
+/* The sum of a text, added to that of the texts before it. The seed is fixed: the sum names a folder for later runs. */
+static uint64_t sum_text(uint64_t sum, const char *text)
+{
+    static const struct hash_seed seed = { { UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1b54a32d192ed03) } };
+    return hash_pair(&seed, sum, text == NULL ? 0 : hash_bytes(&seed, text, strlen(text) + 1));
+}
+
 /* The folder's name depends on what is wanted, on what answers it, and on how stand-ins are made; STANDINS_FORM changes
  * with the latter. */
 static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *why)
 {
-    char hex[SHA256_HEX];
     const size_t room = strlen(cache) + 32;
-    const char **texts = calloc(4 * w->n + 1, sizeof *texts);
+    uint64_t sum = sum_text(0, STANDINS_FORM);
     *folder = malloc(room);
-    if (texts == NULL || *folder == NULL) {
-        free(texts);
+    if (*folder == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    }
-    texts[4 * w->n] = STANDINS_FORM;
     for (size_t i = 0; i < w->n; i++) {
         const struct want *one = &w->all[i];
-        const char *target = one->name == NULL ? NULL : target_of(one->soname, one->name);
-        texts[4 * i] = one->soname;
-        texts[4 * i + 1] = one->name == NULL ? "" : one->name;
-        texts[4 * i + 2] = one->version == NULL ? "" : one->version;
-        texts[4 * i + 3] = target == NULL ? "" : target;
+        sum = sum_text(sum_text(sum_text(sum, one->soname), one->name), one->version);
+        sum = sum_text(sum, one->name == NULL ? NULL : target_of(one->soname, one->name));
     }
-    sha256_texts(texts, 4 * w->n + 1, hex);
-    free(texts);
-    snprintf(*folder, room, "%s/standins/%.16s", cache, hex);
+    snprintf(*folder, room, "%s/standins/%016" PRIx64, cache, sum);
     return ERR_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cudasim/core/core.h"
 #include "cudasim/core/device_text.h"
-#include "cudasim/standins/standins.h"
+#include "cudasim/standins/torch_standins.h"
 #include "cudasim/core/values.h"
 #include "dryrun/run/journal_folder.h"
 #include "dryrun/run/python_found.h"
@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAMES_MAX = 512, PATHS_MAX = 64 };
+enum { NAMES_MAX = 512 };
 
 /* Distinct names of entry points. */
 struct name_list {
@@ -39,10 +39,13 @@ struct sim_card {
     char   device[PATH_MAX];         /* "sim:24GiB,count=2" */
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
     char   journals[PATH_MAX];       /* of this run only; "" before it is made */
+    char   cache[PATH_MAX];          /* of stand-ins */
+    char  *torch;                    /* what was found, "FOLDER:a:b", "" for none; NULL: none was looked for */
     struct standins standins;
     struct real_libraries real;      /* of --libraries real; the program has those that are wanted */
     struct call_use use[CALL_DEVICES_MAX];
     struct name_list no_effect, refused, missing;
+    struct name_list stood_in;       /* sonames, also of stand-ins that were made after the program had begun */
     size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
@@ -144,45 +147,17 @@ static enum err find_torch(const struct sim_card_request *r, char **out, struct 
     return *out != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
-/* Cuts "a:b:c" at its colons; at most `cap` pieces. */
-static size_t cut_paths(char *paths, const char **out, size_t cap)
-{
-    size_t n = 0;
-    for (char *at = paths; at != NULL && n < cap;) {
-        char *colon = strchr(at, ':');
-        if (colon != NULL)
-            *colon++ = '\0';
-        out[n++] = at;
-        at = colon;
-    }
-    return n;
-}
-
-/* Libraries get stand-ins that torch's own folder and its lib/ name, or a folder that was given. What is installed
- * beside torch may ask for more of their functions. */
+/* Libraries get stand-ins that the torch which was found names, or a folder that was given. A program that runs another
+ * Python gets those of its torch when it is imported (cudasim/standins/torch_standins.h). */
 static enum err make_standins(struct sim_card *c, struct err_detail *why)
 {
-    char cache[PATH_MAX], lib[PATH_MAX];
-    char *found = NULL;
-    const char *paths[PATHS_MAX] = { c->asked.torch_libs };
-    size_t n_paths = 1;
-    enum err e = cache_folder(cache, why);
-    if (e == ERR_OK && paths[0] == NULL) {
-        e = find_torch(&c->asked, &found, why);
-        n_paths = e == ERR_OK ? cut_paths(found, paths, PATHS_MAX) : 0;
-    }
-    if (e != ERR_OK)
+    enum err e = cache_folder(c->cache, why);
+    if (e == ERR_OK && c->asked.torch_libs == NULL)
+        e = find_torch(&c->asked, &c->torch, why);
+    const char *found = c->torch != NULL ? c->torch : c->asked.torch_libs;
+    if (e != ERR_OK || found[0] == '\0')
         return e;
-    const char *folders[2] = { paths[0], lib };
-    snprintf(lib, sizeof lib, "%s/lib", paths[0]);
-    if (wants_real(&c->asked))
-        e = real_libraries_find(paths + 1, n_paths - 1, &c->real, why);
-    const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
-                                           .packages = paths + 1, .n_packages = n_paths - 1, .real = c->real };
-    if (e == ERR_OK && paths[0][0] != '\0')
-        e = standins_make(&places, cache, &c->standins, why);
-    free(found);
-    return e;
+    return torch_standins_make(found, c->cache, wants_real(&c->asked), &c->real, &c->standins, why);
 }
 
 enum err sim_card_open(const struct sim_card_request *request, const char *parent, struct sim_card **out,
@@ -216,6 +191,7 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
         return;
     standins_close(&c->standins);
     real_libraries_close(&c->real);
+    free(c->torch);
     free(c->processes);
     if (c->journals[0] != '\0' && !keeps_journals)
         journal_folder_remove(c->journals);
@@ -266,6 +242,19 @@ static enum err put_preload(const struct sim_card *c, const char *first, struct 
     return e;
 }
 
+/* What python/sitecustomize.py needs to make stand-ins later. */
+static enum err put_standins(const struct sim_card *c, struct child_env *env, struct err_detail *why)
+{
+    char torch[PATH_MAX] = "";
+    if (c->torch == NULL)
+        return ERR_OK;
+    snprintf(torch, sizeof torch, "%.*s", (int)strcspn(c->torch, ":"), c->torch);
+    enum err e = child_env_put(env, STANDINS_ENV_CACHE, c->cache, '\0', why);
+    if (e == ERR_OK)
+        e = child_env_put(env, STANDINS_ENV_TORCH, torch, '\0', why);
+    return e == ERR_OK && wants_real(&c->asked) ? child_env_put(env, STANDINS_ENV_LIBRARIES, "real", '\0', why) : e;
+}
+
 enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
 {
     char paths[2 * PATH_MAX], python[PATH_MAX + 8];
@@ -275,6 +264,8 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
     enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', why);
     if (e == ERR_OK)
         e = put_preload(c, first, env, why);
+    if (e == ERR_OK)
+        e = put_standins(c, env, why);
     if (e == ERR_OK)
         e = child_env_put(env, "PYTHONPATH", python, ':', why);
     if (e == ERR_OK)                         /* PyTorch keeps kernels that it compiled for a later run on a real card */
@@ -288,15 +279,20 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
 
 /* ---- after the program ---- */
 
-static void name_list_put(struct name_list *l, const struct call_record *r)
+static void name_list_put_text(struct name_list *l, const char *name)
 {
-    char name[CALL_TEXT_BYTES + 1];
-    call_record_text(r, name);
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->names[i], name) == 0)
             return;
     if (l->n < NAMES_MAX)
-        memcpy(l->names[l->n++], name, sizeof name);
+        snprintf(l->names[l->n++], sizeof l->names[0], "%s", name);
+}
+
+static void name_list_put(struct name_list *l, const struct call_record *r)
+{
+    char name[CALL_TEXT_BYTES + 1];
+    call_record_text(r, name);
+    name_list_put_text(l, name);
 }
 
 static int name_compare(const void *a, const void *b)
@@ -383,6 +379,25 @@ static void read_journal(struct sim_card *c, const char *path)
     input_close(in);
 }
 
+/* Which libraries were stood in for, by the program's processes too. */
+static void read_stand_ins(struct sim_card *c)
+{
+    char path[PATH_MAX], line[CALL_TEXT_BYTES + 2];
+    for (size_t i = 0; i < c->standins.n_made; i++)
+        name_list_put_text(&c->stood_in, c->standins.sonames[i]);
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", c->journals, STANDINS_LATE_FILE) >= sizeof path)
+        return;
+    FILE *f = fopen(path, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        name_list_put_text(&c->stood_in, line);
+    }
+    if (f != NULL)
+        fclose(f);
+    unlink(path);
+    name_list_sort(&c->stood_in);
+}
+
 enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why)
 {
     struct journal_folder folder;
@@ -396,6 +411,7 @@ enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail 
     }
     c->lost += folder.unrecorded;
     journal_folder_close(&folder);
+    read_stand_ins(c);
     name_list_sort(&c->no_effect);
     name_list_sort(&c->refused);
     name_list_sort(&c->missing);
@@ -530,15 +546,15 @@ static void print_cautions(const struct sim_card *c)
 {
     print_paragraph("No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are zeros. "
                     "A program that branches on one (a loss, a gradient norm) may have taken another path.");
-    if (c->standins.n_made == 0)
+    if (c->stood_in.n == 0)
         return;
     print_convolutions(c);
     print_real(c);
     print_paragraph("cuBLAS's workspace is counted, because PyTorch allocates it, and so is what cuDNN's RNNs and "
                     "attention need. Workspaces of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
     struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
-    for (size_t i = 0; i < c->standins.n_made; i++)
-        text_lines_put(&lines, c->standins.sonames[i], strlen(c->standins.sonames[i]));
+    for (size_t i = 0; i < c->stood_in.n; i++)
+        text_lines_put(&lines, c->stood_in.names[i], strlen(c->stood_in.names[i]));
     fputc('\n', stderr);
 }
 
@@ -610,7 +626,7 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
             json_put_text(w, NULL, c->real.all[i].path);
     json_end_array(w);
     json_put_array(w, "stand_ins");
-    for (size_t i = 0; i < c->standins.n_made; i++)
-        json_put_text(w, NULL, c->standins.sonames[i]);
+    for (size_t i = 0; i < c->stood_in.n; i++)
+        json_put_text(w, NULL, c->stood_in.names[i]);
     json_end_array(w);
 }

@@ -352,6 +352,24 @@ expect 'with one it works' 0 '0 processes used' "$replay" run-sim --torch-libs l
 expect 'a program that is linked with it, without' 127 'libcublas.so.12' "$replay" run-sim -- programs/linked
 expect 'and with one' 0 '0 processes used' "$replay" run-sim --torch-libs programs -- programs/linked
 
+# A wrapper hides which Python runs, and so which torch: its stand-ins come when it is imported. A hook of ours that
+# does not know this torch is left out, and the program goes on.
+mkdir -p hidden/torch/lib
+cp libs/libuser.so hidden/torch/lib
+cat >hidden/torch/__init__.py <<'PY'
+import ctypes
+import os
+ctypes.CDLL("libcudart.so.12").cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(1))
+print("stood in for" if ctypes.CDLL(os.path.dirname(__file__) + "/lib/libuser.so").use() == 1 else "not")
+PY
+printf '#!/bin/sh\nPYTHONPATH=%s/hidden:$PYTHONPATH exec python3 "$@"\n' "$PWD" >wrapper
+chmod +x wrapper
+expect 'a wrapper of a Python' 0 'stood in for' "$replay" run-sim -- ./wrapper -c 'import torch'
+expect 'it is said' 0 'does nothing): libcublas.so.12' "$replay" run-sim -- ./wrapper -c 'import torch'
+printf 'all:\n\t./wrapper -c "import torch"\n' >Makefile
+expect 'a Python in a makefile' 0 'stood in for' "$replay" run-sim -- make
+expect 'a hook that fails is named' 0 'a hook is left out' "$replay" run-sim -- ./wrapper -c 'import torch'
+
 # --libraries real: an installed NVRTC is the program's. Here it is a library of that soname which says who it is.
 mkdir -p toolkit/lib64
 printf 'int nvrtcVersion(void){return 42;}\n' >nvrtc.c
