@@ -20,7 +20,6 @@
 enum {
     CONTEXT_FIRST = 0x1000,          /* the primary context of device n is CONTEXT_FIRST + n */
     CONTEXTS_MAX = 64,
-    LAUNCH_NS = 5000,
 };
 
 #define NO_PLACE CODE_INVALID_VALUE

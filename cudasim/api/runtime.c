@@ -50,7 +50,7 @@ struct pool_props {
     unsigned char reserved[56];
 };
 
-enum { LAUNCH_NS = 5000, LOCATION_DEVICE = 1 };
+enum { LOCATION_DEVICE = 1 };
 
 #define NO_PLACE cudasim_remember(CODE_INVALID_VALUE)
 

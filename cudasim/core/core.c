@@ -6,8 +6,6 @@
 
 #include "base/units.h"
 #include "cudasim/core/device_text.h"
-#include "cudasim/core/graphs.h"
-#include "cudasim/core/values.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -63,12 +61,16 @@ static void cudasim_after_fork(void)
 
 /* What run-sim says in the environment. A program may overwrite its environment, for a title in the list of processes,
  * so a copy is made when the library is loaded. */
+enum { SETTING_JOURNAL, SETTING_DEVICE, SETTING_VALUES, N_SETTINGS };
+
 static struct {
     const char *const name;
     char text[PATH_MAX];
-} settings[] = {{.name = CUDASIM_ENV_JOURNAL}, {.name = CUDASIM_ENV_DEVICE}, {.name = CUDASIM_ENV_VALUES}};
-
-enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
+} settings[N_SETTINGS] = {
+    [SETTING_JOURNAL] = { .name = CUDASIM_ENV_JOURNAL },
+    [SETTING_DEVICE]  = { .name = CUDASIM_ENV_DEVICE },
+    [SETTING_VALUES]  = { .name = CUDASIM_ENV_VALUES },
+};
 
 const char *cudasim_setting(const char *name)
 {
@@ -87,7 +89,7 @@ __attribute__((constructor)) static void cudasim_loaded(void)
         if (text != NULL && strlen(text) < sizeof settings[i].text)
             memcpy(settings[i].text, text, strlen(text) + 1);
     }
-    if (settings[0].text[0] != '\0')
+    if (settings[SETTING_JOURNAL].text[0] != '\0')
         cudasim_open_journal();
 }
 
@@ -290,7 +292,7 @@ enum cudasim_code cudasim_set_device(int device)
     return CODE_SUCCESS;
 }
 
-static enum cudasim_code cudasim_begin_device(int device)
+enum cudasim_code cudasim_begin_device(int device)
 {
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
@@ -315,28 +317,6 @@ uint64_t cudasim_process_bytes(int device)
     const uint64_t bytes = device_process_bytes(dev, dev->usage.page_bytes);
     cudasim_unlock();
     return bytes;
-}
-
-/* cudaDeviceReset frees this process's memory on the device, and closes what it opened of others. Pools come first:
- * what is left then are segments. */
-enum cudasim_code cudasim_reset(int device)
-{
-    const enum cudasim_code code = cudasim_begin_device(device);
-    if (code != CODE_SUCCESS)
-        return code;
-    cudasim_pools_reset(device);
-    struct address_extent *e;
-    for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
-        const struct cudasim_allocation *a = e->value;
-        addr = e->addr;
-        if (a->device == device && a->kind == MEMORY_DEVICE)
-            cudasim_segment_give(e);
-        else if (a->device == device && a->kind == MEMORY_SHARED)
-            cudasim_ipc_unmap(e);
-    }
-    graph_memory_reset(device);
-    cudasim_arrays_reset(device);
-    return cudasim_end(CODE_SUCCESS);
 }
 
 bool cudasim_peer_possible(int from, int to)

@@ -32,6 +32,9 @@ enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULA
 #define CUDASIM_ENV_JOURNAL "REPLAY_CUDASIM_JOURNAL"    /* a folder, into which each process writes its journal */
 #define CUDASIM_ENV_FAIL    "REPLAY_CUDASIM_FAIL_FROM"  /* tests: calls that take memory fail from the n-th on */
 
+/* "EACH,ALL" or "EACH", sizes. Copies that are larger, and those beyond ALL bytes together, are not kept (values.h). */
+#define CUDASIM_ENV_VALUES  "REPLAY_CUDASIM_VALUES"
+
 /* ---- process and devices ---- */
 
 /* Opens the devices at the first call. NOT_INITIALIZED, as in CUDA, in the child of a process that used CUDA before the
@@ -322,6 +325,9 @@ enum cudasim_node {
 /* Puts work on a stream, which advances the virtual clock; a captured one adds a node of this type. INVALID_HANDLE if
  * there is no such stream. */
 CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns, enum cudasim_node type);
+
+/* What putting work on a stream costs, apart from the work: about that of a launch on a server card. */
+enum { LAUNCH_NS = 5000 };
 
 /* Puts a kernel on a stream. INVALID_HANDLE also if the stream is not of the current device. */
 CUDASIM_API enum cudasim_code cudasim_stream_launch(uint64_t stream, uint64_t time_ns);

@@ -371,7 +371,7 @@ enum cudasim_code graph_memory_free(struct address_extent *e, uint64_t stream)
     return CODE_SUCCESS;
 }
 
-void graph_memory_reset(int device)
+void cudasim_graph_memory_reset(int device)
 {
     const struct address_extent *e;
     for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {

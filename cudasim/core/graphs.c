@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAUNCH_NS = 5000 };
-
 /* A node's handle holds its graph's handle, and above it the node's number, from 1. */
 enum { NODE_SHIFT = 40 };
 

@@ -63,7 +63,4 @@ enum cudasim_code graph_memory_upload(struct graph_memory *m, size_t n);
 /* Gives back memory that a launch left live. INVALID_VALUE: it is not live. */
 enum cudasim_code graph_memory_free(struct address_extent *e, uint64_t stream);
 
-/* Frees all that is live on a device, and what is idle in its pool of graphs. */
-void graph_memory_reset(int device);
-
 #endif

@@ -247,7 +247,7 @@ enum cudasim_code cudasim_ipc_import(const struct cudasim_ipc_handle *handle, ui
     return cudasim_end(CODE_SUCCESS);
 }
 
-void cudasim_ipc_unmap(struct address_extent *e)
+static void ipc_unmap(struct address_extent *e)
 {
     struct cudasim_allocation *a = e->value;
     device_range_free(cudasim.devices[a->device].device, &a->segment);
@@ -266,8 +266,19 @@ enum cudasim_code cudasim_ipc_close(uint64_t addr)
     if (a == NULL || a->kind != MEMORY_SHARED)
         return cudasim_end(CODE_INVALID_VALUE);
     if (--a->refs == 0)
-        cudasim_ipc_unmap(e);
+        ipc_unmap(e);
     return cudasim_end(CODE_SUCCESS);
+}
+
+void cudasim_ipc_reset(int device)
+{
+    struct address_extent *e;
+    for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
+        const struct cudasim_allocation *a = e->value;
+        addr = e->addr;
+        if (a->device == device && a->kind == MEMORY_SHARED)
+            ipc_unmap(e);
+    }
 }
 
 /* ---- events ---- */

@@ -17,8 +17,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LAUNCH_NS = 5000 };           /* a copy's cost apart from its bytes: about that of a launch on a server card */
-
 /* On the virtual clock copies run at 25 GB/s, as measured for large pinned copies over PCI Express 4.0 x16. */
 static uint64_t copy_time_ns(uint64_t bytes)
 {
@@ -68,6 +66,17 @@ void cudasim_segment_give(struct address_extent *e)
     values_drop(e->addr, e->bytes);
     address_map_remove(&cudasim.pointers, e);
     free(a);
+}
+
+void cudasim_segments_reset(int device)
+{
+    struct address_extent *e;
+    for (uint64_t addr = UINT64_MAX; (e = address_map_below(&cudasim.pointers, addr)) != NULL;) {
+        const struct cudasim_allocation *a = e->value;
+        addr = e->addr;
+        if (a->device == device && a->kind == MEMORY_DEVICE)
+            cudasim_segment_give(e);
+    }
 }
 
 enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)

@@ -77,6 +77,9 @@ void cudasim_unlock(void);
 /* Locks, and opens the devices if they are not open yet. SUCCESS: the caller unlocks. Otherwise nothing is locked. */
 enum cudasim_code cudasim_begin(void);
 
+/* The same, for a device of the program's: INVALID_DEVICE if there is none of that number. */
+enum cudasim_code cudasim_begin_device(int device);
+
 /* Unlocks; returns `code`. */
 enum cudasim_code cudasim_end(enum cudasim_code code);
 
@@ -133,9 +136,6 @@ enum cudasim_code cudasim_facts_set(struct cudasim_kernel_facts *k, int attribut
 enum cudasim_code cudasim_variable_place(uint64_t bytes, uint64_t *addr);
 void cudasim_variable_give(uint64_t addr);
 
-/* Frees the arrays of a device. The lock is held. */
-void cudasim_arrays_reset(int device);
-
 /* The folder of the run's journals; NULL: there is none. */
 const char *cudasim_journal_folder(void);
 
@@ -147,9 +147,6 @@ void cudasim_ipc_withdraw(uint32_t share);
 enum cudasim_code cudasim_ipc_export_physical(int device, uint64_t bytes, uint32_t *share, int *fd);
 enum cudasim_code cudasim_ipc_import_physical(int fd, int *device, uint64_t *bytes, uint32_t *own_share);
 
-/* Gives back the addresses of memory that was opened by a handle, however often. */
-void cudasim_ipc_unmap(struct address_extent *e);
-
 /* Where an event keeps what it was exported by. INVALID_HANDLE: it is not for other processes. The lock is held. */
 enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share);
 
@@ -158,8 +155,13 @@ enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share);
 void cudasim_pools_settle_stream(int device, uint64_t stream);
 void cudasim_pools_settle_device(int device);
 
-/* Frees all memory of a device's pools, which are as new then. One that was destroyed ends. The lock is held. */
+/* What cudaDeviceReset does to a part (cudasim/core/reset.c). The lock is held. Pools are as new then, and one that was
+ * destroyed ends. Memory of other processes is closed, however often it was opened. */
 void cudasim_pools_reset(int device);
+void cudasim_segments_reset(int device);
+void cudasim_ipc_reset(int device);
+void cudasim_graph_memory_reset(int device);
+void cudasim_arrays_reset(int device);
 
 /* Device of a stream handle, the current one for the special streams 0, 1 and 2; -1 if there is no such stream. */
 int cudasim_stream_device(uint64_t stream);

@@ -15,9 +15,6 @@
 
 #include <stdint.h>
 
-/* The environment: "EACH,ALL" or "EACH", sizes. Larger copies, and those beyond ALL bytes together, are not kept. */
-#define CUDASIM_ENV_VALUES "REPLAY_CUDASIM_VALUES"
-
 /* The lock is held in all of them. Copies to a device, from a device (the rest reads as zeros), and between device
  * addresses. */
 void values_put(uint64_t to, const void *from, uint64_t bytes);

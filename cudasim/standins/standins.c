@@ -2,6 +2,7 @@
 /* Collects what libraries need of NVIDIA's, and writes stand-ins that provide it. */
 #include "cudasim/standins/standins.h"
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "cudasim/standins/elf_needs.h"
 #include "cudasim/standins/elf_write.h"
@@ -34,128 +35,42 @@ struct wants {
     size_t names_left;               /* of packages, to be looked at */
 };
 
-/* A symbol without a version does not say which library it belongs to; its name does. Longer prefixes come first. */
 static const struct { const char *prefix, *library; } owners[] = {
-    { "cusparseLt", "libcusparseLt.so" }, { "cusparse", "libcusparse.so" }, { "cublasLt", "libcublasLt.so" },
-    { "cublas", "libcublas.so" }, { "cudnn", "libcudnn.so" }, { "cusolver", "libcusolver.so" },
-    { "cufft", "libcufft.so" }, { "curand", "libcurand.so" }, { "nccl", "libnccl.so" }, { "cuFile", "libcufile.so" },
-    { "nvrtc", "libnvrtc.so" }, { "nvJitLink", "libnvJitLink.so" }, { "cupti", "libcupti.so" },
-    { "nvshmem", "libnvshmem_host.so" }, { "nvtx", "libnvToolsExt.so" },
+#define OWNER(prefix, library) { prefix, library },
+#include "cudasim/standins/answers.def"
 };
 
 enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 
-/* Calls that must hand something back (standin_calls.c), by a part of the name. The first match counts. */
-static const struct { const char *part, *target; } targets[] = {
-    { "cudnnBackendCreateDescriptor", "cudasim_standin_second_create" },
-    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" },
-    { "cudnnBackendExecute", "cudasim_standin_work" }, { "cudnnBackend", NULL },
-    /* The argument that the workspace's size goes to: cudnn_adv.h, cudnn_cnn.h, cudnn_ops.h. */
-    { "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", "cudasim_standin_size_t_9" },
-    { "cudnnGetBatchNormalizationBackwardExWorkspaceSize", "cudasim_standin_size_t_11" },
-    { "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", "cudasim_standin_size_t_6" },
-    { "cudnnGetCTCLossWorkspaceSize_v8", "cudasim_standin_size_t_6" },
-    { "cudnnGetCTCLossWorkspaceSize", "cudasim_standin_size_t_9" },
-    { "cudnnGetConvolutionForwardWorkspaceSize", "cudasim_standin_convolution_workspace" },
-    { "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudasim_standin_convolution_workspace" },
-    { "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudasim_standin_convolution_workspace" },
-    { "cudnnGetConvolutionForwardAlgorithm_v7", "cudasim_standin_algorithms_7" },
-    { "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudasim_standin_algorithms_7" },
-    { "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudasim_standin_algorithms_7" },
-    { "cudnnFindConvolution", "cudasim_standin_algorithms_10" },
-    { "cudnnDropoutGetStatesSize", "cudasim_standin_dropout_states" },
-    { "cudnnSetDropoutDescriptor", "cudasim_standin_dropout_set" },
-    { "cudnnRestoreDropoutDescriptor", "cudasim_standin_dropout_set" },
-    { "cudnnCreateDropoutDescriptor", "cudasim_standin_dropout" },
-    { "cudnnDestroyDropoutDescriptor", "cudasim_standin_forget" },
-    { "cudnnCreateTensorDescriptor", "cudasim_standin_tensor" },
-    { "cudnnDestroyTensorDescriptor", "cudasim_standin_forget" },
-    { "cudnnGetTensorNdDescriptor", "cudasim_standin_tensor_get" },
-    { "cudnnCreateRNNDescriptor", "cudasim_standin_rnn" }, { "cudnnDestroyRNNDescriptor", "cudasim_standin_forget" },
-    { "cudnnCreateRNNDataDescriptor", "cudasim_standin_rnn_data" },
-    { "cudnnDestroyRNNDataDescriptor", "cudasim_standin_forget" },
-    { "cudnnSetRNNDescriptor_v8", "cudasim_standin_rnn_set" },
-    { "cudnnSetRNNDataDescriptor", "cudasim_standin_rnn_data_set" },
-    { "cudnnGetRNNWeightSpaceSize", "cudasim_standin_rnn_weights" },
-    { "cudnnGetRNNTempSpaceSizes", "cudasim_standin_rnn_sizes" },
-    { "cudnnGetRNNWeightParams", "cudasim_standin_rnn_weight" },
-    { "nvrtcGetPTXSize", "cudasim_standin_second_size_one" },
-    { "nvrtcGetCUBINSize", "cudasim_standin_second_size_one" },
-    { "nvrtcGetProgramLogSize", "cudasim_standin_second_size_one" },
-    { "nvrtcGetLoweredName", "cudasim_standin_third_text" },
-    { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
-    { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
-    { "cublasLtMatmulAlgoGetHeuristic", "cudasim_standin_one_algorithm" },
-    { "cublasGetVersion", "cudasim_standin_second_int_zero" },
-    { "ncclCommGetAsyncError", "cudasim_standin_second_int_zero" },
-    { "ncclGetVersion", "cudasim_standin_nccl_version" },
-    { "cufftCreate", "cudasim_standin_create_int" }, { "cufftPlan", "cudasim_standin_create_int" },
-    { "ncclCommInitRankScalable", "cudasim_standin_comm_scalable" }, { "ncclCommInitRank", "cudasim_standin_comm" },
-    { "ncclCommCount", "cudasim_standin_comm_count" }, { "ncclCommUserRank", "cudasim_standin_comm_rank" },
-    { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "ncclCommInitAll", "cudasim_standin_comm_all" },
-    { "ncclCommSplit", "cudasim_standin_comm_split" },
-    { "ncclRedOpCreate", "cudasim_standin_create_int" }, { "ncclMemAlloc", "cudasim_standin_nccl_alloc" },
-    { "ncclMemFree", "cudasim_standin_nccl_free" }, { "Create", "cudasim_standin_create" },
-    { "SpMatGetSize", "cudasim_standin_product_elements" }, { "csrgeam2Nnz", "cudasim_standin_sum_elements" },
-    { "SpGEMM_workEstimation", "cudasim_standin_size_t_12" }, { "SpGEMM_compute", "cudasim_standin_size_t_12" },
-    /* The argument that errors are said in, on the host, as cuBLAS's headers have it. */
-    { "geqrfBatched", "cudasim_standin_work_info_7" }, { "getrsBatched", "cudasim_standin_work_info_10" },
-    { "gelsBatched", "cudasim_standin_work_info_10" },
-    /* The argument that the workspace's size goes to: cusolverDn.h, cusparse.h, cufftXt.h. */
-    { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
-    { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },
-    { "Xgeev_bufferSize", "cudasim_standin_sizes_18" }, { "Xsyevd_bufferSize", "cudasim_standin_sizes_12" },
-    { "XsyevBatched_bufferSize", "cudasim_standin_sizes_12" },
-    { "Xsytrs_bufferSize", "cudasim_standin_sizes_12" },
-    { "geqrf_bufferSize", "cudasim_standin_int_6" }, { "getrf_bufferSize", "cudasim_standin_int_6" },
-    { "potrf_bufferSize", "cudasim_standin_int_6" }, { "gqr_bufferSize", "cudasim_standin_int_8" },
-    { "evd_bufferSize", "cudasim_standin_int_8" }, { "heevj_bufferSize", "cudasim_standin_int_8" },
-    { "heevjBatched_bufferSize", "cudasim_standin_int_8" },
-    { "syevj_bufferSize", "cudasim_standin_int_8" },
-    { "syevjBatched_bufferSize", "cudasim_standin_int_8" }, { "mqr_bufferSize", "cudasim_standin_int_12" },
-    { "gesvdjBatched_bufferSize", "cudasim_standin_int_12" }, { "gesvdj_bufferSize", "cudasim_standin_int_13" },
-    { "gesvdaStridedBatched_bufferSize", "cudasim_standin_int_17" },
-    { "bsrsm2_bufferSize", "cudasim_standin_int_14" }, { "bsrsv2_bufferSize", "cudasim_standin_int_12" },
-    { "geam2_bufferSizeExt", "cudasim_standin_size_t_20" }, { "sort_bufferSizeExt", "cudasim_standin_size_t_7" },
-    { "SDDMM_bufferSize", "cudasim_standin_size_t_11" }, { "SpMM_bufferSize", "cudasim_standin_size_t_11" },
-    { "SpSM_bufferSize", "cudasim_standin_size_t_11" }, { "SpMV_bufferSize", "cudasim_standin_size_t_10" },
-    { "SpSV_bufferSize", "cudasim_standin_size_t_10" }, { "cufftXtMakePlanMany", "cudasim_standin_size_t_13" },
+/* soname NULL: any library. target NULL: nothing is called, and the answer is 0. */
+static const struct { const char *soname, *part, *target; } answers[] = {
+#define ANSWER_OF(soname, part, function) { soname, part, "cudasim_standin_" #function },
+#define ANSWER(part, function) ANSWER_OF(NULL, part, function)
+#define HARMLESS(part) { NULL, part, NULL },
+#include "cudasim/standins/answers.def"
 };
 
-enum { N_TARGETS = sizeof targets / sizeof targets[0] };
-
-/* Calls that write to no device, or only what is there: a broadcast in place leaves its bytes to the rank that sends
- * them. The other ranks keep their own, which in one program are mostly the same. */
-static const char *const harmless[] = {
-    "ncclGroup", "ncclComm", "ncclBroadcast", "ncclBcast", "SetStream", "GetStream",
-};
-
-enum { N_HARMLESS = sizeof harmless / sizeof harmless[0] };
+enum { N_ANSWERS = sizeof answers / sizeof answers[0] };
 
 static const char *target_of(const char *soname, const char *name)
 {
-    if (strcmp(name, "cudnnGetVersion") == 0)
-        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version"
-                                                    : "cudasim_standin_cudnn_version";
-    if (strcmp(name, "cudnnGetProperty") == 0)
-        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_property"
-                                                    : "cudasim_standin_cudnn_property";
-    if (strcmp(name, "nvrtcVersion") == 0)
-        return strcmp(soname, "libnvrtc.so.13") == 0   ? "cudasim_standin_nvrtc13_version"
-               : strcmp(soname, "libnvrtc.so.12") == 0 ? "cudasim_standin_nvrtc12_version"
-                                                       : "cudasim_standin_nvrtc11_version";
-    for (size_t i = 0; i < N_TARGETS; i++)
-        if (strstr(name, targets[i].part) != NULL)
-            return targets[i].target;
-    for (size_t i = 0; i < N_HARMLESS; i++)
-        if (strstr(name, harmless[i]) != NULL)
-            return NULL;
+    for (size_t i = 0; i < N_ANSWERS; i++)
+        if (strstr(name, answers[i].part) != NULL &&
+            (answers[i].soname == NULL || strcmp(answers[i].soname, soname) == 0))
+            return answers[i].target;
     return "cudasim_standin_work";
 }
 
 static bool begins(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* "libcudnn.so.9" has a number, "libcudnn.so" has none. */
+static bool has_number(const char *soname)
+{
+    const char *so = strstr(soname, ".so");
+    return so == NULL || so[strlen(".so")] != '\0';
 }
 
 /* Whether a soname is one of NVIDIA's. */
@@ -171,14 +86,10 @@ static bool is_ours(const char *soname)
 
 static bool wants_put(struct wants *w, const char *soname, const char *name, const char *version)
 {
-    if (w->n == w->cap) {
-        const size_t cap = w->cap == 0 ? 1024 : 2 * w->cap;
-        struct want *all = realloc(w->all, cap * sizeof *all);
-        if (all == NULL)
-            return false;
-        w->all = all;
-        w->cap = cap;
-    }
+    struct want *all = array_grow(w->all, w->n, &w->cap, sizeof *all);
+    if (all == NULL)
+        return false;
+    w->all = all;
     struct want *one = &w->all[w->n++];
     *one = (struct want){ .soname = strdup(soname), .name = name == NULL ? NULL : strdup(name),
                           .version = version == NULL ? NULL : strdup(version) };
@@ -321,11 +232,10 @@ static enum err wants_resolve(struct wants *w, struct err_detail *why)
     qsort(w->all, w->n, sizeof *w->all, compare_wants);
     for (size_t i = 0; i < w->n; i++) {
         struct want one = w->all[i];
-        const size_t n = strlen(one.soname);
-        const bool has_number = one.soname[n - 1] != 'o';
-        bool is_kept = one.name == NULL || (has_number && strcmp(one.soname, library) == 0);
+        const bool is_numbered = has_number(one.soname);
+        bool is_kept = one.name == NULL || (is_numbered && strcmp(one.soname, library) == 0);
         library = one.name == NULL ? one.soname : library;
-        for (size_t k = 0; !is_kept && !has_number && k < w->n; k++)
+        for (size_t k = 0; !is_kept && !is_numbered && k < w->n; k++)
             if (w->all[k].name == NULL && w->all[k].soname != NULL && begins(w->all[k].soname, one.soname)) {
                 char *soname = strdup(w->all[k].soname);
                 if (soname == NULL)

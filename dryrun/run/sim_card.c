@@ -11,7 +11,6 @@
 #include "cudasim/core/core.h"
 #include "cudasim/core/device_text.h"
 #include "cudasim/standins/torch_standins.h"
-#include "cudasim/core/values.h"
 #include "dryrun/run/journal_folder.h"
 #include "dryrun/run/python_found.h"
 #include "dryrun/safe/scratch_folder.h"
