@@ -11,8 +11,10 @@ class Vramreplay < Formula
   depends_on "esbuild" => :build
   depends_on "ninja" => :build
   depends_on "pkgconf" => :build
+  depends_on "elfutils"
   depends_on "jansson"
   depends_on :linux
+  depends_on "lz4"
   depends_on "openssl@3"
   depends_on "protobuf-c"
   depends_on "sqlite"

@@ -40,9 +40,10 @@ def only(folder, pattern):
     return found[0]
 
 
-def library_paths(program):
-    """Libraries that the loader finds for the program: {"libzstd": "/lib/.../libzstd.so.1"}."""
-    listing = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+def library_paths(build):
+    """Libraries that the loader finds for what is built: {"libzstd": "/lib/.../libzstd.so.1"}."""
+    listing = subprocess.run(["ldd", build / "replay", build / "cudasim/libreplay-cudasim.so"], check=True,
+                             capture_output=True, text=True).stdout
     return {name: path for name, path in re.findall(r"^\s*(\S+)\.so\S* => (/\S+)", listing, re.M)}
 
 
@@ -55,9 +56,9 @@ def debian_package(path):
     raise SystemExit(f"build_wheel: no Debian package owns {path}, so its licence is not known")
 
 
-def add_notices(folder, program):
+def add_notices(folder, build):
     """Put the licence of each library in `folder`/vramreplay.libs, an unpacked wheel, beside our own."""
-    paths = library_paths(program)
+    paths = library_paths(build)
     info = only(folder, "*.dist-info")
     notices = {}
     for library in sorted((folder / "vramreplay.libs").iterdir()):
@@ -77,7 +78,7 @@ def repair(raw, dist, work, *options):
     """From a wheel for this machine alone to one for others."""
     run(sys.executable, "-m", "auditwheel", "repair", *options, "--wheel-dir", work / "repaired", raw)
     run(sys.executable, "-m", "wheel", "unpack", "--dest", work / "unpacked", only(work / "repaired", "*.whl"))
-    add_notices(only(work / "unpacked", "*"), ROOT / "build/wheel/replay")
+    add_notices(only(work / "unpacked", "*"), ROOT / "build/wheel")
     run(sys.executable, "-m", "wheel", "pack", "--dest-dir", dist, only(work / "unpacked", "*"))
 
 

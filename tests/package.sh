@@ -44,7 +44,7 @@ left=$(find root -path root/var -prune -o \( -type f -o -type l \) -print)
 [ -z "$left" ] || fail "the package leaves behind: $left"
 
 needs=$(dpkg-deb --field "$deb" Depends | tr ',' '\n' | sed 's/^ *\([^ ]*\).*/\1/' | sort | tr '\n' ' ')
-[ "$needs" = 'libc6 libjansson4 libprotobuf-c1 libsqlite3-0 libssl3 libzstd1 zlib1g ' ] ||
+[ "$needs" = 'libc6 libelf1 libjansson4 liblz4-1 libprotobuf-c1 libsqlite3-0 libssl3 libzstd1 zlib1g ' ] ||
     fail "the package needs $needs"
 [ "$(dpkg-deb --field "$deb" Version)" = "$version" ] || fail "the package has another version"
 

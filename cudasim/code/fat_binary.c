@@ -4,9 +4,9 @@
  */
 #include "cudasim/code/fat_binary.h"
 
-#include "cudasim/code/lz4_block.h"
-
 #include <assert.h>
+#include <limits.h>
+#include <lz4.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,12 +106,20 @@ enum err fat_binary_choose(const unsigned char *bytes, size_t n, unsigned capabi
     return ERR_OK;
 }
 
+static bool unpack_lz4(const struct fat_choice *c, unsigned char *to)
+{
+    static_assert(IMAGE_BYTES_MOST <= INT_MAX, "LZ4 counts in int");
+    return c->stored_bytes <= INT_MAX &&
+           LZ4_decompress_safe((const char *)c->image, (char *)to, (int)c->stored_bytes, (int)c->image_bytes) ==
+           (int)c->image_bytes;
+}
+
 static bool unpack_into(const struct fat_choice *c, unsigned char *to)
 {
     if ((c->flags & PACKED_ZSTD) != 0)
         return ZSTD_decompress(to, c->image_bytes, c->image, c->stored_bytes) == c->image_bytes;
     if ((c->flags & PACKED_LZ4) != 0)
-        return lz4_block_unpack(c->image, c->stored_bytes, to, c->image_bytes);
+        return unpack_lz4(c, to);
     memcpy(to, c->image, c->image_bytes);
     return true;
 }

@@ -2,9 +2,8 @@
 /*
  * Reads what a shared object needs from others: the libraries it names and the symbols it takes, with their versions.
  *
- * It reads 64-bit little-endian ELF by the dynamic section alone (System V gABI, "Dynamic Section"; versions: "Linux
- * Standard Base Core, Symbol Versioning"). Nothing is executed or trusted: every offset and count is checked against
- * the bytes of the file.
+ * libelf finds the tables by the file's section headers, which every linker writes (System V gABI, "Dynamic Section";
+ * versions: "Linux Standard Base Core, Symbol Versioning"). Nothing is executed.
  */
 #ifndef REPLAY_CUDASIM_STANDINS_ELF_NEEDS_H
 #define REPLAY_CUDASIM_STANDINS_ELF_NEEDS_H
@@ -22,7 +21,7 @@ struct elf_visitor {
     void *arg;
 };
 
-/* Walks a shared object's needs. ERR_FORMAT with the offset if it is no shared object; ERR_HOST_NOMEM if the visitor
+/* Walks a shared object's needs. ERR_FORMAT if it is not a 64-bit shared object; ERR_HOST_NOMEM if the visitor
  * ended the walk. */
 MUST_USE enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *why);
 

@@ -103,8 +103,9 @@ def test_each_library_inside_has_its_notice(wheel):
         libraries = [n for n in names if n.startswith("vramreplay.libs/") and ".so" in n]
         notices = {pathlib.Path(n).name for n in names if ".dist-info/licenses/" in n}
         metadata = package.read(next(n for n in names if n.endswith("METADATA"))).decode()
-    assert len(libraries) == 5
-    assert {"LICENSE", "libssl3.txt", "Apache-2.0.txt", "libzstd1.txt", "libprotobuf-c1.txt"} <= notices
+    assert len(libraries) == 7
+    assert {"LICENSE", "libssl3.txt", "Apache-2.0.txt", "libzstd1.txt", "libprotobuf-c1.txt", "libelf1.txt",
+            "liblz4-1.txt"} <= notices
     assert set(re.findall(r"^License-File: (.*)$", metadata, re.M)) == notices
 
 

@@ -4,7 +4,6 @@
  */
 #include "cudasim/code/cubin.h"
 #include "cudasim/code/fat_binary.h"
-#include "cudasim/code/lz4_block.h"
 #include "tests/made_cubin.h"
 
 #include <criterion/criterion.h>
@@ -110,29 +109,6 @@ static const unsigned char lz4_block[] = { 0x35, 'a', 'b', 'c', 3, 0, 0x50, 'v',
 static const char lz4_text[] = "abcabcabcabcvwxyz";
 enum { LZ4_TEXT = sizeof lz4_text - 1, PACKED_LZ4 = 0x2000, PACKED_ZSTD = 0x8000 };
 
-Test(lz4_block, gives_the_text_back)
-{
-    unsigned char to[LZ4_TEXT];
-    cr_assert(lz4_block_unpack(lz4_block, sizeof lz4_block, to, sizeof to));
-    cr_expect(memcmp(to, lz4_text, sizeof to) == 0);
-    cr_expect_not(lz4_block_unpack(lz4_block, sizeof lz4_block, to, sizeof to - 1));
-    for (size_t cut = 0; cut < sizeof lz4_block; cut++) {
-        unsigned char *part = exactly(lz4_block, cut);
-        cr_expect_not(lz4_block_unpack(part, cut, to, sizeof to), "%zu", cut);
-        free(part);
-    }
-}
-
-Test(lz4_block, lengths_go_on_over_several_bytes)
-{
-    enum { LITERALS = 15 + 255 + 10, MATCH = 4 + 15 + 1 };
-    unsigned char block[LITERALS + 16] = { 0xff, 255, 10 }, to[LITERALS + MATCH + 1];
-    memset(block + 3, 'q', LITERALS);
-    memcpy(block + 3 + LITERALS, (unsigned char[]){ 1, 0, 1, 0x10, 'z' }, 5);
-    cr_assert(lz4_block_unpack(block, 3 + LITERALS + 5, to, sizeof to));
-    cr_expect(to[0] == 'q' && to[LITERALS + MATCH - 1] == 'q' && to[LITERALS + MATCH] == 'z');
-}
-
 Test(fat_binary, unpacks_what_nvcc_packs)
 {
     unsigned char packed[128], bytes[512], *out;
@@ -156,6 +132,19 @@ Test(fat_binary, unpacks_what_nvcc_packs)
         cr_expect_eq(fat_binary_unpack(&c, &out, &why), i == 0 ? ERR_OK : ERR_FORMAT, "case %zu", i);
         if (i == 0)
             free(out);
+    }
+}
+
+Test(fat_binary, packed_code_of_another_length_is_refused)
+{
+    for (size_t i = 0; i < 2 * LZ4_TEXT; i++) {
+        unsigned char bytes[512], *out = NULL;
+        struct fat_choice c;
+        const struct made_entry entry = { 2, 80, lz4_block, sizeof lz4_block, i, PACKED_LZ4 };
+        const size_t n = made_fat_binary(bytes, &entry, 1);
+        cr_assert_eq(fat_binary_choose(bytes, n, 80, &c, NULL), ERR_OK);
+        cr_expect_eq(fat_binary_unpack(&c, &out, NULL), i == LZ4_TEXT ? ERR_OK : ERR_FORMAT, "%zu bytes", i);
+        free(out);
     }
 }
 
