@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Looks a card up in the table of contexts. */
+/* Finds the context of a card. */
 #include "sim/card_context.h"
 
-#include "base/units.h"
-#include "sim/cards.h"
+#include "sim/card_table.h"
 
-#include <assert.h>
 #include <string.h>
 
-static const struct card_context contexts[] = {
-#define CARD_CONTEXT(card, typical, most, source) {card, 0, (typical) * MIB, (most) * MIB, source},
-#define CLASS_CONTEXT(capability, typical, most, source) {NULL, capability, (typical) * MIB, (most) * MIB, source},
-#include "sim/card_context.def"
-#undef CARD_CONTEXT
-#undef CLASS_CONTEXT
-};
-
+/* The card's own row comes before that of its compute capability. */
 static const struct card_context *context_of(const struct device_model *card)
 {
-    const size_t n = sizeof contexts / sizeof contexts[0];
-    for (size_t i = 0; i < n; i++) {                 /* cards come before classes */
-        const struct card_context *c = &contexts[i];
-        assert(c->bytes > 0 && c->bytes <= c->most_bytes);
-        if (c->card != NULL ? strcmp(c->card, card->name) == 0 : c->capability == card->capability)
+    const struct card_table *t = card_table();
+    const struct card_context *of_class = NULL;
+    for (size_t i = 0; i < t->n_contexts; i++) {
+        const struct card_context *c = &t->contexts[i];
+        if (c->card != NULL && strcmp(c->card, card->name) == 0)
             return c;
+        if (c->card == NULL && c->capability == card->capability)
+            of_class = c;
     }
-    return NULL;
+    return of_class;
 }
 
 const struct card_context *card_context_of(const char *card)

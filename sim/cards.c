@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The tables of cards and compute capabilities, and the card that somebody means. */
+/* The cards in order, the table of compute capabilities, and the card that somebody means. */
 #include "sim/cards.h"
 
-#include "base/units.h"
+#include "sim/card_table.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#define CARD_PAGE_BYTES (2 * MIB)
-
-#define CARD_ROW(name, title, bytes, smi_mib, capability, sms, l2_kib, bus, clock_mhz, memory_mhz, is_often, source)   \
-    {name, title, bytes, (smi_mib) == 0 ? (bytes) : (smi_mib) * MIB, capability, sms, (l2_kib) * 1024u, bus,           \
-     (clock_mhz) * 1000u, (memory_mhz) * 1000u, is_often, source},
-#define CARD(name, title, bytes, smi_mib, capability, sms, l2_kib, bus, clock_mhz, memory_mhz, source)                 \
-    CARD_ROW(name, title, bytes, smi_mib, capability, sms, l2_kib, bus, clock_mhz, memory_mhz, false, source)
-#define OFTEN(name, title, bytes, smi_mib, capability, sms, l2_kib, bus, clock_mhz, memory_mhz, source)                \
-    CARD_ROW(name, title, bytes, smi_mib, capability, sms, l2_kib, bus, clock_mhz, memory_mhz, true, source)
-static const struct device_model cards[] = {
-#include "sim/cards.def"
-};
-
-enum { N_CARDS = sizeof cards / sizeof cards[0] };
 
 /* Threads and blocks of a multiprocessor, its shared memory, the most of a block, what is reserved; registers. */
 static const struct compute_class classes[] = {
@@ -46,23 +31,25 @@ enum { N_CLASSES = sizeof classes / sizeof classes[0] };
 
 const struct device_model *card_at(size_t i)
 {
-    return i < N_CARDS ? &cards[i] : NULL;
+    const struct card_table *t = card_table();
+    return i < t->n_cards ? &t->cards[i] : NULL;
 }
 
 const struct device_model *device_model_at(size_t i)
 {
-    for (size_t k = 0; k < N_CARDS; k++)
-        if (cards[k].is_often && i-- == 0)
-            return &cards[k];
+    const struct card_table *t = card_table();
+    for (size_t k = 0; k < t->n_cards; k++)
+        if (t->cards[k].is_often && i-- == 0)
+            return &t->cards[k];
     return NULL;
 }
 
 const struct device_model *device_model_for(uint64_t bytes)
 {
-    for (size_t i = 0; i < N_CARDS; i++)
-        if (cards[i].is_often && cards[i].total_bytes >= bytes)
-            return &cards[i];
-    return NULL;
+    const struct device_model *m;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL && m->total_bytes < bytes;)
+        i++;
+    return m;
 }
 
 const struct compute_class *compute_class_at(size_t i)
@@ -186,18 +173,19 @@ static size_t words_distance(const struct words *typed, const struct device_mode
 size_t cards_find(const char *text, size_t n, const struct device_model **out, size_t room)
 {
     struct words typed = { .n = 0 };
+    const struct device_model *card;
     size_t n_found = 0, least = SIZE_MAX;
     words_of(&typed, text, n);
-    for (size_t i = 0; i < N_CARDS && typed.n > 0; i++) {
-        const bool is_exact = strlen(cards[i].name) == n && memcmp(cards[i].name, text, n) == 0;
-        const size_t distance = is_exact ? 0 : words_distance(&typed, &cards[i]);
+    for (size_t i = 0; typed.n > 0 && (card = card_at(i)) != NULL; i++) {
+        const bool is_exact = strlen(card->name) == n && memcmp(card->name, text, n) == 0;
+        const size_t distance = is_exact ? 0 : words_distance(&typed, card);
         if (is_exact || distance < least)
             n_found = 0;
         if (distance == SIZE_MAX || distance > least)
             continue;
         least = distance;
         if (n_found++ < room)
-            out[n_found - 1] = &cards[i];
+            out[n_found - 1] = card;
         if (is_exact)
             break;
     }

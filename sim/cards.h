@@ -2,11 +2,13 @@
 /*
  * The cards by name, and what a card of some compute capability is like.
  *
- * cards.def is the one table. A card says there what differs from card to card; the rest follows from its compute
- * capability (compute_class_of).
+ * cards.csv is the one table, and the user may add a file. A card says there what differs from card to card; the rest
+ * follows from its compute capability (compute_class_of).
  */
 #ifndef REPLAY_SIM_CARDS_H
 #define REPLAY_SIM_CARDS_H
+
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +36,12 @@ struct compute_class {
     unsigned    shared_reserved_bytes;           /* that the system takes of each block's */
     unsigned    block_registers;     /* the most that a block can have; a multiprocessor has 65,536 */
 };
+
+/* The environment's name for a file with more cards and contexts (sim/card_table.h). */
+#define CARDS_ENV "REPLAY_CARDS"
+
+/* Adds that file's rows, if there is one. Call it once, before anything asks for a card. ERR_INPUT, ERR_FORMAT. */
+MUST_USE enum err cards_add_own(struct err_detail *why);
 
 /* The i-th of all named cards, ascending by memory; NULL after the last. */
 const struct device_model *card_at(size_t i);

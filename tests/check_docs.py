@@ -9,8 +9,8 @@
 - Every `replay COMMAND --option` that a page shows is known to the program's own --help.
 - A block after <!-- output: COMMAND --> holds what COMMAND prints today. Lines of the block that start with "$ " or
   "..." come first and are the page's own, with what a backslash continues. COMMAND runs in a folder with build/replay,
-  samples/, examples/ and tests/; the commands of one page share that folder. --write puts the present output into the
-  pages.
+  samples/, examples/, sim/ and tests/; the commands of one page share that folder. --write puts the present output into
+  the pages.
 
 Exit status: 0 all true, 1 not, 2 wrong usage.
 """
@@ -115,7 +115,7 @@ def make_folder(folder, program):
     os.mkdir(f"{folder}/build")
     built = pathlib.Path(program).resolve().parent
     os.symlink(built / "replay", f"{folder}/build/replay")
-    for name in ("samples", "examples", "tests"):
+    for name in ("samples", "examples", "sim", "tests"):
         os.symlink(ROOT / name, f"{folder}/{name}")
 
 

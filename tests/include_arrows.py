@@ -46,6 +46,7 @@ ROOMS = [
      "Runs as rows: columns, database, and which run is best."),
     ("report/write", "base report/text report/rows", "A finished replay as table, sentence, JSON."),
     ("report/page", "base report/text report/measure report/rows", "The page of `replay report`, and Markdown."),
+    ("embed", "base report/page", "Files that become part of the program: a tool of the build."),
     ("replay/engine", "base sim policies traces report/measure report/explain", "One trace through many policies."),
     ("replay/recording", "base sim policies policies/pytorch traces import import/pytorch report/text report/rows "
      "replay/engine answers", "What does a recording hold? Steps, holders, settings, its allocator."),

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cudasim/core/device_text.h"
+#include "sim/cards.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -100,7 +101,9 @@ static enum err cudasim_open_devices(struct err_detail *why)
     const struct device_ops *ops;
     int n = 0;
     const char *text = cudasim_setting(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
-    enum err e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
+    enum err e = cards_add_own(why);
+    if (e == ERR_OK)
+        e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
     if (e == ERR_OK)
         cudasim.card = device_found(&cfg);
     cudasim.is_card_given = e == ERR_OK && (cfg.model != NULL || cfg.capability != 0);

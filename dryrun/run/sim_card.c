@@ -16,6 +16,7 @@
 #include "dryrun/safe/scratch_folder.h"
 #include "report/text/text.h"
 #include "sim/card_context.h"
+#include "sim/cards.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -273,6 +274,8 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
         e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
     if (e == ERR_OK && c->asked.values != NULL)
         e = child_env_put(env, CUDASIM_ENV_VALUES, c->asked.values, '\0', why);
+    if (e == ERR_OK && getenv(CARDS_ENV) != NULL && realpath(getenv(CARDS_ENV), paths) != NULL)
+        e = child_env_put(env, CARDS_ENV, paths, '\0', why);     /* the program may change its folder */
     return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
 }
 

@@ -841,8 +841,8 @@ class FitPolicy(Result):
     #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
     #: card given with --device
     context_bytes: int
-    #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
-    #: or context=; null: nothing is set aside
+    #: where that figure is from: an observation (sim/contexts.csv), the refused request of this recording, or
+    #: context=; null: nothing is set aside
     context_source: Optional[str]
     #: beside the largest context that was seen on the named card it would not run
     is_tight: bool
@@ -1004,8 +1004,8 @@ class Tune(Result):
     #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
     #: card given with --device
     context_bytes: int
-    #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
-    #: or context=; null: nothing is set aside
+    #: where that figure is from: an observation (sim/contexts.csv), the refused request of this recording, or
+    #: context=; null: nothing is set aside
     context_source: Optional[str]
     #: the release whose settings were searched
     torch: str
@@ -1361,8 +1361,8 @@ class PredictCard(Result):
     #: set aside for other processes of the program that were on the card at the same time: their peaks and
     #: contexts, added up
     siblings_bytes: Optional[int]
-    #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
-    #: or context=; null: nothing is set aside
+    #: where that figure is from: an observation (sim/contexts.csv), the refused request of this recording, or
+    #: context=; null: nothing is set aside
     context_source: Optional[str]
     #: of the range, that the figures are of: the largest that fits, else the least
     value: Optional[int]

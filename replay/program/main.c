@@ -6,6 +6,7 @@
 #include "base/foreign_database.h"
 #include "base/read_files.h"
 #include "base/shown.h"
+#include "sim/cards.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -100,7 +101,9 @@ int main(int argc, char **argv)
     foreign_database_no_pipes();
     if (!shown_clean_streams())
         return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });
-    const enum exit_status status = run(argc, argv);
+    struct err_detail why;
+    const enum err e = cards_add_own(&why);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : run(argc, argv);
     read_files_close();
     return (int)status;
 }

@@ -16,6 +16,7 @@
 #define MAN_ENVIRONMENT(X)                                                                                        \
     X("TMPDIR", "Where replay run-sim and replay predict keep what they need while the program runs. Default: "   \
       "/tmp.")                                                                                                    \
+    X("REPLAY_CARDS", "A file with cards that are not in the program: see sim/cards.csv in the source for its form.") \
     X("XDG_CACHE_HOME", "The folder that is used instead of ~/.cache.")                                           \
     X("LD_PRELOAD, LD_LIBRARY_PATH, PYTHONPATH", "Are extended by replay record and replay run-sim for the program " \
       "that they run.")

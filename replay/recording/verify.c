@@ -105,12 +105,17 @@ static bool scene_has_ranges(const struct scene *s)
     return false;
 }
 
-/* The i-th card size to try: 1 to 192 GiB, then the named cards; 0 after the last. */
+/* The i-th card size to try: from 1 GiB to the largest card's in steps of 1 GiB, then the named cards; 0 after the
+ * last. */
 static uint64_t total_to_try(size_t i)
 {
-    enum { WHOLE = 192 };
-    const struct device_model *card = i < WHOLE ? NULL : device_model_at(i - WHOLE);
-    return i < WHOLE ? (i + 1) * GIB : card == NULL ? 0 : card->total_bytes;
+    uint64_t largest = 0;
+    const struct device_model *card;
+    for (size_t k = 0; (card = card_at(k)) != NULL; k++)
+        largest = card->total_bytes;                 /* they ascend */
+    const size_t n_whole = (size_t)(align_up(largest, GIB) / GIB);
+    card = i < n_whole ? NULL : device_model_at(i - n_whole);
+    return i < n_whole ? (i + 1) * GIB : card == NULL ? 0 : card->total_bytes;
 }
 
 /* If expandable segments differ and the size of the card is unknown, tries sizes until one gives no difference. */

@@ -18,7 +18,7 @@ struct device_choice {
     struct device_config config;
     bool has_total;                  /* the person gave a capacity */
     bool takes_contexts;             /* a named card lends memory to its context and libraries, by
-                                      * sim/card_context.def */
+                                      * sim/contexts.csv */
     uint64_t context_most_bytes;     /* the largest that was seen on the named card; 0: not from the table */
     bool is_context_recorded;        /* the context was read off the recorded refusal, not from that table */
     const char *context_source;      /* where config.context_bytes is from; NULL: it was typed, or there is none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The parts of a page that are files of their own. The build shrinks and embeds them as zero-terminated text
- * (report/page/embed.c). What is packed is deflated and in base 85; boot.js unpacks it.
+ * (embed/embed.c). What is packed is deflated and in base 85; boot.js unpacks it.
  */
 #ifndef REPLAY_REPORT_PAGE_PAGE_PARTS_H
 #define REPLAY_REPORT_PAGE_PAGE_PARTS_H

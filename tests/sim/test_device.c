@@ -463,7 +463,7 @@ Test(device, cards_ascend_and_the_smallest_that_fits_is_found)
     for (; device_model_at(n) != NULL; n++) {
         const struct device_model *m = device_model_at(n);
         cr_expect_eq(device_model_for(m->total_bytes)->total_bytes, m->total_bytes);
-        cr_expect_str_eq(card_context_of(m->name)->card, m->name, "%s has no row in card_context.def", m->name);
+        cr_expect_str_eq(card_context_of(m->name)->card, m->name, "%s has no row in contexts.csv", m->name);
     }
     cr_expect_gt(n, 5);
     cr_expect_null(card_context_in("sim:24GiB"));

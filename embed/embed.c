@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A tool of the build: makes one C file of the parts of a page.
+ * A tool of the build: makes one C file of files that are part of the program.
  *
  *     embed OUT text NAME FILE packed NAME FILE ...
  *
- * Each part becomes `const unsigned char page_NAME[]`, ended by a zero: the text of the file, or the text deflated and
- * in base 85 (packed_columns.h). What points at a source map is left out, because the page asks for no other file.
+ * Each file becomes `const unsigned char NAME[]`, ended by a zero: its text, or the text deflated and in base 85
+ * (packed_columns.h). What points at a source map is left out, because the page asks for no other file.
  */
 #include "base/array.h"
 #include "report/page/packed_columns.h"
@@ -67,7 +67,7 @@ static char *packed(const char *text, const char *name)
 
 static void put_part(FILE *out, const char *name, const char *text)
 {
-    fprintf(out, "\nconst unsigned char page_%s[] = {", name);
+    fprintf(out, "\nextern const unsigned char %s[];\nconst unsigned char %s[] = {", name, name);
     for (size_t i = 0; text[i] != '\0'; i++)
         fprintf(out, "%s%u,", i % BYTES_A_LINE == 0 ? "\n" : "", (unsigned)(unsigned char)text[i]);
     fputs("0};\n", out);
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     FILE *out = argc % 3 == 2 ? fopen(argv[1], "wb") : NULL;
     if (out == NULL)
         give_up("usage: embed OUT [text|packed NAME FILE]...", argc > 1 ? argv[1] : "");
-    fputs("/* Made by report/page/embed.c. */\n#include \"report/page/page_parts.h\"\n", out);
+    fputs("/* Made by embed/embed.c. */\n", out);
     for (int i = 2; i < argc; i += 3) {
         char *text = file_text(argv[i + 2]), *part = text;
         cut_source_map(text);
