@@ -2,20 +2,18 @@
 /* The times as a growing array, sorted when a percentile is asked for. */
 #include "sim/call_times.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 void call_times_add(struct call_times *t, uint64_t ns)
 {
     t->calls++;
     t->total_ns += ns;
-    if (t->n == t->cap) {
-        const size_t cap = t->cap == 0 ? 256 : 2 * t->cap;
-        uint64_t *grown = cap > SIZE_MAX / sizeof *grown ? NULL : realloc(t->ns, cap * sizeof *grown);
-        if (grown == NULL)
-            return;
-        t->ns = grown;
-        t->cap = cap;
-    }
+    uint64_t *grown = array_grow(t->ns, t->n, &t->cap, sizeof *grown);
+    if (grown == NULL)
+        return;
+    t->ns = grown;
     t->ns[t->n++] = ns;
 }
 

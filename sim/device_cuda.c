@@ -7,6 +7,7 @@
  * call ends in ERR_DEVICE_OOM. Any other failure of a call that gives memory back is kept in `failure`, and growing
  * calls then report it and ask for nothing more.
  */
+#include "base/array.h"
 #include "base/units.h"
 #include "sim/cuda_api.h"
 #include "sim/cuda_card.h"
@@ -227,34 +228,20 @@ static void cuda_range_free(struct device *dev, uint64_t addr, uint64_t bytes)
     cuda_expect(c, "giving addresses back", bytes, cuda_timed(c, MEASURED_UNRESERVE, since, result));
 }
 
-/* Makes room for one more element. */
-static enum err cuda_grow(void **array, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return ERR_OK;
-    const size_t more = *cap == 0 ? 64 : 2 * *cap;
-    void *grown = more > UINT32_MAX ? NULL : realloc(*array, more * size);
-    if (grown == NULL)
-        return ERR_HOST_NOMEM;
-    *array = grown;
-    *cap = more;
-    return ERR_OK;
-}
-
 static enum err cuda_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
 {
     struct cuda *c = (struct cuda *)dev;
     const struct cuda_allocation prop = {
         .type = CUDA_ALLOCATION_PINNED, .location = {.type = CUDA_LOCATION_DEVICE, .id = c->card.device},
     };
-    void *table = c->phys;
     uint64_t handle;
     enum err e = cuda_enter(c);
-    if (e == ERR_OK)
-        e = cuda_grow(&table, c->n_phys, &c->cap_phys, sizeof *c->phys);
-    c->phys = table;
     if (e != ERR_OK)
         return e;
+    uint64_t *table = array_grow(c->phys, c->n_phys, &c->cap_phys, sizeof *table);
+    if (table == NULL)
+        return ERR_HOST_NOMEM;
+    c->phys = table;
     const uint64_t since = cuda_now_ns();
     const int result = c->api->cuMemCreate(&handle, align_up(bytes, DEVICE_PAGE_BYTES), &prop, 0);
     e = cuda_judge(c, "creating memory", bytes, cuda_timed(c, MEASURED_CREATE, since, result));
@@ -331,13 +318,14 @@ static enum err cuda_map(struct device *dev, uint64_t addr, uint64_t bytes, uint
 {
     struct cuda *c = (struct cuda *)dev;
     const struct cuda_mapping m = {.addr = addr, .bytes = bytes};
-    void *table = c->mapped;
     enum err e = cuda_enter(c);
-    if (e == ERR_OK)
-        e = cuda_grow(&table, c->n_mapped, &c->cap_mapped, sizeof *c->mapped);
+    if (e != ERR_OK)
+        return e;
+    struct cuda_mapping *table = array_grow(c->mapped, c->n_mapped, &c->cap_mapped, sizeof *table);
+    if (table == NULL)
+        return ERR_HOST_NOMEM;
     c->mapped = table;
-    if (e == ERR_OK)
-        e = cuda_map_at(c, &m, c->phys[phys - 1]);
+    e = cuda_map_at(c, &m, c->phys[phys - 1]);
     if (e != ERR_OK)
         return e;
     const size_t at = cuda_mapping_find(c, addr);

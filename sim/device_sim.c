@@ -15,6 +15,7 @@
  *
  * No recording shows what becomes of addresses that were given back. Here they are rests again.
  */
+#include "base/array.h"
 #include "base/units.h"
 #include "sim/device.h"
 #include "sim/rests.h"
@@ -63,14 +64,10 @@ static void sim_close(struct device *dev)
 
 static bool extents_reserve(struct extents *x)
 {
-    if (x->n < x->cap)
-        return true;
-    const size_t cap = x->cap == 0 ? 64 : 2 * x->cap;
-    struct sim_extent *all = realloc(x->all, cap * sizeof *all);
+    struct sim_extent *all = array_grow(x->all, x->n, &x->cap, sizeof *all);
     if (all == NULL)
         return false;
     x->all = all;
-    x->cap = cap;
     return true;
 }
 

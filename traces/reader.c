@@ -501,15 +501,22 @@ static enum err reader_load_facts(struct trace_reader *r, struct err_detail *why
     return e;
 }
 
+/* reader_rows of two kinds. Both arrays are the caller's, also after an error. */
+static enum err reader_rows_twice(struct trace_reader *r, enum section_kind one, enum section_kind other, size_t before,
+                                  void *rows[2], struct err_detail *why)
+{
+    rows[0] = rows[1] = NULL;
+    const enum err e = reader_rows(r, one, before, &rows[0], why);
+    return e == ERR_OK ? reader_rows(r, other, before, &rows[1], why) : e;
+}
+
 /* The default stream and the shared pool have no rows: they are number 0 and all zero. */
 static enum err reader_load_names(struct trace_reader *r, struct err_detail *why)
 {
-    void *streams = NULL, *pools = NULL;
-    enum err e = reader_rows(r, SECTION_STREAMS, 1, &streams, why);
-    if (e == ERR_OK)
-        e = reader_rows(r, SECTION_POOLS, 1, &pools, why);
-    r->streams = streams;
-    r->pools = pools;
+    void *rows[2];
+    const enum err e = reader_rows_twice(r, SECTION_STREAMS, SECTION_POOLS, 1, rows, why);
+    r->streams = rows[0];
+    r->pools = rows[1];
     r->info.n_streams = (uint32_t)r->rows[SECTION_STREAMS] + 1;
     r->info.n_pools = (uint32_t)r->rows[SECTION_POOLS] + 1;
     return e;
@@ -518,12 +525,10 @@ static enum err reader_load_names(struct trace_reader *r, struct err_detail *why
 /* Loads and checks the start state. Slots are checked later, by reader_start_slots. */
 static enum err reader_load_start(struct trace_reader *r, struct err_detail *why)
 {
-    void *segments = NULL, *blocks = NULL;
-    enum err e = reader_rows(r, SECTION_START_SEGMENTS, 0, &segments, why);
-    if (e == ERR_OK)
-        e = reader_rows(r, SECTION_START_BLOCKS, 0, &blocks, why);
-    r->start_segments = segments;
-    r->start_blocks = blocks;
+    void *rows[2];
+    const enum err e = reader_rows_twice(r, SECTION_START_SEGMENTS, SECTION_START_BLOCKS, 0, rows, why);
+    r->start_segments = rows[0];
+    r->start_blocks = rows[1];
     if (e != ERR_OK)
         return e;
     r->n_start_segments = (size_t)r->rows[SECTION_START_SEGMENTS];
@@ -599,12 +604,10 @@ static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *byte
 /* Loads stacks. A caller's number is less than its node's, so following callers always ends. */
 static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *why)
 {
-    void *nodes = NULL, *stacks = NULL;
-    enum err e = reader_rows(r, SECTION_NODES, 0, &nodes, why);
-    if (e == ERR_OK)
-        e = reader_rows(r, SECTION_STACKS, 0, &stacks, why);
-    r->nodes = nodes;
-    r->stacks = stacks;
+    void *rows[2];
+    enum err e = reader_rows_twice(r, SECTION_NODES, SECTION_STACKS, 0, rows, why);
+    r->nodes = rows[0];
+    r->stacks = rows[1];
     if (e != ERR_OK)
         return e;
     for (uint64_t i = 0; i < r->rows[SECTION_NODES]; i++)

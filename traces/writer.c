@@ -513,50 +513,62 @@ void trace_watch_writing(struct trace_writer *w, uint64_t total, trace_watch wat
 
 /* ---- dense numbers ---- */
 
-/* The dense number of a stream handle, given out at its first appearance. writer_pool does the same for pools. */
+/* Things that have numbers, in the order of their first appearance: streams, pools. */
+struct numbered {
+    struct pair_map *number_of;
+    void           **array;
+    size_t          *room, size;
+    uint32_t         n, most;
+    const char      *what;
+};
+
+/* The number of `id`. If it is new its number is `n`, and the array has room for it. */
+static enum err writer_number(struct trace_writer *w, const struct numbered *of, const uint64_t id[2], uint32_t *number,
+                              struct err_detail *why)
+{
+    const uint32_t *known = pair_map_find(of->number_of, id[0], id[1]);
+    *number = known != NULL ? *known : of->n;
+    if (known != NULL)
+        return ERR_OK;
+    if (of->n == of->most)
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %u %s", writer_source(w),
+                       (unsigned long long)w->info.events, of->most, of->what);
+    void *array = array_grow(*of->array, of->n, of->room, of->size);
+    if (array == NULL)
+        return writer_nomem(w, why);
+    *of->array = array;
+    return pair_map_add(of->number_of, id[0], id[1], of->n) ? ERR_OK : writer_nomem(w, why);
+}
+
 static enum err writer_stream(struct trace_writer *w, uint64_t handle, uint16_t *stream, struct err_detail *why)
 {
-    const uint32_t *known = pair_map_find(&w->stream_of, handle, 0);
-    if (known != NULL) {
-        *stream = (uint16_t)*known;
-        return ERR_OK;
-    }
-    const uint32_t n = w->info.n_streams;
-    if (n == NATIVE_STREAMS_MAX)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d streams", writer_source(w),
-                       (unsigned long long)w->info.events, NATIVE_STREAMS_MAX);
-    struct stream_name *streams = array_grow(w->streams, n, &w->room_streams, sizeof *streams);
-    if (streams == NULL)
-        return writer_nomem(w, why);
+    uint32_t number;
+    void *streams = w->streams;
+    const struct numbered of = { &w->stream_of, &streams, &w->room_streams, sizeof *w->streams, w->info.n_streams,
+                                 NATIVE_STREAMS_MAX, "streams" };
+    const enum err e = writer_number(w, &of, (uint64_t[]){ handle, 0 }, &number, why);
     w->streams = streams;
-    if (!pair_map_add(&w->stream_of, handle, 0, n))
-        return writer_nomem(w, why);
-    w->streams[n] = (struct stream_name){.handle = handle, .number = n};
-    w->info.n_streams = n + 1;
-    *stream = (uint16_t)n;
+    if (e != ERR_OK)
+        return e;
+    if (number == w->info.n_streams)
+        w->streams[w->info.n_streams++] = (struct stream_name){ .handle = handle, .number = number };
+    *stream = (uint16_t)number;
     return ERR_OK;
 }
 
 static enum err writer_pool(struct trace_writer *w, const uint64_t id[2], uint8_t *pool, struct err_detail *why)
 {
-    const uint32_t *known = pair_map_find(&w->pool_of, id[0], id[1]);
-    if (known != NULL) {
-        *pool = (uint8_t)*known;
-        return ERR_OK;
-    }
-    const uint32_t n = w->info.n_pools;
-    if (n == NATIVE_POOLS_MAX)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d pools", writer_source(w),
-                       (unsigned long long)w->info.events, NATIVE_POOLS_MAX);
-    struct pool_name *pools = array_grow(w->pools, n, &w->room_pools, sizeof *pools);
-    if (pools == NULL)
-        return writer_nomem(w, why);
+    uint32_t number;
+    void *pools = w->pools;
+    const struct numbered of = { &w->pool_of, &pools, &w->room_pools, sizeof *w->pools, w->info.n_pools,
+                                 NATIVE_POOLS_MAX, "pools" };
+    const enum err e = writer_number(w, &of, id, &number, why);
     w->pools = pools;
-    if (!pair_map_add(&w->pool_of, id[0], id[1], n))
-        return writer_nomem(w, why);
-    w->pools[n] = (struct pool_name){.id = {id[0], id[1]}};
-    w->info.n_pools = n + 1;
-    *pool = (uint8_t)n;
+    if (e != ERR_OK)
+        return e;
+    if (number == w->info.n_pools)
+        w->pools[w->info.n_pools++] = (struct pool_name){ .id = { id[0], id[1] } };
+    *pool = (uint8_t)number;
     return ERR_OK;
 }
 

@@ -153,18 +153,22 @@ struct pytorch {
 
     /* streams and events */
     struct pytorch_uses   *uses;     /* vacant ones are linked */
-    uint32_t               n_uses, cap_uses, vacant_uses;
+    uint32_t               n_uses, vacant_uses;
+    size_t                 cap_uses;
     struct pytorch_wait   *waits;
-    uint32_t               n_waits, cap_waits, vacant_waits;
+    uint32_t               n_waits, vacant_waits;
+    size_t                 cap_waits;
     struct pytorch_fifo   *fifos;    /* by dense stream */
     struct order_table     fifo_order;
     uint32_t               retired_head, retired_tail;   /* blocks whose end of use the trace tells */
     uint32_t              *deferred; /* frees waiting for the end of a capture, in order */
-    uint32_t               n_deferred, cap_deferred;
+    uint32_t               n_deferred;
+    size_t                 cap_deferred;
 
     /* pools */
     struct pytorch_diversion *diversions;
-    uint32_t               n_diversions, cap_diversions;
+    uint32_t               n_diversions;
+    size_t                 cap_diversions;
     uint32_t               n_captures;
     struct order_table     freeable; /* private pools without users */
     struct order_table     lenders;  /* private pools that lend to the shared one */
@@ -172,7 +176,8 @@ struct pytorch {
     struct pytorch_segment *segments;            /* by the device's id */
     uint32_t               cap_segments;
     struct pytorch_range  *ranges;
-    uint32_t               n_ranges, cap_ranges, vacant_range;
+    uint32_t               n_ranges, vacant_range;
+    size_t                 cap_ranges;
 
     /* the last refusal, for its sentence */
     enum refusal_kind      refused;

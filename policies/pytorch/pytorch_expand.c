@@ -115,13 +115,11 @@ uint32_t pytorch_find_unmapped(const struct pytorch *p, const struct pytorch_hal
 static enum err range_enter(struct pytorch *p, const struct pytorch_range *range, uint64_t *tie)
 {
     const uint32_t i = p->vacant_range != LINK_NONE ? p->vacant_range : p->n_ranges;
-    if (i == p->cap_ranges) {
-        const uint32_t cap = p->cap_ranges == 0 ? 4 : 2 * p->cap_ranges;
-        struct pytorch_range *ranges = realloc(p->ranges, cap * sizeof *ranges);
+    if (i == p->n_ranges) {
+        struct pytorch_range *ranges = array_grow(p->ranges, p->n_ranges, &p->cap_ranges, sizeof *ranges);
         if (ranges == NULL)
             return ERR_HOST_NOMEM;
         p->ranges = ranges;
-        p->cap_ranges = cap;
     }
     const enum err e = pytorch_segment_enter(p, &range->seg, tie);
     if (e != ERR_OK)

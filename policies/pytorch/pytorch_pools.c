@@ -4,6 +4,8 @@
  */
 #include "policies/pytorch/pytorch.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 /* PyTorch's hash of a pool id. */
@@ -88,14 +90,10 @@ static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d, st
 {
     if (p->n_diversions == DIVERSIONS_MAX)
         return err_set(why, ERR_FORMAT, 0, "more than %d captures and pool regions at a time", DIVERSIONS_MAX);
-    if (p->n_diversions == p->cap_diversions) {
-        const uint32_t cap = p->cap_diversions == 0 ? 4 : 2 * p->cap_diversions;
-        struct pytorch_diversion *diversions = realloc(p->diversions, cap * sizeof *diversions);
-        if (diversions == NULL)
-            return ERR_HOST_NOMEM;
-        p->diversions = diversions;
-        p->cap_diversions = cap;
-    }
+    struct pytorch_diversion *diversions = array_grow(p->diversions, p->n_diversions, &p->cap_diversions, sizeof *diversions);
+    if (diversions == NULL)
+        return ERR_HOST_NOMEM;
+    p->diversions = diversions;
     p->diversions[p->n_diversions++] = d;
     return ERR_OK;
 }

@@ -8,6 +8,8 @@
  */
 #include "policies/pytorch/pytorch_steps.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 bool pytorch_is_capturing(const struct pytorch *p)
@@ -40,13 +42,11 @@ static uint64_t stream_hash(const struct pytorch *p, uint32_t stream)
 
 static enum err uses_attach(struct pytorch *p, struct block_entry *block)
 {
-    if (p->vacant_uses == LINK_NONE && p->n_uses == p->cap_uses) {
-        const uint32_t cap = p->cap_uses == 0 ? 16 : 2 * p->cap_uses;
-        struct pytorch_uses *uses = realloc(p->uses, cap * sizeof *uses);
+    if (p->vacant_uses == LINK_NONE) {
+        struct pytorch_uses *uses = array_grow(p->uses, p->n_uses, &p->cap_uses, sizeof *uses);
         if (uses == NULL)
             return ERR_HOST_NOMEM;
         p->uses = uses;
-        p->cap_uses = cap;
     }
     uint32_t i = p->vacant_uses;
     if (i != LINK_NONE)
@@ -90,13 +90,11 @@ enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream)
 /* Appends a wait to its stream's queue. */
 static enum err fifo_append(struct pytorch *p, struct stream_event event, uint32_t block)
 {
-    if (p->vacant_waits == LINK_NONE && p->n_waits == p->cap_waits) {
-        const uint32_t cap = p->cap_waits == 0 ? 64 : 2 * p->cap_waits;
-        struct pytorch_wait *waits = realloc(p->waits, cap * sizeof *waits);
+    if (p->vacant_waits == LINK_NONE) {
+        struct pytorch_wait *waits = array_grow(p->waits, p->n_waits, &p->cap_waits, sizeof *waits);
         if (waits == NULL)
             return ERR_HOST_NOMEM;
         p->waits = waits;
-        p->cap_waits = cap;
     }
     struct pytorch_fifo *fifo = &p->fifos[event.stream];
     if (fifo->head == LINK_NONE) {
@@ -155,14 +153,10 @@ static void record_events(struct pytorch *p, uint32_t b)
 
 static enum err defer(struct pytorch *p, uint32_t b)
 {
-    if (p->n_deferred == p->cap_deferred) {
-        const uint32_t cap = p->cap_deferred == 0 ? 16 : 2 * p->cap_deferred;
-        uint32_t *deferred = realloc(p->deferred, cap * sizeof *deferred);
-        if (deferred == NULL)
-            return ERR_HOST_NOMEM;
-        p->deferred = deferred;
-        p->cap_deferred = cap;
-    }
+    uint32_t *deferred = array_grow(p->deferred, p->n_deferred, &p->cap_deferred, sizeof *deferred);
+    if (deferred == NULL)
+        return ERR_HOST_NOMEM;
+    p->deferred = deferred;
     p->deferred[p->n_deferred++] = b;
     pytorch_at(p, b)->flags |= BLOCK_IS_BUSY;
     return ERR_OK;
