@@ -8,10 +8,8 @@
 #include <stdbool.h>
 
 /* Whether a program may have needed more than its recording shows: a request was refused, or a part is missing. The
- * words are those of the columns trace_begins and trace_ends (report/rows/result_columns.def). */
+ * words are those of the columns trace_begins and trace_ends (report/rows/result_columns.def). The view `fits` of a
+ * database has the same rule (report/rows/sql/schema.sql). */
 bool recording_is_partial(bool has_refusal, const char *begins, const char *ends);
-
-/* The same of a row of the database's table `runs`. */
-#define RECORDING_IS_PARTIAL_SQL "coalesce(trace_refusals, 0) > 0 OR trace_begins IS 'cut' OR trace_ends IS 'cut'"
 
 #endif

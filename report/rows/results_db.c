@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The schema, older schemas, and the statements. */
+/* Databases of results: how they are made, checked, filled and read. What is asked of them is in report/rows/sql. */
 #include "report/rows/results_db.h"
 
 #include "base/database_files.h"
@@ -11,6 +11,7 @@
 #include "base/text_stream.h"
 #include "base/units.h"
 #include "report/rows/csv.h"
+#include "report/rows/results_sql.h"
 #include "report/text/json_writer.h"
 #include "report/rows/partial_recording.h"
 #include "report/text/terminal_table.h"
@@ -19,6 +20,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,79 +67,13 @@ struct results_db {
 
 /* ---- the schema ---- */
 
-/*
- * Per trace and card, the run that wins (winner.h). `price` is an SQL expression. `least_card_bytes` is the least
- * memory of all runs that get through, whatever their driver time.
- */
-/* json_valid says no without memory, too. Then the copy, which is looked at again, fails by itself. */
-#define IS_JSON       "(json_valid(details) OR json_valid(details || ''))"
-#define VALID_DETAILS "CASE WHEN " IS_JSON " THEN details ELSE '{}' END"            /* of a row that anyone wrote */
-#define BEST_RUNS(price)                                                                                    \
-    "SELECT trace_path, trace_digest, device, policy, peak_reserved_bytes, device_time_ns, place,"           \
-    " card_peak_bytes, device_calls, least_card_bytes, score_bytes FROM (SELECT *,"                          \
-    " " WINNER_SQL_SCORE(price) " AS score_bytes, row_number() OVER (PARTITION BY trace_path, trace_digest," \
-    " device ORDER BY " WINNER_SQL_ORDER(price) ") AS place FROM (SELECT"                                    \
-    " trace_path, trace_digest, device, policy, name, peak_reserved_bytes, card_peak_bytes, device_calls,"   \
-    " device_time_ns, coalesce(card_peak_bytes, peak_reserved_bytes) AS card,"                               \
-    " coalesce(json_extract(" VALID_DETAILS ", '$.changed'), 0) AS changed, min(card_peak_bytes) OVER c AS"            \
-    " least_card_bytes FROM survivors WHERE copy_seed IS NULL"                                               \
-    " WINDOW c AS (PARTITION BY trace_path, trace_digest, device)))"                                         \
-    " WHERE place = 1"
+/* In best.sql. */
+static_assert(WINNER_PRICE_BYTES_PER_MS == 1048576, "the price of a database that holds none");
 
-/* The price that a database holds, or the default. */
-#define PRICE_STORED "(SELECT coalesce(max(value), 1048576) FROM parameters WHERE name = 'price_bytes_per_ms')"
-static_assert(WINNER_PRICE_BYTES_PER_MS == 1048576, "the price in PRICE_STORED");
-
-/* Options and remarks vary in number. They are one JSON text of the run's row, so that writing a run writes one row. */
-static const char schema_parameters[] =
-    "CREATE TABLE IF NOT EXISTS parameters(name TEXT PRIMARY KEY, value) WITHOUT ROWID;";
-
-/*
- * Quantiles over the changed copies that get through, by nearest rank (copy_summary.h): `place` is a run's place among
- * the n of its group in order of the column.
- */
-#define QUANTILE(column, place, q) "min(CASE WHEN 4 * " place " >= " #q " * n AND is_ok THEN " column " END)"
-#define QUANTILES_OF(column, place)                                                                         \
-    " min(CASE WHEN is_ok THEN " column " END) AS " column "_least,"                                         \
-    " " QUANTILE(column, place, 1) " AS " column "_lower, " QUANTILE(column, place, 2) " AS " column "_median," \
-    " " QUANTILE(column, place, 3) " AS " column "_upper, " QUANTILE(column, place, 4) " AS " column "_most"
-#define COPY_GROUP "trace_path, trace_digest, device, policy, copy_sizes_percent, start, on_oom, gpu, releases, version"
-#define COPY_PLACE(column) "row_number() OVER (PARTITION BY " COPY_GROUP ", outcome = 'ok' ORDER BY " column ")"
-#define COPIES                                                                                              \
-    "SELECT trace_path, trace_digest, device, policy, copy_sizes_percent, count(*) AS copies,"               \
-    " sum(is_ok) AS survived," QUANTILES_OF("peak_reserved_bytes", "by_reserved") ","                        \
-    QUANTILES_OF("card_peak_bytes", "by_card") "," QUANTILES_OF("device_time_ns", "by_time")                 \
-    " FROM (SELECT *, outcome = 'ok' AS is_ok, " COPY_PLACE("peak_reserved_bytes") " AS by_reserved, "       \
-    COPY_PLACE("card_peak_bytes") " AS by_card, " COPY_PLACE("device_time_ns") " AS by_time,"                \
-    " count(*) OVER (PARTITION BY " COPY_GROUP ", outcome = 'ok') AS n FROM runs WHERE copy_seed IS NOT NULL)" \
-    " GROUP BY " COPY_GROUP
-
-static const char *const view_names[] = { "options", "remarks", "survivors", "ooms", "best", "fits", "ranks",
-                                          "copies" };
-static const char schema_views[] =
-    "CREATE VIEW options AS SELECT runs.key AS run, o.key AS name, o.value AS value"
-    " FROM runs, json_each(details, '$.options') AS o;"
-    "CREATE VIEW remarks AS SELECT runs.key AS run, 'assumption' AS kind, a.key AS n, a.value AS text"
-    " FROM runs, json_each(details, '$.assumptions') AS a UNION ALL"
-    " SELECT runs.key, 'warning', w.key, w.value FROM runs, json_each(details, '$.warnings') AS w;"
-    "CREATE VIEW survivors AS SELECT * FROM runs WHERE outcome = 'ok';"
-    "CREATE VIEW ooms AS SELECT key, trace_path, policy, device, oom_count, oom_first_event,"
-    " oom_first_requested_bytes, oom_first_reserved_bytes, oom_first_device_free_bytes FROM runs WHERE oom_count > 0;"
-    "CREATE VIEW best AS " BEST_RUNS(PRICE_STORED) ";"
-    "CREATE VIEW fits AS SELECT trace_path, trace_digest, device, count(*) AS runs, sum(outcome = 'ok') AS survived,"
-    " min(CASE WHEN outcome = 'ok' THEN peak_reserved_bytes END) AS least_reserved_bytes,"
-    " max(peak_reserved_bytes) AS most_reserved_bytes, max(trace_live_peak_bytes) AS live_peak_bytes,"
-    " max(trace_offline_plan_bytes) AS offline_plan_bytes, max(" RECORDING_IS_PARTIAL_SQL ") AS is_lower_bound"
-    " FROM runs WHERE copy_seed IS NULL GROUP BY trace_path, trace_digest, device;"
-    "CREATE VIEW ranks AS SELECT job, policy, device_typed AS device, ranks, failed, rank AS worst_rank,"
-    " trace_path AS worst_path, peak_reserved_bytes AS worst_bytes, spread_bytes FROM (SELECT *,"
-    " count(*) OVER w AS ranks, sum(outcome != 'ok') OVER w AS failed,"
-    " max(peak_reserved_bytes) OVER w - min(peak_reserved_bytes) OVER w AS spread_bytes,"
-    " row_number() OVER (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version"
-    " ORDER BY outcome != 'ok' DESC, peak_reserved_bytes DESC, rank) AS place FROM runs"
-    " WHERE job IS NOT NULL AND copy_seed IS NULL"
-    " WINDOW w AS (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version)) WHERE place = 1;";
-static const char schema_copies[] = "CREATE VIEW copies AS " COPIES ";";
+static const char *sql_text(const unsigned char *embedded)
+{
+    return (const char *)embedded;
+}
 
 /* One row of `runs` without its details; names alone if the arguments are NULL. */
 static size_t fields_of_all(const struct row_identity *id, const struct report *report,
@@ -319,15 +255,38 @@ static enum err db_set_version(struct results_db *db, struct err_detail *why)
     return db_execute(db, sql, why);
 }
 
-static enum err db_create(struct results_db *db, struct err_detail *why)
+static const char *const view_names[] = { "options", "remarks", "survivors", "ooms", "best", "fits", "ranks",
+                                          "copies" };
+
+/* Runs text that is put together. */
+static enum err db_execute_format(struct results_db *db, struct err_detail *why, const char *form, ...)
 {
     char sql[SQL_MAX];
-    const int n = snprintf(sql, sizeof sql, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key));%s%s%s",
-                           db->columns, schema_parameters, schema_views, schema_copies);
+    va_list args;
+    va_start(args, form);
+    const int n = vsnprintf(sql, sizeof sql, form, args);
+    va_end(args);
     assert(n > 0 && (size_t)n < sizeof sql);
     (void)n;
-    const enum err e = db_execute(db, sql, why);
+    return db_execute(db, sql, why);
+}
+
+/* The schema but for `runs`, in a database that has none of its views. */
+static enum err db_create_views(struct results_db *db, struct err_detail *why)
+{
+    enum err e = db_execute(db, sql_text(results_schema_sql), why);
+    if (e == ERR_OK)
+        e = db_execute_format(db, why, "CREATE VIEW best AS %s", sql_text(results_best_sql));
+    if (e == ERR_OK)
+        e = db_execute_format(db, why, "CREATE VIEW copies AS %s", sql_text(results_copies_sql));
     return e == ERR_OK ? db_set_version(db, why) : e;
+}
+
+static enum err db_create(struct results_db *db, struct err_detail *why)
+{
+    const enum err e = db_execute_format(db, why, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key))",
+                                         db->columns);
+    return e == ERR_OK ? db_create_views(db, why) : e;
 }
 
 /* What a schema (main, or an attached one) holds. */
@@ -376,26 +335,14 @@ static enum err db_find_columns(struct results_db *db, const char *schema, struc
 static enum err db_upgrade(struct results_db *db, const struct db_facts *facts, struct err_detail *why)
 {
     struct field fields[RESULTS_COLUMNS];
-    char sql[160];
     enum err e = ERR_OK;
     const size_t n = results_db_columns(fields);
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        if (facts->has_column[i])
-            continue;
-        snprintf(sql, sizeof sql, "ALTER TABLE runs ADD COLUMN %s", fields[i].name);
-        e = db_execute(db, sql, why);
-    }
-    for (size_t i = 0; i < sizeof view_names / sizeof view_names[0] && e == ERR_OK; i++) {
-        snprintf(sql, sizeof sql, "DROP VIEW IF EXISTS %s", view_names[i]);
-        e = db_execute(db, sql, why);
-    }
-    if (e == ERR_OK)
-        e = db_execute(db, schema_parameters, why);
-    if (e == ERR_OK)
-        e = db_execute(db, schema_views, why);
-    if (e == ERR_OK)
-        e = db_execute(db, schema_copies, why);
-    return e == ERR_OK ? db_set_version(db, why) : e;
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        if (!facts->has_column[i])
+            e = db_execute_format(db, why, "ALTER TABLE runs ADD COLUMN %s", fields[i].name);
+    for (size_t i = 0; i < sizeof view_names / sizeof view_names[0] && e == ERR_OK; i++)
+        e = db_execute_format(db, why, "DROP VIEW IF EXISTS %s", view_names[i]);
+    return e == ERR_OK ? db_create_views(db, why) : e;
 }
 
 static enum err no_database(const char *path, struct err_detail *why)
@@ -951,7 +898,7 @@ static enum err check_details(struct results_db *db, const char *path, struct er
 {
     int64_t n_bad = 0;
     const enum err e = db_number(db, "SELECT count(*) FROM other.runs WHERE typeof(details) <> 'text' OR"
-                                 " NOT " IS_JSON, &n_bad, why);
+                                 " NOT (json_valid(details) OR json_valid(details || ''))", &n_bad, why);
     if (e != ERR_OK)
         return db_fail_at(db, path, why);
     return n_bad == 0 ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%.150s: %" PRId64 " of its runs have details that are no "
@@ -1122,13 +1069,8 @@ enum err results_db_each_remark(struct results_db *db,
                                 void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs),
                                 void *arg, struct err_detail *why)
 {
-    /* Not the view `remarks`, which the version wrote that made the database. */
-    static const char sql[] =
-        "SELECT is_warning, text, count(*) FROM (SELECT 0 AS is_warning, a.value AS text FROM runs,"
-        " json_each(" VALID_DETAILS ", '$.assumptions') AS a UNION ALL SELECT 1, w.value FROM runs,"
-        " json_each(" VALID_DETAILS ", '$.warnings') AS w) GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2";
     struct remark_taker to = { .remark = remark, .arg = arg };
-    return db->has_details ? each_row(db, sql, remark_row, &to, why) : ERR_OK;
+    return db->has_details ? each_row(db, sql_text(results_remarks_sql), remark_row, &to, why) : ERR_OK;
 }
 
 /* ---- the price ---- */
@@ -1267,15 +1209,7 @@ static void print_legend(FILE *out, const struct case_rows *rows)
 /* One row for each trace and card: the setting that does best, and what it takes. */
 static enum err write_cases(struct results_db *db, FILE *out, size_t columns, struct err_detail *why)
 {
-    /* Not the view `best`: SQLite distrusts json_extract in the schema of a file (TRUSTED_SCHEMA is off). */
-    static const char best[] =
-        "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.card_peak_bytes,"
-        " (SELECT count(*) FROM survivors s"
-        " WHERE s.trace_path = f.trace_path AND s.trace_digest = f.trace_digest AND s.device = f.device"
-        " AND s.copy_seed IS NULL AND s.card_peak_bytes IS b.card_peak_bytes),"
-        " f.live_peak_bytes, f.offline_plan_bytes, f.is_lower_bound"
-        " FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
-        " ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device ORDER BY 1, 2";
+    char sql[SQL_MAX];
     static const struct text_column titles[] = {
         { "trace", NULL, true, 0 },         { "card", NULL, true, 0 },       { "survive", NULL, false, 0 },
         { "best setting", NULL, true, 0 },  { "takes", NULL, false, 0 },     { "alike", NULL, false, 0 },
@@ -1284,8 +1218,9 @@ static enum err write_cases(struct results_db *db, FILE *out, size_t columns, st
     struct case_rows rows = { .table = { .columns = titles, .n_columns = sizeof titles / sizeof titles[0],
                                          .bold_row = SIZE_MAX } };
     enum err e = each_row(db, "SELECT min(trace_path), max(trace_path) FROM fits", folder_row, &rows, why);
+    snprintf(sql, sizeof sql, "WITH winners AS (%s) %s", sql_text(results_best_sql), sql_text(results_cases_sql));
     if (e == ERR_OK)
-        e = each_row(db, best, case_row, &rows, why);
+        e = each_row(db, sql, case_row, &rows, why);
     const enum err printed = terminal_table_print(out, &rows.table, columns);
     if (e == ERR_OK && printed != ERR_OK)
         e = err_set(why, printed, 0, "no memory for a table");
@@ -1327,8 +1262,8 @@ static enum err write_copies(struct results_db *db, FILE *out, struct err_detail
     int64_t n_all = 0;
     snprintf(sql, sizeof sql, "SELECT trace_path, device, policy, copy_sizes_percent, copies, survived,"
              " peak_reserved_bytes_least, peak_reserved_bytes_lower, peak_reserved_bytes_median,"
-             " peak_reserved_bytes_upper, peak_reserved_bytes_most FROM (" COPIES ") ORDER BY 1, 2, 3, 4 LIMIT %d",
-             COPIES_SHOWN);
+             " peak_reserved_bytes_upper, peak_reserved_bytes_most FROM (%s) ORDER BY 1, 2, 3, 4 LIMIT %d",
+             sql_text(results_copies_sql), COPIES_SHOWN);
     enum err e = each_row(db, sql, copies_row, out, why);
     if (e == ERR_OK)
         e = db_number(db, "SELECT count(*) FROM copies", &n_all, why);

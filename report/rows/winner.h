@@ -84,13 +84,4 @@ void winner_say(struct words *w, const struct contender *all, size_t n, size_t b
 /* "a millisecond of driver time counts as much as 1 MiB of the card (--price)" */
 void winner_say_price(struct words *w, uint64_t price_bytes_per_ms);
 
-/*
- * The same rule in SQL, for runs of one trace on one card: an expression for the score, and what to order runs that got
- * through by, best first. `price` is an SQL expression; `changed` and `card` are columns (card: bytes of the card).
- */
-#define WINNER_SQL_SCORE(price)                                                                             \
-    "(card + " price " * (device_time_ns / 1000000) + " price " * (device_time_ns % 1000000) / 1000000)"
-#define WINNER_SQL_ORDER(price)                                                                             \
-    WINNER_SQL_SCORE(price) ", name = 'pytorch' AND changed = 0 DESC, changed, length(policy), policy"
-
 #endif

@@ -2,6 +2,7 @@
 /* The one rule for "best": what it promises, and that C and SQL say the same. */
 #include "report/rows/result_columns.h"
 #include "report/rows/verdict.h"
+#include "report/rows/results_sql.h"
 #include "report/rows/winner.h"
 #include "tests/random_draws.h"
 
@@ -107,7 +108,8 @@ static void execute(sqlite3 *db, const char *sql)
     cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
 }
 
-Test(winner, sql_orders_runs_as_the_rule_does)
+/* Each two of the contenders are the runs of one trace in a database's place, and best.sql says which one wins. */
+Test(winner, sql_finds_the_run_that_the_rule_finds)
 {
     enum { N = 60 };
     static const char *const policies[] = { "pytorch:gc=off", "gc=0.8", "none", "pow2", "expandable" };
@@ -115,28 +117,35 @@ Test(winner, sql_orders_runs_as_the_rule_does)
     uint64_t random = 26;
     sqlite3 *db;
     sqlite3_stmt *s;
-    char sql[256];
+    char sql[512];
     size_t n = 0;
     cr_assert_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
-    execute(db, "CREATE TABLE t(i INTEGER, card INTEGER, device_time_ns INTEGER, name, changed INTEGER, policy)");
+    execute(db, "CREATE TABLE parameters(name, value); CREATE TABLE survivors(trace_path,"
+                " trace_digest, device, policy, name, peak_reserved_bytes INTEGER, card_peak_bytes INTEGER,"
+                " device_calls, device_time_ns INTEGER, details, copy_seed)");
     for (size_t i = 0; i < N; i++) {
         const char *policy = policies[random_next(&random) % 5];
         all[i] = contender(policy, random_next(&random) % 4 * MIB, random_next(&random) % 3 * MS + 1);
         all[i].setting.n_changed = (unsigned)(random_next(&random) % 2);
         all[i].setting.is_default = strncmp(policy, "pytorch", 7) == 0 && all[i].setting.n_changed == 0;
-        snprintf(sql, sizeof sql, "INSERT INTO t VALUES(%zu, %" PRIu64 ", %" PRIu64 ", '%.7s', %u, '%s')", i,
-                 all[i].bytes, all[i].time_ns, policy, all[i].setting.n_changed, policy);
-        execute(db, sql);
+        for (size_t k = 0; k < N; k++) {
+            snprintf(sql, sizeof sql, "INSERT INTO survivors VALUES('%zu %zu', 'd', 'c', '%s', '%.7s', 0, %" PRIu64
+                     ", %zu, %" PRIu64 ", '{\"changed\":%u}', NULL)", i < k ? i : k, i < k ? k : i, policy, policy,
+                     all[i].bytes, i, all[i].time_ns, all[i].setting.n_changed);
+            execute(db, sql);
+        }
     }
-    cr_assert_eq(sqlite3_prepare_v2(db, "SELECT i, " WINNER_SQL_SCORE("1048576") " FROM t ORDER BY "
-                                    WINNER_SQL_ORDER("1048576"), -1, &s, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
-    for (const struct contender *before = NULL; sqlite3_step(s) == SQLITE_ROW; n++) {
-        const struct contender *here = &all[sqlite3_column_int64(s, 0)];
-        cr_expect_eq((uint64_t)sqlite3_column_int64(s, 1), winner_score(here->bytes, here->time_ns, MIB));
-        cr_expect(before == NULL || winner_compare(before, here, MIB) <= 0, "row %zu", n);
-        before = here;
+    cr_assert_eq(sqlite3_prepare_v2(db, (const char *)results_best_sql, -1, &s, NULL), SQLITE_OK, "%s",
+                 sqlite3_errmsg(db));
+    for (; sqlite3_step(s) == SQLITE_ROW; n++) {
+        size_t i, k;
+        cr_assert_eq(sscanf((const char *)sqlite3_column_text(s, 0), "%zu %zu", &i, &k), 2);
+        const struct contender *best = &all[sqlite3_column_int64(s, 8)];
+        const struct contender *other = best == &all[i] ? &all[k] : &all[i];
+        cr_expect(winner_compare(best, other, MIB) <= 0, "runs %zu and %zu", i, k);
+        cr_expect_eq((uint64_t)sqlite3_column_int64(s, 10), winner_score(best->bytes, best->time_ns, MIB));
     }
-    cr_expect_eq(n, N);
+    cr_expect_eq(n, N * (N + 1) / 2);
     sqlite3_finalize(s);
     sqlite3_close(db);
 }
