@@ -90,7 +90,8 @@ static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d, st
 {
     if (p->n_diversions == DIVERSIONS_MAX)
         return err_set(why, ERR_FORMAT, 0, "more than %d captures and pool regions at a time", DIVERSIONS_MAX);
-    struct pytorch_diversion *diversions = array_grow(p->diversions, p->n_diversions, &p->cap_diversions, sizeof *diversions);
+    struct pytorch_diversion *diversions = array_grow(p->diversions, p->n_diversions, &p->cap_diversions,
+                                                      sizeof *diversions);
     if (diversions == NULL)
         return ERR_HOST_NOMEM;
     p->diversions = diversions;
