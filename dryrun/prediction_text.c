@@ -532,7 +532,8 @@ static void print_setting(FILE *out, const struct prediction *p)
                   units_format_bytes(then, a), units_format_bytes(before, b));
     paragraph(out, &w);
     fputc('\n', out);
-    settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, "  ");
+    settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, p->tune.platform,
+                       "  ");
     fputc('\n', out);
 }
 

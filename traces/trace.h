@@ -13,6 +13,7 @@
 #include "base/event.h"
 
 #include <stdbool.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -113,12 +114,19 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *   "conf"                         settings text of the recorded allocator
  *   "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions"
  *                                  its settings one by one
+ *   TRACE_META_PLATFORM            "windows" (replay/recording/platforms.def), where the recording was made, if
+ *                                  its call stacks tell that it is not plain Linux
+ *   TRACE_META_LIMIT               TRACE_LIMIT_TEXT: a limit that refused requests although the card had room
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
  *                                  TRACE_EXIT: it ends with the program;
  *                                  TRACE_OPEN: what follows its end is not known
  *   "notes"                        what the source does not tell, a line each */
 #define TRACE_META_RELEASE "profile"  /* holds the PyTorch release whose layout the recording has; older traces exist,
                                        * so the name on disk stays */
+#define TRACE_META_PLATFORM "platform"
+#define TRACE_META_LIMIT   "limit"
+#define TRACE_LIMIT_TEXT   "at least %" PRIu64 ", below %" PRIu64 ", of %" PRIu64 " bytes"
+#define TRACE_LIMIT_SCAN   "at least %" SCNu64 ", below %" SCNu64 ", of %" SCNu64 " bytes"
 #define TRACE_META_BEGINS  "begins"
 #define TRACE_META_ENDS    "ends"
 #define TRACE_CUT          "cut"

@@ -10,6 +10,7 @@
 #include "import/import.h"
 
 #include "base/units.h"
+#include "import/pytorch/frame_platform.h"
 #include "import/pytorch/html.h"
 #include "import/pytorch/pytorch_walk.h"
 #include "import/pytorch/snapshot.h"
@@ -165,6 +166,16 @@ static void note_room(struct pytorch_import *p, const struct walk_room *room)
          room->is_all ? "" : "the device's capacity, ");
 }
 
+/* What was held at most is under the limit; no fact if the refusals contradict that. */
+static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *why)
+{
+    char text[LINE_BYTES];
+    if (room->limit_below == 0 || p->s->is_host || room->bytes >= room->limit_below)
+        return ERR_OK;
+    snprintf(text, sizeof text, TRACE_LIMIT_TEXT, room->bytes, room->limit_below, room->limit_card);
+    return trace_put_meta(p->out, TRACE_META_LIMIT, text, why);
+}
+
 static enum err put_settings(struct pytorch_import *p, struct err_detail *why)
 {
     const struct snapshot_settings *t = &p->s->settings;
@@ -189,6 +200,15 @@ static enum err put_settings(struct pytorch_import *p, struct err_detail *why)
     return e == ERR_OK ? trace_put_meta(p->out, "roundup_power2_divisions", text, why) : e;
 }
 
+/* What the first path that tells says of the platform; NULL: none does. */
+static const char *find_platform(const struct snapshot *s)
+{
+    const char *word = NULL;
+    for (uint32_t i = 0; i < (uint32_t)s->n_frames && word == NULL; i++)
+        word = frame_platform_word(snapshot_text(s, s->frames[i].file));
+    return word;
+}
+
 static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
 {
     struct trace_info *info = trace_writer_info(p->out);
@@ -210,6 +230,11 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     enum err e = trace_put_meta(p->out, "source", p->s->is_host ? "pytorch-snapshot:host" : importer_pytorch.name, why);
     if (e == ERR_OK && !p->s->is_host)
         e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), why);
+    const char *platform = find_platform(p->s);
+    if (e == ERR_OK && platform != NULL)
+        e = trace_put_meta(p->out, TRACE_META_PLATFORM, platform, why);
+    if (e == ERR_OK)
+        e = put_limit(p, &room, why);
     if (e == ERR_OK && w->n_forgotten > 0)
         e = trace_put_meta(p->out, TRACE_META_BEGINS, TRACE_CUT, why);
     if (e == ERR_OK && p->ends_at_exit)

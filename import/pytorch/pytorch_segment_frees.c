@@ -56,6 +56,17 @@ static uint64_t segment_bytes(const struct walk *w, uint64_t requested)
     return requested < TORCH_OWN_MIN ? TORCH_LARGE_SEGMENT : round_up(requested, TORCH_OWN_ROUNDING);
 }
 
+/* A refusal with room on the card is a limit's, and bounds it from above. */
+static void take_limit(struct walk_room *room, uint64_t needed, uint64_t card)
+{
+    if (card < needed)
+        return;
+    if (room->limit_below == 0 || needed < room->limit_below)
+        room->limit_below = needed;
+    if (card > room->limit_card)
+        room->limit_card = card;
+}
+
 struct walk_room walk_room(const struct walk *w)
 {
     uint64_t held = segment_set_bytes(&w->start), refused = UINT64_MAX, reported = 0;
@@ -75,6 +86,7 @@ struct walk_room walk_room(const struct walk *w)
             room.first_held = held;
         }
         const uint64_t needed = add_capped(held, segment_bytes(w, r->size));
+        take_limit(&room, needed, add_capped(held, r->addr));
         if (needed < refused)
             refused = needed;
         if (add_capped(held, r->addr) > reported)

@@ -111,6 +111,8 @@ struct walk_room {
     uint64_t n_refused;
     uint32_t first_refused;           /* record of the first refusal, and what was held then; if n_refused > 0 */
     uint64_t first_held;
+    uint64_t limit_below, limit_card;     /* refused though the card had room: the least that was too much, and what was
+                                           * held and free then; 0: no refusal was so */
 };
 struct walk_room walk_room(const struct walk *w);
 

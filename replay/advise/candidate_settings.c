@@ -88,14 +88,14 @@ static void space_add_splits(struct settings_space *space, struct histogram *h)
 }
 
 enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
-                             struct settings_space *out, struct err_detail *why)
+                             enum platform platform, struct settings_space *out, struct err_detail *why)
 {
     struct histogram h = { .bytes = calloc(HISTOGRAM_MIB, sizeof *h.bytes) };
     if (h.bytes == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a table of sizes");
     const enum err e = histogram_read(&h, trace, why);
     if (e == ERR_OK) {
-        *out = (struct settings_space){ .rules = *rules, .largest_bytes = h.largest };
+        *out = (struct settings_space){ .rules = *rules, .platform = platform, .largest_bytes = h.largest };
         space_add_splits(out, &h);
     }
     free(h.bytes);
@@ -178,13 +178,29 @@ static bool settings_equal(const struct settings *a, const struct settings *b)
            strcmp(a->roundup, b->roundup) == 0;
 }
 
-/* ERR_USAGE if the release lacks one of the options, or refuses the text. */
-static enum err settings_check(const struct settings *s, const struct pytorch_rules *rules, struct err_detail *why)
+static bool exists(enum platform p, bool is_set, const char *setting)
 {
+    const char *why;
+    return !is_set || platform_has_setting(p, setting, &why);
+}
+
+static bool settings_exist(const struct settings *s, enum platform p)
+{
+    return exists(p, s->expandable, "expandable_segments") && exists(p, s->max_split_mib > 0, "max_split_size_mb") &&
+           exists(p, s->gc_percent > 0, "garbage_collection_threshold") &&
+           exists(p, s->roundup[0] != '\0', "roundup_power2_divisions");
+}
+
+/* ERR_USAGE if the release or the platform lacks one of the options, or the release refuses the text. */
+static enum err settings_check(const struct settings *s, const struct settings_space *space, struct err_detail *why)
+{
+    const struct pytorch_rules *rules = &space->rules;
     char text[SETTINGS_TEXT];
     struct pytorch_settings applied = pytorch_settings_default();
     if ((s->expandable && !rules->has_expandable) || (s->non_split_mib > 0 && !rules->has_non_split_rounding) ||
         (s->large_segment_mib > 0 && !rules->has_large_segment))
+        return ERR_USAGE;
+    if (!settings_exist(s, space->platform))
         return ERR_USAGE;
     return pytorch_conf_apply(rules, CONF_AT_START, settings_text(s, rules, false, text), &applied, why);
 }
@@ -195,7 +211,7 @@ static enum err set_add(const struct settings_space *space, struct settings_set 
     if (s.max_split_mib == 0)
         s.non_split_mib = 0;
     assert((s.gc_percent > 0) == (s.fraction_percent > 0));
-    const enum err e = settings_check(&s, &space->rules, why);
+    const enum err e = settings_check(&s, space, why);
     if (e != ERR_OK)
         return e == ERR_HOST_NOMEM ? e : ERR_OK;
     for (size_t i = 0; i < set->n; i++)

@@ -6,6 +6,7 @@
 #define REPLAY_REPLAY_ADVISE_CANDIDATE_SETTINGS_H
 
 #include "policies/pytorch/pytorch_rules.h"
+#include "replay/recording/platform.h"
 #include "traces/trace.h"
 
 enum { SETTINGS_TEXT = 320, SETTINGS_SPLITS_MAX = 16, SETTINGS_ROUNDUP = 32 };
@@ -28,6 +29,7 @@ struct settings_set {
 /* The values that a trace suggests. */
 struct settings_space {
     struct pytorch_rules rules;
+    enum platform platform;                      /* whose settings these are */
     uint32_t splits_mib[SETTINGS_SPLITS_MAX];    /* thresholds at popular large sizes, most bytes first */
     size_t   n_splits;
     uint64_t largest_bytes;                      /* largest request */
@@ -35,10 +37,10 @@ struct settings_space {
 
 /* Reads the trace's sizes. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
-                                      struct settings_space *out, struct err_detail *why);
+                                      enum platform platform, struct settings_space *out, struct err_detail *why);
 
 /* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release
- * refuses or lacks are left out. ERR_HOST_NOMEM. */
+ * refuses or lacks, or that do not exist on the platform, are left out. ERR_HOST_NOMEM. */
 MUST_USE enum err settings_add_cross(const struct settings_space *space, struct settings_set *set,
                                      struct err_detail *why);
 MUST_USE enum err settings_add_neighbours(const struct settings_space *space, const struct settings *around,

@@ -12,16 +12,24 @@ unsigned settings_fraction_call(const struct settings *s, const struct pytorch_r
     return rules->has_fraction_option ? 0 : s->fraction_percent;
 }
 
-void settings_put_paste(FILE *out, const struct settings *s, const struct pytorch_rules *rules, const char *indent)
+/* CUDA's variable is read wherever CUDA is; other builds have their own. */
+static const char *find_variable(const struct pytorch_rules *rules, enum platform platform)
+{
+    const char *own = platform_variable(platform);
+    return own == NULL || rules->is_npu ? pytorch_conf_variable(rules) : own;
+}
+
+void settings_put_paste(FILE *out, const struct settings *s, const struct pytorch_rules *rules, enum platform platform,
+                        const char *indent)
 {
     char text[SETTINGS_TEXT];
-    const char *variable = pytorch_conf_variable(rules);
+    const char *variable = find_variable(rules, platform);
     const unsigned fraction = settings_fraction_call(s, rules);
-    fputs(indent, out);
+    const bool is_windows = platform_shell(platform) == SHELL_WINDOWS;
     if (settings_text(s, rules, false, text)[0] == '\0')
-        fprintf(out, "unset %s", variable);
+        fprintf(out, is_windows ? "%sset %s=" : "%sunset %s", indent, variable);
     else
-        text_put_export(out, variable, text);
+        platform_put_setting(out, platform_shell(platform), variable, text, indent);
     if (fraction > 0)
         fprintf(out, "\n%storch.%s.set_per_process_memory_fraction(0.%02u)  # at the program's start", indent,
                 rules->is_npu ? "npu" : "cuda", fraction);

@@ -15,9 +15,11 @@
  * option of the release sets the limit. */
 unsigned settings_fraction_call(const struct settings *s, const struct pytorch_rules *rules);
 
-/* Lines that a person pastes, each after `indent`, the last without its end. The first is for the shell: `export`, or
- * `unset` for the defaults. The second, if there is one, is for the program. */
-void settings_put_paste(FILE *out, const struct settings *s, const struct pytorch_rules *rules, const char *indent);
+/* Lines that a person pastes, each after `indent`, the last without its end. The first ones are for the platform's
+ * shell:
+ * `export`, `set` and `$env:`, or `unset` for the defaults. Another, if there is one, is for the program. */
+void settings_put_paste(FILE *out, const struct settings *s, const struct pytorch_rules *rules, enum platform platform,
+                        const char *indent);
 
 /* The members conf and set_per_process_memory_fraction (null: not needed) of the object that is open. */
 void settings_put_json(struct json_writer *w, const struct settings *s, const struct pytorch_rules *rules);

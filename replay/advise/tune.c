@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "replay/trials/altered_trace.h"
 #include "replay/advise/filled_step.h"
+#include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_settings.h"
 #include "report/rows/winner.h"
 
@@ -539,6 +540,14 @@ static enum err tuner_choose_release(struct tuner *r, const char *release, struc
     return ERR_OK;
 }
 
+/* Most recordings that do not tell are of Linux. */
+static enum platform find_platform(const struct tuner *r)
+{
+    const enum platform named = r->device->platform;
+    const enum platform found = named != PLATFORM_UNKNOWN ? named : recorded_platform(r->trace);
+    return found != PLATFORM_UNKNOWN ? found : r->t->rules.is_npu ? PLATFORM_NPU : PLATFORM_LINUX;
+}
+
 static uint64_t usable_bytes(const struct device_config *c)
 {
     const uint64_t taken = add_capped(c->context_bytes, c->others_bytes);
@@ -549,7 +558,7 @@ static uint64_t usable_bytes(const struct device_config *c)
 
 static enum err tuner_search(struct tuner *r, struct err_detail *why)
 {
-    enum err e = settings_space_read(r->trace, &r->t->rules, &r->space, why);
+    enum err e = settings_space_read(r->trace, &r->t->rules, r->t->platform, &r->space, why);
     if (e == ERR_OK)
         e = settings_add_cross(&r->space, &r->tried, why);
     if (e == ERR_OK)
@@ -643,6 +652,7 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     caught.caught_before = out->coverage.caught_before;
     if (e == ERR_OK)
         e = tuner_choose_release(&r, asked->release, why);
+    out->platform = find_platform(&r);
     tell_stage(asked, TUNE_PLANNING);
     if (e == ERR_OK)
         e = bounds_find(trace, out->coverage.caught_before, &out->bounds, why);

@@ -77,6 +77,7 @@ struct tune_filled {
 
 struct tune {
     struct pytorch_rules rules;
+    enum platform      platform;                 /* where the settings are to work: named, recorded, or Linux */
     struct bounds      bounds;
     struct coverage    coverage;                 /* of the recording */
     uint64_t           usable_bytes;             /* of the card, without context and others; DEVICE_UNLIMITED */

@@ -5,6 +5,7 @@
 #include "base/shown.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "replay/recording/conf_review.h"
+#include "replay/recording/platform.h"
 #include "report/text/json_writer.h"
 #include "report/text/text.h"
 
@@ -17,6 +18,7 @@ enum { CONF_COLUMNS = 80 };
 /* Everything the command holds. Zero is valid: conf_close accepts it. */
 struct conf_session {
     const char        *text;
+    enum platform      platform;                 /* that the variable is of, or that a person named */
     struct conf_review reviews[TORCH_RELEASES];  /* oldest first; of the releases that are asked about */
     size_t             n;
 };
@@ -36,12 +38,25 @@ static const char *without_variable(const char *text)
     return name != NULL && name + strlen(ending) - 1 == equals ? equals + 1 : text;
 }
 
+/* The platform whose own variable the text sets; PLATFORM_UNKNOWN: it names none, or one that all read. */
+static enum platform variable_platform(const char *text)
+{
+    static const enum platform own[] = { PLATFORM_ROCM, PLATFORM_NPU };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        const char *name = platform_variable(own[i]), *found = strstr(text, name);
+        if (found != NULL && found[strlen(name)] == '=')
+            return own[i];
+    }
+    return PLATFORM_UNKNOWN;
+}
+
 static enum err conf_read(void *session, const struct options *o, struct err_detail *why)
 {
     struct conf_session *s = session;
     struct pytorch_rules rules;
     enum err e = ERR_OK;
     s->text = without_variable(o->inputs[0]);
+    s->platform = o->system != PLATFORM_UNKNOWN ? o->system : variable_platform(o->inputs[0]);
     if (o->torch != NULL) {
         if (!pytorch_rules_find(o->torch, &rules))
             return err_set(why, ERR_USAGE, 0, "--version '%.40s': no PyTorch release from 2.0 to 2.15, nor npu",
@@ -138,6 +153,37 @@ static const struct conf_answer *option_at(const struct conf_session *s, size_t 
     return option;
 }
 
+/* Why the option is not to be set on a platform; NULL: it may be, or the platform is not in question. */
+static const char *why_not_there(const struct conf_session *s, enum platform p, const char *key)
+{
+    const char *why;
+    const bool is_asked = s->platform == p ? platform_tells_setting(PLATFORMS, key)
+                                           : s->platform == PLATFORM_UNKNOWN && platform_tells_setting(p, key);
+    return is_asked && !platform_has_setting(p, key, &why) ? why : NULL;
+}
+
+/* Where an option is not to be had: on the platform in question, or, if none is, wherever it is known to be missing. */
+static void print_place(const struct conf_session *s, const char *key)
+{
+    const char *last = "";
+    struct words w = { .n = 0 };
+    for (int p = PLATFORM_UNKNOWN + 1; p < PLATFORMS; p++) {
+        const char *why = why_not_there(s, (enum platform)p, key);
+        if (why == NULL)
+            continue;
+        if (w.n > 0 && strcmp(why, last) != 0)
+            words_add(&w, ": %s", last);
+        words_add(&w, "%s%s", w.n == 0 ? "- Not on " : strcmp(why, last) == 0 ? ", " : "; not on ",
+                  platform_words((enum platform)p));
+        last = why;
+    }
+    if (w.n == 0)
+        return;
+    words_add(&w, ": %s.", last);
+    printf("  ");
+    words_print_within(stdout, &w, CONF_COLUMNS, 2, 4);
+}
+
 static void print_options(const struct conf_session *s)
 {
     const struct conf_answer *option;
@@ -155,6 +201,7 @@ static void print_options(const struct conf_session *s)
             printf("  ");
             words_print_within(stdout, &w, CONF_COLUMNS, 2, 4);
         }
+        print_place(s, option->key);
     }
 }
 
@@ -179,13 +226,15 @@ static bool warns(const struct pytorch_rules *rules)
 /* The variables, as far as the releases asked about differ in them. */
 static void print_variable(const struct conf_session *s)
 {
-    const char *variable = pytorch_conf_variable(&s->reviews[0].rules);
+    const char *own = platform_variable(s->platform);
+    const bool is_cuda = s->platform == PLATFORM_UNKNOWN || own == NULL || s->reviews[0].rules.is_npu;
+    const char *variable = is_cuda ? pytorch_conf_variable(&s->reviews[0].rules) : own;
     struct words w = { .n = 0 };
     const size_t general = count_releases(s, reads_general);
-    printf("\nSet before the program starts:\n\n  ");
-    text_put_export(stdout, variable, s->text);
+    printf("\nSet before the program starts:\n\n");
+    platform_put_setting(stdout, platform_shell(s->platform), variable, s->text, "  ");
     printf("\n\n");
-    if (s->reviews[0].rules.is_npu)
+    if (s->reviews[0].rules.is_npu || !is_cuda)
         return;
     if (general == 0)
         words_add(&w, "PyTorch %s does not read PYTORCH_ALLOC_CONF.", pytorch_rules_name(&s->reviews[0].rules));
@@ -239,6 +288,17 @@ static const char *option_text(const struct conf_session *s, const struct conf_a
     return out;
 }
 
+static bool is_place_known(const struct conf_session *s, const char *key)
+{
+    return s->platform != PLATFORM_UNKNOWN && platform_tells_setting(PLATFORMS, key);
+}
+
+static bool exists_there(const struct conf_session *s, const char *key)
+{
+    const char *why;
+    return platform_has_setting(s->platform, key, &why);
+}
+
 static enum err conf_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     (void)why;
@@ -248,7 +308,7 @@ static enum err conf_write_json(const void *session, FILE *out, struct err_detai
     return ERR_OK;
 }
 
-static const struct flag_use conf_flags[] = { TAKES(RELEASE), TAKES(JSON), TAKES(HELP), FLAGS_END };
+static const struct flag_use conf_flags[] = { TAKES(RELEASE), TAKES(SYSTEM), TAKES(JSON), TAKES(HELP), FLAGS_END };
 
 const struct subcommand cmd_conf = {
     .name = "conf",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay fit TRACE`: the smallest card for each policy. */
+#include "replay/recording/recorded_platform.h"
 #include "replay/program/cli.h"
 
 #include "base/terminal.h"
@@ -286,6 +287,35 @@ static void print_context(const struct fit_session *s)
         words_print(stdout, &w, 0, 2);
 }
 
+static void print_sentence(const char *text)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text);
+    if (w.n > 0)
+        words_print(stdout, &w, 0, 2);
+}
+
+/* Of cards that share the host's memory, and of policies whose setting does not exist on the platform. */
+static void print_places(const struct fit_session *s)
+{
+    char text[WORDS_CONTEXT];
+    const char *why;
+    const struct device_model *given = s->device.has_total ? s->device.config.model : NULL;
+    const enum platform named = s->device.platform;
+    const enum platform p = named != PLATFORM_UNKNOWN ? named : recorded_platform(s->trace);
+    device_say_shared(given != NULL ? given->name : NULL, text, sizeof text);
+    for (size_t i = 0; i < s->n && text[0] == '\0'; i++)
+        device_say_shared(s->fits[i].card != NULL ? s->fits[i].card->name : NULL, text, sizeof text);
+    print_sentence(text);
+    for (size_t i = 0; i < s->n; i++)
+        if (p != PLATFORM_UNKNOWN && strstr(s->specs[i].typed, "expandable_segments:True") != NULL &&
+            !platform_has_setting(p, "expandable_segments", &why)) {
+            struct words w = { .n = 0 };
+            words_add(&w, "%s is no choice on %s: %s.", s->specs[i].typed, platform_words(p), why);
+            words_print(stdout, &w, 0, 2);
+        }
+}
+
 /* The answer that is filled in stands by itself: none of it was recorded. */
 static void print_filled(const struct fit_session *s)
 {
@@ -313,6 +343,7 @@ static enum err print_text(const struct fit_session *s)
     printf("\n");
     print_filled(s);
     print_context(s);
+    print_places(s);
     print_remarks(s);
     return e;
 }
@@ -392,6 +423,8 @@ static enum err session_choose(struct fit_session *s, struct err_detail *why)
         d->config.context_bytes = 0;
         d->context_source = NULL;
     }
+    if (e == ERR_OK && s->options->system != PLATFORM_UNKNOWN)
+        d->platform = s->options->system;
     return e;
 }
 
@@ -423,7 +456,7 @@ static const struct flag_use fit_flags[] = {
     TAKES_AS(POLICY, "a policy to find a card for (replay --list shows them); may be given several times (default: the "
                      "recorded settings)"),
     TAKES_AS(DEVICE, "the card that you have, such as 24GiB or h100-80g: the margin against it is shown"),
-    TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(SYSTEM), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_fit = {

@@ -6,6 +6,7 @@
 #include "base/shown.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "replay/recording/recorded_platform.h"
 #include "replay/recording/settings_facts.h"
 #include "replay/recording/coverage.h"
 #include "replay/diff/peak_lines.h"
@@ -116,6 +117,14 @@ static const char *settings_or(const char *text, const char *none)
     return text == NULL ? "not recorded" : text[0] == '\0' ? none : text;
 }
 
+/* Where it was made, and what that says of its settings. */
+static void print_platform(const struct trace_reader *r)
+{
+    const enum platform p = recorded_platform(r);
+    if (p != PLATFORM_UNKNOWN)
+        print_text("platform", platform_words(p));
+}
+
 /* PyTorch's settings, of a recording that tells the release that made it. */
 static void print_settings(const struct trace_reader *r)
 {
@@ -147,6 +156,7 @@ static void print_info(const char *path, const struct trace_reader *r, const str
     const struct trace_info *info = trace_info(r);
     print_text("file", path);
     print_meta(r, path);
+    print_platform(r);
     print_settings(r);
     print_when(info->epoch_us);
     printf("%-22s %" PRIu32 "\n", "device", info->device);
@@ -223,6 +233,7 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r,
     json_put_text(&w, "schema", "replay-info/1");
     json_put_text(&w, "path", path);
     json_meta(&w, r);
+    json_put_text(&w, "platform", platform_word(recorded_platform(r)));
     json_settings(&w, r);
     if (covers != NULL) {
         json_put_object(&w, "trace");

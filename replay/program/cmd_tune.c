@@ -78,7 +78,7 @@ static void words_add_winner(struct words *w, const struct tune *t)
 
 static void print_lines_to_paste(const struct tune *t)
 {
-    settings_put_paste(stdout, &t->entries[t->winner].settings, &t->rules, "  ");
+    settings_put_paste(stdout, &t->entries[t->winner].settings, &t->rules, t->platform, "  ");
     printf("\n\n");
 }
 
@@ -446,10 +446,16 @@ static void print_advice(const struct tune *t)
 /* What of the card the context takes. */
 static void print_context(const struct device_choice *d)
 {
-    char text[256];
+    char text[320];
     device_say_context(d, text, sizeof text);
     if (text[0] != '\0')
         text_put_line(stdout, text, 2);
+    device_say_shared(d->has_total && d->config.model != NULL ? d->config.model->name : NULL, text, sizeof text);
+    if (text[0] != '\0') {
+        struct words w = { .n = 0 };
+        words_add(&w, "%s", text);
+        words_print(stdout, &w, 0, 2);
+    }
 }
 
 /* The answer that is filled in stands by itself: none of it was recorded. */
@@ -667,6 +673,7 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_put_number(&w, "context_bytes", s->device.config.context_bytes);
     json_put_text(&w, "context_source", s->device.context_source);
     json_put_text(&w, "torch", pytorch_rules_name(&t->rules));
+    json_put_text(&w, "platform", platform_word(t->platform));
     json_put_number(&w, "tried", t->n_entries);
     json_put_number(&w, "price_bytes_per_ms", t->price_bytes_per_ms);
     json_put_number(&w, "live_peak_bytes", t->bounds.live_bytes);
@@ -730,6 +737,8 @@ static enum exit_status tune_main(const struct options *o)
         e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
     if (e == ERR_OK)
         e = device_choose_for_advice(o->device, s.trace, &s.device, &why);
+    if (e == ERR_OK && o->system != PLATFORM_UNKNOWN)
+        s.device.platform = o->system;
     if (e == ERR_OK)
         e = session_run(&s, &why);
     if (e == ERR_OK && s.json != NULL) {
@@ -748,7 +757,7 @@ static enum exit_status tune_main(const struct options *o)
 static const struct flag_use tune_flags[] = {
     TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, "
                      "or the smallest named one that holds the recorded run)"),
-    TAKES(TORCH), TAKES(HOST), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
+    TAKES(TORCH), TAKES(SYSTEM), TAKES(HOST), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
     TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 

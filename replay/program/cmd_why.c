@@ -4,8 +4,7 @@
 
 #include "base/input.h"
 #include "replay/results/result.h"
-#include "replay/why/library_refusal.h"
-#include "replay/why/oom_answer.h"
+#include "replay/why/log_answer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,8 +22,7 @@ struct why_session {
     const char           *path;              /* of what is read */
     struct trace_reader  *trace;             /* NULL: the file is a text */
     bool                  is_state;          /* it holds a final state only */
-    struct oom_text       text;
-    const struct library_refusal *refusal;   /* NULL: the text is PyTorch's own */
+    struct log_answer     log;
     struct device_choice  device;
     struct why            why;
     struct output        *json;
@@ -89,30 +87,25 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dro
     return e;
 }
 
-static bool take_text(struct why_session *s, const char *bytes, size_t n, uint64_t dropped)
+/* Whether bytes that are neither text nor a recording look like JSON, and not like "[1] 12345 killed". */
+static bool is_json(const char *bytes, size_t n)
 {
-    const bool is_found = oom_text_find(bytes, n, &s->text);
-    if (s->text.line > 0)
-        s->text.line += dropped;
-    if (is_found)
-        return true;
-    s->refusal = library_refusal_find(bytes, n);
-    return s->refusal != NULL;
+    size_t at = 1;
+    while (at < n && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\r' || bytes[at] == '\t'))
+        at++;
+    return n > 1 && (bytes[0] == '{' || bytes[0] == '[') && at < n && strchr("{[\"", bytes[at]) != NULL;
 }
 
 /* Says what a text lacks. Of a recording that cannot be read, `why` already says more: it is binary, or JSON. */
 static enum err refuse_text(const struct why_session *s, const char *bytes, size_t n, struct err_detail *why)
 {
-    if (n == 0 || memchr(bytes, '\0', n) != NULL || bytes[0] == '{' || bytes[0] == '[')
+    if (n == 0 || memchr(bytes, '\0', n) != NULL || is_json(bytes, n))
         return ERR_FORMAT;
-    if (s->text.line == 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: holds no complete OutOfMemoryError of PyTorch. Give the whole log, or "
-                       "record the run: replay record --help. If it is a recording, replay info says what is wrong",
-                       s->path);
-    return err_set(why, ERR_FORMAT, s->text.line, "%s: line %" PRIu64 ": an OutOfMemoryError that lacks %s%s. "
-                   "Give the whole text, or record the run: replay record --help", s->path, s->text.line,
-                   oom_text_lacks(&s->text),
-                   s->text.total == OOM_TEXT_UNKNOWN ? " (as it does on GPU 0 in PyTorch 2.3)" : "");
+    return err_set(why, ERR_FORMAT, 0, "%s: holds no error of memory that is known. Looked for: PyTorch's "
+                   "OutOfMemoryError, and errors of JAX, TensorFlow, vLLM, llama.cpp, CUDA, the kernel and others "
+                   "(doc/advice.md lists them). Give the whole log, or record the run: replay record --help. If it "
+                   "is a "
+                   "recording, replay info says what is wrong", s->path);
 }
 
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
@@ -132,8 +125,10 @@ static enum err find_text(struct why_session *s, struct err_detail *why)
         *why = reason;
     else if (e != ERR_OK)
         e = ERR_FORMAT;                      /* `why` says what the file is not */
-    else if (!take_text(s, bytes, n, dropped))
-        e = refuse_text(s, bytes, n, why);
+    else {
+        log_answer_read(bytes, n, dropped, s->options->system, &s->log);
+        e = s->log.is_found ? ERR_OK : refuse_text(s, bytes, n, why);
+    }
     input_close(in);
     free(bytes);
     return e;
@@ -146,6 +141,21 @@ static enum err check_requests(const struct why_session *s, struct err_detail *w
     (void)trace_start_blocks(s->trace, &n_start);
     return trace_info(s->trace)->events > 0 || n_start > 0
          ? ERR_OK : err_set(why, ERR_INPUT, 0, "%s: holds no request, so nothing can be said of it", s->path);
+}
+
+/* A recorded limit tells the card, too, so that no other card is named. */
+static enum err choose_device(struct why_session *s, const struct options *o, struct err_detail *why)
+{
+    char card[40];
+    struct recorded_limit limit;
+    const bool is_told = o->device == NULL && trace_info(s->trace)->capacity_bytes == 0 &&
+                         recorded_limit_read(s->trace, &limit);
+    if (is_told)
+        snprintf(card, sizeof card, "sim:%" PRIu64, limit.card);
+    const enum err e = device_choose_for_advice(is_told ? card : o->device, s->trace, &s->device, why);
+    if (e == ERR_OK && is_told)
+        s->device.has_total = false;
+    return e;
 }
 
 static enum err session_open(struct why_session *s, struct err_detail *why)
@@ -161,7 +171,11 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
         return find_text(s, why);
     if (e == ERR_OK)
         e = check_requests(s, why);
-    return e == ERR_OK ? device_choose_for_advice(o.device, s->trace, &s->device, why) : e;
+    if (e == ERR_OK)
+        e = choose_device(s, &o, why);
+    if (e == ERR_OK && o.system != PLATFORM_UNKNOWN)
+        s->device.platform = o.system;
+    return e;
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *why)
@@ -183,10 +197,8 @@ static void write_json(FILE *out, const struct why_session *s)
     json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
     if (s->trace != NULL)
         why_json(&w, &s->why);
-    else if (s->refusal != NULL)
-        library_refusal_json(&w, s->refusal);
     else
-        oom_answer_json(&w, &s->text);
+        log_answer_json(&w, &s->log);
     json_end_object(&w);
 }
 
@@ -205,10 +217,8 @@ static enum exit_status why_main(const struct options *o)
     }
     if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
         why_print(stdout, &s.why, trace_event_word(s.trace));
-    else if (e == ERR_OK && !s.is_stdout_taken && s.refusal != NULL)
-        library_refusal_print(stdout, s.refusal);
     else if (e == ERR_OK && !s.is_stdout_taken)
-        oom_answer_print(stdout, &s.text);
+        log_answer_print(stdout, &s.log);
     if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])
         fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
@@ -218,7 +228,7 @@ static enum exit_status why_main(const struct options *o)
 
 static const struct flag_use why_flags[] = {
     TAKES_AS(DEVICE, "the card it ran on, such as 24GiB or h100-80g (default: what the recording tells)"), TAKES(JSON),
-    TAKES(THREADS), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(SYSTEM), TAKES(THREADS), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_why = {

@@ -196,6 +196,12 @@ static enum err take_shard(const struct flag_row *row, const char *value, struct
 /* ---- the table ---- */
 
 static const char *const oom_words[] = {"stop", "skip", NULL};
+static const char *const system_words[] = {
+#define PLATFORM(name, word, words, variable, shell) word,
+#include "replay/recording/platforms.def"
+#undef PLATFORM
+    NULL
+};
 static const char *const start_words[] = {"fresh", "faithful", NULL};
 static const char *const segment_free_words[] = {"auto", "program", "allocator", NULL};
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "import/import.h"
 #include "replay/engine/engine.h"
+#include "replay/recording/platform.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +51,7 @@ struct options {
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
     const char *html, *md, *markdown, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
+    enum platform system;            /* where the program runs; PLATFORM_UNKNOWN: not named */
     const char *optimizer, *states, *accumulate, *checkpoint;    /* of `technique`, which reads the words itself */
     bool        is_in_place;         /* of `technique` */
     const char *as;                          /* of `conform` */

@@ -91,6 +91,7 @@ static void take_option(void *arg, const struct conf_option *o)
         v->room = room;
     }
     r->answers[r->n] = (struct conf_answer){ .from = o->from, .to = o->to };
+    snprintf(r->answers[r->n].key, CONF_KEY, "%s", o->key);
     judge(v, o, &r->answers[r->n++]);
 }
 

@@ -21,10 +21,11 @@ enum conf_fate {
     CONF_FATES
 };
 
-enum { CONF_SAYS = 200 };
+enum { CONF_SAYS = 200, CONF_KEY = 48 };
 
 struct conf_answer {
     size_t from, to;                 /* the option is text[from, to) */
+    char   key[CONF_KEY];            /* "max_split_size_mb" */
     enum conf_fate fate;
     char   says[CONF_SAYS];          /* a clause; "" for none */
 };

@@ -5,6 +5,8 @@
 #include "import/import.h"
 #include "import/pytorch/snapshot.h"
 #include "policies/pytorch/pytorch_conf.h"
+#include "replay/recording/platform.h"
+#include "replay/recording/recorded_limit.h"
 #include "traces/trace.h"
 #include "traces/trace_edit.h"
 
@@ -57,6 +59,18 @@ static bool is_switch(const char *text)
     return is_one_of(words, text);
 }
 
+static bool is_limit(const char *text)
+{
+    struct recorded_limit l;
+    return recorded_limit_parse(text, &l);
+}
+
+static bool is_platform(const char *text)
+{
+    enum platform p;
+    return platform_find(text, &p);
+}
+
 static bool is_integer(const char *text)
 {
     char again[NUMBER_BYTES];
@@ -93,6 +107,8 @@ bool fact_is_plain(const char *what, const char *text)
         { "units", is_units },
         { "source", is_source },
         { TRACE_META_RELEASE, is_release },
+        { TRACE_META_PLATFORM, is_platform },
+        { TRACE_META_LIMIT, is_limit },
         { TRACE_META_BEGINS, is_end },
         { TRACE_META_ENDS, is_end },
         { "conf", pytorch_conf_is_plain },

@@ -58,6 +58,17 @@ static enum err device_take_order(struct device_config *cfg, struct trace_reader
 }
 
 /* Completes a parsed device: how large it is, and the headline. */
+/* "system=windows" of a device's text. */
+static enum platform typed_platform(const char *typed)
+{
+    char word[16] = "";
+    enum platform found = PLATFORM_UNKNOWN;
+    const char *system = strstr(typed, "system=");
+    if (system != NULL)
+        sscanf(system + strlen("system="), "%15[a-z]", word);
+    return word[0] != '\0' && platform_find(word, &found) ? found : PLATFORM_UNKNOWN;
+}
+
 static void device_complete(struct device_choice *choice, const char *typed, const struct trace_info *info)
 {
     struct device_choice d = *choice;
@@ -83,6 +94,7 @@ static void device_complete(struct device_choice *choice, const char *typed, con
     } else {
         device_choose_card(&d, info, options);
     }
+    d.platform = typed_platform(typed);
     *choice = d;
 }
 
@@ -160,6 +172,24 @@ enum err device_choose_for_advice(const char *text, struct trace_reader *trace, 
     if (e == ERR_OK)
         *out = d;
     return e;
+}
+
+/* These are modelled as if their memory were the card's alone. */
+static bool shares_host(const char *card)
+{
+    static const char *const begins[] = { "jetson-", "gb10-", "gh200-", "gb200-", "gb300-" };
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(card, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+void device_say_shared(const char *card, char *text, size_t room)
+{
+    text[0] = '\0';
+    if (card != NULL && shares_host(card))
+        snprintf(text, room, "%s shares its memory with the host, which is not modelled: what the host's programs, its "
+                 "page cache and a carve-out take of it is not known, so that what fits here may not fit there.", card);
 }
 
 void device_say_context(const struct device_choice *d, char *text, size_t room)

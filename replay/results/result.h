@@ -5,6 +5,7 @@
 #ifndef REPLAY_REPLAY_RESULTS_RESULT_H
 #define REPLAY_REPLAY_RESULTS_RESULT_H
 
+#include "replay/recording/platform.h"
 #include "replay/engine/engine.h"
 #include "replay/recording/coverage.h"
 #include "replay/plan/bounds.h"
@@ -22,6 +23,7 @@ struct device_choice {
     uint64_t context_most_bytes;     /* the largest that was seen on the named card; 0: not from the table */
     bool is_context_recorded;        /* the context was read off the recorded refusal, not from that table */
     const char *context_source;      /* where config.context_bytes is from; NULL: it was typed, or there is none */
+    enum platform platform;          /* that a person named, by system= or --system; PLATFORM_UNKNOWN: nobody did */
     char typed[DEVICE_TEXT];         /* as given, or as a person would type it */
     char headline[HEADLINE_TEXT];    /* what the device is, why, and how to choose another */
 };
@@ -37,6 +39,9 @@ MUST_USE enum err device_choose(const char *text, struct trace_reader *trace, st
  * refusal on this very card, what was outside PyTorch then replaces the table's value. */
 MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
                                            struct err_detail *why);
+
+/* What is not known of a named card whose memory is the host's, too; "" for any other card, or NULL. */
+void device_say_shared(const char *card, char *text, size_t room);
 
 /* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */
 void device_say_context(const struct device_choice *d, char *text, size_t room);

@@ -6,13 +6,14 @@
 #include "sim/card_context.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-/* ---- the verdict ---- */
+/* ---- the account ---- */
 
 static uint64_t find_least_asked(const struct oom_text *t)
 {
@@ -23,53 +24,95 @@ static uint64_t find_least_asked(const struct oom_text *t)
     return t->asked < TORCH_OWN_MIN ? t->asked : minus(t->asked, TORCH_OWN_ROUNDING + oom_text_rounding(t->asked)) + 1;
 }
 
-/* How the request compares with what there is, by the worst and the best of the figures. */
-static enum verdict_kind compare(const struct oom_text *t, struct oom_answer *a)
+/* What other processes hold: those that the text lists, or all that is neither free nor this process. A text that names
+ * no process tells only what is outside of PyTorch, of which a context is the program's own. */
+static uint64_t find_others(const struct oom_text *t)
 {
-    const uint64_t pools = t->private_pools == OOM_TEXT_UNKNOWN ? 0 : t->private_pools;
-    const uint64_t there = a->room + a->cached + pools;
-    const uint64_t rounding = oom_text_rounding(t->free) + oom_text_rounding(a->cached) + oom_text_rounding(pools);
-    if (there >= t->asked + rounding + oom_text_rounding(t->asked))
-        return VERDICT_FRAGMENTED;
-    if (there + rounding >= a->least_asked)
-        return VERDICT_FULL_OR_FRAGMENTED;
-    a->shortfall = a->least_asked - there - rounding;
-    return VERDICT_FULL;
+    const uint64_t outside = oom_text_outside(t);
+    if (t->process != OOM_TEXT_UNKNOWN && add_capped(t->process, oom_text_rounding(t->process)) >= t->reserved) {
+        const uint64_t known = add_capped(t->free, t->process);
+        const uint64_t unlisted = minus(t->total, known);
+        return unlisted > add_capped(t->others, CARD_CONTEXT_MOST_BYTES) ? unlisted : t->others;
+    }
+    if (t->lists_processes || t->lacks_free || outside == OOM_TEXT_UNKNOWN)
+        return t->others;
+    return minus(outside, CARD_CONTEXT_MOST_BYTES);
 }
 
-static enum verdict_kind judge(const struct oom_text *t, struct oom_answer *a)
+static struct memory_account account_of(const struct oom_text *t)
 {
-    const bool had_room = t->free >= t->asked + oom_text_rounding(t->asked) + oom_text_rounding(t->free);
-    if (had_room)
-        return a->room < t->asked ? VERDICT_LIMITED : VERDICT_CARD_HAD_ROOM;
-    if (card_others_matter(t->others, t->total) && t->free + t->others >= t->asked && a->cached < t->asked)
-        return VERDICT_SOMEBODY_ELSE;
-    return compare(t, a);
+    const uint64_t cached = t->reserved - t->allocated;
+    const uint64_t pools = t->private_pools == OOM_TEXT_UNKNOWN ? 0 : t->private_pools;
+    return (struct memory_account){
+        .asked = t->asked,
+        .least_asked = find_least_asked(t),
+        .total = t->total,
+        .free = t->free,
+        .allowed = t->allowed,
+        .others = find_others(t),
+        .allocated = t->allocated,
+        .cached = cached,
+        .pools = pools,
+        .rounding = oom_text_rounding(t->free) + oom_text_rounding(cached) + oom_text_rounding(pools),
+        .asked_rounding = oom_text_rounding(t->asked),
+    };
+}
+
+/* ---- verdict and setting ---- */
+
+static enum verdict_kind verdict_of(enum memory_giver giver)
+{
+    static const enum verdict_kind verdicts[] = {
+        [GIVER_HOST] = VERDICT_HOST_LENT,      [GIVER_LIMIT] = VERDICT_LIMITED,
+        [GIVER_ROOM] = VERDICT_CARD_HAD_ROOM,  [GIVER_REQUEST] = VERDICT_ONE_TENSOR,
+        [GIVER_OTHERS] = VERDICT_SOMEBODY_ELSE, [GIVER_CACHE] = VERDICT_FRAGMENTED,
+        [GIVER_CACHE_OR_LIVE] = VERDICT_FULL_OR_FRAGMENTED, [GIVER_LIVE] = VERDICT_FULL,
+    };
+    return verdicts[giver];
+}
+
+/* PyTorch lists processes where it finds NVIDIA's driver, which a build for Windows never does: from 2.1 on a text of
+ * CUDA without them is most likely of Windows. */
+static enum platform platform_of(const struct oom_text *t, const struct log_facts *facts)
+{
+    if (facts != NULL && facts->platform != PLATFORM_UNKNOWN)
+        return facts->platform;
+    return t->lists_processes ? PLATFORM_LINUX : t->is_early ? PLATFORM_UNKNOWN : PLATFORM_WINDOWS;
+}
+
+static bool may_set(const struct oom_answer *a, const struct log_facts *facts, const char *setting, bool is_set)
+{
+    const char *why;
+    return !is_set && platform_has_setting(a->platform, setting, &why) && (facts == NULL || facts->shared == NULL);
 }
 
 /* A setting helps if it may put what is free and what is cached together. PyTorch has expandable segments from 2.1 on;
- * before, it has max_split_size_mb if its text says so. */
-static const char *find_setting(const struct oom_text *t, const struct oom_answer *a)
+ * before, it has max_split_size_mb if its text says so. What is set already is no advice. */
+static const char *find_setting(const struct oom_text *t, const struct log_facts *facts, const struct oom_answer *a)
 {
-    const bool is_enough = a->room + a->cached >= (a->verdict == VERDICT_LIMITED ? t->asked : a->least_asked);
-    const bool may_lie_in_pieces = a->verdict == VERDICT_LIMITED || a->verdict == VERDICT_FRAGMENTED ||
+    const uint64_t there = a->judgement.room + a->account.cached;
+    const bool is_limited = a->verdict == VERDICT_LIMITED;
+    const bool may_lie_in_pieces = is_limited || a->verdict == VERDICT_FRAGMENTED ||
                                    a->verdict == VERDICT_FULL_OR_FRAGMENTED;
-    if (!is_enough || !may_lie_in_pieces || t->is_expandable)
+    const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked && !facts->is_not_in_force);
+    const bool is_refused = facts != NULL && facts->is_not_in_force;
+    if (!may_lie_in_pieces || there < (is_limited ? a->account.asked : a->account.least_asked) || is_on)
         return NULL;
-    return !t->is_early ? "expandable_segments:True" : t->names_max_split ? "max_split_size_mb:128" : NULL;
+    if (!t->is_early && may_set(a, facts, "expandable_segments", is_refused))
+        return "expandable_segments:True";
+    return (!t->is_early || t->names_max_split) &&
+           may_set(a, facts, "max_split_size_mb", facts != NULL && facts->is_split_asked) ? "max_split_size_mb:128" :
+                   NULL;
 }
 
-struct oom_answer oom_answer_of(const struct oom_text *t)
+struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts *facts)
 {
-    const uint64_t left = t->allowed == OOM_TEXT_UNKNOWN ? UINT64_MAX : minus(t->allowed, t->reserved);
-    struct oom_answer a = {
-        .least_asked = find_least_asked(t),
-        .cached = t->reserved - t->allocated,
-        .room = left < t->free ? left : t->free,
-        .is_limit_nearer = left < t->free,
-    };
-    a.verdict = judge(t, &a);
-    a.setting = find_setting(t, &a);
+    struct oom_answer a = { .account = account_of(t), .platform = platform_of(t, facts) };
+    a.judgement = memory_judge(&a.account);
+    a.verdict = verdict_of(a.judgement.giver);
+    a.setting = find_setting(t, facts, &a);
+    if (facts != NULL && facts->is_not_in_force)
+        a.verdict = VERDICT_NOT_IN_FORCE;
     return a;
 }
 
@@ -79,8 +122,9 @@ struct oom_answer oom_answer_of(const struct oom_text *t)
 static void add_room(struct words *w, const struct oom_text *t, const struct oom_answer *a)
 {
     char b[UNITS_TEXT], c[UNITS_TEXT];
-    words_add(w, " %s were %s, and %s are reserved but unallocated", units_format_bytes(a->room, b),
-              a->is_limit_nearer ? "left of the limit" : "free on the card", units_format_bytes(a->cached, c));
+    words_add(w, " %s were %s, and %s are reserved but unallocated", units_format_bytes(a->judgement.room, b),
+              a->judgement.is_limit_nearer ? "left of the limit" : "free on the card",
+              units_format_bytes(a->account.cached, c));
     if (t->private_pools != OOM_TEXT_UNKNOWN)
         words_add(w, "; %s are free in private pools", units_format_bytes(t->private_pools, b));
     words_add(w, ".");
@@ -96,16 +140,48 @@ static void add_segment(struct words *w, const struct oom_text *t, const struct 
     else if (t->asked == TORCH_LARGE_SEGMENT)
         words_add(w, "1 to 10 MiB, or of 18 to 20 MiB");
     else
-        words_add(w, "%s to %s", units_format_bytes(a->least_asked - 1, c), b);
+        words_add(w, "%s to %s", units_format_bytes(a->account.least_asked - 1, c), b);
+}
+
+static void add_full(struct words *w, const struct oom_answer *a)
+{
+    char b[UNITS_TEXT], c[UNITS_TEXT];
+    if (a->judgement.shortfall > 0)
+        words_add(w, "Really full: short by at least %s. No allocator setting makes live data smaller.",
+                  units_format_bytes(a->judgement.shortfall, b));
+    else
+        words_add(w, "Really full: what is free or cached, %s, is a scrap of the card's %s. A setting gains no more "
+                     "than that.",
+                  units_format_bytes(add_capped(a->judgement.room, add_capped(a->account.cached, a->account.pools)), b),
+                  units_format_bytes(a->account.total, c));
+}
+
+static void add_others(struct words *w, const struct oom_text *t, const struct oom_answer *a)
+{
+    char b[UNITS_TEXT], c[UNITS_TEXT];
+    words_add(w, "Somebody else has the memory: other processes hold %s%s of the card's %s",
+              t->lists_processes ? "" : "about ", units_format_bytes(a->account.others, b),
+              units_format_bytes(t->total, c));
+    if (t->other_id > 0)
+        words_add(w, ", process %" PRIu64 " has %s of it", t->other_id, units_format_bytes(t->other_bytes, b));
+    words_add(w, ".");
 }
 
 static void add_verdict(struct words *w, const struct oom_text *t, const struct oom_answer *a)
 {
     char b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
-    switch (a->verdict) {
+    switch (verdict_of(a->judgement.giver)) {
     case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: other processes hold %s%s of the card.",
-                  t->is_listed ? "at least " : "", units_format_bytes(t->others, b));
+        add_others(w, t, a);
+        break;
+    case VERDICT_ONE_TENSOR:
+        words_add(w, "One tensor: %s were asked for at once, on a card of %s. No setting serves that.",
+                  units_format_bytes(t->asked, b), units_format_bytes(t->total, c));
+        break;
+    case VERDICT_HOST_LENT:
+        words_add(w, "The card was full long before: %s are allocated on a card of %s. The system lends memory of the "
+                     "host, which is slow and ends, too.", units_format_bytes(t->allocated, b),
+                  units_format_bytes(t->total, c));
         break;
     case VERDICT_LIMITED:
         words_add(w, "A memory fraction refused it: %s are allowed, %s of them were reserved, and %s were asked for.",
@@ -127,8 +203,7 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
         add_room(w, t, a);
         break;
     default:
-        words_add(w, "Really full: short by at least %s. No allocator setting makes live data smaller.",
-                  units_format_bytes(a->shortfall, b));
+        add_full(w, a);
         break;
     }
 }
@@ -165,43 +240,132 @@ static void print_held(FILE *out, const struct oom_text *t)
     words_print_screen(out, &w);
 }
 
-static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_answer *a)
+/* How a platform shows who is on a card, and chooses another. */
+static const struct { const char *shows, *chooses; } tools[PLATFORMS] = {
+    [PLATFORM_UNKNOWN] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
+    [PLATFORM_LINUX] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
+    [PLATFORM_WINDOWS] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
+    [PLATFORM_WSL] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
+    [PLATFORM_ROCM] = { "rocm-smi", "HIP_VISIBLE_DEVICES" },
+    [PLATFORM_ROCM_WINDOWS] = { "the task manager", "HIP_VISIBLE_DEVICES" },
+    [PLATFORM_XPU] = { "xpu-smi", "ZE_AFFINITY_MASK" },
+    [PLATFORM_MPS] = { "the activity monitor", NULL },
+    [PLATFORM_NPU] = { "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES" },
+    [PLATFORM_JETSON] = { "tegrastats", NULL },
+};
+
+void oom_answer_print_others(FILE *out, enum platform p, uint64_t id)
 {
-    if (a->verdict == VERDICT_LIMITED)
-        text_print_screen(out, "- The card had room. Raise the fraction where the program sets it: with "
-                               "torch.cuda.set_per_process_memory_fraction, or as per_process_memory_fraction in the "
-                               "allocator's settings.");
-    if (a->verdict == VERDICT_CARD_HAD_ROOM && t->expandable_reserve == OOM_TEXT_UNKNOWN)
+    struct words w = { .n = 0 };
+    words_add(&w, "- ");
+    if (id > 0)
+        words_add(&w, "End process %" PRIu64 " if it is yours and not needed; ", id);
+    else
+        words_add(&w, "End what is yours and not needed; ");
+    words_add(&w, "%s shows what runs on the card.", tools[p].shows);
+    if (tools[p].chooses != NULL)
+        words_add(&w, " Or choose another card: %s=1 before the program starts.", tools[p].chooses);
+    words_add(&w, " Often it is an earlier run that did not end.");
+    words_print_screen(out, &w);
+}
+
+void oom_answer_print_shared(FILE *out, const char *machine)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- %s shares the host's memory, so what fits is not known from these figures: programs of the "
+                  "host and its page cache take from the same memory, and a capacity may be what firmware or driver "
+                  "set aside, not "
+                  "what the machine has. `free -h` shows the host's side; no setting is recommended there.", machine);
+    words_print_screen(out, &w);
+}
+
+static void print_one_tensor(FILE *out, const char *line)
+{
+    struct words w = { .n = 0 };
+    if (line != NULL) {
+        words_add(&w, "- It was asked for at %s", line);
+        words_print_screen(out, &w);
+    }
+    text_print_screen(out, "- Make this tensor smaller: a smaller batch or a shorter sequence, the loss in pieces, "
+                           "attention that does not keep all scores (scaled_dot_product_attention), no sum over an "
+                           "outer product that was not meant.");
+}
+
+static void print_full(FILE *out, const struct oom_answer *a, const struct log_facts *facts, const char *line)
+{
+    struct words w = { .n = 0 };
+    if (line != NULL && a->account.asked > a->account.total / 10) {
+        words_add(&w, "- The refused request is a large one, asked for at %s", line);
+        words_print_screen(out, &w);
+    }
+    text_print_screen(out, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a "
+                           "smaller type, an optimizer with less state. `replay predict -- python YOUR_PROGRAM` "
+                           "finds without a card which batch fits.");
+    if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
+        text_print_screen(out, "- In a notebook, models of earlier cells and the last error's traceback keep their "
+                               "memory. Restart the kernel, or: del model; import gc, sys; sys.last_traceback = "
+                               "None; gc.collect(); torch.cuda.empty_cache()");
+}
+
+static void print_room(FILE *out, const struct oom_text *t)
+{
+    if (t->lacks_free)
+        text_print_screen(out, "- What is free is not in the text; this is what PyTorch had not reserved. Another "
+                               "process may have it, or the driver gives no block that large.");
+    else if (t->expandable_reserve == OOM_TEXT_UNKNOWN)
         text_print_screen(out, "- It may be a limit that the text does not name: a memory fraction in PyTorch 2.1 to "
-                               "2.4, or one of the system, as on a shared GPU. Or another process gave memory back "
-                               "just then.");
-    if (a->verdict == VERDICT_FULL)
-        text_print_screen(out, "- What a block is larger than its request counts as allocated; with default settings "
-                               "that is at most about 1 MiB a block. A setting could save only that.");
+                               "2.4, or one of the system, as on a shared GPU, MIG or vGPU. On Windows the host's "
+                               "paging file may be too small. Or another process gave memory back just then.");
+}
+
+static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_answer *a,
+                         const struct log_facts *facts, const char *line)
+{
+    const enum verdict_kind verdict = verdict_of(a->judgement.giver);
+    if (verdict == VERDICT_LIMITED)
+        text_print_screen(out, "- The card had room. Raise the fraction where the program sets it: with "
+                               "torch.cuda.set_per_process_memory_fraction, or as per_process_memory_fraction in "
+                               "the allocator's settings.");
+    else if (verdict == VERDICT_CARD_HAD_ROOM)
+        print_room(out, t);
+    else if (verdict == VERDICT_ONE_TENSOR)
+        print_one_tensor(out, line);
+    else if (verdict == VERDICT_SOMEBODY_ELSE)
+        oom_answer_print_others(out, a->platform, t->other_id);
+    else if (verdict == VERDICT_FULL || verdict == VERDICT_HOST_LENT)
+        print_full(out, a, facts, line);
     if (t->is_listed)
         text_print_screen(out, "- One of the processes that the text lists must be the program itself: with what "
-                               "PyTorch had reserved they exceed what was in use. In a container PyTorch does not "
-                               "recognise its own.");
+                               "PyTorch had reserved they exceed what was in use. It is the one whose figure fits. "
+                               "In a container PyTorch does not recognise its own.");
     if (t->private_pools != OOM_TEXT_UNKNOWN)
         text_print_screen(out, "- What is free in private pools counts as allocated, and other requests cannot use "
                                "it. CUDA graphs may share a pool, torch.cuda.graph(g, pool=...), if they are always "
                                "replayed in the order of their capture.");
 }
 
-/* What the release that wrote the text lacks, or has on already. */
-static void print_release(FILE *out, const struct oom_text *t, const struct oom_answer *a)
+/* What the release or the platform that wrote the text lacks, or has on already. */
+static void print_release(FILE *out, const struct oom_text *t, const struct oom_answer *a,
+                          const struct log_facts *facts)
 {
     char b[UNITS_TEXT];
     struct words w = { .n = 0 };
-    const bool is_in_pieces = a->verdict == VERDICT_FRAGMENTED || a->verdict == VERDICT_FULL_OR_FRAGMENTED;
-    if (t->is_early && is_in_pieces)
-        text_print_screen(out, "- This text is of PyTorch 2.0 or older, which has no expandable_segments. In 2.1 or "
-                               "newer, expandable_segments:True is the setting to try first.");
-    if (t->expandable_reserve != OOM_TEXT_UNKNOWN)
+    const char *why;
+    const bool is_in_pieces = a->setting != NULL || verdict_of(a->judgement.giver) == VERDICT_FRAGMENTED;
+    const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked);
+    if (t->is_early && is_in_pieces && a->platform != PLATFORM_NPU && a->platform != PLATFORM_XPU)
+        words_add(&w, "- This text is of PyTorch 2.0 or older, which has no expandable_segments. In 2.1 or newer, on "
+                      "Linux, expandable_segments:True is the setting to try first.");
+    else if (t->expandable_reserve != OOM_TEXT_UNKNOWN)
         words_add(&w, "- The request exceeds the reserve of expandable segments, %s. Raise "
                       "expandable_segments_reserve, or leave it out.", units_format_bytes(t->expandable_reserve, b));
-    else if (t->is_expandable)
-        words_add(&w, "- expandable_segments is on already.");
+    else if (is_on && (facts == NULL || !facts->is_not_in_force))
+        words_add(&w, "- expandable_segments is on already. What is cached then lies in other streams' or pools' "
+                      "segments, or in pages that are used in part.");
+    else if (is_in_pieces && !platform_has_setting(a->platform, "expandable_segments", &why))
+        words_add(&w, "- expandable_segments:True, which PyTorch's text may name, is no advice here (%s%s): %s.",
+                  facts == NULL || facts->platform == PLATFORM_UNKNOWN ? "probably " : "", platform_words(a->platform),
+                  why);
     if (w.n > 0)
         words_print_screen(out, &w);
 }
@@ -209,6 +373,8 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
 static void print_next(FILE *out, const struct oom_answer *a)
 {
     struct words w = { .n = 0 };
+    if (a->verdict == VERDICT_SOMEBODY_ELSE)
+        return;
     words_add(&w, "- This is all that the error's text tells%s. A recording tells ",
               a->setting != NULL ? ", so the setting is worth a try, not certain" : "");
     if (a->verdict == VERDICT_FRAGMENTED || a->verdict == VERDICT_FULL_OR_FRAGMENTED)
@@ -218,36 +384,59 @@ static void print_next(FILE *out, const struct oom_answer *a)
     words_print_screen(out, &w);
 }
 
-void oom_answer_print(FILE *out, const struct oom_text *t)
+/* The variable as the text names it, if the platform reads that one. */
+static const char *variable_of(const struct oom_text *t, const struct oom_answer *a)
 {
-    const struct oom_answer a = oom_answer_of(t);
+    const char *own = platform_variable(a->platform);
+    const bool is_general = strcmp(t->variable, "PYTORCH_ALLOC_CONF") == 0;
+    return is_general || own == NULL ? t->variable : own;
+}
+
+static void print_setting(FILE *out, const struct oom_text *t, const struct oom_answer *a,
+                          const struct log_facts *facts)
+{
+    const enum shell_kind shell = facts != NULL && facts->shell == SHELL_NOTEBOOK ? SHELL_NOTEBOOK
+                                  : facts != NULL && facts->shell == SHELL_WINDOWS ? SHELL_WINDOWS
+                                                                                   : platform_shell(a->platform);
+    fputc('\n', out);
+    platform_put_setting(out, shell, variable_of(t, a), a->setting, "  ");
+    fputc('\n', out);
+}
+
+void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_facts *facts, const char *line)
+{
+    const struct oom_answer a = oom_answer_of(t, facts);
     struct words first = { .n = 0 };
+    if (a.verdict == VERDICT_NOT_IN_FORCE)
+        words_add(&first, "Not in force: expandable_segments was asked for, and PyTorch says in the log that this "
+                          "platform does not support it. Without it: ");
     add_verdict(&first, t, &a);
     words_print_screen(out, &first);
-    if (a.setting != NULL) {
-        fprintf(out, "\n  ");
-        text_put_export(out, t->variable, a.setting);
-        fputc('\n', out);
-    }
+    if (a.setting != NULL)
+        print_setting(out, t, &a, facts);
     fputc('\n', out);
-    print_why_so(out, t, &a);
-    print_release(out, t, &a);
+    if (facts != NULL && facts->shared != NULL)
+        oom_answer_print_shared(out, facts->shared);
+    print_why_so(out, t, &a, facts, line);
+    print_release(out, t, &a, facts);
     print_which(out, t);
     print_held(out, t);
     print_next(out, &a);
 }
 
-void oom_answer_json(struct json_writer *j, const struct oom_text *t)
+void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts)
 {
-    const struct oom_answer a = oom_answer_of(t);
+    const struct oom_answer a = oom_answer_of(t, facts);
     json_put_text(j, "verdict", why_word(a.verdict));
     json_put_object(j, "text");
+    json_put_text(j, "stack", facts != NULL && facts->within != NULL ? facts->within : "pytorch");
+    json_put_text(j, "platform", platform_word(a.platform));
     json_put_number(j, "errors", t->n_errors);
     json_put_number(j, "line", t->line);
     json_put_number_if(j, "rank", t->rank >= 0, (uint64_t)t->rank);
     json_put_number(j, "gpu", t->gpu);
     json_put_number(j, "asked_bytes", t->asked);
-    json_put_number(j, "least_asked_bytes", a.least_asked);
+    json_put_number(j, "least_asked_bytes", a.account.least_asked);
     json_put_number(j, "card_bytes", t->total);
     json_put_number(j, "free_bytes", t->free);
     json_put_number_unless(j, "allowed_bytes", t->allowed, OOM_TEXT_UNKNOWN);
@@ -255,7 +444,8 @@ void oom_answer_json(struct json_writer *j, const struct oom_text *t)
     json_put_number(j, "reserved_bytes", t->reserved);
     json_put_number_unless(j, "private_pools_bytes", t->private_pools, OOM_TEXT_UNKNOWN);
     json_put_number_unless(j, "outside_bytes", oom_text_outside(t), OOM_TEXT_UNKNOWN);
-    json_put_number(j, "other_processes_bytes", t->others);
+    json_put_number(j, "other_processes_bytes", a.account.others);
     json_put_text(j, "setting", a.setting);
+    json_put_text(j, "variable", a.setting != NULL ? variable_of(t, &a) : NULL);
     json_end_object(j);
 }

@@ -1,132 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/*
- * A text is read letter by letter without its layout. A terminal breaks lines within words and numbers, and a log puts
- * a time before each line; without blanks and prefixes a text is always the same.
- */
+/* Reads the letters of a text without their layout (log_letters.h). */
 #include "replay/why/oom_text.h"
 
 #include "base/units.h"
+#include "replay/why/log_letters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TEXT_MAX = 2048,                 /* the longest text is below 1,000 letters */
-    PREFIX_MAX = 256,                /* the longest prefix of a line */
-    RANKS_MAX = 256,                 /* the ranks told apart; the errors of later ones are counted only */
-};
-
-static const char opening[] = "out of memory. Tried to allocate ";
-
-/* ---- letters without their layout ---- */
-
-/* text[at, n); a line may begin with `prefix`, which is the beginning of the line where the error begins. */
-struct letters {
-    const char *text;
-    size_t      at, n;
-    const char *prefix;
-    size_t      n_prefix;
-};
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
+enum { RANKS_MAX = 256 };            /* the ranks told apart; the errors of later ones are counted only */
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Skips the prefix, if the line has it. Numbers may differ, because most prefixes tell the time. */
-static void skip_prefix(struct letters *l)
-{
-    size_t at = l->at;
-    for (size_t i = 0; i < l->n_prefix;) {
-        if (at == l->n || is_digit(l->prefix[i]) != is_digit(l->text[at]))
-            return;
-        if (is_digit(l->prefix[i])) {
-            for (; i < l->n_prefix && is_digit(l->prefix[i]); i++)
-                ;
-            for (; at < l->n && is_digit(l->text[at]); at++)
-                ;
-        } else if (l->prefix[i++] != l->text[at++]) {
-            return;
-        }
-    }
-    l->at = at;
-}
-
-/* Skips "ESC [ 31 m", a colour of a terminal. */
-static void skip_colour(struct letters *l)
-{
-    l->at++;
-    if (l->at < l->n && l->text[l->at] == '[')
-        for (l->at++; l->at < l->n && l->text[l->at] >= ' ' && l->text[l->at] < '@'; l->at++)
-            ;
-    l->at += l->at < l->n;
-}
-
-/* '\0' at the end. */
-static char letters_next(struct letters *l)
-{
-    while (l->at < l->n) {
-        const char c = l->text[l->at];
-        if (c == '\x1b') {
-            skip_colour(l);
-            continue;
-        }
-        l->at++;
-        if (!is_blank(c))
-            return c;
-        if (c == '\n')
-            skip_prefix(l);
-    }
-    return '\0';
-}
-
-/* Whether the letters go on with `words`, whose blanks do not count. */
-static bool letters_are(struct letters l, const char *words)
-{
-    for (; *words != '\0'; words++)
-        if (*words != ' ' && letters_next(&l) != *words)
-            return false;
-    return true;
-}
-
-/* The beginning of the line of text[at], at most PREFIX_MAX bytes before it. */
-static size_t line_begin(const char *text, size_t at)
-{
-    size_t begin = at;
-    while (begin > 0 && at - begin < PREFIX_MAX && text[begin - 1] != '\n' && text[begin - 1] != '\r')
-        begin--;
-    return begin;
-}
-
-/* Where the word before text[at] begins, if blanks or nothing stand between them. */
-static size_t word_begin(const char *text, size_t begin, size_t at)
-{
-    while (at > begin && is_blank(text[at - 1]))
-        at--;
-    while (at > begin && !is_blank(text[at - 1]))
-        at--;
-    return at;
-}
-
-/* The letters from text[at] on, which is the opening after "CUDA". What the line has before "torch.OutOfMemoryError:
- * CUDA" is its prefix. One that is nothing but a number would take figures of the text for itself. */
-static struct letters letters_from(const char *text, size_t at, size_t n)
-{
-    static const char error[] = "Error: ";
-    const size_t begin = line_begin(text, at);
-    size_t end = word_begin(text, begin, at);
-    if (end - begin >= strlen(error) && memcmp(text + end - strlen(error), error, strlen(error)) == 0)
-        end = word_begin(text, begin, end);
-    for (size_t i = begin; i < end; i++)
-        if (!is_blank(text[i]) && !is_digit(text[i]))
-            return (struct letters){ text, at, n, text + begin, end - begin };
-    return (struct letters){ text, at, n, NULL, 0 };
-}
+static const char opening[] = "out of memory. Tried to allocate ", tried[] = "Tried to allocate ";
 
 /* ---- figures ---- */
 
@@ -146,117 +35,94 @@ static uint64_t figures_rounding(const struct oom_text *t)
 
 /* ---- the parts of one text, which is without blanks ---- */
 
-/* Where `words` stand, whose blanks do not count; *end (may be NULL) is what follows them. NULL: nowhere. */
-static const char *find_words(const char *text, const char *words, const char **end)
+/* The processes that a text lists beside "this process". */
+struct listed {
+    uint64_t sum, own;               /* own: the one that can be the program, by its figure */
+    bool     has_own;
+    struct { uint64_t id, bytes; } top[2];       /* the two largest, one of which may be the program */
+};
+
+/* The program holds what PyTorch reserved and its context: of the figures that are no less, it is the next above. */
+static void listed_take(struct listed *l, uint64_t id, uint64_t bytes, uint64_t reserved)
 {
-    for (; *text != '\0'; text++) {
-        const char *at = text, *w = words;
-        for (; *w != '\0' && (*w == ' ' || *w == *at); w++)
-            at += *w != ' ';
-        if (*w != '\0')
-            continue;
-        if (end != NULL)
-            *end = at;
-        return text;
+    l->sum += bytes;
+    if (bytes + oom_text_rounding(bytes) >= reserved && (!l->has_own || bytes < l->own)) {
+        l->own = bytes;
+        l->has_own = true;
     }
-    return NULL;
+    const size_t place = bytes > l->top[0].bytes ? 0 : bytes > l->top[1].bytes ? 1 : 2;
+    if (place == 0)
+        l->top[1] = l->top[0];
+    if (place < 2) {
+        l->top[place].id = id;
+        l->top[place].bytes = bytes;
+    }
 }
 
-/* The size at the beginning of `at`, such as "64.00MiB"; *end is what follows it. */
-static bool read_size(const char *at, uint64_t *bytes, const char **end)
+static struct listed read_listed(const char *text, uint64_t reserved)
 {
-    static const struct { const char *word; double bytes; } units[] = {
-        { "bytes", 1 }, { "KiB", KIB }, { "MiB", MIB }, { "GiB", GIB },
-    };
-    char *after;
-    if (!is_digit(*at))
-        return false;
-    const double number = strtod(at, &after);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strncmp(after, units[i].word, strlen(units[i].word)) == 0 && number < 1e7) {
-            *bytes = (uint64_t)(number * units[i].bytes);
-            *end = after + strlen(units[i].word);
-            return true;
-        }
-    return false;
-}
-
-/* Whether a number may begin at `at`: what is before it is no part of it. A full stop may end a sentence. */
-static bool is_number_begin(const char *text, const char *at)
-{
-    const bool has_stop = at > text && at[-1] == '.';
-    at -= has_stop;
-    return at == text || !is_digit(at[-1]);
-}
-
-/* The size that stands right before `words`; unknown if it does not. */
-static uint64_t size_before(const char *text, const char *words)
-{
-    const char *found = find_words(text, words, NULL), *end;
+    struct listed l = { .sum = 0 };
     uint64_t bytes;
-    if (found == NULL)
-        return OOM_TEXT_UNKNOWN;
-    for (const char *at = found; at-- > text && found - at < 24;)
-        if (is_number_begin(text, at) && read_size(at, &bytes, &end) && end == found)
-            return bytes;
-    return OOM_TEXT_UNKNOWN;
-}
-
-static uint64_t size_after(const char *text, const char *words)
-{
-    const char *after, *end;
-    uint64_t bytes;
-    return find_words(text, words, &after) != NULL && read_size(after, &bytes, &end) ? bytes : OOM_TEXT_UNKNOWN;
+    const char *end;
+    while (letters_find(text, "Process", &text) != NULL) {
+        const uint64_t id = strtoull(text, NULL, 10);
+        text += strspn(text, "0123456789");
+        if (strncmp(text, "has", 3) == 0 && letters_read_size(text + 3, &bytes, &end) && bytes < UINT64_MAX >> 10)
+            listed_take(&l, id, bytes, reserved);
+    }
+    return l;
 }
 
 /* "Process 4711 has 470.64 MiB memory in use." for each process but "this process". If that is not there, and these
- * and what PyTorch reserved are more than what is in use, then the program itself is one of these: it holds at least
- * what it reserved, and so none is more likely than the largest. */
+ * and what PyTorch reserved are more than what is in use, then the program itself is one of these. */
 static void read_processes(const char *text, struct oom_text *t)
 {
-    const bool is_named = find_words(text, "this process has", NULL) != NULL;
+    const struct listed l = read_listed(text, t->reserved);
     const uint64_t in_use = t->total > t->free ? t->total - t->free : 0;
-    uint64_t sum = 0, largest = 0, bytes;
-    const char *end;
-    while (find_words(text, "Process", &text) != NULL) {
-        text += strspn(text, "0123456789");
-        if (strncmp(text, "has", 3) != 0 || !read_size(text + 3, &bytes, &end))
-            continue;
-        sum += bytes;
-        largest = bytes > largest ? bytes : largest;
-    }
-    t->is_listed = !is_named && sum > 0 && add_capped(sum, t->reserved) > add_capped(in_use, figures_rounding(t));
-    t->others = t->is_listed ? sum - largest : sum;
+    t->is_listed = t->process == OOM_TEXT_UNKNOWN && l.sum > 0 && l.has_own &&
+                   add_capped(l.sum, t->reserved) > add_capped(in_use, figures_rounding(t));
+    t->others = t->is_listed ? l.sum - l.own : l.sum;
+    const size_t other = t->is_listed && l.own == l.top[0].bytes;
+    t->other_id = l.top[other].id;
+    t->other_bytes = l.top[other].bytes;
+    t->lists_processes = l.sum > 0 || t->process != OOM_TEXT_UNKNOWN;
 }
 
 /* 2.3 writes the number as a character. */
 static unsigned read_gpu(const char *text)
 {
     const char *at;
-    if (find_words(text, "GPU", &at) == NULL)
+    if (letters_find(text, "GPU", &at) == NULL)
         return 0;
     return is_digit(*at) ? (unsigned)strtoul(at, NULL, 10) & 1023 : *at > 0 && *at < ' ' ? (unsigned)*at : 0;
 }
 
-/* 2.0 gives all figures in brackets, and what is reserved in total. */
+/* 2.0 gives all figures in brackets, and what is reserved in total; 1.4 and older what is cached beside it. XPU leaves
+ * out what is free, which is at most what is not reserved. */
 static void read_early(const char *text, struct oom_text *t)
 {
-    t->total = size_before(text, "total capacity;");
-    t->allocated = size_before(text, "already allocated;");
-    t->free = size_before(text, "free;");
-    t->reserved = size_before(text, "reserved in total by PyTorch");
+    const uint64_t cached = letters_size_before(text, "cached)");
+    t->total = letters_size_before(text, "total capacity;");
+    t->allocated = letters_size_before(text, "already allocated;");
+    t->free = letters_size_before(text, "free;");
+    t->reserved = letters_size_before(text, "reserved in total by PyTorch");
+    if (t->reserved == OOM_TEXT_UNKNOWN && cached != OOM_TEXT_UNKNOWN && t->allocated != OOM_TEXT_UNKNOWN)
+        t->reserved = t->allocated + cached;
+    t->lacks_free = t->free == OOM_TEXT_UNKNOWN && t->total != OOM_TEXT_UNKNOWN && t->reserved != OOM_TEXT_UNKNOWN;
+    if (t->lacks_free)
+        t->free = t->total > t->reserved ? t->total - t->reserved : 0;
 }
 
 static void read_later(const char *text, struct oom_text *t)
 {
-    const uint64_t unallocated = size_before(text, "is reserved by PyTorch but unallocated");
-    t->total = size_after(text, "has a total capacity of");
+    const uint64_t unallocated = letters_size_before(text, "is reserved by PyTorch but unallocated");
+    t->total = letters_size_after(text, "has a total capacity of");
     if (t->total == OOM_TEXT_UNKNOWN)
-        t->total = size_after(text, "has a total capacty of");       /* 2.1's spelling */
-    t->free = size_before(text, "is free.");
-    t->process = size_after(text, "Including non-PyTorch memory, this process has");
-    t->allocated = size_before(text, "is allocated by PyTorch");
-    t->private_pools = size_before(text, "allocated in private pools");
+        t->total = letters_size_after(text, "has a total capacty of");       /* 2.1's spelling */
+    t->free = letters_size_before(text, "is free.");
+    t->process = letters_size_after(text, "Including non-PyTorch memory, this process has");
+    t->allocated = letters_size_before(text, "is allocated by PyTorch");
+    t->private_pools = letters_size_before(text, "allocated in private pools");
     if (t->allocated != OOM_TEXT_UNKNOWN && unallocated != OOM_TEXT_UNKNOWN)
         t->reserved = t->allocated + unallocated;
 }
@@ -265,15 +131,15 @@ static void read_later(const char *text, struct oom_text *t)
 static void read_hint(const char *text, struct oom_text *t)
 {
     static const char *const variables[] = { "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
-                                             "PYTORCH_ALLOC_CONF" };
+                                             "PYTORCH_NPU_ALLOC_CONF", "PYTORCH_ALLOC_CONF" };
     t->variable = variables[0];
     for (size_t i = 1; i < sizeof variables / sizeof variables[0]; i++)
-        if (find_words(text, variables[i], NULL) != NULL)
+        if (letters_find(text, variables[i], NULL) != NULL)
             t->variable = variables[i];
-    t->names_max_split = find_words(text, "try setting max_split_size_mb", NULL) != NULL;
-    t->expandable_reserve = size_after(text, "exceeds the expandable-segment reserve of");
+    t->names_max_split = letters_find(text, "try setting max_split_size_mb", NULL) != NULL;
+    t->expandable_reserve = letters_size_after(text, "exceeds the expandable-segment reserve of");
     t->is_expandable = t->expandable_reserve != OOM_TEXT_UNKNOWN ||
-                       find_words(text, "expandable_segments is enabled", NULL) != NULL;
+                       letters_find(text, "expandable_segments is enabled", NULL) != NULL;
 }
 
 const char *oom_text_lacks(const struct oom_text *t)
@@ -291,13 +157,13 @@ static bool read_text(const char *text, struct oom_text *t)
 {
     *t = (struct oom_text){ .rank = -1 };
     t->total = t->free = t->process = t->allocated = t->reserved = t->private_pools = OOM_TEXT_UNKNOWN;
-    t->asked = size_after(text, opening);
-    t->is_early = find_words(text, "reserved in total by PyTorch", NULL) != NULL;
+    t->asked = letters_size_after(text, tried);
+    t->is_early = letters_find(text, "total capacity;", NULL) != NULL;
     if (t->is_early)
         read_early(text, t);
     else
         read_later(text, t);
-    t->allowed = size_before(text, "allowed;");
+    t->allowed = letters_size_before(text, "allowed;");
     t->gpu = read_gpu(text);
     read_hint(text, t);
     if (oom_text_lacks(t) != NULL)
@@ -313,7 +179,7 @@ static bool read_text(const char *text, struct oom_text *t)
 static int64_t read_rank(const char *text, size_t at)
 {
     static const char word[] = "[rank";
-    for (size_t i = line_begin(text, at); i + strlen(word) < at; i++)
+    for (size_t i = letters_line_begin(text, at); i + strlen(word) < at; i++)
         if (memcmp(text + i, word, strlen(word)) == 0 && is_digit(text[i + strlen(word)]))
             return strtol(text + i + strlen(word), NULL, 10) & 0xfffff;
     return -1;
@@ -322,13 +188,10 @@ static int64_t read_rank(const char *text, size_t at)
 /* Takes the text at text[at] up to the next one. False if it lacks its sizes. */
 static bool read_at(const char *text, size_t at, size_t n, struct oom_text *out)
 {
-    struct letters l = letters_from(text, at, n);
-    char one[TEXT_MAX];
-    size_t used = 0;
-    for (char c; used < TEXT_MAX - 1 && (c = letters_next(&l)) != '\0';)
-        one[used++] = c;
-    one[used] = '\0';
-    const char *next = find_words(one + 1, opening, NULL);
+    char one[LETTERS_MAX];
+    letters_take(letters_from(text, at, n), one);
+    const size_t head = sizeof opening < strlen(one) ? sizeof opening : strlen(one);
+    const char *next = letters_find(one + head, tried, NULL);
     if (next != NULL)
         one[next - one] = '\0';
     const bool is_whole = read_text(one, out);
@@ -353,9 +216,31 @@ static void deaths_put(struct deaths *d, const struct oom_text *t)
     d->n += i == d->n;
 }
 
+/* Somebody pasted the text without its first words: "Tried to allocate 20.00 MiB (GPU 0; 1.96 GiB total capacity; ...".
+ * Texts of other stacks say so, too, but name no total capacity. */
+static bool is_headless(const char *text, size_t at, size_t n)
+{
+    enum { WITHIN = 120 };
+    char one[WITHIN + 1];
+    struct letters l = letters_from(text, at, n);
+    const size_t before = at > 24 ? at - 24 : 0;
+    if (text[at] != tried[0] || !letters_are(l, tried))
+        return false;
+    for (size_t i = before; i < at; i++)
+        if (letters_are((struct letters){ text, i, at, NULL, 0 }, "of memory."))
+            return false;
+    size_t used = 0;
+    for (char c; used < WITHIN && (c = letters_next(&l)) != '\0';)
+        one[used++] = c;
+    one[used] = '\0';
+    return letters_find(one, "total capac", NULL) != NULL;
+}
+
 /* The first words are looked for without a prefix, which takes longer to find. */
 static bool is_opening(const char *text, size_t at, size_t n)
 {
+    if (is_headless(text, at, n))
+        return true;
     return text[at] == opening[0] && letters_are((struct letters){ text, at, n, NULL, 0 }, "out of memory") &&
            letters_are(letters_from(text, at, n), opening);
 }
@@ -372,6 +257,8 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
             continue;
         const bool is_whole = read_at(text, i, n, &t);
         t.line = line;
+        t.is_headless = text[i] == tried[0];
+        t.at = i;
         n_errors += is_whole;
         if (is_whole)
             deaths_put(&deaths, &t);

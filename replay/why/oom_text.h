@@ -19,21 +19,26 @@ struct oom_text {
     uint64_t asked;                  /* of the device: whole segments in most releases */
     uint64_t total, free;            /* of the card */
     uint64_t process;                /* this process, context and libraries included */
-    uint64_t others;                 /* sum of the other processes that the text names; at least, if is_listed */
+    uint64_t others;                 /* sum of the other processes that the text names */
     bool     is_listed;              /* the program itself is among "Process N", as in a container, where PyTorch does
-                                      * not know its own number; `others` leaves out the largest of them */
+                                      * not know its own number; `others` leaves out the one whose figure fits it */
+    uint64_t other_id, other_bytes;  /* number and memory of the largest other process; 0: none is named */
+    bool     lists_processes;        /* as PyTorch does on Linux from 2.1 on, with NVIDIA's driver */
+    bool     lacks_free;             /* `free` is what is not reserved, at most */
     uint64_t allowed;                /* limit set by a memory fraction */
     uint64_t allocated, reserved;    /* by PyTorch */
     uint64_t private_pools;          /* free in private pools, as of CUDA graphs; part of `allocated` */
     unsigned gpu;
     const char *variable;            /* of the settings, as the text names it; PYTORCH_CUDA_ALLOC_CONF if it names none.
                                       * Static */
+    bool     is_headless;            /* it lacks its first words: another error's may stand there */
     bool     is_early;               /* the wording up to PyTorch 2.0 */
     bool     names_max_split;        /* max_split_size_mb */
     bool     is_expandable;          /* expandable segments are on; known from 2.14 on */
     uint64_t expandable_reserve;     /* which the request exceeds, where expandable segments cannot grow beyond it */
     int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */
     uint64_t line;                   /* of the text that was searched, from 1 on */
+    size_t   at;                     /* where in it */
     uint64_t n_errors;               /* that the text holds */
     size_t   n_ranks;                /* that they are of; of GPUs, if ranks are not named */
 };

@@ -234,6 +234,7 @@ static void judge(struct why *w)
     w->holds[VERDICT_SOMEBODY_ELSE] = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN && fits &&
                                       w->outside > CARD_CONTEXT_MOST_BYTES &&
                                       card_others_matter(w->outside - CARD_CONTEXT_MOST_BYTES, w->total);
+    w->holds[VERDICT_LIMITED] = w->limit.below > 0 && w->coverage.refusals > 0;
     w->holds[VERDICT_LEAK] = w->growth.is_found;
     if (w->has_refusal && !fits)
         judge_refused(w);
@@ -273,6 +274,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     if (!is_state && (out->has_refusal || device->has_total))
         device_say_context(device, out->context_sentence, sizeof out->context_sentence);
     settings_facts_read(trace, &out->tune.rules, &out->settings);
+    (void)recorded_limit_read(trace, &out->limit);
     find_cure(out);
     judge(out);
     return ERR_OK;
@@ -288,9 +290,11 @@ void why_close(struct why *w)
 
 const char *why_word(enum verdict_kind v)
 {
-    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "one-tensor", "leak",
+    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "limited", "one-tensor", "leak",
                                                       "larger-input", "full", "fragmented", "cache", "recording-ends",
-                                                      "limited", "card-had-room", "full-or-fragmented" };
+                                                      "card-had-room", "full-or-fragmented", "host-lent", "host-full",
+                                                      "shared-memory", "budget", "broken-size", "kernel-too-large",
+                                                      "library-refused", "workspace-refused", "untold" };
     return words[v];
 }
 

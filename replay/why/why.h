@@ -6,6 +6,7 @@
 #define REPLAY_REPLAY_WHY_WHY_H
 
 #include "replay/advise/tune.h"
+#include "replay/recording/recorded_limit.h"
 #include "replay/recording/settings_facts.h"
 #include "replay/recording/coverage.h"
 #include "replay/recording/categories.h"
@@ -18,6 +19,7 @@
 enum verdict_kind {
     VERDICT_NOT_IN_FORCE,            /* a setting was asked for that the release did not apply */
     VERDICT_SOMEBODY_ELSE,           /* without what others hold on the card the request would have been served */
+    VERDICT_LIMITED,                 /* a limit refused what the card had room for */
     VERDICT_ONE_TENSOR,              /* one request exceeds the card, or half of it and all others by far */
     VERDICT_LEAK,                    /* a line of the program holds more and more, and that made it end */
     VERDICT_LARGER_INPUT,            /* the last input is larger than all before */
@@ -25,10 +27,18 @@ enum verdict_kind {
     VERDICT_FRAGMENTED,              /* the request would fit into what is free, and that is much */
     VERDICT_CACHE,                   /* nothing was refused; reserved memory is cache */
     VERDICT_RECORDING_ENDS,          /* nothing of the above can be told from this recording */
-    /* Of the text of an error only (oom_answer.h). */
-    VERDICT_LIMITED,                 /* a memory fraction refused what the card had room for */
+    /* Of the text of an error only (log_answer.h). */
     VERDICT_CARD_HAD_ROOM,           /* it had, and the text does not tell why the request was refused */
     VERDICT_FULL_OR_FRAGMENTED,      /* the text does not tell which */
+    VERDICT_HOST_LENT,               /* the system lent memory of the host beyond the card's */
+    VERDICT_HOST,                    /* the host ran out of memory, not the card */
+    VERDICT_SHARED_MEMORY,           /* /dev/shm did */
+    VERDICT_BUDGET,                  /* the share that a serving engine was given is too small or too large */
+    VERDICT_BROKEN_SIZE,             /* the size asked for is none */
+    VERDICT_KERNEL,                  /* a kernel wants more of a multiprocessor than it has */
+    VERDICT_LIBRARY,                 /* the driver or a library was refused, not the allocator */
+    VERDICT_WORKSPACE,               /* probably a convolution's workspace was */
+    VERDICT_UNTOLD,                  /* out of memory; the text does not tell whose */
     VERDICT_KINDS
 };
 
@@ -62,6 +72,7 @@ struct why {
     struct coverage coverage;
     bool     has_refusal;
     bool     is_state;               /* only a final state was recorded */
+    struct recorded_limit limit;     /* that refused requests though the card had room; below 0: none was seen */
     bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
     uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */

@@ -99,6 +99,11 @@ void why_add_verdict(struct words *w, const struct why *y)
         add_asked_line(w, y, " at ");
         words_add(w, ", of %s that the program can have.", text_mib(y->usable, b));
         break;
+    case VERDICT_LIMITED:
+        words_add(w, "A limit refused it: the card had room, %s of it free or this program's. The limit is at least %s "
+                     "and below %s.", text_mib(y->limit.card, a), text_mib(y->limit.least, b),
+                  text_mib(y->limit.below, c));
+        break;
     case VERDICT_LEAK:
         words_add(w, "A leak: live memory grows by %s %s, at %s.", text_mib(y->growth.bytes_per_turn, a),
                   turn_phrase(&y->growth), line_of(&y->growth.lines, 0));
@@ -170,7 +175,7 @@ void why_put_paste(FILE *out, const struct why *y, const char *indent)
 {
     const struct tune *t = &y->tune;
     if (y->cure != CURE_NONE)
-        settings_put_paste(out, &t->entries[t->winner].settings, &t->rules, indent);
+        settings_put_paste(out, &t->entries[t->winner].settings, &t->rules, t->platform, indent);
 }
 
 /* "With this setting all that was recorded runs on this card, 3 whole steps of it." */
@@ -224,6 +229,11 @@ static void print_cure(FILE *out, const struct why *y)
 /* The card has room for a request that was refused: what that may come from. */
 static const char *what_else(const struct why *y)
 {
+    if (y->verdict == VERDICT_LIMITED)
+        return " The limit may be torch.cuda.set_per_process_memory_fraction or per_process_memory_fraction in the "
+               "allocator's settings, a MIG slice's or vGPU's quota, or one of the container: the recording does "
+               "not tell "
+               "which.";
     if (y->verdict == VERDICT_SOMEBODY_ELSE)
         return " Others are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If "
                "this is not the card it ran on, leave out --device.";
@@ -533,6 +543,15 @@ void why_json(struct json_writer *j, const struct why *y)
         json_put_integer(j, "later_event", y->later_event);
     else
         json_put_null(j, "later_event");
+    if (y->limit.below > 0) {
+        json_put_object(j, "limit");
+        json_put_number(j, "least_bytes", y->limit.least);
+        json_put_number(j, "below_bytes", y->limit.below);
+        json_put_number(j, "card_bytes", y->limit.card);
+        json_end_object(j);
+    } else {
+        json_put_null(j, "limit");
+    }
     json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
     json_put_number(j, "context_bytes", y->context_bytes);
     json_put_text(j, "context_source", y->context_source);

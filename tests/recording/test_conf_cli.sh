@@ -36,4 +36,15 @@ grep -q '^not in force' out && fail "$(grep '^not in force' out)"
 "$replay" info "$samples/oom-fragmented.trace.zst" >out
 grep -q '^settings in force  *the defaults$' out || fail "$(head -12 out)"
 
+# ---- the platform: the variable that is meant, and what does not exist there ----
+expect_status 0 conf PYTORCH_HIP_ALLOC_CONF=expandable_segments:True --version 2.9
+tr -s ' \n' ' ' <out >flat
+grep -q 'Not on ROCm: it takes ROCm 7.0 or newer' flat || fail "ROCm is not told: $(cat out)"
+grep -q 'export PYTORCH_HIP_ALLOC_CONF=expandable_segments:True' flat || fail "the variable is thrown away: $(cat out)"
+expect_status 0 conf max_split_size_mb:128 --system windows --version 2.9
+grep -q '^  set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128$' out || fail "not the line of that shell: $(cat out)"
+grep -q 'Not on' out && fail "it exists there: $(cat out)"
+expect_status 0 conf expandable_segments:True --system windows --version 2.9 --json conf.json
+grep -q '"exists_there": false' conf.json || fail "no exists_there: $(cat conf.json)"
+
 [ "$failures" = 0 ]

@@ -19,20 +19,25 @@ static struct oom_text text_of(enum torch_release release, const struct pytorch_
     return t;
 }
 
-/* On a card of 1000 MiB that PyTorch has alone; all in bytes. */
-static struct pytorch_oom refused(uint64_t segment, uint64_t free, uint64_t cached)
+/* On a card that PyTorch has alone; all in bytes. */
+static struct pytorch_oom refused_on(uint64_t total, uint64_t segment, uint64_t free, uint64_t cached)
 {
     return (struct pytorch_oom){
-        .segment_bytes = segment, .rounded_bytes = segment, .total_bytes = 1000 * MIB, .free_bytes = free,
-        .process_bytes = 1000 * MIB - free, .reserved_bytes = 1000 * MIB - free,
-        .allocated_bytes = 1000 * MIB - free - cached, .limit_bytes = UINT64_MAX,
+        .segment_bytes = segment, .rounded_bytes = segment, .total_bytes = total, .free_bytes = free,
+        .process_bytes = total - free, .reserved_bytes = total - free,
+        .allocated_bytes = total - free - cached, .limit_bytes = UINT64_MAX,
     };
+}
+
+static struct pytorch_oom refused(uint64_t segment, uint64_t free, uint64_t cached)
+{
+    return refused_on(1000 * MIB, segment, free, cached);
 }
 
 static struct oom_answer answer_to(const struct pytorch_oom *oom)
 {
     const struct oom_text t = text_of(TORCH_2_9, oom);
-    return oom_answer_of(&t);
+    return oom_answer_of(&t, NULL);
 }
 
 /* The segment of a request under PyTorch's default settings. */
@@ -51,9 +56,10 @@ Test(oom_answer, the_request_is_never_below_the_least_that_the_text_stands_for)
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         const struct pytorch_oom oom = refused(segment_of(requests[i]), 0, 0);
         const struct oom_answer a = answer_to(&oom);
-        cr_expect_leq(a.least_asked, requests[i]);
-        cr_expect_eq(a.verdict, VERDICT_FULL);
-        cr_expect_leq(a.shortfall, requests[i]);
+        const bool is_largest = segment_of(requests[i]) > 1000 * MIB;
+        cr_expect_leq(a.account.least_asked, requests[i]);
+        cr_expect_eq(a.verdict, is_largest ? VERDICT_ONE_TENSOR : VERDICT_FULL);
+        cr_expect_leq(a.judgement.shortfall, requests[i]);
     }
 }
 
@@ -64,15 +70,18 @@ Test(oom_answer, each_verdict_has_its_figures)
         { 20, 2, 10, VERDICT_FULL_OR_FRAGMENTED, true },
         { 20, 0, 0, VERDICT_FULL, false },
         { 20, 19, 10, VERDICT_FRAGMENTED, true },
-        { 2, 1, 0, VERDICT_FULL_OR_FRAGMENTED, true },
-        { 2, 1, 500, VERDICT_FRAGMENTED, true },
+        { 2, 1, 0, VERDICT_FULL, false },                    /* a scrap of the card: what comes next is refused, too */
+        { 20, 2, 7, VERDICT_FULL, false },
+        { 2, 1, 100, VERDICT_FRAGMENTED, true },
         { 32, 24, 7, VERDICT_FULL_OR_FRAGMENTED, true },
         { 32, 20, 9, VERDICT_FULL, false },
         { 32, 22, 20, VERDICT_FRAGMENTED, true },
-        { 100, 300, 0, VERDICT_CARD_HAD_ROOM, false },
+        { 100, 150, 0, VERDICT_CARD_HAD_ROOM, false },
+        { 300, 20, 20, VERDICT_ONE_TENSOR, false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct pytorch_oom oom = refused(cases[i].segment * MIB, cases[i].free * MIB, cases[i].cached * MIB);
+        const struct pytorch_oom oom = refused_on(200 * MIB, cases[i].segment * MIB, cases[i].free * MIB,
+                                                  cases[i].cached * MIB);
         const struct oom_answer a = answer_to(&oom);
         cr_expect_eq(a.verdict, cases[i].verdict, "case %zu: %s", i, why_word(a.verdict));
         cr_expect_eq(a.setting != NULL, cases[i].has_setting, "case %zu", i);
@@ -81,13 +90,13 @@ Test(oom_answer, each_verdict_has_its_figures)
 
 Test(oom_answer, what_is_free_in_private_pools_counts_but_no_setting_is_promised_for_it)
 {
-    struct pytorch_oom oom = refused(32 * MIB, 20 * MIB, 49 * MIB);
+    struct pytorch_oom oom = refused_on(200 * MIB, 32 * MIB, 20 * MIB, 49 * MIB);
     oom.private_free_bytes = 43 * MIB;
     struct oom_answer a = answer_to(&oom);
-    cr_expect(a.verdict == VERDICT_FRAGMENTED && a.cached == 6 * MIB && a.setting == NULL);
+    cr_expect(a.verdict == VERDICT_FRAGMENTED && a.account.cached == 6 * MIB && a.setting == NULL);
     oom.private_free_bytes = 30 * MIB;
     a = answer_to(&oom);
-    cr_expect(a.verdict == VERDICT_FRAGMENTED && a.cached == 19 * MIB && a.setting != NULL);
+    cr_expect(a.verdict == VERDICT_FRAGMENTED && a.account.cached == 19 * MIB && a.setting != NULL);
 }
 
 Test(oom_answer, a_limit_is_blamed_only_if_it_is_what_refused_the_request)
@@ -95,7 +104,7 @@ Test(oom_answer, a_limit_is_blamed_only_if_it_is_what_refused_the_request)
     struct pytorch_oom oom = refused(100 * MIB, 300 * MIB, 0);
     oom.limit_bytes = 750 * MIB;                     /* 50 MiB are left of it */
     struct oom_answer a = answer_to(&oom);
-    cr_expect(a.verdict == VERDICT_LIMITED && a.room == 50 * MIB && a.setting == NULL);
+    cr_expect(a.verdict == VERDICT_LIMITED && a.judgement.room == 50 * MIB && a.setting == NULL);
     oom.allocated_bytes -= 60 * MIB;                 /* under the limit it is fragmented */
     a = answer_to(&oom);
     cr_expect(a.verdict == VERDICT_LIMITED && a.setting != NULL);
@@ -105,7 +114,7 @@ Test(oom_answer, a_limit_is_blamed_only_if_it_is_what_refused_the_request)
     oom = refused(100 * MIB, 80 * MIB, 0);
     oom.limit_bytes = 930 * MIB;                     /* the card could not have served it either */
     a = answer_to(&oom);
-    cr_expect(a.verdict == VERDICT_FULL && a.room == 10 * MIB);
+    cr_expect(a.verdict == VERDICT_FULL && a.judgement.room == 10 * MIB);
 }
 
 Test(oom_answer, what_is_below_the_rounding_of_the_figures_is_nothing)
@@ -133,10 +142,10 @@ Test(oom_answer, a_setting_is_one_that_the_release_has_and_reads)
 {
     for (int r = 0; r < TORCH_RELEASES; r++) {
         const struct pytorch_rules rules = pytorch_rules_of((enum torch_release)r);
-        struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 20 * MIB);
+        struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 120 * MIB);
         oom.device = 1;                              /* 2.3 ends its text at device 0 */
         const struct oom_text t = text_of((enum torch_release)r, &oom);
-        const struct oom_answer a = oom_answer_of(&t);
+        const struct oom_answer a = oom_answer_of(&t, NULL);
         cr_expect_eq(a.verdict, VERDICT_FRAGMENTED);
         cr_assert_not_null(a.setting);
         cr_expect(has_option(&rules, a.setting), "2.%d: %s", r, a.setting);
@@ -146,12 +155,79 @@ Test(oom_answer, a_setting_is_one_that_the_release_has_and_reads)
 
 Test(oom_answer, expandable_segments_are_not_recommended_to_who_has_them)
 {
-    struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 20 * MIB);
+    struct pytorch_oom oom = refused(32 * MIB, 22 * MIB, 120 * MIB);
     oom.is_expandable = true;
     struct oom_text t = text_of(TORCH_2_15, &oom);
-    cr_expect(t.is_expandable && oom_answer_of(&t).setting == NULL);
+    cr_expect(t.is_expandable && oom_answer_of(&t, NULL).setting == NULL);
     oom.has_reserve = true;
     oom.reserve_bytes = 16 * MIB;
     t = text_of(TORCH_2_15, &oom);
-    cr_expect(t.expandable_reserve == 16 * MIB && oom_answer_of(&t).setting == NULL);
+    cr_expect(t.expandable_reserve == 16 * MIB && oom_answer_of(&t, NULL).setting == NULL);
+}
+
+/* A text of 2.1 and newer on a card of 40 GiB; sizes in GiB. */
+static struct oom_answer answer_with(const char *processes, double asked, double allocated, double cached,
+                                     const struct log_facts *facts)
+{
+    char text[1024];
+    struct oom_text t;
+    snprintf(text, sizeof text, "CUDA out of memory. Tried to allocate %.2f GiB. GPU 0 has a total capacity of "
+                                "40.00 GiB of "
+             "which 1.00 GiB is free. %sOf the allocated memory %.2f GiB is allocated by PyTorch, and %.2f GiB is "
+             "reserved "
+             "by PyTorch but unallocated.", asked, processes, allocated, cached);
+    cr_assert(oom_text_find(text, strlen(text), &t), "%s", text);
+    return oom_answer_of(&t, facts);
+}
+
+Test(oom_answer, the_verdict_follows_the_largest_share)
+{
+    const struct { const char *processes; double asked, allocated, cached; enum verdict_kind verdict; } cases[] = {
+        { "Process 9 has 30.00 GiB memory in use. this process has 9.00 GiB memory in use. ", 2, 6, 2.5,
+          VERDICT_SOMEBODY_ELSE },                           /* the cache would serve it, and the next is refused */
+        { "Process 9 has 0.50 GiB memory in use. this process has 38.50 GiB memory in use. ", 2, 37.6, 0.5,
+          VERDICT_FULL },                                    /* a display's share is no verdict */
+        { "Process 9 has 6.00 GiB memory in use. this process has 33.00 GiB memory in use. ", 4, 32, 0.5,
+          VERDICT_SOMEBODY_ELSE },
+        { "Process 9 has 6.00 GiB memory in use. this process has 33.00 GiB memory in use. ", 12, 32, 0.5,
+          VERDICT_FULL },                                    /* nor would it fit without the other */
+        { "Process 9 has 30.00 GiB memory in use. Process 8 has 9.00 GiB memory in use. ", 2, 8, 0.5,
+          VERDICT_SOMEBODY_ELSE },                           /* 8 is the program: its figure fits */
+        { "Process 8 has 39.00 GiB memory in use. ", 15, 20, 18.5, VERDICT_FRAGMENTED },
+        { "this process has 39.00 GiB memory in use. ", 35, 20, 18.5, VERDICT_ONE_TENSOR },
+        { "", 2, 60, 0.1, VERDICT_HOST_LENT },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct oom_answer a = answer_with(cases[i].processes, cases[i].asked, cases[i].allocated,
+                                                cases[i].cached, NULL);
+        cr_expect_eq(a.verdict, cases[i].verdict, "case %zu: %s", i, why_word(a.verdict));
+    }
+}
+
+Test(oom_answer, the_listed_process_whose_figure_fits_is_the_program)
+{
+    const struct oom_answer a = answer_with("Process 9 has 30.00 GiB memory in use. Process 8 has 9.00 GiB memory "
+                                            "in use. ",
+                                            2, 8, 0.5, NULL);
+    cr_expect_eq(a.account.others, 30 * GIB);
+}
+
+Test(oom_answer, no_setting_is_recommended_where_it_does_not_exist_or_is_set)
+{
+    static const char this[] = "this process has 39.00 GiB memory in use. ";
+    struct log_facts facts = { .platform = PLATFORM_LINUX };
+    cr_expect_str_eq(answer_with(this, 5, 20, 18, &facts).setting, "expandable_segments:True");
+    cr_expect_str_eq(answer_with("", 5, 20, 18, NULL).setting, "max_split_size_mb:128", "most likely Windows");
+    for (int p = 0; p < PLATFORMS; p++) {
+        const char *why, *setting;
+        facts = (struct log_facts){ .platform = (enum platform)p };
+        setting = answer_with(this, 5, 20, 18, &facts).setting;
+        cr_expect(setting == NULL || p == PLATFORM_UNKNOWN || platform_has_setting((enum platform)p, setting, &why));
+    }
+    facts = (struct log_facts){ .platform = PLATFORM_LINUX, .is_expandable_asked = true };
+    cr_expect_null(answer_with(this, 5, 20, 18, &facts).setting);
+    facts = (struct log_facts){ .platform = PLATFORM_LINUX, .shared = "GB10" };
+    cr_expect_null(answer_with(this, 5, 20, 18, &facts).setting);
+    facts = (struct log_facts){ .platform = PLATFORM_WINDOWS, .is_not_in_force = true };
+    cr_expect_eq(answer_with("", 5, 20, 18, &facts).verdict, VERDICT_NOT_IN_FORCE);
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "replay/recording/platform.h"
+
+#include "report/text/text.h"
+
+#include <string.h>
+
+static const struct {
+    const char *word, *words, *variable;
+    enum shell_kind shell;
+} platforms[PLATFORMS] = {
+#define PLATFORM(name, word, words, variable, shell) { word, words, variable, shell },
+#include "replay/recording/platforms.def"
+#undef PLATFORM
+};
+
+enum place_answer { NO, BUILD, YES };
+
+static const struct {
+    const char *setting;
+    enum platform platform;
+    enum place_answer answer;
+    const char *why;
+} places[] = {
+#define PLACE(setting, platform, answer, why) { setting, PLATFORM_##platform, answer, why },
+#include "replay/recording/setting_places.def"
+#undef PLACE
+};
+
+const char *platform_word(enum platform p)
+{
+    return platforms[p].word;
+}
+
+const char *platform_words(enum platform p)
+{
+    return platforms[p].words;
+}
+
+bool platform_find(const char *word, enum platform *out)
+{
+    for (int p = 0; p < PLATFORMS; p++)
+        if (strcmp(platforms[p].word, word) == 0) {
+            *out = (enum platform)p;
+            return true;
+        }
+    return false;
+}
+
+const char *platform_variable(enum platform p)
+{
+    return platforms[p].variable;
+}
+
+enum shell_kind platform_shell(enum platform p)
+{
+    return platforms[p].shell;
+}
+
+bool platform_has_setting(enum platform p, const char *setting, const char **why)
+{
+    const size_t n = strcspn(setting, ":");
+    *why = "it does not exist there";
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (places[i].platform == p && strlen(places[i].setting) == n && strncmp(places[i].setting, setting, n) == 0) {
+            *why = places[i].why;
+            return places[i].answer == YES;
+        }
+    return false;
+}
+
+bool platform_tells_setting(enum platform p, const char *setting)
+{
+    const size_t n = strcspn(setting, ":");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if ((p == PLATFORMS || places[i].platform == p) && strlen(places[i].setting) == n &&
+            strncmp(places[i].setting, setting, n) == 0)
+            return true;
+    return false;
+}
+
+void platform_put_setting(FILE *out, enum shell_kind shell, const char *variable, const char *value,
+                          const char *indent)
+{
+    fputs(indent, out);
+    if (shell == SHELL_WINDOWS) {
+        fprintf(out, "set %s=%s\n%s$env:%s=\"%s\"  # PowerShell", variable, value, indent, variable, value);
+    } else if (shell == SHELL_NOTEBOOK) {
+        fprintf(out, "import os; os.environ[\"%s\"] = \"%s\"  # before import torch", variable, value);
+    } else {
+        text_put_export(out, variable, value);
+    }
+}

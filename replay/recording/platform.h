@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Where a program ran: Linux, Windows, ROCm and so on. It decides which settings exist, which variable holds them, and
+ * how a shell sets it. It is a fact like the release: read from a recording or a text, or named by a person.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_PLATFORM_H
+#define REPLAY_REPLAY_RECORDING_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum platform {
+#define PLATFORM(name, word, words, variable, shell) PLATFORM_##name,
+#include "replay/recording/platforms.def"
+#undef PLATFORM
+    PLATFORMS
+};
+
+enum shell_kind { SHELL_POSIX, SHELL_WINDOWS, SHELL_NOTEBOOK };
+
+/* "rocm-windows"; "ROCm on Windows". Static. */
+const char *platform_word(enum platform p);
+const char *platform_words(enum platform p);
+
+/* False: no platform has this word. */
+bool platform_find(const char *word, enum platform *out);
+
+/* The variable that every build for this platform reads its allocator's settings from; NULL: there is none. Static. */
+const char *platform_variable(enum platform p);
+enum shell_kind platform_shell(enum platform p);
+
+/* Whether a setting, such as "expandable_segments" or "expandable_segments:True", may be recommended there. *why is
+ * then
+ * "", otherwise the clause that says why not. Static. */
+bool platform_has_setting(enum platform p, const char *setting, const char **why);
+
+/* Whether the table says something of the setting there, or, of PLATFORMS, anywhere. */
+bool platform_tells_setting(enum platform p, const char *setting);
+
+/* The lines that set a variable in such a shell, each after `indent`: `export` in a POSIX shell; `set` and `$env:` on
+ * Windows; a line of Python in a notebook. The last line is not ended. */
+void platform_put_setting(FILE *out, enum shell_kind shell, const char *variable, const char *value,
+                          const char *indent);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A whole log, or several of one run, read for the error that ended it: whose text it is, what its figures mean, one
+ * verdict, one lever.
+ */
+#ifndef REPLAY_REPLAY_WHY_LOG_ANSWER_H
+#define REPLAY_REPLAY_WHY_LOG_ANSWER_H
+
+#include "replay/why/log_facts.h"
+#include "replay/why/log_forms.h"
+
+enum { LOG_OWN_LINE = 240 };
+
+/* Owns nothing. */
+struct log_answer {
+    bool is_found;
+    bool is_text;                    /* `text` ended it, otherwise `found` */
+    struct oom_text text;            /* line 0: the log has none; without all its sizes if !is_text */
+    struct log_found found;
+    struct log_facts facts;
+    char own_line[LOG_OWN_LINE];     /* of the program, which asked; "": not known */
+};
+
+/* Reads the log, after cleaning it in place. `dropped`: lines that were before it. `system`: a platform that a person
+ * named; PLATFORM_UNKNOWN: none. */
+void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform system, struct log_answer *out);
+
+enum verdict_kind log_answer_verdict(const struct log_answer *a);
+
+/* Whose text it is: "pytorch", "vllm". Static. */
+const char *log_answer_stack(const struct log_answer *a);
+
+/* How far its memory was full, in thousandths of the card; 0: not known. Of the logs of several ranks the fullest is
+ * answered. */
+unsigned log_answer_fullness(const struct log_answer *a);
+
+void log_answer_print(FILE *out, const struct log_answer *a);
+
+/* The members verdict, and text or library, of the object that is open (report/SCHEMA.md, replay-why/1). */
+void log_answer_json(struct json_writer *j, const struct log_answer *a);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* A platform is read from paths, and decides which settings exist, which variable holds them, and how it is set. */
+#define _GNU_SOURCE                                  /* open_memstream */
+#include "import/pytorch/frame_platform.h"
+#include "replay/recording/platform.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+Test(platform, a_path_tells_only_what_it_must)
+{
+    const struct { const char *frame, *word; } cases[] = {
+        { "forward C:\\proj\\train.py:40", "windows" }, { "C:/proj/train.py", "windows" },
+        { "f d:\\a\\b.py:1", "windows" },               { "f /mnt/c/proj/train.py:3", "wsl" },
+        { "f /opt/rocm-7.0/lib/x.so:0", "rocm" },       { "f /opt/venv/torch_npu/npu.py:3", "npu" },
+        { "std::vector<a>::b ??:0", NULL },             { "f /home/user/a.py:3", NULL },
+        { "f ABC:\\x", NULL },                          { "", NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *word = frame_platform_word(cases[i].frame);
+        cr_expect(word == cases[i].word || (word != NULL && cases[i].word != NULL && strcmp(word, cases[i].word) == 0),
+                  "%s: %s", cases[i].frame, word == NULL ? "none" : word);
+    }
+}
+
+Test(platform, each_word_is_found_again)
+{
+    for (int p = 0; p < PLATFORMS; p++) {
+        enum platform found;
+        cr_expect(platform_find(platform_word((enum platform)p), &found) && found == (enum platform)p);
+    }
+}
+
+Test(platform, expandable_segments_are_no_choice_on_windows_nor_rocm)
+{
+    const enum platform without[] = { PLATFORM_WINDOWS, PLATFORM_ROCM, PLATFORM_ROCM_WINDOWS, PLATFORM_XPU,
+        PLATFORM_MPS,
+                                      PLATFORM_JETSON, PLATFORM_UNKNOWN };
+    const char *why;
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
+        cr_expect(!platform_has_setting(without[i], "expandable_segments:True", &why) && why[0] != '\0');
+    cr_expect(platform_has_setting(PLATFORM_LINUX, "expandable_segments:True", &why) && why[0] == '\0');
+    cr_expect_not(platform_has_setting(PLATFORM_LINUX, "expandable", &why), "a beginning is no setting");
+}
+
+static char *put(enum shell_kind shell)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    platform_put_setting(out, shell, "X", "a:1", "  ");
+    fclose(out);
+    return text;
+}
+
+Test(platform, a_setting_is_set_as_the_shell_does)
+{
+    const struct { enum shell_kind shell; const char *lines; } cases[] = {
+        { SHELL_POSIX, "  export X=a:1" },
+        { SHELL_WINDOWS, "  set X=a:1\n  $env:X=\"a:1\"  # PowerShell" },
+        { SHELL_NOTEBOOK, "  import os; os.environ[\"X\"] = \"a:1\"  # before import torch" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = put(cases[i].shell);
+        cr_expect_str_eq(text, cases[i].lines);
+        free(text);
+    }
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Ask `replay why` about every text of tests/texts, and compare with what is known of each.
+
+    tests/why/test_texts.py REPLAY [--half tuned|kept|found|found-2] [--table] [--write PAGE]
+
+Demanded: every text is read, with the right stack and platform; the right cause of at least 95 %; and never a setting
+that does not exist there. --table prints the table by form, --write puts it into PAGE between its marks.
+"""
+import argparse
+import collections
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+
+TEXTS = pathlib.Path(__file__).resolve().parents[1] / "texts"
+LEAST_CAUSES = 0.95
+# Where each setting exists and acts: replay/recording/setting_places.def.
+PLACES = {
+    "expandable_segments": {"linux", "wsl", "npu"},
+    "max_split_size_mb": {"linux", "windows", "wsl", "rocm", "rocm-windows", "npu", "unknown"},
+}
+VARIABLES = {
+    "rocm": "PYTORCH_HIP_ALLOC_CONF", "rocm-windows": "PYTORCH_HIP_ALLOC_CONF", "npu": "PYTORCH_NPU_ALLOC_CONF",
+}
+BEGIN, END = "<!-- texts: tests/why/test_texts.py -->", "<!-- end of texts -->"
+
+
+def answer(replay, path):
+    run = subprocess.run([replay, "why", path, "--json", "-"], capture_output=True, text=True, check=False)
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def is_harmful(said, label):
+    """Whether a setting is recommended that does not exist on the label's platform, or under another's variable."""
+    setting = said.get("setting")
+    if setting is None:
+        return False
+    key = setting.split(":")[0]
+    allowed = {"PYTORCH_ALLOC_CONF", VARIABLES.get(label["platform"], "PYTORCH_CUDA_ALLOC_CONF")}
+    return label["platform"] not in PLACES[key] or said.get("variable", "PYTORCH_ALLOC_CONF") not in allowed
+
+
+def judge(replay, label):
+    got = answer(replay, TEXTS / label["file"])
+    if got is None:
+        return {"read": False, "stack": False, "platform": False, "cause": False, "harm": False, "said": "not read"}
+    said = got.get("text") or got.get("words") or got.get("library") or {}
+    return {"read": True, "stack": said.get("stack") == label["stack"],
+            "platform": said.get("platform") == label["platform"],
+            "cause": got["verdict"] in label["cause"].split("|"), "harm": is_harmful(said, label),
+            "said": f"{said.get('stack')} {said.get('platform')} {got['verdict']} {said.get('setting')}"}
+
+
+def table(judged):
+    forms = collections.defaultdict(list)
+    for label, found in judged:
+        forms[label["form"]].append(found)
+    lines = ["| form | texts | read | stack | platform | cause | harmful |", "|---|---|---|---|---|---|---|"]
+    for form, found in sorted(forms.items()) + [("all", [f for _, f in judged])]:
+        counts = [sum(f[k] for f in found) for k in ("read", "stack", "platform", "cause", "harm")]
+        lines.append(f"| {form} | {len(found)} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def write_table(page, text):
+    old = page.read_text()
+    before, rest = old.split(BEGIN)
+    page.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
+
+
+def failures(judged):
+    for label, found in judged:
+        wrong = [k for k in ("read", "stack", "platform", "cause") if not found[k]] + ["harm"] * found["harm"]
+        if wrong:
+            yield f"{label['file']}: {', '.join(wrong)}: {label['stack']} {label['platform']} {label['cause']}; " \
+                  f"said {found['said']}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("replay")
+    parser.add_argument("folders", nargs="*", help="build folder and source folder, which ctest names")
+    parser.add_argument("--half", choices=("tuned", "kept", "found", "found-2"))
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--write", type=pathlib.Path)
+    args = parser.parse_args()
+    labels = list(csv.DictReader((TEXTS / "labels.csv").open()))
+    judged = [(x, judge(args.replay, x)) for x in labels if args.half in (None, x["half"])]
+    for line in failures(judged):
+        print(line)
+    text = table(judged)
+    if args.table:
+        print(text)
+    if args.write:
+        write_table(args.write, text)
+    found = [f for _, f in judged]
+    causes = sum(f["cause"] for f in found) / len(found)
+    print(f"{len(found)} texts, right cause {causes:.1%}")
+    is_good = all(f["read"] and f["stack"] and f["platform"] and not f["harm"] for f in found)
+    return 0 if is_good and causes >= LEAST_CAUSES else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
