@@ -26,7 +26,7 @@ struct native_file {
 };
 
 /* Opens a path ("-": standard input), a regular file or bytes, and checks the head. `fd` and `owned` (NULL: the bytes
- * are borrowed) are released by native_close, which must be called after a failure as well. ERR_INPUT, ERR_IO,
+ * are borrowed) are given up by native_close, which must be called after a failure as well. ERR_INPUT, ERR_IO,
  * ERR_FORMAT, ERR_HOST_NOMEM. */
 MUST_USE enum err native_open_path(struct native_file *f, const char *path, struct err_detail *why);
 MUST_USE enum err native_open_file(struct native_file *f, int fd, const char *name, struct err_detail *why);

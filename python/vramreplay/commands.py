@@ -6,7 +6,7 @@ What all of them take:
     recording     path of a file: PyTorch's snapshot, or a trace of ours
     gpu           the device to take, of a file that recorded several
     from_         the format of the file; None: recognised
-    releases      who gave segments back when no request did: "auto", "program", "allocator"
+    given_back    who gave segments back when no request did: "auto", "program", "allocator"
     memory_limit  what a file may unpack to, such as "20GiB"; None: 1000 times its size
     progress      called with what is being done and the part done (0 to 1, or None)
     timeout       seconds after which subprocess.TimeoutExpired is raised
@@ -30,11 +30,11 @@ Path = Union[str, "os.PathLike[str]"]
 Names = Union[str, Sequence[str], None]
 
 
-def info(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,
+def info(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
          memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
          timeout: Optional[float] = None) -> results.Info:
     """What a recording holds."""
-    options = dict(gpu=gpu, from_=from_, releases=releases, memory_limit=memory_limit)
+    options = dict(gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Info.from_json(running.run_json("info", [recording], options, progress, timeout))
 
 
@@ -42,70 +42,73 @@ def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oo
            start: Optional[str] = None, audit: bool = False, threads: Optional[int] = None,
            price: Optional[str] = None, explain: Union[int, str, None] = None, insert: Optional[str] = None,
            warm: Optional[str] = None, touch: bool = False, gpu: Optional[int] = None, from_: Optional[str] = None,
-           releases: Optional[str] = None, memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
+           given_back: Optional[str] = None, memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
            timeout: Optional[float] = None) -> results.Replay:
     """What other policies or cards would have made of a recording: one run per policy and card."""
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, audit=audit, threads=threads, price=price,
-                   explain=explain, insert=insert, warm=warm, touch=touch, gpu=gpu, from_=from_, releases=releases,
+                   explain=explain, insert=insert, warm=warm, touch=touch, gpu=gpu, from_=from_, given_back=given_back,
                    memory_limit=memory_limit)
     return results.Replay.from_json(running.run_json("replay", [recording], options, progress, timeout))
 
 
 def why(recording: Path, *, device: Optional[str] = None, threads: Optional[int] = None, gpu: Optional[int] = None,
-        from_: Optional[str] = None, releases: Optional[str] = None, memory_limit: Optional[str] = None,
+        from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
         progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Why:
     """Why a program ran out of memory, and what cures it. Reads the text of PyTorch's error as well."""
-    options = dict(device=device, threads=threads, gpu=gpu, from_=from_, releases=releases, memory_limit=memory_limit)
+    options = dict(device=device, threads=threads, gpu=gpu, from_=from_, given_back=given_back,
+                   memory_limit=memory_limit)
     return results.Why.from_json(running.run_json("why", [recording], options, progress, timeout))
 
 
 def who(recording: Path, *, at: Union[int, str, None] = None, by: Optional[str] = None, grew: Optional[str] = None,
-        gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,
+        gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
         memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
         timeout: Optional[float] = None) -> results.Who:
     """Who holds the live memory at a moment: every group, largest first."""
-    options = dict(at=at, by=by, grew=grew, gpu=gpu, from_=from_, releases=releases, memory_limit=memory_limit)
+    options = dict(at=at, by=by, grew=grew, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Who.from_json(running.run_json("who", [recording], options, progress, timeout))
 
 
 def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None, threads: Optional[int] = None,
         price: Optional[str] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
-        releases: Optional[str] = None, memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
+        given_back: Optional[str] = None, memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
         timeout: Optional[float] = None) -> results.Fit:
     """The smallest card on which no request is refused, per policy."""
-    options = dict(policy=policy, device=device, threads=threads, price=price, gpu=gpu, from_=from_, releases=releases,
+    options = dict(policy=policy, device=device, threads=threads, price=price, gpu=gpu, from_=from_,
+                   given_back=given_back,
                    memory_limit=memory_limit)
     return results.Fit.from_json(running.run_json("fit", [recording], options, progress, timeout))
 
 
 def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] = None, threads: Optional[int] = None,
          price: Optional[str] = None, seed: Optional[int] = None, gpu: Optional[int] = None,
-         from_: Optional[str] = None, releases: Optional[str] = None, memory_limit: Optional[str] = None,
+         from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
          progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Tune:
     """The best setting of PyTorch's allocator for a recording."""
     options = dict(device=device, torch=torch, threads=threads, price=price, seed=seed, gpu=gpu, from_=from_,
-                   releases=releases, memory_limit=memory_limit)
+                   given_back=given_back, memory_limit=memory_limit)
     return results.Tune.from_json(running.run_json("tune", [recording], options, progress, timeout))
 
 
 def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
-           from_: Optional[str] = None, releases: Optional[str] = None, memory_limit: Optional[str] = None,
+           from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Verify:
     """Whether the pytorch policy makes every decision that was recorded."""
-    options = dict(policy=policy, device=device, gpu=gpu, from_=from_, releases=releases, memory_limit=memory_limit)
+    options = dict(policy=policy, device=device, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Verify.from_json(running.run_json("verify", [recording], options, progress, timeout))
 
 
 def diff(a: Path, b: Optional[Path] = None, *, policy: Names = None, device: Optional[str] = None,
          on_oom: Optional[str] = None, start: Optional[str] = None, gpu: Optional[int] = None,
-         from_: Optional[str] = None, releases: Optional[str] = None, memory_limit: Optional[str] = None,
+         from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
          no_replay: bool = False, progress: Optional[Progress] = None,
          timeout: Optional[float] = None) -> results.Diff:
     """What differs between two recordings, two policies on one of them (`b` left out), or two results.
 
     Two results of one run each are replayed to see where they part, if their recording is there, unless `no_replay`.
     """
-    options = dict(policy=policy, device=device, on_oom=on_oom, start=start, gpu=gpu, from_=from_, releases=releases,
+    options = dict(policy=policy, device=device, on_oom=on_oom, start=start, gpu=gpu, from_=from_,
+                   given_back=given_back,
                    memory_limit=memory_limit, no_replay=no_replay)
     inputs = [a] if b is None else [a, b]
     return results.Diff.from_json(running.run_json("diff", inputs, options, progress, timeout))
@@ -129,12 +132,12 @@ def predict(program: Sequence[Path], *, device: Names = None, policy: Names = No
 
 def samples(recording: Path, *, policy: Names = None, device: Optional[str] = None,
             sample_every: Union[int, str, None] = None, on_oom: Optional[str] = None, start: Optional[str] = None,
-            gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,
+            gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
             memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
             timeout: Optional[float] = None) -> Samples:
     """The memory figures of a replay over time."""
     options = dict(policy=policy, device=device, sample_every=sample_every, on_oom=on_oom, start=start, gpu=gpu,
-                   from_=from_, releases=releases, memory_limit=memory_limit)
+                   from_=from_, given_back=given_back, memory_limit=memory_limit)
     names = running.input_words([recording])
     words = [*names, *running.option_words(options), "--samples", "-"]
     return Samples.from_csv(running.run(words, names, progress, timeout).decode())

@@ -39,9 +39,9 @@ class Report:
 
 def report(*sources: Path, policy: Names = None, device: Names = None, on_oom: Optional[str] = None,
            start: Optional[str] = None, threads: Optional[int] = None, price: Optional[str] = None,
-           gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,
+           gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
            memory_limit: Optional[str] = None, timeout: Optional[float] = None) -> Report:
     """The page of `replay report` about these files. Nothing runs before it is shown."""
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, threads=threads, price=price, gpu=gpu,
-                   from_=from_, releases=releases, memory_limit=memory_limit)
+                   from_=from_, given_back=given_back, memory_limit=memory_limit)
     return Report(running.input_words(sources), options, timeout)

@@ -13,7 +13,7 @@ from vramreplay.sampled import Samples
 class Recording:
     """A file that was read once without an error. Every method asks the program anew; nothing is kept in memory.
 
-    `options` (gpu, from_, releases, memory_limit) go with every question; an argument of the question wins.
+    `options` (gpu, from_, given_back, memory_limit) go with every question; an argument of the question wins.
     """
 
     def __init__(self, path: Path, **options: Any) -> None:
@@ -61,9 +61,9 @@ class Recording:
         return self.report()._repr_html_()
 
 
-def load(path: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,
+def load(path: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
          memory_limit: Optional[str] = None, progress: Optional[Progress] = None) -> Recording:
     """A recording to ask questions. InputError now, not at the first question, if the file cannot be read."""
-    recording = Recording(path, gpu=gpu, from_=from_, releases=releases, memory_limit=memory_limit)
+    recording = Recording(path, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
     recording.info(progress=progress)
     return recording

@@ -46,7 +46,7 @@ class InfoEventsByKind(Result):
     free_completed: int
     flush: int
     oom: int
-    command: int
+    control: int
     mark: int
 
 
@@ -242,7 +242,7 @@ class Info(Result):
     records: int
     #: in the trace; a free that was completed at once is one event
     events: int
-    #: alloc, free, free_requested, free_completed, flush, oom, command, mark: numbers
+    #: alloc, free, free_requested, free_completed, flush, oom, control, mark: numbers
     events_by_kind: InfoEventsByKind
     #: the default ones included
     streams: int
@@ -329,7 +329,7 @@ class ReplaySetup(Result):
     start: str
     #: as after --on-oom
     on_oom: str
-    #: as after --releases
+    #: as after --given-back, which was --releases
     releases: str
     #: as after --from; null if the format was recognised
     format: Optional[str]

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* Reads a file of JSON, plain or gzip. *out is to be released. ERR_IO; ERR_FORMAT with the byte. */
+/* Reads a file of JSON, plain or gzip. *out is to be freed. ERR_IO; ERR_FORMAT with the byte. */
 MUST_USE enum err case_load(const char *path, json_t **out, struct err_detail *why);
 
 #endif

@@ -118,7 +118,7 @@ const volatile sig_atomic_t *cli_defer_signals(void);
 /* The number of the signal that was deferred; 0: none came. */
 int cli_deferred_signal(void);
 
-/* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, and shows progress. */
+/* Opens the command's n-th input, whatever its format, with --from, --gpu and --given-back, and shows progress. */
 MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
 /* The same for a command that rests on the events: a trace that is unfinished is reported on stderr. */

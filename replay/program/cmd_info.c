@@ -26,7 +26,7 @@ enum { FACT_COLUMN = 22 };
 /* X(NAME, key): the kinds of events as they are printed. */
 #define INFO_KINDS(X)                                                                                       \
     X(ALLOC, "alloc") X(FREE, "free") X(FREE_REQUESTED, "free_requested") X(FREE_COMPLETED, "free_completed") \
-    X(FLUSH, "flush") X(OOM, "oom") X(CONTROL, "command") X(MARK, "mark")
+    X(FLUSH, "flush") X(OOM, "oom") X(CONTROL, "control") X(MARK, "mark")
 
 static const char *const kind_names[EVENT_KINDS] = {
 #define INFO_KIND(name, key) [EVENT_##name] = key,

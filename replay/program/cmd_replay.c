@@ -272,7 +272,7 @@ static struct report_setup setup_of(const struct options *o)
     return (struct report_setup){
         .start    = o->texts[FLAG_START] != NULL ? o->texts[FLAG_START] : "fresh",
         .on_oom   = o->texts[FLAG_ON_OOM] != NULL ? o->texts[FLAG_ON_OOM] : "stop",
-        .releases = o->texts[FLAG_RELEASES] != NULL ? o->texts[FLAG_RELEASES] : "auto",
+        .releases = o->texts[FLAG_GIVEN_BACK] != NULL ? o->texts[FLAG_GIVEN_BACK] : "auto",
         .format   = o->from,
         .price_bytes_per_ms = o->price,
     };

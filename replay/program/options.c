@@ -262,8 +262,16 @@ const char *flag_help(const struct flag_use *use)
     return use->help != NULL ? use->help : row_of(use->id)->help;
 }
 
+/* Options by the names that they had: still taken, and shown nowhere. */
+static const struct { const char *name, *now; } former_names[] = {
+    {"releases", "given-back"},              /* a release is a version of PyTorch */
+};
+
 enum flag_id flag_find(const struct flag_use *taken, const char *name, size_t n)
 {
+    for (size_t i = 0; i < sizeof former_names / sizeof former_names[0]; i++)
+        if (strlen(former_names[i].name) == n && memcmp(former_names[i].name, name, n) == 0)
+            return flag_find(taken, former_names[i].now, strlen(former_names[i].now));
     for (; taken->id != N_FLAGS; taken++)
         if (strlen(flag_name(taken->id)) == n && memcmp(flag_name(taken->id), name, n) == 0)
             break;

@@ -32,7 +32,7 @@ struct flag_use {
 #define FLAGS_END {.id = N_FLAGS}
 
 /* Options that belong together: of every command that reads a recording, and of one that runs it. */
-#define TAKES_INPUT TAKES(GPU), TAKES(FROM), TAKES(RELEASES), TAKES(MEMORY_LIMIT)
+#define TAKES_INPUT TAKES(GPU), TAKES(FROM), TAKES(GIVEN_BACK), TAKES(MEMORY_LIMIT)
 #define TAKES_RUN   TAKES(ON_OOM), TAKES(START)
 
 enum { FAIL_IF_MAX = 16 };
@@ -76,7 +76,7 @@ struct options {
 };
 
 /* Reads argv[0, argc), which holds neither the program nor the command. ERR_USAGE says what is wrong, with the nearest
- * name for an unknown option; ERR_HOST_NOMEM. The lists are released with options_close. */
+ * name for an unknown option; ERR_HOST_NOMEM. The lists are freed by options_close. */
 MUST_USE enum err options_parse(int argc, char **argv, const struct flag_use *taken, struct options *out,
                                 struct err_detail *why);
 void options_close(struct options *o);

@@ -54,7 +54,7 @@ bool ranks_are_asked_for(const struct options *o)
 /* Only what is true of each rank by itself can be asked of a folder. */
 static enum err check_options(const struct options *o, struct err_detail *why)
 {
-    static const enum flag_id taken[] = { FLAG_POLICY, FLAG_DEVICES, FLAG_JSON, FLAG_GPU, FLAG_FROM, FLAG_RELEASES };
+    static const enum flag_id taken[] = { FLAG_POLICY, FLAG_DEVICES, FLAG_JSON, FLAG_GPU, FLAG_FROM, FLAG_GIVEN_BACK };
     for (enum flag_id id = 0; id < N_FLAGS; id++) {
         bool is_taken = !o->is_given[id];
         for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)

@@ -151,7 +151,7 @@ static enum err shared_read(struct shared_report *r, const struct options *o, st
 static enum err check_options(const struct options *o, struct err_detail *why)
 {
     static const enum flag_id taken[] = {FLAG_SHARE, FLAG_POLICY, FLAG_DEVICES, FLAG_JSON, FLAG_ON_OOM, FLAG_START,
-                                         FLAG_FROM, FLAG_GPU, FLAG_RELEASES, FLAG_MEMORY_LIMIT, FLAG_WIDE};
+                                         FLAG_FROM, FLAG_GPU, FLAG_GIVEN_BACK, FLAG_MEMORY_LIMIT, FLAG_WIDE};
     for (enum flag_id id = 0; id < N_FLAGS; id++) {
         bool is_taken = !o->is_given[id];
         for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)

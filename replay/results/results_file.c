@@ -25,7 +25,7 @@ static void allow_runs(struct run_table *t, const struct input *in, uint64_t mem
                     memory_limit != 0 ? memory_limit : RUNS_MEMORY_FREE + RUNS_MEMORY_RATIO * n_bytes);
 }
 
-/* Reads a whole JSON into memory; *out is released with free(). */
+/* Reads a whole JSON into memory; *out is freed with free(). */
 static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
 {
     char *bytes = NULL;

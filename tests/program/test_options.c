@@ -52,7 +52,7 @@ Test(options, values_go_where_their_rows_say)
     struct options o;
     struct err_detail why = { .text = "" };
     cr_assert_eq(parse("a.zst --policy best-fit -o out.db --policy=none --device sim:1GiB --device cuda --threads 3 "
-                       "--gpu 7 --on-oom skip --releases allocator --sample-every 10ms --shard 2/8 --explain end "
+                       "--gpu 7 --on-oom skip --given-back allocator --sample-every 10ms --shard 2/8 --explain end "
                        "--audit --resume --torch 2.6 - -- --policy", room, &o, &why), ERR_OK, "%s", why.text);
     cr_expect_eq(o.n_inputs, 3);
     cr_expect_str_eq(o.inputs[1], "-", "a dash alone is standard input");
@@ -91,7 +91,8 @@ Test(options, a_wrong_value_is_refused_with_what_was_expected)
     refused("--threads 1x", "a whole number");
     refused("--seed 18446744073709551616", "a whole number");
     refused("--on-oom go", "expected stop or skip");
-    refused("--releases go", "expected auto, program or allocator");
+    refused("--releases go", "expected auto, program or allocator");           /* its former name */
+    refused("--given-back go", "expected auto, program or allocator");
     refused("--shard 9/8", "a part such as 2/8");
     refused("--sample-every 18446744073709551615s", "a number of events or a time");
     refused("--explain soon", "a whole number or 'end'");
