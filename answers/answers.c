@@ -31,12 +31,24 @@ static const struct answer_member difference_members[] = {
 #define ANSWER_TABLE "answers/difference.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member explanation_members[] = {
+#define ANSWER_TABLE "answers/explanation.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member extrapolate_members[] = {
 #define ANSWER_TABLE "answers/extrapolate.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member graphs_members[] = {
 #define ANSWER_TABLE "answers/graphs.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member info_members[] = {
+#define ANSWER_TABLE "answers/info.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member info_peak_members[] = {
+#define ANSWER_TABLE "answers/info_peak.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member plan_members[] = {
@@ -91,8 +103,11 @@ static const struct answer_table tables[] = {
     { "conform", conform_members },
     { "coverage", coverage_members },
     { "difference", difference_members },
+    { "explanation", explanation_members },
     { "extrapolate", extrapolate_members },
     { "graphs", graphs_members },
+    { "info", info_members },
+    { "info_peak", info_peak_members },
     { "plan", plan_members },
     { "predicted", predicted_members },
     { "ranks", ranks_members },

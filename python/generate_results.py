@@ -33,7 +33,6 @@ STATES = ["tests/data/mid-run/expandable@2.9.1.pickle"]
 TWO = ["--policy", "best-fit", "--policy", "none"]
 EACH = [[path] for path in SAMPLES + STATES]
 QUESTIONS = {
-    "info": EACH,
     "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [["samples/cnn.trace.zst", "--device", "40MiB"]],
     "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
     "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
@@ -54,13 +53,12 @@ QUESTIONS["predict"] = [[*options, "--", sys.executable, "program.py", "{mb}" if
                                         ["--device", "1GiB", "--range", "mb=1..2000"])]
 # The answers that have a class, in the order of results.py.
 COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "verify", "diff", "predict"]
-MAPS = {("info", "meta"), ("replay", "runs[].options")}         # their keys depend on the recording or the policy
+MAPS = {("replay", "runs[].options")}         # its keys depend on the policy
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.
 SHARED = {
-    "Explanation": [("replay", "runs[].explanation.first_oom"), ("replay", "runs[].explanation.event"),
-                    ("info", "final_state")],
-    "Coverage": [("fit", "trace"), ("tune", "trace"), ("why", "trace"), ("info", "trace")],
+    "Explanation": [("replay", "runs[].explanation.first_oom"), ("replay", "runs[].explanation.event")],
+    "Coverage": [("fit", "trace"), ("tune", "trace"), ("why", "trace")],
     "StartState": [("fit", "start"), ("tune", "start")],
     "Gauges": [("replay", "runs[].peak"), ("replay", "runs[].at_peak"), ("replay", "runs[].end")],
     "Cure": [("why", "recommended"), ("why", "serves_refused")],
@@ -77,7 +75,6 @@ SHARED = {
     "Requests": [("diff", f"{name}[].{side}") for name in ("size_classes", "lines") for side in "ab"],
 }
 CLASS_AT = {place: name for name, places in SHARED.items() for place in places}
-SECTIONS = {"An explanation": ("replay", ["runs[].explanation.first_oom", "runs[].explanation.event"])}
 
 
 # ---- what the program answers ----
@@ -166,19 +163,17 @@ TYPES = {"text": "string", "number": "integer", "true": "boolean", "object": "ob
 
 def documented():
     """{(command, path): (types, meaning)} of the tables in report/SCHEMA.md."""
-    known, command, prefixes = {}, None, [""]
+    known, command = {}, None
     for line in SCHEMA_MD.read_text().splitlines():
         if line.startswith("## "):
             schema = re.search(r"schema `replay-?(\w*)/1`", line)
-            inside = next((SECTIONS[title] for title in SECTIONS if line.startswith(f"## {title}")), (None, []))
-            command, prefixes = (schema[1] or "replay", [""]) if schema else (inside[0], [p + "." for p in inside[1]])
+            command = (schema[1] or "replay") if schema else None
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)][1:-1]
         if command is None or len(cells) < 2 or not cells[0].startswith("`"):
             continue
         keys = re.findall(r"`([^`]+)`", cells[0])
         for key, types in zip(keys, types_of_keys(cells[1] if len(cells) == 3 else "", len(keys))):
-            for prefix in prefixes:
-                known[command, prefix + key] = (types, cells[-1])
+            known[command, key] = (types, cells[-1])
     return known
 
 
@@ -248,9 +243,19 @@ def objects_by_class(answers_of):
     return found
 
 
+def part_at(part, values, command, path, known):
+    """The schema of a part that has a table, at one place of an answer that has none."""
+    said = known.get((command, path), ([],))[0]
+    meaning = meaning_of(known, command, path)
+    described = {"description": re.sub(r"[`\\]", "", meaning)} if meaning else {}
+    return {**part, **described, "type": ["null", "object"] if None in values or "null" in said else "object"}
+
+
 def schema_of(values, command, path, known, shared):
     """The JSON Schema of all values that were seen at one place."""
     name = CLASS_AT.get((command, path))
+    if name in shared["with a table"]:
+        return part_at(shared["with a table"][name], values, command, path, known)
     if name:
         values = [value for value in values if value is None] + shared[name]
     types = {type_of(value) for value in values}
@@ -365,7 +370,9 @@ def generated(replay):
     """{path: text}"""
     known, module, files = documented(), Module(), {}
     tables, said = tabled(replay), answers(replay)
-    shared = objects_by_class(said)
+    shared = {"with a table": {camel(name): plain(schema) for name, schema in tables.items()}, **objects_by_class(said)}
+    for part in shared["with a table"].values():
+        del part["$schema"]
     schemas = {name: plain(schema) for name, schema in tables.items() if "schema" in schema["properties"]}
     for command, values in said.items():
         schema = {"$schema": "https://json-schema.org/draft/2020-12/schema",

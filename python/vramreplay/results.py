@@ -14,9 +14,9 @@ class InfoSettings(Result):
     """`settings` of Info: PyTorch's settings."""
     #: the text of the variable; null: not recorded
     asked: Optional[str]
-    #: as a settings text, "" for the defaults; null: not recorded
+    #: as a settings text, empty for the defaults; null: not recorded
     in_force: Optional[str]
-    #: what was asked for and is not in force, a sentence
+    #: what was asked for and is not in force, a sentence; null: nothing
     not_in_force: Optional[str]
 
 
@@ -24,69 +24,95 @@ class InfoSettings(Result):
 class Coverage(Result):
     """`trace` of Tune: what the recording covers."""
     #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
-    #: because the history's limit was met; null: not looked at
-    begins: Optional[str]
+    #: because the history's limit was met
+    begins: str
     #: exit: the recorder saw the program end; refused: no request follows the last refused one; cut: the end is
-    #: missing; open: nothing tells; null: not looked at
-    ends: Optional[str]
+    #: missing; open: nothing tells
+    ends: str
     #: requests refused when recorded
-    refusals: Optional[int]
+    refusals: int
     #: of these, refusals after which the program went on to request memory
-    refusals_survived: Optional[int]
+    refusals_survived: int
     #: steps recorded from beginning to end; null: nothing repeats
     whole_steps: Optional[int]
 
 
 @dataclass(frozen=True)
 class InfoEventsByKind(Result):
-    """`events_by_kind` of Info."""
+    """`events_by_kind` of Info: how many of each kind."""
+    #: requests
     alloc: int
+    #: frees that were completed at once
     free: int
+    #: frees while a stream may still use the memory
     free_requested: int
+    #: their ends
     free_completed: int
+    #: times that all cached memory was given back
     flush: int
+    #: refused requests
     oom: int
-    control: int
+    #: settings that change, captures and the like
+    command: int
+    #: boundaries that the program set
     mark: int
 
 
 @dataclass(frozen=True)
 class InfoStart(Result):
     """`start` of Info: before the first event."""
+    #: empty; mid-run: requests were live, or segments stood
     state: str
-    #: what is placed this way
+    #: live then
     live_requests: int
+    #: of these
     live_bytes: int
+    #: freed by the program, but a stream may still use them
     pending_frees: int
+    #: blocks whose size is not on record
     guessed_sizes: int
+    #: that stood
     segments: int
+    #: of these
     reserved_bytes: int
 
 
 @dataclass(frozen=True)
 class InfoRecorded(Result):
-    """`recorded` of Info."""
+    """`recorded` of Info: what the recorded allocator said of itself."""
+    #: reserved at most
     peak_reserved_bytes: Optional[int]
+    #: allocated at most
     peak_allocated_bytes: Optional[int]
+    #: reserved before the first event
     start_reserved_bytes: Optional[int]
+    #: reserved at the end
     end_reserved_bytes: Optional[int]
+    #: segments at the end
     end_segments: Optional[int]
 
 
 @dataclass(frozen=True)
 class InfoPeakLine(Result):
-    """An item of `lines` of InfoPeak."""
+    """An item of `lines` of InfoPeak: lines of the program that hold them, most first."""
+    #: as FILE:LINE and the function
     line: str
+    #: it holds
     bytes: int
+    #: it holds
     requests: int
 
 
 @dataclass(frozen=True)
 class InfoPeak(Result):
     """`peak` of Info: when most is requested at once."""
+    #: in the source's numbers if it has them; -1: the start state
     event: int
+    #: requested and live then
     bytes: int
+    #: live then
     requests: int
+    #: lines of the program that hold them, most first
     lines: List[InfoPeakLine]
 
 
@@ -114,60 +140,91 @@ class ExplanationParts(Result):
 @dataclass(frozen=True)
 class ExplanationDevice(Result):
     """`device` of Explanation: the card."""
-    #: that the card has
+    #: that the card has; null: unlimited
     total_bytes: Optional[int]
+    #: taken by the process's CUDA context
     context_bytes: int
+    #: taken by others
     others_bytes: int
     #: pages of the driver minus reserved; below 0 if small segments share pages
     page_rounding_bytes: int
+    #: what the card could still give; null: unlimited
     free_bytes: Optional[int]
 
 
 @dataclass(frozen=True)
 class ExplanationFree(Result):
     """An item of `free` of Explanation: free blocks by stream, pool, size class and kind of segment."""
+    #: whose they are
     stream: int
+    #: whose they are
     pool: int
+    #: in segments for small requests
     is_small: bool
+    #: nothing else is in their segments
     is_whole: bool
+    #: together
     bytes: int
+    #: of them in whole pages that can be given back while the rest of their segments is in use
     page_bytes: int
+    #: how many
     blocks: int
+    #: the largest of them
     largest_bytes: int
+    #: why these segments are not given back; null unless is_whole
     why_kept: Optional[str]
 
 
 @dataclass(frozen=True)
 class ExplanationHole(Result):
     """An item of `holes` of Explanation: the largest groups of free parts next to live blocks."""
+    #: of one, without its whole pages
     bytes: int
+    #: requested by the larger live neighbour
     pin_bytes: int
+    #: how many
     count: int
 
 
 @dataclass(frozen=True)
 class ExplanationRequest(Result):
-    """`request` of Explanation: null if the event asks for nothing."""
+    """`request` of Explanation: what was asked for."""
+    #: as asked for
     requested_bytes: int
+    #: as the policy rounds it; if it does not say, to 512 bytes
     block_bytes: int
+    #: what it needs of the device: a new segment or pages; at least that much if it was not refused
     segment_bytes: int
+    #: whose it is
     stream: int
+    #: whose it is
     pool: int
+    #: the largest free block of its stream, pool and size class
     largest_usable_bytes: int
+    #: that the device lacks for the segment
     missing_bytes: int
 
 
 @dataclass(frozen=True)
 class ExplanationBlock(Result):
     """An item of `blocks` of Explanation: the smallest set found, by address."""
+    #: as asked for
     requested_bytes: int
+    #: of the block
     bytes: int
+    #: where it is
     address: int
+    #: whose it is
     stream: int
+    #: whose it is
     pool: int
+    #: freed by the program, but a stream may still use it
     is_pending: bool
-    event: int
-    age_ns: int
+    #: of the request; -1: live at the start; null: not known
+    event: Optional[int]
+    #: since then; null: not known
+    age_ns: Optional[int]
+    #: frames, innermost first; empty if not recorded
     stack: List[str]
 
 
@@ -183,24 +240,17 @@ class Explanation(Result):
     reserved_bytes: int
     #: the same bytes by what they are: the sum is reserved_bytes
     parts: ExplanationParts
-    #: the card: context_bytes + others_bytes + reserved + page_rounding_bytes + free_bytes is total_bytes;
-    #: total_bytes and free_bytes are null on an unlimited card
+    #: the card: context_bytes + others_bytes + reserved + page_rounding_bytes + free_bytes is total_bytes
     device: ExplanationDevice
-    #: free blocks by stream, pool, size class and kind of segment: stream, pool, is_small, is_whole (nothing
-    #: else is in their segments), bytes, page_bytes (of them in whole pages that can be given back while the
-    #: rest of their segments is in use), blocks, largest_bytes, why_kept (text; null unless is_whole)
+    #: free blocks by stream, pool, size class and kind of segment
     free: List[ExplanationFree]
-    #: the largest groups of free parts next to live blocks: bytes of one, without its whole pages, pin_bytes
-    #: requested by the larger live neighbour, count
+    #: the largest groups of free parts next to live blocks
     holes: List[ExplanationHole]
     #: holes in smaller groups
     other_holes: int
     #: any free block
     largest_free_bytes: int
-    #: null if the event asks for nothing: requested_bytes, block_bytes (as the policy rounds it; if it does not
-    #: say, to 512 bytes), segment_bytes (what it needs of the device: a new segment or pages; at least that
-    #: much if it was not refused), stream, pool, largest_usable_bytes (free, of its stream, pool and size
-    #: class), missing_bytes (that the device lacks for the segment)
+    #: what was asked for; null: the event asks for nothing
     request: Optional[ExplanationRequest]
     #: how the end of blocks makes the request fit: merge: with their free neighbours they are large enough;
     #: release: their segments or pages are given back, and the device has room. null: no set was found, or
@@ -208,70 +258,64 @@ class Explanation(Result):
     way: Optional[str]
     #: merge: of that one block; release: free on the device then
     gained_bytes: Optional[int]
-    #: the smallest set found, by address: requested_bytes, bytes, address, stream, pool, is_pending, event of
-    #: the request (-1: live at the start; null: not known), age_ns (null if not known), stack (frames,
-    #: innermost first; empty if not recorded)
+    #: the smallest set found, by address
     blocks: List[ExplanationBlock]
 
 
 @dataclass(frozen=True)
 class Info(Result):
     """The answer of info."""
-    #: replay-info/1
     schema: str
     #: as it was typed
     path: str
-    #: facts of the source by name, texts: its kind, settings, what could not be known (notes)
+    #: facts of the source by name: its kind, settings, what could not be known (notes)
     meta: Dict[str, str]
-    #: PyTorch's settings: asked, in_force, not_in_force; null: the recording names no release
+    #: PyTorch's settings; null: the recording names no release
     settings: Optional[InfoSettings]
     #: what the recording covers; null: the events cannot be read
     trace: Optional[Coverage]
     #: ordinal in the recording
     device: int
-    #: of the recorded device, or what of it the program could have
+    #: of the recorded device, or what of it the program could have; null: not recorded
     capacity_bytes: Optional[int]
-    #: wall clock of the first event, microseconds since 1970
+    #: wall clock of the first event, microseconds since 1970; null: not recorded
     epoch_us: Optional[int]
     #: the trace is being written, or its writer was killed
     is_unfinished: bool
     #: at the end of an unfinished trace, that could not be read; else 0
     cut_off_bytes: int
+    #: from the first event to the last
     duration_ns: int
     #: in the source
     records: int
     #: in the trace; a free that was completed at once is one event
     events: int
-    #: alloc, free, free_requested, free_completed, flush, oom, control, mark: numbers
+    #: how many of each kind
     events_by_kind: InfoEventsByKind
-    #: the default ones included
+    #: the default one included
     streams: int
-    #: the default ones included
+    #: the default one included
     pools: int
     #: most live at once
     peak_live_requests: int
     #: most requested and not freed at once
     peak_requested_bytes: int
-    #: before the first event: state (empty, mid-run), live_requests, live_bytes, pending_frees, guessed_sizes,
-    #: segments, reserved_bytes
+    #: before the first event
     start: InfoStart
-    #: peak_reserved_bytes, peak_allocated_bytes, start_reserved_bytes, end_reserved_bytes, end_segments; null
-    #: if not recorded
+    #: what the recorded allocator said of itself; null: not recorded
     recorded: InfoRecorded
-    #: what else was recorded
+    #: the numbers of the source's records are on record
     has_source_numbers: bool
-    #: what else was recorded
+    #: the recorded addresses are
     has_addresses: bool
-    #: what else was recorded
+    #: the recorded allocator's calls to the driver are
     has_segment_events: bool
     #: distinct call stacks
     stacks: int
-    #: when most is requested at once: event (in the source's numbers if it has them; -1: the start state),
-    #: bytes, requests live then, and lines of the program that hold them, most first: line, bytes, requests.
-    #: null without call stacks, and beyond four million events
+    #: when most is requested at once; null without call stacks, and beyond four million events
     peak: Optional[InfoPeak]
-    #: where the memory was at the end, as the recording says: an explanation as of a run, without a card; null
-    #: if it does not say
+    #: where the memory was at the end, as the recording says: as of a run, without a card; null: it does not
+    #: say
     final_state: Optional[Explanation]
 
 

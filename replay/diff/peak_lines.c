@@ -104,27 +104,15 @@ void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_w
     }
 }
 
-void peak_lines_json(struct json_writer *w, const char *key, const struct peak_lines *p)
+static const char *line_text(const struct peak_lines *p, size_t i, char out[LINE_TEXT])
 {
-    char line[LINE_TEXT];
-    if (p == NULL) {
-        json_put_null(w, key);
-        return;
-    }
+    stack_frame_show_line(text_table_at(&p->pair.lines.names, p->order[i]), out, LINE_TEXT);
+    return out;
+}
+
+void info_peak_json(struct json_writer *json, const struct peak_lines *p)
+{
     const struct profile *peak = &p->pair.of[PROFILE_A];
-    json_put_object(w, key);
-    json_put_integer(w, "event", p->event);
-    json_put_number(w, "bytes", peak->peak_bytes);
-    json_put_number(w, "requests", peak->peak_requests);
-    json_put_array(w, "lines");
-    for (size_t i = 0; i < p->n; i++) {
-        stack_frame_show_line(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
-        json_put_object(w, NULL);
-        json_put_text(w, "line", line);
-        json_put_number(w, "bytes", share_of(p, i)->peak_bytes);
-        json_put_number(w, "requests", share_of(p, i)->peak_requests);
-        json_end_object(w);
-    }
-    json_end_array(w);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/info_peak.def"
+#include "answers/as_json.def"
 }

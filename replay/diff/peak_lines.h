@@ -28,7 +28,7 @@ void peak_lines_close(struct peak_lines *p);
 /* Prints the largest lines. `event_word`: "record" or "event". */
 void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_word);
 
-/* Writes an object; null if `p` is NULL. */
-void peak_lines_json(struct json_writer *w, const char *key, const struct peak_lines *p);
+/* The members of answers/info_peak.def. */
+void info_peak_json(struct json_writer *json, const struct peak_lines *p);
 
 #endif

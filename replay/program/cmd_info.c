@@ -185,94 +185,11 @@ static void print_info(const char *path, const struct trace_reader *r, const str
            info->n_stacks > 0 ? "call stacks" : "no call stacks");
 }
 
-static void json_start(struct json_writer *w, const struct trace_reader *r)
-{
-    const struct start_state_totals s = start_state_sum(r);
-    json_put_object(w, "start");
-    json_put_text(w, "state", trace_info(r)->starts_mid_run ? "mid-run" : "empty");
-    json_put_number(w, "live_requests", s.n_live);
-    json_put_number(w, "live_bytes", s.live_bytes);
-    json_put_number(w, "pending_frees", s.n_pending);
-    json_put_number(w, "guessed_sizes", s.n_guessed);
-    json_put_number(w, "segments", s.n_segments);
-    json_put_number(w, "reserved_bytes", s.segment_bytes);
-    json_end_object(w);
-}
-
-static void json_meta(struct json_writer *w, const struct trace_reader *r)
+static void put_meta(struct json_writer *json, const struct trace_reader *r)
 {
     const char *value, *name;
-    json_put_object(w, "meta");
     for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++)
-        json_put_text(w, name, value);
-    json_end_object(w);
-}
-
-/* null unless the recording tells PyTorch's release. */
-static void json_settings(struct json_writer *w, const struct trace_reader *r)
-{
-    struct settings_facts s;
-    if (!settings_facts_find(r, &s)) {
-        json_put_null(w, "settings");
-        return;
-    }
-    json_put_object(w, "settings");
-    json_put_text(w, "asked", s.asked);
-    json_put_text(w, "in_force", s.has_in_force ? s.in_force : NULL);
-    json_put_text(w, "not_in_force", s.lost[0] != '\0' ? s.lost : NULL);
-    json_end_object(w);
-}
-
-/* `lines` and `state` are NULL if the file holds none. */
-static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct peak_lines *lines,
-                      const struct final_state *state, const struct coverage *covers)
-{
-    const struct trace_info *info = trace_info(r);
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-info/1");
-    json_put_text(&w, "path", path);
-    json_meta(&w, r);
-    json_put_text(&w, "platform", platform_word(recorded_platform(r)));
-    json_settings(&w, r);
-    if (covers != NULL) {
-        json_put_object(&w, "trace");
-        coverage_json(&w, covers);
-        json_end_object(&w);
-    } else {
-        json_put_null(&w, "trace");
-    }
-    json_put_number(&w, "device", info->device);
-    json_put_number_unless(&w, "capacity_bytes", info->capacity_bytes, 0);
-    json_put_number_unless(&w, "epoch_us", info->epoch_us, 0);
-    json_put_bool(&w, "is_unfinished", info->is_unfinished);
-    json_put_number(&w, "cut_off_bytes", info->cut_off_bytes);
-    json_put_number(&w, "duration_ns", info->duration_ns);
-    json_put_number(&w, "records", info->records);
-    json_put_number(&w, "events", info->events);
-    json_put_object(&w, "events_by_kind");
-    for (int kind = 0; kind < EVENT_KINDS; kind++)
-        json_put_number(&w, kind_names[kind], info->by_kind[kind]);
-    json_end_object(&w);
-    json_put_number(&w, "streams", info->n_streams);
-    json_put_number(&w, "pools", info->n_pools);
-    json_put_number(&w, "peak_live_requests", info->peak_live);
-    json_put_number(&w, "peak_requested_bytes", info->peak_requested_bytes);
-    json_start(&w, r);
-    json_put_object(&w, "recorded");
-    json_put_number_unless(&w, "peak_reserved_bytes", info->recorded_peak_reserved_bytes, 0);
-    json_put_number_unless(&w, "peak_allocated_bytes", info->recorded_peak_allocated_bytes, 0);
-    json_put_number_unless(&w, "start_reserved_bytes", info->recorded_start_reserved_bytes, 0);
-    json_put_number_unless(&w, "end_reserved_bytes", info->recorded_end_reserved_bytes, 0);
-    json_put_number_unless(&w, "end_segments", info->recorded_end_segments, 0);
-    json_end_object(&w);
-    json_put_bool(&w, "has_source_numbers", info->has_source_numbers);
-    json_put_bool(&w, "has_addresses", info->has_addresses);
-    json_put_bool(&w, "has_segment_events", info->has_segment_events);
-    json_put_number(&w, "stacks", info->n_stacks);
-    peak_lines_json(&w, "peak", lines);
-    explain_json(&w, "final_state", state == NULL ? NULL : final_state_account(state), &final_state_names);
-    json_end_object(&w);
+        json_put_text(json, name, value);
 }
 
 static void print_line(void *arg, const char *text)
@@ -388,14 +305,18 @@ static enum err info_print(const void *session, struct err_detail *why)
 static enum err info_write_json(const void *session, FILE *out, struct err_detail *why)
 {
     const struct info *i = session;
-    const struct final_state *state = i->state.trace == NULL ? NULL : &i->state;
-    const struct trace_reader *trace = i->trace != NULL || i->reason != ERR_UNSUPPORTED ? i->trace : i->state.trace;
-    if (trace == NULL) {
+    const struct trace_reader *r = i->trace != NULL || i->reason != ERR_UNSUPPORTED ? i->trace : i->state.trace;
+    if (r == NULL) {
         *why = i->reason_why;
         return i->reason;
     }
-    info_json(out, i->options->inputs[0], trace, i->has_lines ? &i->lines : NULL, state,
-              i->has_coverage ? &i->coverage : NULL);
+    struct settings_facts facts;
+    const bool has_settings = settings_facts_find(r, &facts);
+    const struct trace_info *info = trace_info(r);
+    const struct start_state_totals s = start_state_sum(r);
+    const struct explanation *account = i->state.trace == NULL ? NULL : final_state_account(&i->state);
+#define ANSWER_TABLE "answers/info.def"
+#include "answers/as_json.def"
     return ERR_OK;
 }
 

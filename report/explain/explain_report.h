@@ -17,10 +17,19 @@ struct explain_names {
                                                               * NULL: the first */
 };
 
+/* An explanation that was taken, as it is written. */
+struct explained {
+    const struct explanation   *explanation;
+    const struct explain_names *names;
+};
+
 /* Nothing for an explanation that was not taken. */
 void explain_words(FILE *out, const struct explanation *x, const char *policy, const struct explain_names *names);
 void explain_json(struct json_writer *w, const char *key, const struct explanation *x,
                   const struct explain_names *names);     /* null for one that was not taken */
+
+/* The members of answers/explanation.def. */
+void explanation_json(struct json_writer *json, const struct explained *e);
 
 /* Why cached segments were neither used nor given back; NULL for free parts of segments in use. */
 const char *explain_why_kept(const struct explanation *x, const struct explain_free *f);

@@ -27,6 +27,7 @@ QUESTIONS = {
                      f"{TOO_LARGE}-24.trace.zst:batch=24", *more]
                     for more in (["--to", "batch=40"], ["--device", "1GiB"])],
     "graphs": [["graphs", f"{DATA}/graphs/program.trace.zst", *more] for more in ([], ["--captures", "2,1"])],
+    "info": [["info", path] for path in (CNN, CUT, EXPAND, f"{DATA}/mid-run/expandable@2.9.1.pickle")],
     "plan": [["plan", CNN], ["plan", CNN, "--capacity", "1GiB"]],
     "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
     "stats": [["stats", CNN], ["stats", CUT]],
