@@ -15,6 +15,10 @@ static const struct answer_member compared_members[] = {
 #define ANSWER_TABLE "answers/compared.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member compared_run_members[] = {
+#define ANSWER_TABLE "answers/compared_run.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member conf_members[] = {
 #define ANSWER_TABLE "answers/conf.def"
 #include "answers/as_members.def"
@@ -27,8 +31,20 @@ static const struct answer_member coverage_members[] = {
 #define ANSWER_TABLE "answers/coverage.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member device_call_members[] = {
+#define ANSWER_TABLE "answers/device_call.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member diff_members[] = {
+#define ANSWER_TABLE "answers/diff.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member difference_members[] = {
 #define ANSWER_TABLE "answers/difference.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member event_members[] = {
+#define ANSWER_TABLE "answers/event.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member explanation_members[] = {
@@ -37,6 +53,10 @@ static const struct answer_member explanation_members[] = {
 };
 static const struct answer_member extrapolate_members[] = {
 #define ANSWER_TABLE "answers/extrapolate.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member figure_members[] = {
+#define ANSWER_TABLE "answers/figure.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member graphs_members[] = {
@@ -51,6 +71,10 @@ static const struct answer_member info_peak_members[] = {
 #define ANSWER_TABLE "answers/info_peak.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member placement_members[] = {
+#define ANSWER_TABLE "answers/placement.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member plan_members[] = {
 #define ANSWER_TABLE "answers/plan.def"
 #include "answers/as_members.def"
@@ -63,12 +87,20 @@ static const struct answer_member ranks_members[] = {
 #define ANSWER_TABLE "answers/ranks.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member requests_members[] = {
+#define ANSWER_TABLE "answers/requests.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member share_members[] = {
 #define ANSWER_TABLE "answers/share.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member stats_members[] = {
 #define ANSWER_TABLE "answers/stats.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member step_members[] = {
+#define ANSWER_TABLE "answers/step.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member technique_members[] = {
@@ -99,20 +131,28 @@ static const struct answer_member who_members[] = {
 static const struct answer_table tables[] = {
     { "calibration", calibration_members },
     { "compared", compared_members },
+    { "compared_run", compared_run_members },
     { "conf", conf_members },
     { "conform", conform_members },
     { "coverage", coverage_members },
+    { "device_call", device_call_members },
+    { "diff", diff_members },
     { "difference", difference_members },
+    { "event", event_members },
     { "explanation", explanation_members },
     { "extrapolate", extrapolate_members },
+    { "figure", figure_members },
     { "graphs", graphs_members },
     { "info", info_members },
     { "info_peak", info_peak_members },
+    { "placement", placement_members },
     { "plan", plan_members },
     { "predicted", predicted_members },
     { "ranks", ranks_members },
+    { "requests", requests_members },
     { "share", share_members },
     { "stats", stats_members },
+    { "step", step_members },
     { "technique", technique_members },
     { "technique_side", technique_side_members },
     { "tune_host", tune_host_members },
@@ -164,15 +204,19 @@ static const struct answer_member *members_of(const char *part)
 
 static void put_object_of(struct json_writer *json, const struct answer_member *members);
 
+/* NULL: a number or a text. */
 static void put_type(struct json_writer *json, const char *type, bool may_be_null)
 {
-    if (!may_be_null) {
+    if (type != NULL && !may_be_null) {
         json_put_text(json, "type", type);
         return;
     }
     json_put_array(json, "type");
-    json_put_text(json, NULL, "null");
-    json_put_text(json, NULL, type);
+    if (may_be_null)
+        json_put_text(json, NULL, "null");
+    json_put_text(json, NULL, type != NULL ? type : "number");
+    if (type == NULL)
+        json_put_text(json, NULL, "string");
     json_end_array(json);
 }
 
@@ -191,17 +235,18 @@ static void put_items(struct json_writer *json, const struct answer_member *m)
 static void put_member(struct json_writer *json, const struct answer_member *m)
 {
     const bool is_array = m->kind == MEMBER_VALUES || m->kind == MEMBER_OBJECTS || m->kind == MEMBER_PARTS;
+    const bool is_value = m->kind == MEMBER_VALUE || m->kind == MEMBER_FIELD;
     json_put_object(json, m->key);
     if (m->kind == MEMBER_PART)
         json_put_text(json, "title", m->part);
     if (m->only == NULL)
         json_put_text(json, "description", m->meaning);
-    put_type(json, is_array ? "array" : m->kind == MEMBER_VALUE ? m->type : "object", m->may_be_null);
+    put_type(json, is_array ? "array" : is_value ? m->type : "object", m->may_be_null);
     if (m->only != NULL)
         json_put_text(json, "const", m->only);
     if (is_array || m->kind == MEMBER_MAP)
         put_items(json, m);
-    else if (m->kind != MEMBER_VALUE)
+    else if (!is_value)
         put_object_of(json, m->kind == MEMBER_PART ? members_of(m->part) : m + 1);
     json_end_object(json);
 }

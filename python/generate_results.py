@@ -37,10 +37,6 @@ QUESTIONS = {
     "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
     "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
     "tune": EACH + [["samples/530-270.trace.zst", "--device", "2GiB"], ["samples/cnn.trace.zst", "--device", "20MiB"]],
-    "diff": [[*one, *TWO] for one in EACH] + [
-        ["samples/cnn.trace.zst", "samples/gpt-fp32.trace.zst"],
-        ["samples/mlp-adam.trace.zst", "samples/mlp-sgd.trace.zst"], ["one.json", "two.json"], ["two.json", "one.json"],
-        ["samples/cnn.trace.zst", "samples/cnn.trace.zst"]],
 }
 # `predict` runs a program: one that asks the simulated runtime for as many MiB as its word says.
 PROGRAM = """\
@@ -66,13 +62,6 @@ SHARED = {
     "Holder": [("why", "holds[]"), ("why", "grows[]")],
     "Setting": [("tune", "recommended"), ("tune", "serves_refused"), ("tune", "best_here_only"), ("tune", "best[]")],
     "Pinned": [("tune", "why.before"), ("tune", "why.after")],
-    "Step": [("diff", "steps.a"), ("diff", "steps.b")],
-    "Figure": [("diff", "fields[]"), ("diff", "runs[].fields[]")],
-    "Placement": [("diff", "first_placement.a"), ("diff", "first_placement.b")],
-    "DeviceCall": [("diff", "first_device_call.a"), ("diff", "first_device_call.b")],
-    "ComparedRun": [("diff", "runs[].a"), ("diff", "runs[].b")],
-    "Event": [("diff", "first_difference.a"), ("diff", "first_difference.b")],
-    "Requests": [("diff", f"{name}[].{side}") for name in ("size_classes", "lines") for side in "ab"],
 }
 CLASS_AT = {place: name for name, places in SHARED.items() for place in places}
 

@@ -1166,57 +1166,14 @@ class Verify(Result):
 
 
 @dataclass(frozen=True)
-class Placement(Result):
-    """`b` of DiffFirstPlacement."""
-    is_refused: bool
-    address: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class DiffFirstPlacement(Result):
-    """`first_placement` of Diff: of policies."""
-    event: int
-    requested_bytes: int
-    line: Optional[str]
-    #: as they were typed
-    a: Placement
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
-    b: Placement
-
-
-@dataclass(frozen=True)
-class DeviceCall(Result):
-    """`b` of DiffFirstDeviceCall."""
-    event: int
-    call: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class DiffFirstDeviceCall(Result):
-    """`first_device_call` of Diff: of policies."""
-    #: as they were typed
-    a: DeviceCall
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
-    b: DeviceCall
-
-
-@dataclass(frozen=True)
-class ComparedRun(Result):
-    """`b` of DiffRun."""
-    trace_path: str
-    policy: str
-    device: str
-
-
-@dataclass(frozen=True)
 class Figure(Result):
-    """An item of `fields` of Diff: of traces."""
-    #: see below; of runs the columns of a replay's --csv, and those of the trace as in the database
+    """An item of `fields` of DiffRun: the figures that differ."""
+    #: of traces one of those below; of runs a column of a replay's --csv, or of the trace as in the database
     #: (trace_path, ...)
     name: str
+    #: of the first
     a: Optional[Union[float, str]]
+    #: of the second
     b: Optional[Union[float, str]]
     #: b less a; null if one is no number
     difference: Optional[float]
@@ -1225,144 +1182,216 @@ class Figure(Result):
 
 
 @dataclass(frozen=True)
-class DiffRun(Result):
-    """An item of `runs` of Diff: of policies and runs."""
-    #: as they were typed
-    a: ComparedRun
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
-    b: ComparedRun
-    #: of traces: the figures that differ, one object each
-    fields: List[Figure]
-
-
-@dataclass(frozen=True)
 class Step(Result):
-    """`b` of DiffSteps."""
-    #: mark: between the last two marks of the name that is most frequent, in mark; repetition: the last of the
-    #: whole steps that repeat each other in size, stream and pool; their other requests are repeated_requests;
-    #: none: the whole trace
+    """`b` of DiffSteps: of the second."""
+    #: mark: between the last two marks of the name that is most frequent; repetition: the last of the steps
+    #: that repeat each other in size, stream and pool; none: the whole trace
     found_by: str
-    mark: Any
+    #: that name; null: it was not found by marks
+    mark: Optional[str]
     #: made in the step
     requests: int
+    #: of the other steps that repeat it
     repeated_requests: int
     #: whole steps recorded, as info counts them; 0: none
     whole: int
     #: made in the step
     requested_bytes: int
-    #: most and least requested and not freed at once, in the step
+    #: most requested and not freed at once, in the step
     peak_requested_bytes: int
-    #: most and least requested and not freed at once, in the step
+    #: the least, in the step
     least_requested_bytes: int
+    #: from its first event to its last
     duration_ns: int
 
 
 @dataclass(frozen=True)
 class DiffSteps(Result):
     """`steps` of Diff: of traces."""
-    #: as they were typed
+    #: of the first
     a: Step
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    #: of the second
     b: Step
 
 
 @dataclass(frozen=True)
 class Event(Result):
-    """`b` of DiffFirstDifference."""
+    """`b` of DiffFirstDifference: of the second."""
+    #: in its trace's own numbering
     event: int
-    #: traces; policies: two on one trace; runs: finished ones
+    #: as in events_by_kind of replay-info/1
     kind: str
+    #: of the request
     bytes: int
+    #: its stream
     stream: int
+    #: its pool
     pool: int
-    line: str
+    #: of the program; null: not recorded
+    line: Optional[str]
 
 
 @dataclass(frozen=True)
 class DiffFirstDifference(Result):
     """`first_difference` of Diff: of traces."""
+    #: before it
     equal_events: int
-    #: as they were typed
-    a: Event
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
-    b: Event
+    #: of the first; null: it has ended
+    a: Optional[Event]
+    #: of the second; null: it has ended
+    b: Optional[Event]
 
 
 @dataclass(frozen=True)
 class Requests(Result):
-    """`b` of DiffLine."""
+    """`b` of DiffLine: of the second."""
+    #: live at the peak, as requested
     peak_bytes: int
+    #: live at the peak
     peak_requests: int
+    #: made in the step, as requested
     step_bytes: int
+    #: made in the step
     step_requests: int
 
 
 @dataclass(frozen=True)
 class DiffSizeClass(Result):
     """An item of `size_classes` of Diff: of traces."""
+    #: from PyTorch's small segments
     is_small: bool
+    #: requests above this size
     above_bytes: int
+    #: up to this one
     up_to_bytes: int
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    #: of the first
     a: Requests
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    #: of the second
     b: Requests
-    #: b less a; also of lines[]
+    #: b less a
     peak_difference_bytes: int
-    #: b less a; also of lines[]
+    #: b less a
     step_difference_bytes: int
 
 
 @dataclass(frozen=True)
 class DiffLine(Result):
     """An item of `lines` of Diff: of traces."""
+    #: the innermost frame in a Python file outside the folder torch, as B has it
     line: str
+    #: the same line in A if an edit moved it; else null
     line_in_a: Optional[str]
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    #: of the first
     a: Requests
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    #: of the second
     b: Requests
-    #: b less a; also of lines[]
+    #: b less a
     peak_difference_bytes: int
-    #: b less a; also of lines[]
+    #: b less a
     step_difference_bytes: int
+
+
+@dataclass(frozen=True)
+class Placement(Result):
+    """`b` of DiffFirstPlacement: under the second."""
+    #: it was refused
+    is_refused: bool
+    #: of the block
+    address: int
+    #: of the block
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DiffFirstPlacement(Result):
+    """`first_placement` of Diff: of policies."""
+    #: that asks for it
+    event: int
+    #: as asked for
+    requested_bytes: int
+    #: of the program; null: not recorded
+    line: Optional[str]
+    #: under the first
+    a: Placement
+    #: under the second
+    b: Placement
+
+
+@dataclass(frozen=True)
+class DeviceCall(Result):
+    """`b` of DiffFirstDeviceCall: of the second."""
+    #: that it was made in
+    event: int
+    #: its name
+    call: str
+    #: its size
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DiffFirstDeviceCall(Result):
+    """`first_device_call` of Diff: of policies."""
+    #: of the first; null: it makes no more calls
+    a: Optional[DeviceCall]
+    #: of the second; null: it makes no more calls
+    b: Optional[DeviceCall]
+
+
+@dataclass(frozen=True)
+class ComparedRun(Result):
+    """`b` of DiffRun: of the second."""
+    #: as it was typed
+    trace_path: str
+    #: as it was typed
+    policy: str
+    #: as after --device
+    device: str
+
+
+@dataclass(frozen=True)
+class DiffRun(Result):
+    """An item of `runs` of Diff: of policies and runs."""
+    #: of the first; null: it has no counterpart
+    a: Optional[ComparedRun]
+    #: of the second; null: it has no counterpart
+    b: Optional[ComparedRun]
+    #: the figures that differ; missing if one has no counterpart
+    fields: Optional[List[Figure]] = None
 
 
 @dataclass(frozen=True)
 class Diff(Result):
     """The answer of diff."""
-    #: replay-diff/1
     schema: str
     #: traces; policies: two on one trace; runs: finished ones
     kind: str
-    #: as they were typed
+    #: as it was typed
     a: str
-    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    #: as it was typed
     b: str
     #: nothing differs: of traces, every event in kind, size, stream and pool; of policies, every placement,
     #: device call and figure; of runs, every figure of every run
     is_same: bool
-    #: of policies: the first request placed differently: event, requested_bytes, line, and for a and b
-    #: is_refused, address and bytes of the block
-    first_placement: Optional[DiffFirstPlacement] = None
-    #: of policies: for a and b the call, its bytes and the event it was made in; null if that one makes no more
-    #: calls
-    first_device_call: Optional[DiffFirstDeviceCall] = None
-    #: of policies and runs: a and b (trace_path, policy, device; null if it has no counterpart), and fields
-    runs: Optional[List[DiffRun]] = None
-    #: of traces: the figures that differ, one object each
+    #: of traces: the figures that differ
     fields: Optional[List[Figure]] = None
-    #: of traces: a and b
+    #: of traces: one step of each
     steps: Optional[DiffSteps] = None
-    #: of traces: after equal_events equal ones; a and b are null if the trace has ended, otherwise event in its
-    #: own numbering, kind, bytes, stream, pool, line of the program (null if not recorded)
+    #: of traces: the first event that differs
     first_difference: Optional[DiffFirstDifference] = None
-    #: of traces: classes that differ, most first; requests above above_bytes up to up_to_bytes; is_small: from
-    #: PyTorch's small segments
+    #: of traces: classes of requests that differ, most first
     size_classes: Optional[List[DiffSizeClass]] = None
-    #: of traces: lines of the program that differ, most first: line, the innermost frame in a Python file
-    #: outside the folder torch, as B has it; line_in_a, the same line in A if an edit moved it, else null
+    #: of traces: lines of the program that differ, most first
     lines: Optional[List[DiffLine]] = None
+    #: of policies: the first request placed differently
+    first_placement: Optional[DiffFirstPlacement] = None
+    #: of policies: the first call to the driver that differs
+    first_device_call: Optional[DiffFirstDeviceCall] = None
+    #: of policies and runs: those that are compared
+    runs: Optional[List[DiffRun]] = None
+    #: on a page only: runs that are the same, which it leaves out
+    n_same: Optional[int] = None
+    #: on a page only: runs that differ and are left out
+    n_left_out: Optional[int] = None
 
 
 @dataclass(frozen=True)

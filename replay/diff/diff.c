@@ -5,7 +5,7 @@
 #include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/results/result.h"
-#include "report/text/diff_fields.h"
+#include "replay/diff/diff_fields.h"
 #include "report/rows/row_keys.h"
 #include "traces/stack_frame.h"
 

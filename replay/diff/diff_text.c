@@ -6,7 +6,7 @@
 #include "base/text_stream.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
-#include "report/text/diff_fields.h"
+#include "replay/diff/diff_fields.h"
 #include "report/text/text.h"
 #include "report/text/terminal_table.h"
 #include "traces/stack_frame.h"

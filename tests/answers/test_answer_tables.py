@@ -11,8 +11,9 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
-program, _, source = sys.argv[1:4]
+program, _, source = (os.path.abspath(path) for path in sys.argv[1:4])
 sys.path.insert(0, os.path.join(source, "python"))
 import generate_results as generate                                              # noqa: E402
 
@@ -23,6 +24,8 @@ CNN, ADAM, CUT, EXPAND, FP32 = (f"samples/{name}.trace.zst" for name in (
 QUESTIONS = {
     "conf": [["conf", "max_split_size_mb:16,nosuch:1"], ["conf", "expandable_segments:True", "--version", "2.9"]],
     "conform": [["conform", "best-fit", "--as", "cupy"]],
+    "diff": [["diff", CNN, FP32], ["diff", CNN, CNN], ["diff", CNN, "--policy", "best-fit", "--policy", "none"],
+             ["diff", "one.json", "two.json"], ["diff", "two.json", "one.json"], ["diff", "one.json", "both.json"]],
     "extrapolate": [["extrapolate", f"{TOO_LARGE}-8.trace.zst:batch=8", f"{TOO_LARGE}-16.trace.zst:batch=16",
                      f"{TOO_LARGE}-24.trace.zst:batch=24", *more]
                     for more in (["--to", "batch=40"], ["--device", "1GiB"])],
@@ -61,8 +64,8 @@ def check(value, schema, place):
             check(part, inner, f"{place}[]")
 
 
-def ask(words):
-    done = subprocess.run([program, *words, "--json", "-"], capture_output=True, text=True, cwd=source)
+def ask(words, folder):
+    done = subprocess.run([program, *words, "--json", "-"], capture_output=True, text=True, cwd=folder)
     if done.returncode > 1:
         failures.append(f"replay {' '.join(words)}: {done.stderr}")
     return json.loads(done.stdout) if done.stdout else None
@@ -70,9 +73,15 @@ def ask(words):
 
 def main():
     tables = generate.tabled(program)
-    for name, questions in QUESTIONS.items():
-        for words in questions:
-            check(ask(words), tables[name], name)
+    with tempfile.TemporaryDirectory() as folder:
+        for link in ("samples", "tests"):
+            os.symlink(f"{source}/{link}", f"{folder}/{link}")
+        for name, policies in (("one", ["best-fit"]), ("two", ["none"]), ("both", ["none", "best-fit"])):
+            typed = [word for policy in policies for word in ("--policy", policy)]
+            pathlib.Path(folder, f"{name}.json").write_text(json.dumps(ask([CNN, *typed], folder)))
+        for name, questions in QUESTIONS.items():
+            for words in questions:
+                check(ask(words, folder), tables[name], name)
     if generate.with_tables(generate.SCHEMA_MD.read_text(), tables) != generate.SCHEMA_MD.read_text():
         failures.append("report/SCHEMA.md: is not what the tables say; run python/generate_results.py PROGRAM --write")
     for path in pathlib.Path(source, "answers").glob("*.def"):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Numbers keep all their digits, because one byte can be the difference. */
-#include "report/text/diff_fields.h"
+#include "replay/diff/diff_fields.h"
 
 #include "report/text/text.h"
 #include "report/text/terminal_table.h"
@@ -99,28 +99,26 @@ enum err diff_fields_print(FILE *out, const struct field *a, const struct field 
     return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
 }
 
-void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n)
+const struct field *figure_difference(const struct figure *f, struct field *out)
 {
-    json_put_array(w, "fields");
-    for (size_t i = 0; i < n; i++) {
-        if (field_equals(&a[i], &b[i]))
-            continue;
-        const bool both = is_number(&a[i]) && is_number(&b[i]);
-        json_put_object(w, NULL);
-        json_put_text(w, "name", a[i].name);
-        field_json(w, "a", &a[i]);
-        field_json(w, "b", &b[i]);
-        if (both && a[i].kind == FIELD_NUMBER && b[i].kind == FIELD_NUMBER)
-            json_put_integer(w, "difference", (int64_t)((uint64_t)b[i].number - (uint64_t)a[i].number));
-        else if (both)
-            json_put_ratio(w, "difference", value_of(&b[i]) - value_of(&a[i]));
-        else
-            json_put_null(w, "difference");
-        if (both && value_of(&a[i]) > 0)
-            json_put_ratio(w, "percent", 100 * (value_of(&b[i]) - value_of(&a[i])) / value_of(&a[i]));
-        else
-            json_put_null(w, "percent");
-        json_end_object(w);
-    }
-    json_end_array(w);
+    const bool both = is_number(f->a) && is_number(f->b);
+    const bool are_whole = f->a->kind == FIELD_NUMBER && f->b->kind == FIELD_NUMBER;
+    out->kind = !both ? FIELD_NULL : are_whole ? FIELD_NUMBER : FIELD_RATIO;
+    out->number = (int64_t)((uint64_t)f->b->number - (uint64_t)f->a->number);
+    out->ratio = both ? value_of(f->b) - value_of(f->a) : 0;
+    return out;
+}
+
+const struct field *figure_percent(const struct figure *f, struct field *out)
+{
+    const bool is_known = is_number(f->a) && is_number(f->b) && value_of(f->a) > 0;
+    out->kind = is_known ? FIELD_RATIO : FIELD_NULL;
+    out->ratio = is_known ? 100 * (value_of(f->b) - value_of(f->a)) / value_of(f->a) : 0;
+    return out;
+}
+
+void figure_json(struct json_writer *json, const struct figure *f)
+{
+#define ANSWER_TABLE "answers/figure.def"
+#include "answers/as_json.def"
 }

@@ -2,8 +2,8 @@
 /*
  * Two rows of the same fields side by side: which fields differ, and by how much.
  */
-#ifndef REPLAY_REPORT_TEXT_DIFF_FIELDS_H
-#define REPLAY_REPORT_TEXT_DIFF_FIELDS_H
+#ifndef REPLAY_REPLAY_DIFF_DIFF_FIELDS_H
+#define REPLAY_REPLAY_DIFF_DIFF_FIELDS_H
 
 #include "base/err.h"
 #include "report/text/fields.h"
@@ -20,8 +20,13 @@ size_t diff_fields_count(const struct field *a, const struct field *b, size_t n)
 MUST_USE enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
                                     struct err_detail *why);
 
-/* The fields that differ as the array `fields`: `name`, `a`, `b`, `difference` and `percent`. The last two are null
- * if a value is no number; `percent` is also null if `a` is 0. */
-void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n);
+/* One field of two rows, as answers/figure.def shows it. */
+struct figure { const struct field *a, *b; };
+void figure_json(struct json_writer *json, const struct figure *f);
+
+/* Second less first, and that in percent of the first, in *out; null if a value is no number, and the percentage also
+ * if the first is 0. */
+const struct field *figure_difference(const struct figure *f, struct field *out);
+const struct field *figure_percent(const struct figure *f, struct field *out);
 
 #endif
