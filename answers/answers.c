@@ -7,6 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
+static const struct answer_member bench_suite_members[] = {
+#define ANSWER_TABLE "answers/bench_suite.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member calibration_members[] = {
 #define ANSWER_TABLE "answers/calibration.def"
 #include "answers/as_members.def"
@@ -103,6 +107,10 @@ static const struct answer_member step_members[] = {
 #define ANSWER_TABLE "answers/step.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member survival_members[] = {
+#define ANSWER_TABLE "answers/survival.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member technique_members[] = {
 #define ANSWER_TABLE "answers/technique.def"
 #include "answers/as_members.def"
@@ -129,6 +137,7 @@ static const struct answer_member who_members[] = {
 };
 
 static const struct answer_table tables[] = {
+    { "bench_suite", bench_suite_members },
     { "calibration", calibration_members },
     { "compared", compared_members },
     { "compared_run", compared_run_members },
@@ -153,6 +162,7 @@ static const struct answer_table tables[] = {
     { "share", share_members },
     { "stats", stats_members },
     { "step", step_members },
+    { "survival", survival_members },
     { "technique", technique_members },
     { "technique_side", technique_side_members },
     { "tune_host", tune_host_members },
@@ -224,17 +234,24 @@ static void put_type(struct json_writer *json, const char *type, bool may_be_nul
 static void put_items(struct json_writer *json, const struct answer_member *m)
 {
     json_put_object(json, m->kind == MEMBER_MAP ? "additionalProperties" : "items");
+    if (m->kind == MEMBER_LISTS) {
+        json_put_text(json, "type", "array");
+        json_put_object(json, "items");
+    }
     if (m->kind == MEMBER_PARTS)
         json_put_text(json, "title", m->part);
     put_type(json, m->type != NULL ? m->type : "object", false);
     if (m->type == NULL)
         put_object_of(json, m->kind == MEMBER_PARTS ? members_of(m->part) : m + 1);
+    if (m->kind == MEMBER_LISTS)
+        json_end_object(json);
     json_end_object(json);
 }
 
 static void put_member(struct json_writer *json, const struct answer_member *m)
 {
-    const bool is_array = m->kind == MEMBER_VALUES || m->kind == MEMBER_OBJECTS || m->kind == MEMBER_PARTS;
+    const bool is_array = m->kind == MEMBER_VALUES || m->kind == MEMBER_LISTS || m->kind == MEMBER_OBJECTS ||
+                          m->kind == MEMBER_PARTS;
     const bool is_value = m->kind == MEMBER_VALUE || m->kind == MEMBER_FIELD;
     json_put_object(json, m->key);
     if (m->kind == MEMBER_PART)

@@ -11,6 +11,7 @@
 
 enum member_kind {
     MEMBER_VALUE, MEMBER_VALUES,     /* a value; an array of values */
+    MEMBER_LISTS,                    /* an array of arrays of values */
     MEMBER_FIELD,                    /* a number, a text or null */
     MEMBER_MAP,                      /* an object whose keys depend on what was asked; its values are of one type */
     MEMBER_OBJECT, MEMBER_OBJECTS,   /* an object, an array of objects: the members up to MEMBER_END */

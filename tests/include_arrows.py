@@ -42,7 +42,7 @@ ROOMS = [
     ("answers", "report/text", "What does an answer in JSON hold? One table each: writer, schema, classes."),
     ("report/measure", "base sim policies", "What is measured while a trace runs?"),
     ("report/explain", "base policies report/text answers", "Why does a request not fit?"),
-    ("report/rows", "base sim policies report/text report/measure report/explain",
+    ("report/rows", "base sim policies report/text answers report/measure report/explain",
      "Runs as rows: columns, database, and which run is best."),
     ("report/write", "base report/text report/rows", "A finished replay as table, sentence, JSON."),
     ("report/page", "base report/text report/measure report/rows", "The page of `replay report`, and Markdown."),

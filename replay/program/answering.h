@@ -15,7 +15,7 @@
 
 struct options;
 
-enum { ANSWER_FILES = 2 };
+enum { ANSWER_FILES = 3 };
 
 /* A session is what the command holds while it answers: a struct of its own, zeroed before `read`. All functions but
  * `read` may be NULL: there is no such step. */

@@ -8,50 +8,33 @@
 
 #include <string.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: suite_end accepts it. */
 struct suite_session {
     const struct options *options;
     struct suite          suite;
     struct page_runs      runs;
-    struct output        *html, *json, *csv, *markdown;
-    bool                  is_stdout_taken;
 };
 
-static void session_close(struct suite_session *s)
+static void suite_end(void *session)
 {
-    output_abandon(s->html);
-    output_abandon(s->json);
-    output_abandon(s->csv);
-    output_abandon(s->markdown);
+    struct suite_session *s = session;
     page_runs_close(&s->runs);
     suite_close(&s->suite);
 }
 
-static enum err open_outputs(struct suite_session *s, struct err_detail *why)
+static enum err suite_write_json(const void *session, FILE *out, struct err_detail *why)
 {
-    const struct options *o = s->options;
-    const struct { const char *path; struct output **out; } all[] = {
-        { o->html, &s->html }, { o->json, &s->json }, { o->csv, &s->csv }, { o->markdown, &s->markdown },
-    };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
-        e = cli_open_output(o, all[i].path, &s->is_stdout_taken, all[i].out, why);
-    return e;
+    (void)why;
+    const struct suite *s = &((const struct suite_session *)session)->suite;
+#define ANSWER_TABLE "answers/bench_suite.def"
+#include "answers/as_json.def"
+    return ERR_OK;
 }
 
-static void write_json(FILE *out, const struct suite *s)
+static enum err suite_print(const void *session, struct err_detail *why)
 {
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-bench-suite/1");
-    json_put_number(&w, "edition", 1);
-    json_put_number(&w, "traces", s->n_traces);
-    survival_json(&w, &s->survival);
-    json_end_object(&w);
-}
-
-static enum err print_answer(const struct suite *s)
-{
+    (void)why;
+    const struct suite *s = &((const struct suite_session *)session)->suite;
     const struct survival_row *best = &s->survival.rows[0];
     printf("Edition 1: %zu traces, %zu policies. Most traces get through under '%s':\n"
            "%u with 1.02 times the proved bound, %u with 1.05.\n\n", s->n_traces, s->survival.n, best->policy,
@@ -62,43 +45,32 @@ static enum err print_answer(const struct suite *s)
     return e;
 }
 
-static enum err write_outputs(struct suite_session *s, struct err_detail *why)
+static enum err suite_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
 {
-    enum err e = s->html != NULL ? page_runs_draw(&s->runs, false, why) : ERR_OK;
+    struct suite_session *s = session;
+    FILE *html = files[0], *csv = files[1], *markdown = files[2];
+    const enum err e = html != NULL ? page_runs_draw(&s->runs, false, why) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
     s->runs.page.survival = &s->suite.survival;
-    if (e == ERR_OK && s->html != NULL)
-        page_write_html(output_file(s->html), &s->runs.page);
-    if (s->json != NULL)
-        write_json(output_file(s->json), &s->suite);
-    if (s->csv != NULL)
-        run_table_write_csv(output_file(s->csv), &s->runs.table);
-    if (s->markdown != NULL)
-        survival_write_markdown(output_file(s->markdown), &s->suite.survival);
-    struct output **const all[] = { &s->html, &s->json, &s->csv, &s->markdown };
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
-        e = output_commit(all[i], why);
-    if (e == ERR_OK && !s->is_stdout_taken)
-        e = cli_printed(print_answer(&s->suite), why);
-    return e;
+    if (html != NULL)
+        page_write_html(html, &s->runs.page);
+    if (csv != NULL)
+        run_table_write_csv(csv, &s->runs.table);
+    if (markdown != NULL)
+        survival_write_markdown(markdown, &s->suite.survival);
+    return ERR_OK;
 }
 
-static enum exit_status bench_suite_main(const struct options *o)
+static enum err suite_read(void *session, const struct options *o, struct err_detail *why)
 {
-    struct suite_session s = { .options = o };
-    struct err_detail why = { .text = "" };
+    struct suite_session *s = session;
     const struct suite_request asked = { .folder = o->inputs[0], .policies = o->policies, .n_policies = o->n_policies,
                                          .db = o->out, .threads = o->threads };
-    page_runs_open(&s.runs, o);
-    enum err e = o->out != NULL ? cli_check_output(o, o->out, &why) : ERR_OK;
-    if (e == ERR_OK)
-        e = open_outputs(&s, &why);
-    if (e == ERR_OK)
-        e = suite_run(&asked, &s.runs.table, &s.suite, &why);
-    if (e == ERR_OK)
-        e = write_outputs(&s, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
-    session_close(&s);
-    return status;
+    s->options = o;
+    page_runs_open(&s->runs, o);
+    const enum err e = o->out != NULL ? cli_check_output(o, o->out, why) : ERR_OK;
+    return e == ERR_OK ? suite_run(&asked, &s->runs.table, &s->suite, why) : e;
 }
 
 static const struct flag_use bench_suite_flags[] = {
@@ -125,5 +97,9 @@ const struct subcommand cmd_bench_suite = {
     .flags = bench_suite_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = bench_suite_main,
+    .answer = { .session_bytes = sizeof(struct suite_session),
+                .files = { offsetof(struct options, html), offsetof(struct options, csv),
+                           offsetof(struct options, markdown) },
+                .read = suite_read, .write_json = suite_write_json, .write_files = suite_write_files,
+                .print = suite_print, .close = suite_end },
 };

@@ -33,12 +33,11 @@ struct ranks_report {
     struct rank_figures *figures;    /* by place in `order` */
     struct rank_spread   spread;
     char policy[POLICY_TEXT], device[POLICY_TEXT];   /* of the replays; "several": ranks had others */
-    struct output *json;
 };
 
-static void ranks_close(struct ranks_report *r)
+static void ranks_close(void *session)
 {
-    output_abandon(r->json);
+    struct ranks_report *r = session;
     rank_spread_close(&r->spread);
     sweep_inputs_close(&r->inputs);
     free(r->order);
@@ -339,8 +338,10 @@ static void print_nccl(const struct ranks_report *r)
     words_print_screen(stdout, &w);
 }
 
-static enum err print_text(const struct ranks_report *r)
+static enum err ranks_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct ranks_report *r = session;
     print_answer(r);
     enum err e = print_ranks(r);
     if (e == ERR_OK && r->n > 1) {
@@ -359,33 +360,36 @@ static const char *line_text(const struct ranks_report *r, const struct rank_lin
     return out;
 }
 
-static void write_json(const struct ranks_report *r, FILE *out)
+static enum err ranks_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct ranks_report *r = session;
 #define ANSWER_TABLE "answers/ranks.def"
 #include "answers/as_json.def"
+    return ERR_OK;
+}
+
+static enum err ranks_read(void *session, const struct options *o, struct err_detail *why)
+{
+    struct ranks_report *r = session;
+    enum err e = check_options(o, why);
+    if (e == ERR_OK)
+        e = find_ranks(r, o->inputs[0], why);
+    for (size_t i = 0; i < r->n && e == ERR_OK; i++)
+        e = replay_rank(r, o, i, why);
+    return e == ERR_OK ? compare_ranks(r, o, why) : e;
+}
+
+static enum exit_status ranks_status(const void *session)
+{
+    const struct ranks_report *r = session;
+    return r->figures[r->spread.worst].outcome == ERR_OK ? STATUS_DONE : STATUS_FAILED;
 }
 
 enum exit_status ranks_main(const struct options *o)
 {
-    struct ranks_report r = { .n = 0 };
-    struct err_detail why = { .text = "" };
-    bool is_stdout_taken = false;
-    enum err e = check_options(o, &why);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &is_stdout_taken, &r.json, &why);
-    if (e == ERR_OK)
-        e = find_ranks(&r, o->inputs[0], &why);
-    for (size_t i = 0; i < r.n && e == ERR_OK; i++)
-        e = replay_rank(&r, o, i, &why);
-    if (e == ERR_OK)
-        e = compare_ranks(&r, o, &why);
-    if (e == ERR_OK && r.json != NULL) {
-        write_json(&r, output_file(r.json));
-        e = output_commit(&r.json, &why);
-    }
-    if (e == ERR_OK && !is_stdout_taken)
-        e = cli_printed(print_text(&r), &why);
-    const bool is_refused = e == ERR_OK && r.figures[r.spread.worst].outcome != ERR_OK;
-    ranks_close(&r);
-    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_refused ? STATUS_FAILED : STATUS_DONE);
+    static const struct answer_ops ops = { .session_bytes = sizeof(struct ranks_report), .read = ranks_read,
+                                           .write_json = ranks_write_json, .print = ranks_print,
+                                           .status = ranks_status, .close = ranks_close };
+    return answer_run(&ops, o);
 }

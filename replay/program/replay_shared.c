@@ -30,12 +30,12 @@ struct shared_report {
     size_t n_others, others_room;
     struct device_choice device;
     struct shared_card card;
-    struct output *json;
+    bool is_wide;
 };
 
-static void shared_close(struct shared_report *r)
+static void shared_close(void *session)
 {
-    output_abandon(r->json);
+    struct shared_report *r = session;
     shared_card_close(&r->card);
     for (size_t i = 0; i < r->n; i++) {
         policy_spec_close(&r->specs[i]);
@@ -43,7 +43,6 @@ static void shared_close(struct shared_report *r)
     }
     free(r->others);
     free(r->list);
-    free(r);
 }
 
 /* ---- what was typed ---- */
@@ -234,38 +233,44 @@ static enum err print_coverage(const struct shared_report *r, struct err_detail 
     return e;
 }
 
-static void write_json(const struct shared_report *r, FILE *out)
+static enum err shared_write_json(const void *session, FILE *out, struct err_detail *why)
 {
+    (void)why;
+    const struct shared_report *r = session;
     const struct shared_card *c = &r->card;
 #define ANSWER_TABLE "answers/share.def"
 #include "answers/as_json.def"
+    return ERR_OK;
+}
+
+static enum err shared_print(const void *session, struct err_detail *why)
+{
+    const struct shared_report *r = session;
+    print_verdict(r);
+    const enum err e = print_processes(r, r->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+    return e == ERR_OK ? print_coverage(r, why) : e;
+}
+
+static enum err shared_answer(void *session, const struct options *o, struct err_detail *why)
+{
+    struct shared_report *r = session;
+    r->is_wide = o->is_wide;
+    enum err e = check_options(o, why);
+    if (e == ERR_OK)
+        e = shared_read(r, o, why);
+    return e == ERR_OK ? shared_run(r, o, why) : e;
+}
+
+static enum exit_status shared_status(const void *session)
+{
+    const struct shared_report *r = session;
+    return r->card.first_refused < r->card.n_processes ? STATUS_FAILED : STATUS_DONE;
 }
 
 enum exit_status shared_main(const struct options *o)
 {
-    struct shared_report *r = calloc(1, sizeof *r);
-    struct err_detail why = {.text = ""};
-    bool is_stdout_taken = false;
-    if (r == NULL)
-        return cli_fail(err_set(&why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)), &why);
-    enum err e = check_options(o, &why);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &is_stdout_taken, &r->json, &why);
-    if (e == ERR_OK)
-        e = shared_read(r, o, &why);
-    if (e == ERR_OK)
-        e = shared_run(r, o, &why);
-    if (e == ERR_OK && r->json != NULL) {
-        write_json(r, output_file(r->json));
-        e = output_commit(&r->json, &why);
-    }
-    if (e == ERR_OK && !is_stdout_taken) {
-        print_verdict(r);
-        e = print_processes(r, o->is_wide ? TERMINAL_ANY : terminal_columns(stdout), &why);
-        if (e == ERR_OK)
-            e = print_coverage(r, &why);
-    }
-    const bool is_refused = e == ERR_OK && r->card.first_refused < r->card.n_processes;
-    shared_close(r);
-    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_refused ? STATUS_FAILED : STATUS_DONE);
+    static const struct answer_ops ops = { .session_bytes = sizeof(struct shared_report), .read = shared_answer,
+                                           .write_json = shared_write_json, .print = shared_print,
+                                           .status = shared_status, .close = shared_close };
+    return answer_run(&ops, o);
 }

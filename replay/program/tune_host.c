@@ -34,7 +34,14 @@ static enum err print_table(const struct host_settings *s, size_t columns, struc
     return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "%s", err_text(e));
 }
 
-static enum err print_text(const struct host_settings *s, const struct options *o, struct err_detail *why)
+/* Everything the command holds. Zero is valid: host_close accepts it. */
+struct host_session {
+    const struct options *options;
+    struct trace_reader  *trace;
+    struct host_settings  found;
+};
+
+static void print_answer(const struct host_settings *s)
 {
     char asked[TEXT_NUMBER], taken[TEXT_NUMBER], then[TEXT_NUMBER], line[256];
     text_mib(s->requested_bytes, asked);
@@ -52,36 +59,41 @@ static enum err print_text(const struct host_settings *s, const struct options *
         text_put_export(stdout, "PYTORCH_CUDA_ALLOC_CONF", s->at[s->best].conf);
         printf("\n");
     }
-    return print_table(s, o->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
 }
 
-static void write_json(const struct host_settings *s, FILE *out)
+static enum err host_print(const void *session, struct err_detail *why)
 {
+    const struct host_session *h = session;
+    print_answer(&h->found);
+    const enum err e = print_table(&h->found, h->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+    return e == ERR_OK ? coverage_tell(stdout, h->trace, NULL, why) : e;
+}
+
+static enum err host_write_json(const void *session, FILE *out, struct err_detail *why)
+{
+    (void)why;
+    const struct host_settings *s = &((const struct host_session *)session)->found;
 #define ANSWER_TABLE "answers/tune_host.def"
 #include "answers/as_json.def"
+    return ERR_OK;
+}
+
+static enum err host_read(void *session, const struct options *o, struct err_detail *why)
+{
+    struct host_session *h = session;
+    h->options = o;
+    const enum err e = cli_open_trace_without_stacks(o, 0, &h->trace, why);
+    return e == ERR_OK ? host_settings_find(h->trace, o->price, &h->found, why) : e;
+}
+
+static void host_close(void *session)
+{
+    trace_close(((struct host_session *)session)->trace);
 }
 
 enum exit_status tune_host_main(const struct options *o)
 {
-    struct err_detail why = {.text = ""};
-    struct trace_reader *trace = NULL;
-    struct output *json = NULL;
-    struct host_settings found;
-    bool is_stdout_taken = false;
-    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
-    if (e == ERR_OK)
-        e = cli_open_trace_without_stacks(o, 0, &trace, &why);
-    if (e == ERR_OK)
-        e = host_settings_find(trace, o->price, &found, &why);
-    if (e == ERR_OK && json != NULL) {
-        write_json(&found, output_file(json));
-        e = output_commit(&json, &why);
-    }
-    if (e == ERR_OK && !is_stdout_taken)
-        e = print_text(&found, o, &why);
-    if (e == ERR_OK && !is_stdout_taken)
-        e = coverage_tell(stdout, trace, NULL, &why);
-    output_abandon(json);
-    trace_close(trace);
-    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);
+    static const struct answer_ops ops = { .session_bytes = sizeof(struct host_session), .read = host_read,
+                                           .write_json = host_write_json, .print = host_print, .close = host_close };
+    return answer_run(&ops, o);
 }

@@ -282,7 +282,7 @@ void page_json(FILE *out, const struct page *p)
     put_ooms(&w, v->table);
     put_remarks(&w, v->table);
     put_copies(&w, p->copies);
-    survival_json(&w, p->survival);
+    survival_json(&w, p->survival != NULL ? p->survival : &(const struct survival){ .n = 0 });
     put_runs(&w, p);
     json_put_array(&w, "notes");
     for (size_t i = 0; i < p->n_notes; i++)

@@ -114,40 +114,18 @@ enum err survival_print(FILE *out, const struct survival *s, size_t columns)
     return terminal_table_print(out, &t, columns);
 }
 
-static void put_row(struct json_writer *w, const struct survival_row *r)
+/* How many get through at a capacity, and between which shares. */
+static void put_survived(struct json_writer *json, const struct survival_row *r, size_t capacity)
 {
-    json_put_object(w, NULL);
-    json_put_text(w, "policy", r->policy);
-    json_put_number(w, "traces", r->n);
-    json_put_array(w, "survived");
-    for (unsigned i = 0; i < SURVIVAL_CAPACITIES; i++) {
-        double low, high;
-        survival_interval(r->n_survived[i], r->n, &low, &high);
-        json_put_array(w, NULL);
-        json_put_number(w, NULL, r->n_survived[i]);
-        json_put_ratio(w, NULL, low / 100);
-        json_put_ratio(w, NULL, high / 100);
-        json_end_array(w);
-    }
-    json_end_array(w);
-    if (r->n_survived[ROOMY] > 0) {
-        json_put_ratio(w, "mean_share", mean_share(r));
-        json_put_ratio(w, "worst_share", r->worst_share);
-    }
-    json_put_number(w, "device_calls", r->calls);
-    json_put_number(w, "requests", r->requests);
-    json_put_number(w, "device_time_ns", r->time_ns);
-    json_end_object(w);
+    double low, high;
+    survival_interval(r->n_survived[capacity], r->n, &low, &high);
+    json_put_number(json, NULL, r->n_survived[capacity]);
+    json_put_ratio(json, NULL, low / 100);
+    json_put_ratio(json, NULL, high / 100);
 }
 
-void survival_json(struct json_writer *w, const struct survival *s)
+void survival_json(struct json_writer *json, const struct survival *s)
 {
-    json_put_array(w, "survival_percents");
-    for (unsigned i = 0; i < SURVIVAL_CAPACITIES; i++)
-        json_put_number(w, NULL, survival_percents[i]);
-    json_end_array(w);
-    json_put_array(w, "survival");
-    for (size_t k = 0; s != NULL && k < s->n; k++)
-        put_row(w, &s->rows[k]);
-    json_end_array(w);
+#define ANSWER_TABLE "answers/survival.def"
+#include "answers/as_json.def"
 }

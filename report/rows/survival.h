@@ -46,7 +46,7 @@ void survival_interval(unsigned k, unsigned n, double *low, double *high);
 void survival_write_markdown(FILE *out, const struct survival *s);
 MUST_USE enum err survival_print(FILE *out, const struct survival *s, size_t columns);
 
-/* The array `survival` of the object that is open in `w`, and `survival_percents`. */
-void survival_json(struct json_writer *w, const struct survival *s);
+/* The members of answers/survival.def. */
+void survival_json(struct json_writer *json, const struct survival *s);
 
 #endif

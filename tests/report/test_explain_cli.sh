@@ -42,7 +42,7 @@ expect 1 '"way": "merge",' "${full[@]}" --json -
 
 # Its keys are those that report/SCHEMA.md names.
 "$replay" "${full[@]}" --json - >out
-sed -n '/^## An explanation/,/^## /p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([a-z_.]*\)`.*/\1/p' |
+sed -n '/^### explanation/,/^### info/p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([^`]*\)`.*/\1/p' |
     sed 's/.*\.//' >promised
 [ "$(wc -l <promised)" -ge 20 ] || fail 'the schema of an explanation is not found'
 while read -r key; do
@@ -51,14 +51,14 @@ done <promised
 # The members of each object in it, and nothing else; the first table of the schema has its own test.
 sed -n '/"first_oom": {/,/"event": null/p' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | sort -u >found
 while read -r key; do
-    sed -n '/^## An explanation/,/^## /p' "$3/report/SCHEMA.md" | grep -q "[\`.]$key\`" || [ "$key" = first_oom ] ||
+    sed -n '/^### explanation/,/^### info/p' "$3/report/SCHEMA.md" | grep -q "[\`.]$key\`" || [ "$key" = first_oom ] ||
         fail "'$key' is written and not described"
 done <found
 
 # With expandable segments it is pages that a request lacks, and the whole free ones can be given back.
 growing=(loop.trace --policy expandable_segments:True)
 expect 0 '^expandable_segments:True  .* 0.0  *0.0  ' "${growing[@]}"
-expect 0 'for rounding (internal) and 0 B unallocated' "${growing[@]}" --device 2GiB
+expect 0 'for rounding (internal) and 0 B that served no' "${growing[@]}" --device 2GiB
 expect 1 'This request needs at least 76 MiB more on the card, 1080 MiB in all' "${growing[@]}" --device sim:1004MiB
 expect 1 'ran out of memory at event 6:' "${growing[@]}" --device sim:1078MiB
 expect 1 'ran out of memory at event 9:' "${growing[@]}" --device sim:1080MiB
