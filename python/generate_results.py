@@ -58,7 +58,7 @@ SHARED = {
     "StartState": [("fit", "start"), ("tune", "start")],
     "Gauges": [("replay", "runs[].peak"), ("replay", "runs[].at_peak"), ("replay", "runs[].end")],
     "Cure": [("why", "recommended"), ("why", "serves_refused")],
-    "FilledStep": [("tune", "if_step_goes_on"), ("why", "if_step_goes_on")],
+    "FilledStep": [("tune", "if_step_goes_on"), ("why", "if_step_goes_on"), ("fit", "fits[].if_step_goes_on")],
     "Holder": [("why", "holds[]"), ("why", "grows[]")],
     "Setting": [("tune", "recommended"), ("tune", "serves_refused"), ("tune", "best_here_only"), ("tune", "best[]")],
     "Pinned": [("tune", "why.before"), ("tune", "why.after")],

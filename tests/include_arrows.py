@@ -57,7 +57,7 @@ ROOMS = [
     ("replay/plan", "base sim traces replay/engine", "What is the least memory that any allocator needs?"),
     ("replay/results", "base sim policies traces import report/text report/measure report/rows report/page "
      "replay/engine replay/recording replay/plan", "Finished runs as reports, alone or side by side."),
-    ("replay/advise", "base sim policies/pytorch traces report/text report/rows replay/engine replay/recording "
+    ("replay/advise", "base sim policies/pytorch traces report/text answers report/rows replay/engine replay/recording "
      "replay/trials replay/plan replay/results", "Which card is large enough, and which setting is best?"),
     ("replay/why", "base sim report/text report/rows replay/recording replay/advise",
      "Why did a program run out of memory, and what helps?"),

@@ -644,11 +644,15 @@ class Cure(Result):
 
 @dataclass(frozen=True)
 class FilledStep(Result):
-    """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded."""
-    #: most that was requested and not freed at once: no allocator needs less
-    live_peak_bytes: Optional[int]
-    smallest_card_bytes: int
-    runs_with_setting: Any
+    """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded ..."""
+    #: requested and not freed at once, at most
+    live_peak_bytes: int
+    #: the smallest card that runs it, of fit under this policy, else under the recorded setting; null: none was
+    #: found
+    smallest_card_bytes: Optional[int]
+    #: the best setting runs it on this card; of why, the setting that is recommended or serves the refused
+    #: request; null: there is none
+    runs_with_setting: Optional[bool]
 
 
 @dataclass(frozen=True)
@@ -890,9 +894,9 @@ class FitPolicy(Result):
     context_source: Optional[str]
     #: beside the largest context that was seen on the named card it would not run
     is_tight: bool
-    #: the smallest card if the cut step goes on as the one before, filled in from it and not recorded; null: it
-    #: cannot be filled in
-    if_step_goes_on_bytes: Optional[int]
+    #: if the cut step goes on as the one before, filled in from it and not recorded
+    #: ([filled_step](#filled_step)); null: it cannot be filled in
+    if_step_goes_on: Optional[FilledStep]
     #: sizes tried
     tried: int
 
@@ -1079,9 +1083,8 @@ class Tune(Result):
     #: free memory that cannot be given back because of live blocks, when the recorded setting ran out of memory
     #: or reserved most
     why: Optional[TuneWhy]
-    #: if the cut step goes on as the one before, filled in from it and not recorded: live_peak_bytes;
-    #: smallest_card_bytes, under the recorded setting (null: none was found); runs_with_setting: whether the
-    #: best setting runs it on device (null: none runs the recording). null: it cannot be filled in
+    #: if the cut step goes on as the one before, filled in from it and not recorded
+    #: ([filled_step](#filled_step)); null: it cannot be filled in
     if_step_goes_on: Optional[FilledStep]
     #: the ten best settings by their peak of the card on the trace itself, members as of recommended but for
     #: the smallest card

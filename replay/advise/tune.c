@@ -453,7 +453,8 @@ static void tuner_choose(const struct tuner *r)
             best = i;
     best = find_simplest(t, best);
     t->winner = t->finalists[best].entry;
-    t->filled.runs_with_winner = t->filled.is_known && t->finalists[best].runs_filled;
+    t->filled.has_setting = t->filled.is_known && t->entries[0].trial.fits;
+    t->filled.runs_with_setting = t->filled.is_known && t->finalists[best].runs_filled;
     t->advice = advice_on(t, &t->finalists[best]);
     t->rival = find_rival(t, best);
     judge_copies(t, best);
@@ -585,7 +586,7 @@ static enum err size_filled(struct tuner *r, struct trace_reader *filled, struct
     const uint64_t live = trace_info(filled)->peak_requested_bytes;
     const enum err e = fit_find_smallest(filled, &r->t->baseline.spec, r->device, live, r->cfg, &fit, why);
     if (e == ERR_OK)
-        r->t->filled = (struct tune_filled){ .is_known = true, .live_bytes = live,
+        r->t->filled = (struct filled_step){ .is_known = true, .live_bytes = live,
                                              .smallest_bytes = fit.smallest_bytes };
     return e;
 }

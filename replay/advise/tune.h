@@ -12,6 +12,7 @@
 #ifndef REPLAY_REPLAY_ADVISE_TUNE_H
 #define REPLAY_REPLAY_ADVISE_TUNE_H
 
+#include "replay/advise/filled_step.h"
 #include "replay/advise/candidate_settings.h"
 #include "replay/advise/fit.h"
 #include "replay/advise/pinned_holes.h"
@@ -67,13 +68,8 @@ struct tune_copy {
     bool     wins;                   /* and no finalist is better there */
 };
 
-/* What the recording would need if its cut step went on as the one before (filled_step.h). */
-struct tune_filled {
-    bool     is_known;               /* false: the step cannot be filled in, and nothing below holds */
-    uint64_t live_bytes;             /* at its peak */
-    uint64_t smallest_bytes;         /* the smallest card for it under the recorded settings; 0: none was found */
-    bool     runs_with_winner;       /* on the card that is asked about; false if no entry runs the recording there */
-};
+/* Of a setting that serves the refused request with which the recording ends. */
+#define TUNE_SERVED_WORDS "With this setting the refused request is served; what follows was not recorded"
 
 struct tune {
     struct pytorch_rules rules;
@@ -105,7 +101,7 @@ struct tune {
                                                   * got farthest */
     size_t             fit_entries[TUNE_FITS];   /* the entries of `fits` */
     size_t             n_fits;
-    struct tune_filled filled;
+    struct filled_step filled;       /* under the recorded settings; the setting is the winner */
 };
 
 /* What it does first, and then: it reads the trace, looks for the least memory possible, replays. */

@@ -31,9 +31,7 @@ struct fit_session {
     struct coverage       coverage;
     struct policy_spec   *specs;
     struct fit           *fits;
-    uint64_t             *filled_bytes;          /* by policy: the smallest card if the cut step goes on; 0: none
-                                                  * found */
-    bool                  has_filled;
+    struct filled_step   *filled;                /* by policy: if the cut step goes on as the one before */
     size_t                n;
     struct output        *json;
     bool                  is_stdout_taken;
@@ -46,7 +44,7 @@ static void session_close(struct fit_session *s)
         policy_spec_close(&s->specs[i]);
     free(s->specs);
     free(s->fits);
-    free(s->filled_bytes);
+    free(s->filled);
     trace_close(s->trace);
 }
 
@@ -57,8 +55,8 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
     const size_t n = o->n_policies > 0 ? o->n_policies : 1;
     s->specs = calloc(n, sizeof *s->specs);
     s->fits = calloc(n, sizeof *s->fits);
-    s->filled_bytes = calloc(n, sizeof *s->filled_bytes);
-    if (s->specs == NULL || s->fits == NULL || s->filled_bytes == NULL)
+    s->filled = calloc(n, sizeof *s->filled);
+    if (s->specs == NULL || s->fits == NULL || s->filled == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     const char *release;
     enum err e = recorded_release(s->trace, &release, why);
@@ -76,12 +74,12 @@ static enum err session_fill(struct fit_session *s, const struct replay_config *
 {
     struct trace_reader *filled;
     enum err e = filled_step_open(s->trace, &s->coverage, &filled, why);
-    s->has_filled = filled != NULL;
-    for (size_t i = 0; i < s->n && e == ERR_OK && s->has_filled; i++) {
+    for (size_t i = 0; i < s->n && e == ERR_OK && filled != NULL; i++) {
         struct fit fit;
-        e = fit_find_smallest(filled, &s->specs[i], &s->device, trace_info(filled)->peak_requested_bytes, cfg, &fit,
-                              why);
-        s->filled_bytes[i] = e == ERR_OK ? fit.smallest_bytes : 0;
+        const uint64_t live = trace_info(filled)->peak_requested_bytes;
+        e = fit_find_smallest(filled, &s->specs[i], &s->device, live, cfg, &fit, why);
+        s->filled[i] = (struct filled_step){ .is_known = true, .live_bytes = live,
+                                             .smallest_bytes = e == ERR_OK ? fit.smallest_bytes : 0 };
     }
     trace_close(filled);
     return e;
@@ -317,18 +315,20 @@ static void print_places(const struct fit_session *s)
 }
 
 /* The answer that is filled in stands by itself: none of it was recorded. */
-static void print_filled(const struct fit_session *s)
+static enum err print_filled(const struct fit_session *s)
 {
-    char size[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded): ");
+    if (!s->filled[0].is_known)
+        return ERR_OK;
+    const char **whose = calloc(s->n, sizeof *whose);
+    if (whose == NULL)
+        return ERR_HOST_NOMEM;
     for (size_t i = 0; i < s->n; i++)
-        words_add(&w, "%s%s%s%s", i > 0 ? "; " : "", s->specs[i].typed,
-                  s->filled_bytes[i] > 0 ? " needs a card of " : ": none found",
-                  s->filled_bytes[i] > 0 ? text_mib(s->filled_bytes[i], size) : "");
-    words_add(&w, steps_leak(&s->coverage.steps) ? ", until the next step." : ".");
-    if (s->has_filled)
-        words_print(stdout, &w, 0, 2);
+        whose[i] = s->specs[i].typed;
+    filled_step_say(&w, s->filled, whose, s->n, steps_leak(&s->coverage.steps), NULL);
+    words_print(stdout, &w, 0, 2);
+    free(whose);
+    return ERR_OK;
 }
 
 static enum err print_text(const struct fit_session *s)
@@ -385,7 +385,13 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
     json_put_bool(w, "is_lower_bound", coverage_is_lower_bound(&s->coverage));
     json_put_text(w, "named_card", f->card != NULL && !coverage_is_lower_bound(&s->coverage) ? f->card->name : NULL);
     json_context(w, s, f);
-    json_put_number_unless(w, "if_step_goes_on_bytes", s->has_filled ? s->filled_bytes[i] : 0, 0);
+    if (s->filled[i].is_known) {
+        json_put_object(w, "if_step_goes_on");
+        filled_step_json(w, &s->filled[i]);
+        json_end_object(w);
+    } else {
+        json_put_null(w, "if_step_goes_on");
+    }
     json_put_number(w, "tried", f->n_tried);
     json_end_object(w);
 }

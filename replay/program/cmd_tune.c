@@ -423,7 +423,7 @@ static void print_advice(const struct tune *t)
         print_nothing(t);
         break;
     case TUNE_SERVES_REFUSED:
-        printf("With this setting the refused request is served; what follows was not recorded:\n\n");
+        printf(TUNE_SERVED_WORDS ":\n\n");
         print_lines_to_paste(t);
         print_how_to_find_out(t);
         break;
@@ -461,24 +461,15 @@ static void print_context(const struct device_choice *d)
 /* The answer that is filled in stands by itself: none of it was recorded. */
 static void print_filled(const struct tune *t)
 {
-    char live[TEXT_NUMBER], size[TEXT_NUMBER];
-    struct words w = { .n = 0 };
+    char name[TEXT_NUMBER];
+    const char *const whose = name;
+    struct words w = { .n = 0 }, setting = { .n = 0 };
     if (!t->filled.is_known)
         return;
-    words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded), "
-                  "its live data peaks at %s. ", text_mib(t->filled.live_bytes, live));
-    if (t->filled.smallest_bytes > 0)
-        words_add(&w, "The %s setting then needs a card of %s", baseline_name(t),
-                  text_mib(t->filled.smallest_bytes, size));
-    else
-        words_add(&w, "No card was found for the %s setting", baseline_name(t));
-    words_add(&w, "%s", steps_leak(&t->coverage.steps) ? " until the next step" : "");
-    if (t->entries[0].trial.fits) {
-        words_add(&w, "; ");
-        words_add_winner(&w, t);
-        words_add(&w, " %s on this card", t->filled.runs_with_winner ? "runs" : "runs out of memory");
-    }
-    words_add(&w, ".");
+    snprintf(name, sizeof name, "the %s setting", baseline_name(t));
+    words_add_winner(&setting, t);
+    filled_step_say(&w, &t->filled, &whose, 1, steps_leak(&t->coverage.steps),
+                    t->filled.has_setting ? setting.text : NULL);
     words_print(stdout, &w, 0, 2);
 }
 
@@ -487,8 +478,7 @@ static void print_driver(const struct trace_reader *trace)
     struct words w = { .n = 0 };
     if (!recorded_from_driver(trace))
         return;
-    words_add(&w, "The recording holds the program's calls to the driver. These figures are what PyTorch's allocator "
-                  "would make of them.");
+    words_add(&w, RECORDED_DRIVER_WORDS);
     words_print(stdout, &w, 0, 2);
     printf("\n");
 }
@@ -648,12 +638,7 @@ static void json_filled(struct json_writer *w, const struct tune *t)
         return;
     }
     json_put_object(w, "if_step_goes_on");
-    json_put_number(w, "live_peak_bytes", t->filled.live_bytes);
-    json_put_number_unless(w, "smallest_card_bytes", t->filled.smallest_bytes, 0);
-    if (t->entries[0].trial.fits)
-        json_put_bool(w, "runs_with_setting", t->filled.runs_with_winner);
-    else
-        json_put_null(w, "runs_with_setting");
+    filled_step_json(w, &t->filled);
     json_end_object(w);
 }
 

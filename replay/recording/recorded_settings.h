@@ -10,6 +10,9 @@
 
 /* Whether it holds the program's calls to the driver, not requests to PyTorch's allocator. */
 bool recorded_from_driver(const struct trace_reader *trace);
+#define RECORDED_DRIVER_WORDS                                                                               \
+    "The recording holds the program's calls to the driver. What is said of PyTorch is what its allocator "  \
+    "would make of them."
 
 /* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings. A trace
  * without settings that shows expandable segments gives `pytorch:expandable`; any other gives `best-fit`.

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
 #include "replay/recording/phases.h"
+#include "replay/recording/recorded_settings.h"
 #include "report/text/text.h"
 
 #include <inttypes.h>
@@ -205,7 +206,7 @@ void why_add_promise(struct words *w, const struct why *y)
         add_caution(w, &y->tune);
     } else if (y->cure == CURE_SERVES_REFUSED) {
         words_add(w, coverage_is_lower_bound(&y->coverage)
-                         ? "With this setting the refused request is served; what follows was not recorded. "
+                         ? TUNE_SERVED_WORDS ". "
                          : "With this setting all that was recorded runs on this card; no step was recorded whole. ");
         words_add(w, "To find out: replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM", y->usable >> 20);
     }
@@ -315,19 +316,14 @@ static void print_coverage(FILE *out, const struct why *y)
 /* The answer that is filled in stands by itself: none of it was recorded. */
 static void print_filled(FILE *out, const struct why *y)
 {
-    char live[TEXT_NUMBER], size[TEXT_NUMBER];
-    const struct tune_filled *f = &y->tune.filled;
+    static const char *const whose = "the recorded setting";
+    const struct filled_step *f = &y->tune.filled;
     struct words w = { .n = 0 };
     if (!f->is_known || y->tune.baseline.trial.fits)
         return;
-    words_add(&w, "- If the cut step goes on as the one before (filled in, not recorded), live data peaks at %s",
-              text_mib(f->live_bytes, live));
-    if (f->smallest_bytes > 0)
-        words_add(&w, ", and a card of %s holds it%s", text_mib(f->smallest_bytes, size),
-                  steps_leak(&y->coverage.steps) ? " until the next step" : "");
-    if (y->cure != CURE_NONE)
-        words_add(&w, "; with the setting above it %s this card", f->runs_with_winner ? "runs on" : "does not run on");
-    words_add(&w, ".");
+    words_add(&w, "- ");
+    filled_step_say(&w, f, &whose, 1, steps_leak(&y->coverage.steps),
+                    y->cure != CURE_NONE ? "the setting above" : NULL);
     words_print_screen(out, &w);
 }
 
@@ -363,8 +359,7 @@ static void print_driver(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (!y->is_of_driver)
         return;
-    words_add(&w, "- The recording holds the program's calls to the driver. What is said of PyTorch is what its "
-                  "allocator would make of them.");
+    words_add(&w, "- " RECORDED_DRIVER_WORDS);
     words_print_screen(out, &w);
 }
 
@@ -474,18 +469,14 @@ static void json_cure(struct json_writer *j, const struct why *y, const char *ke
 
 static void json_filled(struct json_writer *j, const struct why *y)
 {
-    const struct tune_filled *f = &y->tune.filled;
-    if (!f->is_known) {
+    struct filled_step f = y->tune.filled;
+    if (!f.is_known) {
         json_put_null(j, "if_step_goes_on");
         return;
     }
+    f.has_setting = y->cure != CURE_NONE;
     json_put_object(j, "if_step_goes_on");
-    json_put_number(j, "live_peak_bytes", f->live_bytes);
-    json_put_number_unless(j, "smallest_card_bytes", f->smallest_bytes, 0);
-    if (y->cure != CURE_NONE)
-        json_put_bool(j, "runs_with_setting", f->runs_with_winner);
-    else
-        json_put_null(j, "runs_with_setting");
+    filled_step_json(j, &f);
     json_end_object(j);
 }
 

@@ -82,9 +82,9 @@ def leak(replay, snapshot):
     why, fit = answer(replay, "why", snapshot), answer(replay, "fit", snapshot)["fits"][0]
     check("why: a leak, at its line", why["verdict"] == "leak" and "leak.py:22" in why["grows"][0]["line"])
     check("fit: a lower bound, no card, and what it takes if the step goes on", fit["is_lower_bound"] and
-          fit["named_card"] is None and fit["if_step_goes_on_bytes"] is not None)
+          fit["named_card"] is None and fit["if_step_goes_on"] is not None)
     survived = answer(replay, "info", snapshot)["trace"]["whole_steps"]
-    filled = (fit["if_step_goes_on_bytes"] or 0) // MIB
+    filled = (fit["if_step_goes_on"]["smallest_card_bytes"] or 0) // MIB
     run(replay, "leak.py", filled, snapshot)
     check("on %d MiB it comes through that step" % filled,
           answer(replay, "info", snapshot)["trace"]["whole_steps"] > survived)
