@@ -287,6 +287,16 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     return e;
 }
 
+/* A notebook is text that Python may read without a word, and without effect. */
+static bool is_notebook_for_python(const struct prediction *p)
+{
+    const char *first = p->asked.program[0], *slash = strrchr(first, '/');
+    const char *script = p->asked.n_words > 1 ? p->asked.program[1] : "";
+    const size_t n = strlen(script), k = strlen(".ipynb");
+    return strncmp(slash == NULL ? first : slash + 1, "python", strlen("python")) == 0 && n > k &&
+           strcmp(script + n - k, ".ipynb") == 0;
+}
+
 /* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
  * before. */
 static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *why)
@@ -305,6 +315,8 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
         fprintf(stderr, "replay predict: the program's last words: %s\n", failure.line);
     if (failure.advice != NULL)
         text_print_within(stderr, failure.advice, TERMINAL_USUAL, 0, 0);
+    if (is_notebook_for_python(p))
+        return err_set(why, ERR_INPUT, 0, "a notebook is no script: jupyter nbconvert --to script makes one of it");
     if (run->status == 0)
         return err_set(why, ERR_INPUT, 0, "the program asked for no device memory%s; nothing can be predicted", at);
     return err_set(why, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status,

@@ -2,6 +2,8 @@
 /* Recognises what Python, PyTorch and the hubs print for an input that is missing. */
 #include "dryrun/program_failure.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +14,18 @@ enum { TAIL_BYTES = 65536 };
              "model from its configuration (from_config instead of from_pretrained), or fetch them once beforehand."
 #define NET  "It wanted something from the network. Fetch it once beforehand, or let the program make up random data " \
              "of the same shapes: values do not matter here."
-#define DATA "A file that it reads is missing. Its contents do not matter here, only the shapes: give it a file of " \
-             "zeros of the same size, or let it make up random tensors."
+#define SHAPES " Its contents do not matter here, only the shapes."
+#define LOADS  " is missing. What stands in for it must be one that loads: "
+#define DATA "A file that it reads" LOADS "the same form with other contents, or random tensors in its place." SHAPES
+#define WEIGHTS "A checkpoint" LOADS "make the model and torch.save(model.state_dict(), FILE), in the form that the " \
+                "program reads." SHAPES
+#define TENSORS "A checkpoint" LOADS "make the model and safetensors.torch.save_file(model.state_dict(), FILE)." SHAPES
+#define PICKLE "A pickle" LOADS "pickle.dump() of an object of the same form." SHAPES
+#define TABLE "A table" LOADS "pandas.DataFrame({...}).to_parquet(FILE) or the like, with the same columns." SHAPES
+#define ARRAY "An array" LOADS "numpy.save(FILE, numpy.zeros(shape, dtype))." SHAPES
+#define LINES "A file that it reads" LOADS "lines of the same form, as many as a few batches need." SHAPES
+#define BROKEN "A file that it reads does not load. Zeros stand in for raw numbers alone; for a checkpoint, a pickle " \
+               "or a table make one of the same form (torch.save, pickle.dump, to_parquet)." SHAPES
 #define NAME "The script is not there: its name is taken from the working folder."
 #define SAFE "It wanted to write a file of another user or group, which the overlay that keeps its files safe cannot " \
              "copy: make the file yours (chgrp), or use --no-overlay."
@@ -21,6 +33,8 @@ enum { TAIL_BYTES = 65536 };
              "to another folder, or use --no-overlay."
 #define CARD "It asked for a card that is not there: simulate as many as it uses, as in --device 24GiB,count=2."
 #define CODE "A package that it imports is missing: install it for the Python that runs the program."
+
+static const char missing[] = DATA;
 
 /* The most telling first: a hub's error is often followed by a missing file. */
 struct reason {
@@ -34,8 +48,18 @@ static const struct reason reasons[] = {
     { "name resolution", NET }, { "Name or service not known", NET }, { "ConnectionError", NET },
     { "Value too large for defined data type", SAFE }, { "Read-only file system", SHUT },
     { "ModuleNotFoundError", CODE },
+    { "UnpicklingError", BROKEN }, { "PytorchStreamReader failed", BROKEN }, { "Ran out of input", BROKEN },
+    { "ArrowInvalid", BROKEN }, { "SafetensorError", BROKEN }, { "HeaderTooLarge", BROKEN }, { "BadZipFile", BROKEN },
     { "can't open file", NAME },
-    { "FileNotFoundError", DATA }, { "No such file or directory", DATA },
+    { "FileNotFoundError", missing }, { "No such file or directory", missing },
+};
+
+/* What a missing file is, by its name. */
+static const struct reason kinds[] = {
+    { ".safetensors", TENSORS }, { ".pt", WEIGHTS }, { ".pth", WEIGHTS }, { ".ckpt", WEIGHTS }, { ".bin", WEIGHTS },
+    { ".pkl", PICKLE }, { ".pickle", PICKLE }, { ".parquet", TABLE }, { ".arrow", TABLE }, { ".feather", TABLE },
+    { ".npy", ARRAY }, { ".npz", ARRAY }, { ".json", LINES }, { ".jsonl", LINES }, { ".csv", LINES }, { ".tsv", LINES },
+    { ".txt", LINES },
 };
 
 /* What PyTorch prints for a rank that failed, and torchrun for its children. */
@@ -78,6 +102,23 @@ static size_t read_tail(const char *log, char text[static TAIL_BYTES + 1])
     return n;
 }
 
+/* Whether a name that ends so stands in the line: "'data/train.pt'". */
+static bool has_ending(const char *line, const char *ending)
+{
+    for (const char *at = strstr(line, ending); at != NULL; at = strstr(at + 1, ending))
+        if (isalnum((unsigned char)at[strlen(ending)]) == 0)
+            return true;
+    return false;
+}
+
+static const char *advice_for_missing(const char *line)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (has_ending(line, kinds[i].text))
+            return kinds[i].advice;
+    return DATA;
+}
+
 /* The line of the first of these reasons that the text has. */
 static void take_reason(const char *text, const struct reason *all, size_t n, struct program_failure *out)
 {
@@ -86,7 +127,7 @@ static void take_reason(const char *text, const struct reason *all, size_t n, st
         if (found == NULL)
             continue;
         take_line(text, (size_t)(found - text), out);
-        out->advice = all[i].advice;
+        out->advice = all[i].advice == missing ? advice_for_missing(out->line) : all[i].advice;
         return;
     }
 }

@@ -208,6 +208,23 @@ expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --
 expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
     timeout --foreground --preserve-status -s INT 4 "$replay" predict --device 8GiB -o o -- ./train grows 1
 expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
+# missing NAME WORDS: what is said of a missing file of this name.
+missing() {
+    "$replay" predict --no-overlay -o o -- sh -c "./train once 1
+        echo \"FileNotFoundError: [Errno 2] No such file or directory: '$1'\"; exit 1" >said 2>&1
+    expect "a missing $1: what stands in for it must load" 0 "$2" sh -c "tr '\n' ' ' <said | tr -s ' '"
+}
+missing data/train.pt 'torch.save(model.state_dict(), FILE)'
+missing model.safetensors 'save_file('
+missing a.parquet 'to_parquet(FILE)'
+missing a.pkl 'pickle.dump()'
+missing a.npy 'numpy.zeros(shape'
+missing a.csv 'lines of the same form'
+missing a.ptx 'random tensors in its place'
+"$replay" predict --no-overlay -o o -- sh -c './train once 1; echo UnpicklingError: invalid; exit 1' >said 2>&1
+expect 'one that does not load is no missing one' 0 'does not load. Zeros' sh -c "tr '\n' ' ' <said | tr -s ' '"
+echo '{"cells": []}' >a.ipynb
+expect 'a notebook that Python reads is named' 2 'a notebook is no script' "$replay" predict -o o -- python3 a.ipynb
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'a script that is not there' 2 'The script is not there' \
     "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
