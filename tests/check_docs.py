@@ -31,7 +31,7 @@ FOREIGN = ("c10/", "torch/", "build/", "dist/", "include/", "engines/", "test/un
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
 # Options of other programs, and of all commands.
 OTHER_OPTIONS = {"--flag", "--list", "--version", "--fetch", "--write", "--map-by", "--bind-to", "--prefix",
-                 "--preset", "--build", "--install", "--peaks-md", "--timeout", "--run-programs"}
+                 "--releases", "--preset", "--build", "--install", "--peaks-md", "--timeout", "--run-programs"}
 OUTPUT = re.compile(r"^<!-- output: ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
 
 failures = []

@@ -53,7 +53,7 @@ class InfoEventsByKind(Result):
     #: refused requests
     oom: int
     #: settings that change, captures and the like
-    command: int
+    control: int
     #: boundaries that the program set
     mark: int
 
@@ -270,6 +270,8 @@ class Info(Result):
     path: str
     #: facts of the source by name: its kind, settings, what could not be known (notes)
     meta: Dict[str, str]
+    #: where it was made, a platform of replay-why/1; unknown: it does not tell
+    platform: str
     #: PyTorch's settings; null: the recording names no release
     settings: Optional[InfoSettings]
     #: what the recording covers; null: the events cannot be read
@@ -599,6 +601,17 @@ class Replay(Result):
 
 
 @dataclass(frozen=True)
+class WhyLimit(Result):
+    """`limit` of Why: a limit that refused requests though the card had room."""
+    #: so much was held under it; so much would have exceeded it; held and free at a refusal
+    least_bytes: Optional[int]
+    #: so much was held under it; so much would have exceeded it; held and free at a refusal
+    below_bytes: Optional[int]
+    #: so much was held under it; so much would have exceeded it; held and free at a refusal
+    card_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
 class WhyGrowth(Result):
     """`growth` of Why: what lines hold more and more of."""
     #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
@@ -677,6 +690,10 @@ class WhyCategory(Result):
 @dataclass(frozen=True)
 class WhyText(Result):
     """`text` of Why: instead of all from also on, if the file is the text of an error."""
+    #: the same, or the framework around it
+    stack: str
+    #: where the program ran: linux, windows, wsl, rocm, rocm-windows, xpu, mps, npu, jetson, or unknown
+    platform: str
     #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
     #: first that ended a rank
     errors: Optional[int]
@@ -707,20 +724,42 @@ class WhyText(Result):
     private_pools_bytes: Optional[int]
     #: on the card and not PyTorch's; 0: less than the rounding; null: the figures contradict each other
     outside_bytes: Optional[int]
-    #: of the processes that the text lists; without the largest, if one of them must be the program itself, as
-    #: in a container
+    #: of the processes that the text lists, without the one that is the program itself, as in a container; if
+    #: the text names none, what is neither free nor PyTorch's, less the most that a context takes
     other_processes_bytes: int
-    #: a setting of the release that wrote it, which may serve the request; null: none
+    #: a setting of the release that wrote it, which exists on the platform and may serve the request, and the
+    #: variable for it; null: none
     setting: Optional[str]
+    #: a setting of the release that wrote it, which exists on the platform and may serve the request, and the
+    #: variable for it; null: none
+    variable: Optional[str]
 
 
 @dataclass(frozen=True)
 class WhyLibrary(Result):
-    """`library` of Why: instead of all from also on, after library-refused and workspace-refused."""
-    #: which one, and the words that it was known by
+    """`library` of Why: instead of all from also on, if the text is not PyTorch's own."""
+    #: which one's text it is, and the words that it was known by
     name: str
-    #: which one, and the words that it was known by
+    #: which one's text it is, and the words that it was known by
     phrase: str
+    #: the same, or the framework around it
+    stack: str
+    #: where the program ran: linux, windows, wsl, rocm, rocm-windows, xpu, mps, npu, jetson, or unknown
+    platform: str
+    #: of the log
+    line: int
+    #: as the text says; null: it does not
+    asked_bytes: Optional[int]
+    #: as the text says; null: it does not
+    card_bytes: Optional[int]
+    #: as the text says; null: it does not
+    free_bytes: Optional[int]
+    #: as the text says; null: it does not
+    allowed_bytes: Optional[int]
+    #: as the text says; null: it does not
+    allocated_bytes: Optional[int]
+    #: a setting that exists there and may help; null: none
+    setting: Optional[str]
 
 
 @dataclass(frozen=True)
@@ -733,13 +772,15 @@ class Why(Result):
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]
     #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold
-    #: the memory; one-tensor: one request is too large; leak; larger-input: the last input is larger than all
-    #: before; full; fragmented (if recommended and serves_refused are null, no setting tried cures it); cache:
-    #: nothing was refused; recording-ends: the recording does not tell; of the text of an error also
-    #: library-refused: the driver or a library was refused memory, not PyTorch, and workspace-refused: probably
-    #: PyTorch was, for a convolution; and of PyTorch's own limited: a memory fraction refused what the card had
-    #: room for, card-had-room: the text does not tell why it was refused, and full-or-fragmented: the text does
-    #: not tell which
+    #: the memory; limited: a limit refused what the card had room for; one-tensor: one request is too large;
+    #: leak; larger-input: the last input is larger than all before; full; fragmented (if recommended and
+    #: serves_refused are null, no setting tried cures it); cache: nothing was refused; recording-ends: the
+    #: recording does not tell; of the text of an error also card-had-room: the text does not tell why it was
+    #: refused; full-or-fragmented: the text does not tell which; host-lent: more is allocated than the card
+    #: has; host-full and shared-memory: the host ran out, not the card; budget: the share of a serving engine
+    #: is too small or too large; broken-size; kernel-too-large; library-refused: the driver or a library was
+    #: refused memory, not PyTorch; workspace-refused: probably PyTorch was, for a convolution; untold: out of
+    #: memory, the text does not tell whose
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
@@ -755,7 +796,7 @@ class Why(Result):
     reserved_bytes: Optional[int] = None
     #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
     live_bytes: Optional[int] = None
-    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    #: as the text says; null: it does not
     free_bytes: Optional[int] = None
     #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
     usable_bytes: Optional[int] = None
@@ -767,6 +808,8 @@ class Why(Result):
     #: what is live at once after the refused request, and when, if that is what exceeds the card; null: it is
     #: not, or was not recorded
     later_event: Optional[int] = None
+    #: a limit that refused requests though the card had room; null: no refusal shows one
+    limit: Optional[WhyLimit] = None
     #: on the named card and not this program's when a request was refused; null: no card was named, or none was
     #: refused
     outside_bytes: Optional[int] = None
@@ -809,7 +852,8 @@ class Why(Result):
     categories: Optional[List[WhyCategory]] = None
     #: instead of all from also on, if the file is the text of an error: what it says
     text: Optional[WhyText] = None
-    #: instead of all from also on, after library-refused and workspace-refused
+    #: instead of all from also on, if the text is not PyTorch's own: library after library-refused and
+    #: workspace-refused, otherwise words
     library: Optional[WhyLibrary] = None
 
 
@@ -1057,6 +1101,8 @@ class Tune(Result):
     context_source: Optional[str]
     #: the release whose settings were searched
     torch: str
+    #: where the settings are to work: named, recorded, or else linux
+    platform: str
     #: settings tried
     tried: int
     #: as after --price: what a millisecond of driver time counts as
