@@ -22,7 +22,7 @@
 enum err database_name(const char *path, char out[DATABASE_NAME_BYTES], struct err_detail *why)
 {
     if (path[0] == '\0')
-        return err_set(why, ERR_USAGE, 0, "an empty name is no database");
+        return err_set(why, ERR_USAGE, 0, "an empty name is not a database");
     char *real = realpath(path, NULL);
     const int n = real != NULL ? snprintf(out, DATABASE_NAME_BYTES, "%s", real)
                                : snprintf(out, DATABASE_NAME_BYTES, "%s%s", path[0] == '/' ? "" : "./", path);
@@ -39,7 +39,7 @@ static enum err check_beside(const char *name, const char *ending, bool may_hold
     if ((size_t)snprintf(beside, sizeof beside, "%s%s", name, ending) >= sizeof beside || lstat(beside, &st) != 0)
         return ERR_OK;
     if (!S_ISREG(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%.170s: is no regular file", beside);
+        return err_set(why, ERR_INPUT, 0, "%.170s: is not a regular file", beside);
     if (!may_hold_data && st.st_size > 0)
         return err_set(why, ERR_INPUT, 0, "%.120s: by a journal SQLite changes the database and deletes files; replay "
                        "makes none, so it may be a stranger's", beside);
@@ -50,7 +50,7 @@ enum err database_files_check(const char *name, struct err_detail *why)
 {
     struct stat st;
     if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%.170s: is no regular file, as a database must be", name);
+        return err_set(why, ERR_INPUT, 0, "%.170s: is not a regular file, as a database must be", name);
     enum err e = check_beside(name, "-journal", false, why);
     if (e == ERR_OK)
         e = check_beside(name, "-wal", true, why);

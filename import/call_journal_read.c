@@ -31,7 +31,7 @@ static enum err head_take(const char *name, const unsigned char *bytes, size_t n
                           struct err_detail *why)
 {
     if (n < sizeof *head || !call_journal_sniff(bytes, n))
-        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: is no journal of CUDA calls", name);
+        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: is not a journal of CUDA calls", name);
     memcpy(head, bytes, sizeof *head);
     if (head->order != CALL_JOURNAL_ORDER)
         return err_set(why, ERR_UNSUPPORTED, 16, "%s: byte 16: written on a machine of another byte order", name);

@@ -186,7 +186,7 @@ static enum err read_number(const struct csv_import *c, const struct csv_line *l
     errno = 0;
     *out = strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 || role == ROLE_STREAM ? 16 : 10);
     if (*end != '\0' || errno != 0 || text[0] == '-')
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": %s '%.40s' is no number",
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": %s '%.40s' is not a number",
                        input_name(c->in), line->number, roles[role].word, text);
     return ERR_OK;
 }

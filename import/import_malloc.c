@@ -103,14 +103,14 @@ static enum err take_mtrace(struct malloc_log *m, struct err_detail *why)
     if (m->line[0] == '=' || m->line[0] == '\0' || sign[0] == '!')
         return ERR_OK;
     if (sign[0] == '\0')
-        return fail_line(m, "is no line of mtrace", why);
+        return fail_line(m, "is not a line of mtrace", why);
     const int n = sscanf(sign + 1, " %llx %llx", &name, &bytes);
     m->n_records++;
     if ((sign[0] == '+' || sign[0] == '>') && n == 2)
         return put_request(m, name, bytes, why);
     if ((sign[0] == '-' || sign[0] == '<') && n >= 1)
         return put_end(m, name, why);
-    return fail_line(m, "is no line of mtrace", why);
+    return fail_line(m, "is not a line of mtrace", why);
 }
 
 /* ---- malloc lab ---- */
@@ -128,7 +128,7 @@ static enum err take_lab(struct malloc_log *m, struct err_detail *why)
     if (kind == 'f' && n >= 2)
         return put_end(m, name, why);
     if (n != 3 || (kind != 'a' && kind != 'r'))
-        return fail_line(m, "is no request (a), resize (r) or end (f)", why);
+        return fail_line(m, "is not a request (a), resize (r) or end (f)", why);
     const enum err e = kind == 'r' ? put_end(m, name, why) : ERR_OK;
     return e == ERR_OK ? put_request(m, name, bytes, why) : e;
 }

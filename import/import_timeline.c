@@ -137,7 +137,7 @@ static enum err take_entry(struct timeline *t, const int64_t numbers[ENTRY_NUMBE
         t->n_unbegun += r.ptr == 0;
         return r.ptr == 0 ? ERR_OK : trace_put(t->w, &r, why);
     default:
-        return err_set(why, ERR_FORMAT, r.record, "%s: entry %" PRIu64 ": %" PRId64 " is no action of a memory "
+        return err_set(why, ERR_FORMAT, r.record, "%s: entry %" PRIu64 ": %" PRId64 " is not an action of a memory "
                        "timeline (1 to 4)", input_name(t->in), r.record, numbers[1]);
     }
 }
@@ -159,7 +159,7 @@ static enum err read_entry(struct timeline *t, const char *text, size_t n, struc
     }
     json_decref(entry);
     if (!is_entry)
-        return err_set(why, ERR_FORMAT, input_offset(t->in), "%s: byte %" PRIu64 ": is no entry of a memory timeline, "
+        return err_set(why, ERR_FORMAT, input_offset(t->in), "%s: byte %" PRIu64 ": not an entry of a memory timeline, "
                        "which has four numbers", input_name(t->in), input_offset(t->in) - n);
     return take_entry(t, numbers, why);
 }
@@ -177,7 +177,7 @@ static enum err read_entries(struct timeline *t, const struct import_config *cfg
             cfg->progress(cfg->progress_arg, input_raw_offset(t->in), input_raw_size(t->in));
     }
     if (e == ERR_FORMAT && t->n_entries == 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: is no list of entries of four numbers; a timeline written as *.json "
+        return err_set(why, ERR_FORMAT, 0, "%s: is not a list of entries of four numbers; a timeline written as *.json "
                        "holds sums alone: let export_memory_timeline write *.raw.json.gz", input_name(t->in));
     return e;
 }

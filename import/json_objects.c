@@ -88,7 +88,7 @@ static enum err next_item(struct input *in, char opening, const char **text, siz
     if (next != opening)
         return err_set(why, ERR_FORMAT, input_offset(in), "%s: byte %" PRIu64 ": %s", input_name(in), input_offset(in),
                        next == 0 ? "the list of events does not end: the file is cut off"
-                       : opening == '{' ? "an event is no object" : "an event is no list");
+                       : opening == '{' ? "an event is not an object" : "an event is not a list");
     if ((e = input_peek(in, ITEM_OFTEN, &bytes, &have, why)) != ERR_OK)
         return e;
     *n = balanced_length(bytes, have);

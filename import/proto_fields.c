@@ -107,7 +107,7 @@ enum err proto_next(struct proto_fields *p, struct proto_field *field, struct er
     if ((e = take_varint(p, &tag, why)) != ERR_OK)
         return e;
     if (tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3)
-        return proto_refuse(p, "is no field of a message", why);
+        return proto_refuse(p, "is not a field of a message", why);
     field->number = (uint32_t)(tag >> 3);
     field->is_message = (tag & 7) == WIRE_BYTES;
     switch (tag & 7) {
@@ -123,7 +123,7 @@ enum err proto_next(struct proto_fields *p, struct proto_field *field, struct er
             return proto_refuse(p, "a field ends after the message around it", why);
         return e;
     default:
-        return proto_refuse(p, "is no field of a message", why);
+        return proto_refuse(p, "is not a field of a message", why);
     }
 }
 

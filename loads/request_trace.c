@@ -212,7 +212,7 @@ static enum err json_row_take(const json_t *o, const char *path, uint64_t line, 
     const json_int_t ms = json_integer_value(json_object_get(o, "timestamp"));
     if (!json_is_integer(prompt) || !json_is_integer(answer) || ms < 0 || ms > INT64_MAX / US_PER_MS ||
         json_integer_value(prompt) < 0 || json_integer_value(answer) < 0)
-        return err_set(why, ERR_FORMAT, line, "%s: line %llu is no object with timestamp, input_length and "
+        return err_set(why, ERR_FORMAT, line, "%s: line %llu is not an object with timestamp, input_length and "
                        "output_length", path,
                        (unsigned long long)line);
     struct served_request r = {.arrival_us = (uint64_t)ms * US_PER_MS,

@@ -71,7 +71,7 @@ enum err trace_cut(struct trace_reader *in, uint64_t first, uint64_t end, struct
     char note[NOTE_BYTES];
     const uint64_t events = trace_info(in)->events;
     if (first >= end || end > events)
-        return err_set(why, ERR_USAGE, 0, "events %" PRIu64 "..%" PRIu64 " are no part of a trace of %" PRIu64, first,
+        return err_set(why, ERR_USAGE, 0, "events %" PRIu64 "..%" PRIu64 " are not part of a trace of %" PRIu64, first,
                        end, events);
     snprintf(note, sizeof note, "cut: events %" PRIu64 "..%" PRIu64 " of %" PRIu64 "; what was live is requested "
              "before the mark \"" TRACE_CUT_MARK "\"", first, end, events);

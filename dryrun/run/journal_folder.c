@@ -72,7 +72,7 @@ static void drop_others(struct journal_folder *f, const char *command)
             f->files[n++] = f->files[i];
             continue;
         }
-        fprintf(stderr, "replay %s: %s: %s\n", command, path, is_foreign ? "is no regular file, and is left out"
+        fprintf(stderr, "replay %s: %s: %s\n", command, path, is_foreign ? "is not a regular file, and is left out"
                                                         : "is empty: its process had not recorded a call");
         if (!is_foreign && !journal_is_written(path, (unsigned)strtoul(f->files[i]->d_name, NULL, 10)))
             unlink(path);

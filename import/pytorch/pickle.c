@@ -630,7 +630,7 @@ static inline enum err add_items(struct pickle *p, size_t first, bool is_last, u
     if (first <= floor_of(p))
         return pickle_fail(p, "items without a container", why);
     if (pickle_kind(p->stack[first - 1]) != kind)
-        return pickle_fail(p, "items for a value that is no container, is complete, or contains itself", why);
+        return pickle_fail(p, "items for a value that is not a container, is complete, or contains itself", why);
     if (kind == PICKLE_OPEN_DICT && n % 2 != 0)
         return pickle_fail(p, "a dictionary's key without a value", why);
     enum err e;
@@ -1305,7 +1305,7 @@ static enum err pickle_step(struct pickle *p, struct err_detail *why)
         return pickle_fail(p, "the file ends before the pickle does", why);
     const struct opcode *op = &opcodes[*p->at];
     if (op->run == NULL)
-        return err_set(why, ERR_FORMAT, p->op_offset, "%s: byte %llu: 0x%02x is no pickle opcode", input_name(p->in),
+        return err_set(why, ERR_FORMAT, p->op_offset, "%s: byte %llu: 0x%02x is not a pickle opcode", input_name(p->in),
                        (unsigned long long)p->op_offset, *p->at);
     p->at++;
     return op->run(p, op->arg, why);

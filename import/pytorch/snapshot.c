@@ -134,7 +134,7 @@ static uint32_t field_word(const struct fields *f, enum key key)
 static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_t *out, struct err_detail *why)
 {
     int64_t handle = 0;
-    const enum err e = field_optional(s, f, KEY_STREAM, "a stream that is no whole number", &handle, why);
+    const enum err e = field_optional(s, f, KEY_STREAM, "a stream that is not a whole number", &handle, why);
     if (e != ERR_OK)
         return e;
     if (s->n_streams > 0 && s->streams[0] == (uint64_t)handle) {
@@ -283,7 +283,7 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
     r.addr = (uint64_t)addr;
     r.stack = field_stack(f);
     r.pool = field_pool(f, KEY_POOL_ID);
-    enum err e = field_optional(s, f, KEY_TIME_US, "a trace record whose time is no whole number", &r.time_us, why);
+    enum err e = field_optional(s, f, KEY_TIME_US, "a trace record whose time is not a whole number", &r.time_us, why);
     if (e == ERR_OK)
         e = field_stream(s, f, &r.stream, why);
     if (e != ERR_OK)
@@ -335,9 +335,9 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
         g.first_block = blocks->first;
         g.n_blocks = blocks->n;
     }
-    enum err e = field_optional(s, f, KEY_DEVICE, "a segment whose device is no whole number", &device, why);
+    enum err e = field_optional(s, f, KEY_DEVICE, "a segment whose device is not a whole number", &device, why);
     if (e == ERR_OK)
-        e = field_optional(s, f, KEY_IS_EXPANDABLE, "a segment whose 'is_expandable' is no truth value", &is_expandable,
+        e = field_optional(s, f, KEY_IS_EXPANDABLE, "a segment whose 'is_expandable' is not a bool", &is_expandable,
                            why);
     if (e != ERR_OK)
         return e;

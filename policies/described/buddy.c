@@ -180,7 +180,7 @@ static enum err buddy_check(const struct policy *p, struct err_detail *why)
     for (uint32_t b = 1; b < y->heap.blocks.n; b++) {
         const struct block_entry *e = heap_at(&y->heap, b);
         if ((e->flags & BLOCK_IS_USED) != 0 && !is_power_of_two(e->size))
-            return err_set(why, ERR_CORRUPT, 0, "buddy: a block's size is no power of two");
+            return err_set(why, ERR_CORRUPT, 0, "buddy: a block's size is not a power of two");
     }
     return heap_check(&y->heap, "buddy", why);
 }

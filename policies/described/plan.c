@@ -58,7 +58,7 @@ static enum err read_rows(FILE *file, const char *path, struct planned *p, struc
     if (ferror(file))
         return err_set(why, ERR_IO, 0, "%.100s: cannot be read: %s", path, strerror(errno));
     if (!is_plan)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: is no plan: its first line is not "
+        return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: is not a plan: its first line is not "
                        "id,lower,upper,size,offset", path);
     return ERR_OK;
 }

@@ -37,7 +37,7 @@ static enum err check_place(const struct predict *c, struct err_detail *why)
     if ((size_t)snprintf(path, sizeof path, "%s.zst", c->stem) >= sizeof path)
         return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
     if (c->options->out != NULL && !output_name_is_of_file(c->options->out))
-        return err_set(why, ERR_USAGE, 0, "-o '%.150s': is no name of a file", c->options->out);
+        return err_set(why, ERR_USAGE, 0, "-o '%.150s': does not name a file", c->options->out);
     enum err e = output_names_check_recording(c->options, path, true, why);
     if (e == ERR_OK)
         e = output_open(path, &file, why);

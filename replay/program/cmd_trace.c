@@ -223,7 +223,7 @@ static enum err check_provable(const char *path, struct err_detail *why)
     struct stat st;
     if (strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode)))
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "%.150s: is no file; an anonymous copy is read back as proof", path);
+    return err_set(why, ERR_USAGE, 0, "%.150s: is not a file; an anonymous copy is read back as proof", path);
 }
 
 struct shown_texts { size_t n; };

@@ -20,7 +20,7 @@ static enum err check_place(const char *name, struct err_detail *why)
     const char *slash = strrchr(name, '/');
     struct stat st;
     if (!output_name_is_of_file(name) || (stat(name, &st) == 0 && !S_ISREG(st.st_mode)))
-        return err_set(why, ERR_USAGE, 0, "-o '%.150s': is no name of a regular file", name);
+        return err_set(why, ERR_USAGE, 0, "-o '%.150s': does not name a regular file", name);
     const int n = slash == NULL ? 1 : (int)(slash - name) + 1;
     if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash == NULL ? "." : name) >= sizeof folder)
         return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", name);

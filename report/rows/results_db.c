@@ -347,7 +347,7 @@ static enum err db_upgrade(struct results_db *db, const struct db_facts *facts, 
 
 static enum err no_database(const char *path, struct err_detail *why)
 {
-    return err_set(why, ERR_FORMAT, 0, "%.150s: is no database of replay's results", path);
+    return err_set(why, ERR_FORMAT, 0, "%.150s: is not a database of replay's results", path);
 }
 
 static enum err db_count_tables(struct results_db *db, const char *schema, const char *name, int64_t *out,
@@ -370,7 +370,7 @@ static enum err db_check_table(struct results_db *db, const char *schema, const 
     if (e == ERR_OK && n_plain > 0)
         e = db_number(db, sql, &n_computed, why);
     if (e == ERR_OK && (n_plain != 1 || n_computed > 0))
-        e = err_set(why, ERR_FORMAT, 0, "%.150s: its 'runs' is no plain table", path);
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: its 'runs' is not a plain table", path);
     return e;
 }
 

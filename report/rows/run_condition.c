@@ -157,11 +157,11 @@ static enum err take_value(struct run_condition *c, const char *text, struct err
     if (take_number(c, is_size, is_time))
         return ERR_OK;
     if (is_size || is_time)
-        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is no %s for '%s'", n_shown, text,
+        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is not a %s for '%s'", n_shown, text,
                        is_size ? "size" : "time", c->column);
     c->kind = FIELD_TEXT;
     if (c->n_text == 0 || (c->relation != CONDITION_EQUAL && c->relation != CONDITION_UNEQUAL))
-        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is no number for '%s'; texts are compared with == and !=",
+        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is not a number for '%s'; texts compare with == and !=",
                        n_shown, text, c->column);
     return ERR_OK;
 }

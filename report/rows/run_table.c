@@ -310,7 +310,7 @@ static enum err take_json_run(struct run_table *t, const struct shared_values *s
                               const struct json_place *place)
 {
     if (!json_is_object(run))
-        return err_set(place->why, ERR_FORMAT, place->run, "%.100s: run %zu is no object", place->name, place->run);
+        return err_set(place->why, ERR_FORMAT, place->run, "%.100s: run %zu is not an object", place->name, place->run);
     struct field *row = add_row(t);
     enum err e = row != NULL ? ERR_OK : no_memory(t, place->why);
     for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++)

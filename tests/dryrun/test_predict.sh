@@ -439,7 +439,7 @@ expect 'run-sim keeps no log' 0 '' "$replay" run-sim -o kept.zst -- ./train once
 expect 'what is there stays' 0 precious cat kept.pickle
 expect 'nor is it the answer' 2 'train.predict.zst: two outputs have this name' \
     "$replay" predict --json train.predict.zst -- ./train once 1
-expect 'a name that is none is refused' 2 'is no name of a file' "$replay" predict -o '' -- ./train once 1
+expect 'a name that is none is refused' 2 'does not name a file' "$replay" predict -o '' -- ./train once 1
 
 cat >escapes.py <<'PY'
 import ctypes, os, sys, time

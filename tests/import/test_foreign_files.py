@@ -285,7 +285,7 @@ def beside(replay):
         for ending in ("-journal", "-wal", "-shm"):
             os.mkfifo(name + ending)
             for arguments in uses:
-                expect(replay, 2, f"{ending}: is no regular file", *arguments)
+                expect(replay, 2, f"{ending}: is not a regular file", *arguments)
             os.remove(name + ending)
     check(not os.path.exists("of-beside.db") and not os.path.exists("beside/new.db"), "what was refused left a file")
 
@@ -331,8 +331,8 @@ def linked(replay):
 def no_files(replay):
     """A database is a regular file, and its own files are no outputs."""
     for name in ("/dev/null", "/dev/full", "/dev/zero", "."):
-        expect(replay, 2, "is no regular file", "sweep", "a.zst", "--policy", "none", "-o", name)
-        expect(replay, 2, "is no regular file", "merge", "a.db", "-o", name)
+        expect(replay, 2, "is not a regular file", "sweep", "a.zst", "--policy", "none", "-o", name)
+        expect(replay, 2, "is not a regular file", "merge", "a.db", "-o", name)
         check(not os.path.exists(name + "-journal"), f"a journal was made beside {name}")
     for ending in ("-wal", "-shm", "-journal"):
         for option in ("--csv", "--json"):

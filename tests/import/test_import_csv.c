@@ -155,7 +155,7 @@ Test(import_csv, what_is_wrong_is_said_with_its_line)
 {
     expect_text_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT,
                         "line 3: 'grow' is neither a request nor its end");
-    expect_text_refused("op,ptr,size\nalloc,1,5x\n", NULL, ERR_FORMAT, "line 2: size '5x' is no number");
+    expect_text_refused("op,ptr,size\nalloc,1,5x\n", NULL, ERR_FORMAT, "line 2: size '5x' is not a number");
     expect_text_refused("op,ptr,size,time\nalloc,1,5,noon\n", NULL, ERR_FORMAT, "line 2: time 'noon' is none");
     expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT,
                         "line 3: a request at 0x1, where one is live");

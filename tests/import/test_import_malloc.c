@@ -75,7 +75,7 @@ Test(import_malloc, what_is_wrong_is_said_with_its_line)
 {
     expect_text_refused("= Start\n@ [0x7f] + 0x10 0x20\n@ [0x7f] + 0x10 0x20\n", NULL, ERR_FORMAT,
                         "line 3: is live already");
-    expect_text_refused("= Start\n@ [0x7f] ? 0x10\n", NULL, ERR_FORMAT, "line 2: is no line of mtrace");
-    expect_text_refused("6\n12\na 0 2040\nx 0\n", NULL, ERR_FORMAT, "line 4: is no request (a)");
+    expect_text_refused("= Start\n@ [0x7f] ? 0x10\n", NULL, ERR_FORMAT, "line 2: is not a line of mtrace");
+    expect_text_refused("6\n12\na 0 2040\nx 0\n", NULL, ERR_FORMAT, "line 4: is not a request (a)");
     expect_text_refused("= Start\n= End\n", NULL, ERR_UNSUPPORTED, "holds no request");
 }

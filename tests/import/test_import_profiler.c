@@ -76,7 +76,7 @@ Test(import_profiler, what_cannot_be_replayed_is_said)
                                 "\"Bytes\": 8}},"), NULL, ERR_UNSUPPORTED, "have no addresses");
     expect_text_refused("{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": ", NULL, ERR_FORMAT,
                         "the file is cut off");
-    expect_text_refused("{\"schemaVersion\": 1, \"traceEvents\": [3]}", NULL, ERR_FORMAT, "an event is no object");
+    expect_text_refused("{\"schemaVersion\": 1, \"traceEvents\": [3]}", NULL, ERR_FORMAT, "an event is not an object");
     expect_text_refused("{\"schemaVersion\": 1}", NULL, ERR_FORMAT, "has no list traceEvents");
     expect_text_refused(PROFILE("{\"name\": \"[memory]\", \"args\": {}},"), NULL, ERR_FORMAT, "lacks its device");
     expect_text_refused(PROFILE("{\"name\": \"[memory]\", \"args\": {]}},"), NULL, ERR_FORMAT, "byte ");

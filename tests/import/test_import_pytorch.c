@@ -673,11 +673,11 @@ static void snap_odd(struct snap *s, const char *of_record, const char *of_segme
 Test(import_pytorch, a_figure_that_is_no_whole_number_is_refused_and_a_missing_one_is_not)
 {
     static const struct { const char *of_record, *of_segment, *of_block, *what; } cases[] = {
-        {"stream", NULL, NULL, "a stream that is no whole number"},
-        {"time_us", NULL, NULL, "a trace record whose time is no whole number"},
-        {NULL, "stream", NULL, "a stream that is no whole number"},
-        {NULL, "device", NULL, "a segment whose device is no whole number"},
-        {NULL, "is_expandable", NULL, "a segment whose 'is_expandable' is no truth value"},
+        {"stream", NULL, NULL, "a stream that is not a whole number"},
+        {"time_us", NULL, NULL, "a trace record whose time is not a whole number"},
+        {NULL, "stream", NULL, "a stream that is not a whole number"},
+        {NULL, "device", NULL, "a segment whose device is not a whole number"},
+        {NULL, "is_expandable", NULL, "a segment whose 'is_expandable' is not a bool"},
         {NULL, NULL, "requested_size", "a block without a valid requested size"},
     };
     static struct snap s;

@@ -58,9 +58,9 @@ Test(import_timeline, live_bytes_of_a_real_timeline_come_out_at_every_entry)
 Test(import_timeline, what_is_no_timeline_is_said)
 {
     expect_text_refused("[[1, 2], [[0, 4]]]", NULL, ERR_FORMAT, "let export_memory_timeline write *.raw.json.gz");
-    expect_text_refused("[[1, 2, 512, 0], [2, 9, 512, 0]]", NULL, ERR_FORMAT, "entry 1: 9 is no action");
-    expect_text_refused("[[1, 2, 512, 0], [2, 2, \"x\", 0]]", NULL, ERR_FORMAT, "is no entry of a memory timeline");
+    expect_text_refused("[[1, 2, 512, 0], [2, 9, 512, 0]]", NULL, ERR_FORMAT, "entry 1: 9 is not an action");
+    expect_text_refused("[[1, 2, 512, 0], [2, 2, \"x\", 0]]", NULL, ERR_FORMAT, "not an entry of a memory timeline");
     expect_text_refused("[[1, 2, 512, 0], [2, 2, 5", NULL, ERR_FORMAT, "cut off");
-    expect_text_refused("[[1, 2, 512, 0], 3]", NULL, ERR_FORMAT, "is no list");
+    expect_text_refused("[[1, 2, 512, 0], 3]", NULL, ERR_FORMAT, "is not a list");
     expect_text_refused("[]", "torch-timeline", ERR_UNSUPPORTED, "is empty");
 }

@@ -142,7 +142,7 @@ timeout 20 "$replay" record -o pipe.trace -- sh -c '
     sleep 1; kill $!; wait; :' "$program" >out 2>&1
 status=$?
 [ "$status" = 0 ] || fail "a pipe among the journals: exit $status, $(cat out)"
-grep -q '77.0.calls: is no regular file' out || fail "the pipe is not named: $(cat out)"
+grep -q '77.0.calls: is not a regular file' out || fail "the pipe is not named: $(cat out)"
 [ -e pipe.trace ] || fail "no trace beside a pipe"
 rm -rf pipe.trace.calls log.lasting
 

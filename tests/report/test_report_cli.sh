@@ -75,7 +75,7 @@ expect 1 'device_time > 50ms: none (a.trace)' a.trace --fail-if 'device_time > 5
 expect 2 "did you mean 'peak_reserved_bytes'" results.db --fail-if 'peak_reservd_bytes > 3'
 sed 's/"reserved_bytes": [0-9]*$/"reserved_bytes": null/' run.json >nopeak.json
 expect 2 'reserved_peak > 1MiB: [0-9]* of [0-9]* runs have no such figure' nopeak.json --fail-if 'reserved_peak > 1MiB'
-expect 2 'is no size' results.db --fail-if 'reserved_peak > lots'
+expect 2 'is not a size' results.db --fail-if 'reserved_peak > lots'
 
 # ---- what could not be looked at is named in all that is written, and no gate is green for it ----
 echo nothing that could be read >cut.trace

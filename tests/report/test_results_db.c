@@ -386,6 +386,6 @@ Test(results_db, a_database_of_another_program_is_refused)
     cr_assert_eq(sqlite3_exec(k.db, "PRAGMA application_id = 7", NULL, NULL, NULL), SQLITE_OK);
     cr_expect_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_FORMAT);
     cr_expect_eq(results_db_open_read(k.path, NULL, &db, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "is no database of replay's results"), "%s", why.text);
+    cr_expect_not_null(strstr(why.text, "is not a database of replay's results"), "%s", why.text);
     kept_close(&k);
 }

@@ -183,7 +183,7 @@ cmp -s now.csv whole.csv || fail "after twenty kills the results differ from the
 # ---- wrong usage ----
 expect 2 'is missing: it names the database' sweep many --policy none
 expect 2 'a brace is not closed' sweep many --policy 'gc={0.5' -o x.db
-expect 2 'job.ini: is no database\|job.ini: file is not a database' merge job.ini -o x.db
+expect 2 'job.ini: is not a database\|job.ini: file is not a database' merge job.ini -o x.db
 expect 2 'a part such as 2/8' sweep many --policy none -o x.db --shard 3/2
 expect 2 'beside a job file only' sweep job.ini many/1.trace --policy none -o x.db
 printf 'policy\n' >wrong.ini
