@@ -86,7 +86,7 @@ def test_an_inner_object_is_an_object(sample):
 
 
 @pytest.mark.parametrize("content, place, reason", [
-    (b"junk", "byte 0", "neither a native trace"), (None, None, "No such file")])
+    (b"junk", "byte 0", "not a recording"), (None, None, "No such file")])
 def test_an_error_names_file_place_and_reason(tmp_path, content, place, reason):
     path = tmp_path / "bad.pickle"
     if content is not None:

@@ -108,7 +108,7 @@ def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
     ("info", {"recording": "/etc/passwd"}, "is not below the folder"),
     ("info", {"recording": "."}, "is not below the folder"),
     ("info", {"recording": "nosuch.zst"}, "no such file"),
-    ("info", {"recording": "bad.pickle"}, "bad.pickle: byte 0: neither a native trace"),
+    ("info", {"recording": "bad.pickle"}, "bad.pickle: byte 0: not a recording"),
     ("info", {}, "needs 'recording'"), ("info", {"recording": 7}, "is of type string"),
     ("info", {"recording": "cnn.zst", "html": "x"}, "not 'html'"),
     ("info", {"recording": "cnn.zst", "gpu": True}, "is of type integer"),

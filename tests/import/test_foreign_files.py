@@ -130,7 +130,7 @@ def databases(replay):
         for arguments in (["report", kind + ".db", "--md", "o.md"], ["diff", kind + ".db", "a.db"],
                           ["merge", kind + ".db", "-o", kind + "-merged.db"], ["sweep", "a.zst", "--policy", "none",
                                                                                "-o", kind + ".db"]):
-            expect(replay, 2, "no plain table", *arguments)
+            expect(replay, 2, "not a plain table", *arguments)
     # A view of ours that somebody replaced by one without end.
     changed("view.db", "DROP VIEW fits", "CREATE VIEW fits AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
             "FROM r) SELECT 'a' AS trace_path, 'b' AS trace_digest, 'c' AS device, x AS runs, x AS survived, "

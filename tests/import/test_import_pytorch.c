@@ -497,8 +497,8 @@ Test(import_pytorch, an_importer_without_a_description_is_described_by_its_summa
 Test(import_pytorch, foreign_files_are_refused_by_name_and_reason)
 {
     expect_open_error("", 0, ERR_FORMAT, "is empty");
-    expect_open_error("x", 1, ERR_FORMAT, "neither a native trace");
-    expect_open_error("\x80", 1, ERR_FORMAT, "neither a native trace");
+    expect_open_error("x", 1, ERR_FORMAT, "not a recording");
+    expect_open_error("\x80", 1, ERR_FORMAT, "not a recording");
     expect_open_error("\x80\x02]q\x01.", 6, ERR_FORMAT, "no snapshot");
     expect_open_error("\x80\x02}q\x01.", 6, ERR_FORMAT, "no snapshot");
     expect_open_error("\x80\x02" "cos\nsystem\n.", 14, ERR_UNSUPPORTED, "GLOBAL");

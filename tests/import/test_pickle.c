@@ -272,7 +272,7 @@ Test(pickle, what_is_no_pickle_is_refused)
     ERROR("(K\x01.", ERR_FORMAT, "middle of an object");
     ERROR("e.", ERR_FORMAT, "without a mark");
     ERROR("(K\x01" "e.", ERR_FORMAT, "items without a container");
-    ERROR("K\x01(K\x01" "e.", ERR_FORMAT, "no container");
+    ERROR("K\x01(K\x01" "e.", ERR_FORMAT, "not a container");
     ERROR("](K\x01" "a.", ERR_FORMAT, "without a container");
     ERROR("}(K\x01u.", ERR_FORMAT, "without a value");
     ERROR("K\x01\x86.", ERR_FORMAT, "more items than the stack holds");

@@ -175,7 +175,7 @@ mkdir -p a-folder && mkfifo -m 600 a-pipe
 for name in a-folder a-folder/ a-pipe '' /dev/null; do
     timeout 20 "$replay" record -o "$name" -- touch has-run >out 2>&1
     status=$?
-    [ "$status" = 2 ] && grep -q 'no name of a regular file' out || fail "-o '$name': status $status, $(cat out)"
+    [ "$status" = 2 ] && grep -q 'does not name a regular file' out || fail "-o '$name': status $status, $(cat out)"
 done
 [ ! -e has-run ] || fail "the program ran although there is no place for its trace"
 rm -rf a-folder a-pipe

@@ -63,7 +63,7 @@ done
 
 expect 2 'cut needs one of --events' trace cut step.zst -o x.zst
 expect 2 'expected A..B' trace cut step.zst --events 5 -o x.zst
-expect 2 'no part of a trace' trace cut step.zst --events 5..99999999 -o x.zst
+expect 2 'not part of a trace' trace cut step.zst --events 5..99999999 -o x.zst
 expect 2 'expected cut, merge' trace mend step.zst -o x.zst
 expect 2 'needs one file' trace cut step.zst long.zst --step -o x.zst
 expect 2 'needs --scale X' trace resize step.zst --scale 0 -o x.zst
