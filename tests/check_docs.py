@@ -29,9 +29,10 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README
 FOREIGN = ("c10/", "torch/", "build/", "dist/", "include/", "engines/", "test/unit/", "tests/regression/",
            "policies/live_")
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
-# Options of other programs, and of all commands.
+# Options of other programs, of all commands, and former names.
 OTHER_OPTIONS = {"--flag", "--list", "--version", "--fetch", "--write", "--map-by", "--bind-to", "--prefix",
-                 "--releases", "--preset", "--build", "--install", "--peaks-md", "--timeout", "--run-programs"}
+                 "--preset", "--build", "--install", "--peaks-md", "--timeout", "--run-programs",
+                 "--releases"}               # the former name of an option
 OUTPUT = re.compile(r"^<!-- output: ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
 
 failures = []
