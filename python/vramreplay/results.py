@@ -839,6 +839,10 @@ class Why(Result):
     #: one that serves it, and what was recorded after it; whether it gets the program through a step is not on
     #: record
     serves_refused: Optional[Cure] = None
+    #: whether the recording, played once more in the memory that it left behind, runs under the setting that
+    #: serves the refused request; false: such a setting is not named; null: there is none, or it cannot be
+    #: played twice
+    runs_twice: Optional[bool] = None
     #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
     #: (null: none)
     if_step_goes_on: Optional[FilledStep] = None

@@ -669,6 +669,20 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     return runs ? tuner_decide(&r, asked->seed, why) : tuner_give_up(&r, asked->only_cure, why);
 }
 
+enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,
+                         const struct replay_config *cfg, const struct tune *t, bool *runs, struct err_detail *why)
+{
+    const struct rewrite twice = { .rounds = 2, .events = UINT64_MAX, .caught_before = t->coverage.caught_before };
+    struct trial trial = { .spec = &t->entries[t->winner].spec, .device = device->config };
+    struct trace_reader *longer = NULL;
+    enum err e = trace_rewrite(trace, &twice, &longer, why);
+    if (e == ERR_OK)
+        e = trials_run(longer, device->ops, &trial, 1, cfg, why);
+    trace_close(longer);
+    *runs = e == ERR_OK && trial.fits;
+    return e;
+}
+
 void tune_close(struct tune *t)
 {
     policy_spec_close(&t->baseline.spec);

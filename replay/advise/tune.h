@@ -124,6 +124,13 @@ MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choic
                            struct err_detail *why);
 void tune_close(struct tune *t);
 
+/* Plays the recording on by its own pattern under the winner: all of it once more, in the memory that the first time
+ * left behind. *runs: no request is refused. There must be a winner, and no controls: captures and pools cannot be made
+ * twice. Errors as of tune_run. */
+MUST_USE enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,
+                                  const struct replay_config *cfg, const struct tune *t, bool *runs,
+                                  struct err_detail *why);
+
 /* What the copies and the smallest card say of an entry; NULL: it is no finalist. */
 const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry);
 

@@ -105,6 +105,7 @@ struct larger_sums {
     uint64_t known, larger, usual, most;         /* bytes: live of operations that have a past; of those that are
                                                   * larger now; these as large as usual, and as the largest before */
     uint64_t first;                              /* number of the first request that is larger */
+    double   worst;                              /* the most times that an operation exceeds its largest before */
     unsigned late_records;                       /* the most of an operation in the later half */
     uint64_t *scratch;
 };
@@ -161,6 +162,7 @@ static void add_operation(struct larger_sums *s, const struct request *r, size_t
     if (at == 0 || r[at].number < n_all - n_all / LAST_PART || (double)now_live < LIVE_SHARE * (double)now)
         return;
     s->larger += now_live;
+    s->worst = (double)r[at].bytes > s->worst * (double)before ? (double)r[at].bytes / (double)before : s->worst;
     s->first = r[at].number < s->first ? r[at].number : s->first;
     s->late_records = late > s->late_records ? late : s->late_records;
     s->usual += n_now * median_before(r, at, before, s->scratch);
@@ -219,7 +221,7 @@ static void take_sums(const struct larger_pass *p, const struct larger_sums *s, 
     out->times = (double)s->larger / (double)s->usual;
     out->times_most = (double)s->larger / (double)s->most;
     out->over_most = s->larger - s->most;
-    out->need_bytes = need_of_turn(p, s, out->times_most);
+    out->need_bytes = need_of_turn(p, s, s->worst);
     out->is_trend = s->late_records >= TREND_RECORDS;
     out->is_larger = 2 * s->larger >= s->known && out->times >= TIMES_LEAST;
 }

@@ -18,7 +18,8 @@ struct larger_input {
     double   times;                  /* as large as the median of the earlier ones; of many operations the mean */
     double   times_most;             /* as large as the largest of the earlier ones, likewise */
     uint64_t bytes;                  /* of what is larger, with the request that was refused */
-    uint64_t need_bytes;             /* live at most in the whole turn, if that grows as the inputs do */
+    uint64_t need_bytes;             /* live at most in the whole turn, if all of it grows as the operation does
+                                      * that grows most */
     bool     is_trend;               /* inputs got larger again and again */
     uint64_t over_most;              /* so much less it would be if as large as the largest of the earlier ones */
 };

@@ -145,3 +145,17 @@ enum err telling_lines_group(struct trace_reader *trace, const struct holdings *
         holders_close(out);
     return e;
 }
+
+enum err telling_line_of_event(struct trace_reader *trace, uint64_t event, size_t size, char *out,
+                               struct err_detail *why)
+{
+    uint32_t stack = TRACE_NO_STACK;
+    const char *const *frames;
+    const enum err e = trace_stacks_at(trace, &event, 1, &stack, why);
+    const size_t n = e == ERR_OK ? trace_stack(trace, stack, &frames) : 0;
+    const char *line = n > 0 ? stack_frame_of_program(frames, stack_frames_of_code(frames, n)) : NULL;
+    out[0] = '\0';
+    if (line != NULL)
+        stack_frame_show_line(line, out, size);
+    return e;
+}

@@ -5,9 +5,9 @@
 #include "base/units.h"
 #include "replay/recording/phases.h"
 #include "replay/recording/recorded_settings.h"
+#include "replay/recording/telling_lines.h"
 #include "report/rows/winner.h"
 #include "sim/card_context.h"
-#include "traces/stack_frame.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,19 +51,6 @@ static uint64_t find_outside(const struct trace_reader *trace, const struct devi
     return is_known ? device->config.total_bytes - info->capacity_bytes : OOM_TEXT_UNKNOWN;
 }
 
-/* The line that asked for what was refused. */
-static enum err name_asked(struct why *w, struct trace_reader *trace, uint64_t event, struct err_detail *why)
-{
-    uint32_t stack = TRACE_NO_STACK;
-    const char *const *frames;
-    const enum err e = trace_stacks_at(trace, &event, 1, &stack, why);
-    const size_t n = e == ERR_OK ? trace_stack(trace, stack, &frames) : 0;
-    const char *line = n > 0 ? stack_frame_of_program(frames, stack_frames_of_code(frames, n)) : NULL;
-    if (line != NULL)
-        stack_frame_show_line(line, w->asked_line, sizeof w->asked_line);
-    return e;
-}
-
 static bool has_begun(const struct phases *p, enum phase phase, uint64_t moment)
 {
     return p->starts[phase].n > 0 && p->starts[phase].at[0] < moment;
@@ -103,7 +90,7 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     if (e == ERR_OK && w->has_refusal)
         e = larger_input_find(trace, w->moment, w->asked, &w->input, why);
     if (e == ERR_OK && w->has_refusal && w->moment < trace_info(trace)->events)
-        e = name_asked(w, trace, w->moment, why);
+        e = telling_line_of_event(trace, w->moment, sizeof w->asked_line, w->asked_line, why);
     if (e != ERR_OK)
         return e;
     e = phases_read(trace, &phases, why);
@@ -170,6 +157,19 @@ static void find_cure(struct why *w)
     w->cure = !is_served                                                    ? CURE_NONE
               : coverage_has_whole_step(&w->coverage) && tune_recommends(t) ? CURE_RECOMMENDED
                                                                             : CURE_SERVES_REFUSED;
+}
+
+static enum err find_worth(struct why *w, struct trace_reader *trace, const struct device_choice *device,
+                           const struct replay_config *cfg, struct err_detail *why)
+{
+    bool runs = false;
+    if (w->cure == CURE_NONE || trace_info(trace)->n_controls > 0)
+        return ERR_OK;
+    const enum err e = tune_play_twice(trace, device, cfg, &w->tune, &runs, why);
+    w->worth = e != ERR_OK ? WORTH_UNKNOWN : runs ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
+    if (w->worth == WORTH_NOTHING)
+        w->cure = CURE_NONE;
+    return e;
 }
 
 /* ---- the verdict ---- */
@@ -276,8 +276,10 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     (void)recorded_limit_read(trace, &out->limit);
     find_cure(out);
-    judge(out);
-    return ERR_OK;
+    e = find_worth(out, trace, device, cfg, why);
+    if (e == ERR_OK)
+        judge(out);
+    return e;
 }
 
 void why_close(struct why *w)

@@ -63,6 +63,13 @@ enum why_reached {
 /* What is free but of no use counts from this share of the card on: 3 percent. */
 enum { WHY_UNUSABLE_SHARE = 32 };
 
+/* Whether the program would go on under the setting that serves the refused request. */
+enum why_worth {
+    WORTH_UNKNOWN,                   /* not tried: there is no setting, or the recording cannot be played twice */
+    WORTH_NOTHING,                   /* played once more, the recording runs out of memory under it, too */
+    WORTH_AS_LONG_AGAIN,             /* played once more, it runs */
+};
+
 enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
 
 /* Bytes. */
@@ -102,6 +109,7 @@ struct why {
     struct settings_facts settings;
     struct tune tune;
     enum cure_kind cure;
+    enum why_worth worth;            /* of the setting that `cure` is about, or that was dropped as worth nothing */
 };
 
 /* Looks at a recording on a card, which is the recorded one unless a person named another. `is_state`: it holds a final

@@ -223,6 +223,11 @@ static void print_cure(FILE *out, const struct why *y)
     words_add(&w, "- ");
     why_add_promise(&w, y);
     words_print_screen(out, &w);
+    if (y->worth == WORTH_AS_LONG_AGAIN && coverage_is_lower_bound(&y->coverage)) {
+        w = (struct words){ .n = 0 };
+        words_add(&w, "- Played once more, all that was recorded runs under it again: for as long again as so far.");
+        words_print_screen(out, &w);
+    }
 }
 
 /* ---- reasons ---- */
@@ -354,6 +359,17 @@ static void print_context(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* A setting that is not worth it. */
+static void print_worthless(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (y->worth != WORTH_NOTHING || y->verdict < VERDICT_FULL)
+        return;
+    words_add(&w, "- %s serves this request, but not the same program for as long again: played once more, the "
+                  "recording runs out of memory under it, too.", y->tune.entries[y->tune.winner].spec.typed);
+    words_print_screen(out, &w);
+}
+
 static void print_driver(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
@@ -408,6 +424,36 @@ static void print_input(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+static uint64_t category_bytes(const struct why *y, enum category category)
+{
+    for (size_t i = 0; i < y->categories.n; i++)
+        if (strcmp(holder_name(&y->categories, i), category_word(category)) == 0)
+            return y->categories.at[i].bytes;
+    return 0;
+}
+
+/* What makes live data smaller, by what it is for. Shares of less than a tenth are not worth a word. */
+static void print_levers(FILE *out, const struct why *y)
+{
+    const uint64_t inputs = category_bytes(y, CATEGORY_ACTIVATIONS) + category_bytes(y, CATEGORY_INPUTS);
+    const uint64_t states = category_bytes(y, CATEGORY_OPTIMIZER), least = held_bytes(y) / 10;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->verdict != VERDICT_FULL || (inputs < least && states < least))
+        return;
+    words_add(&w, "- What makes it smaller:");
+    if (inputs >= least)
+        words_add(&w, " half the batch, by about %s at that moment, or checkpointed activations (replay technique "
+                      "--checkpoint repeated);", text_mib(inputs / 2, a));
+    if (states >= least)
+        words_add(&w, " an optimizer with smaller states, in 8 bits by about %s, or without any by %s "
+                      "(--optimizer sgd);", text_mib(states / 4 * 3, a), text_mib(states, b));
+    w.n--;                               /* the last semicolon */
+    w.text[w.n] = '\0';
+    words_add(&w, ".");
+    words_print_screen(out, &w);
+}
+
 /* The way to know what a program needs that died before a whole step. */
 static void print_predict(FILE *out, const struct why *y)
 {
@@ -434,7 +480,9 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_how_to_record(out);
     else
         print_coverage(out, y);
+    print_levers(out, y);
     print_predict(out, y);
+    print_worthless(out, y);
     print_filled(out, y);
     print_smaller(out, y);
     print_context(out, y);
@@ -555,6 +603,10 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
+    if (y->worth == WORTH_UNKNOWN)
+        json_put_null(j, "runs_twice");
+    else
+        json_put_bool(j, "runs_twice", y->worth == WORTH_AS_LONG_AGAIN);
     json_filled(j, y);
     holders_put_json(j, "holds", "line", WHY_HOLDERS, &y->lines);
     holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->growth.lines);
