@@ -11,9 +11,10 @@
 
 #define REQUESTS_MAX (UINT64_C(1) << 22)
 
-/* Of what is larger, so much must live: a turn goes on. A size is as large as the record from so much of it on. The
- * record must lie in the last third. It matters if it is so many times as large as is usual. */
-#define LIVE_SHARE  0.8
+/* Of what is larger, so much must live: the turn goes on, though part of it is freed at once. A size is as large as the
+ * record from so much of it on. The record must lie in the last third. It matters if it is so many times as large as is
+ * usual. */
+#define LIVE_SHARE  0.3
 #define AS_LARGE    0.9
 enum { LAST_PART = 3 };
 #define TIMES_LEAST 1.2

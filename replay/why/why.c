@@ -210,10 +210,12 @@ static bool is_far_from_full(const struct why *w)
     return w->cure != CURE_NONE && add_capped(w->live, w->asked) / FRAGMENTED_THIRDS <= w->usable / 3;
 }
 
-/* A setting serves the request, and the whole turn that it is of would fit; no larger ones are to be expected. */
+/* A setting serves the request, and the whole turn that it is of would fit; no larger ones are to be expected. An
+ * estimate below what is needed already is none: parts of the turn grow faster than its inputs. */
 static bool fits_with_cure(const struct why *w)
 {
-    return w->cure != CURE_NONE && !w->input.is_trend && w->input.need_bytes <= w->usable;
+    return w->cure != CURE_NONE && !w->input.is_trend && w->input.need_bytes <= w->usable &&
+           w->input.need_bytes >= add_capped(w->live, w->asked);
 }
 
 /* The request was refused on this card. */
