@@ -767,7 +767,7 @@ class Why(Result):
     """The answer of why."""
     #: replay-why/1
     schema: str
-    #: as it was typed
+    #: as it was typed; of several files the one that is answered
     path: str
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]

@@ -4,11 +4,13 @@
 
 #include "base/input.h"
 #include "replay/results/result.h"
+#include "replay/sweep/sweep_inputs.h"
 #include "replay/why/log_answer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A log is searched in its last part only, so that a long one takes no more memory. */
@@ -17,6 +19,9 @@ enum { LOG_MAX = 1 << 24 };
 /* Everything the command holds. Zero is valid: session_close accepts it. */
 struct why_session {
     const struct options *options;
+    struct sweep_inputs   files;             /* several, or those of a folder: ranks, restarts; none: one was given */
+    size_t                chosen;            /* the one of them that is answered */
+    const char          **said;              /* of each, in a word; NULL: it holds nothing to answer */
     char                  spooled[32];       /* name of a copy of the input; "": none */
     int                   spool;             /* the copy */
     const char           *path;              /* of what is read */
@@ -31,6 +36,8 @@ struct why_session {
 
 static void session_close(struct why_session *s)
 {
+    sweep_inputs_close(&s->files);
+    free(s->said);
     output_abandon(s->json);
     why_close(&s->why);
     trace_close(s->trace);
@@ -104,8 +111,7 @@ static enum err refuse_text(const struct why_session *s, const char *bytes, size
     return err_set(why, ERR_FORMAT, 0, "%s: holds no error of memory that is known. Looked for: PyTorch's "
                    "OutOfMemoryError, and errors of JAX, TensorFlow, vLLM, llama.cpp, CUDA, the kernel and others "
                    "(doc/advice.md lists them). Give the whole log, or record the run: replay record --help. If it "
-                   "is a "
-                   "recording, replay info says what is wrong", s->path);
+                   "is a recording, replay info says what is wrong", s->path);
 }
 
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
@@ -161,7 +167,7 @@ static enum err choose_device(struct why_session *s, const struct options *o, st
 static enum err session_open(struct why_session *s, struct err_detail *why)
 {
     struct options o = *s->options;
-    s->path = o.inputs[0];
+    s->path = s->files.n > 0 ? s->files.at[s->chosen].path : o.inputs[0];
     enum err e = input_is_once(s->path) ? spool(s, why) : ERR_OK;
     if (e != ERR_OK)
         return e;
@@ -176,6 +182,83 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
     if (e == ERR_OK && o.system != PLATFORM_UNKNOWN)
         s->device.platform = o.system;
     return e;
+}
+
+/* ---- several files ---- */
+
+enum { RECORDED_REFUSAL = 5000, OTHERS_SHOWN = 8 };
+
+/* The worst comes first: a recorded refusal, then what tells most, then the fullest card. 0: nothing to answer. */
+static unsigned badness_of(const struct why_session *s)
+{
+    const bool is_refused = s->trace != NULL && trace_info(s->trace)->by_kind[EVENT_OOM] > 0;
+    return s->trace == NULL ? 1000 * (unsigned)log_answer_rank(&s->log) + log_answer_fullness(&s->log)
+           : is_refused     ? RECORDED_REFUSAL
+                            : 1;
+}
+
+/* Looks at one of the files alone. A file that cannot be read, or holds no error, is none of the worst. */
+static unsigned look_at(const struct why_session *s, size_t i, const char **said)
+{
+    struct why_session one = { .options = s->options, .files = s->files, .chosen = i };
+    struct err_detail ignored;
+    const bool is_open = session_open(&one, &ignored) == ERR_OK;
+    const unsigned badness = is_open ? badness_of(&one) : 0;
+    *said = !is_open           ? NULL
+            : one.trace == NULL ? why_word(log_answer_verdict(&one.log))
+            : badness > 1       ? "a recorded refusal"
+                                : "a recording without refusals";
+    one.files = (struct sweep_inputs){ .n = 0 };
+    session_close(&one);
+    return badness;
+}
+
+static enum err choose_worst(struct why_session *s, struct err_detail *why)
+{
+    unsigned worst = 0;
+    s->said = calloc(s->files.n + 1, sizeof *s->said);
+    if (s->said == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a list of files");
+    for (size_t i = 0; i < s->files.n; i++) {
+        const unsigned badness = look_at(s, i, &s->said[i]);
+        if (badness > worst) {
+            worst = badness;
+            s->chosen = i;
+        }
+    }
+    return worst > 0 ? ERR_OK
+                     : err_set(why, ERR_FORMAT, 0, "%.200s: none of the %zu files holds a recording, or an error of "
+                               "memory that is known", s->options->inputs[0], s->files.n);
+}
+
+/* Several files, or a folder, are the ranks and restarts of one run: one answer is given, of the worst. */
+static enum err take_files(struct why_session *s, struct err_detail *why)
+{
+    struct stat st;
+    const struct options *o = s->options;
+    const bool is_folder = stat(o->inputs[0], &st) == 0 && S_ISDIR(st.st_mode);
+    enum err e = ERR_OK;
+    if (o->n_inputs == 1 && !is_folder)
+        return ERR_OK;
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
+        e = sweep_inputs_add(&s->files, o->inputs[i], why);
+    return e == ERR_OK ? choose_worst(s, why) : e;
+}
+
+static void print_files(const struct why_session *s)
+{
+    struct words w = { .n = 0 };
+    size_t n_shown = 0;
+    if (s->files.n == 0)
+        return;
+    words_add(&w, "- Of %zu files this is about the worst, %s.", s->files.n, s->files.at[s->chosen].path);
+    for (size_t i = 0; i < s->files.n && n_shown < OTHERS_SHOWN; i++)
+        if (i != s->chosen && s->said[i] != NULL) {
+            words_add(&w, "%s %s: %s", n_shown == 0 ? " The others:" : ",", s->files.at[i].path, s->said[i]);
+            n_shown++;
+        }
+    words_add(&w, "%s", n_shown > 0 ? "." : " No other holds an error.");
+    words_print_screen(stdout, &w);
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *why)
@@ -193,7 +276,7 @@ static void write_json(FILE *out, const struct why_session *s)
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-why/1");
-    json_put_text(&w, "path", s->options->inputs[0]);
+    json_put_text(&w, "path", s->files.n > 0 ? s->path : s->options->inputs[0]);
     json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
     if (s->trace != NULL)
         why_json(&w, &s->why);
@@ -208,6 +291,8 @@ static enum exit_status why_main(const struct options *o)
     struct err_detail why = { .text = "" };
     enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
     if (e == ERR_OK)
+        e = take_files(&s, &why);
+    if (e == ERR_OK)
         e = session_open(&s, &why);
     if (e == ERR_OK)
         e = session_run(&s, &why);
@@ -219,6 +304,8 @@ static enum exit_status why_main(const struct options *o)
         why_print(stdout, &s.why, trace_event_word(s.trace));
     else if (e == ERR_OK && !s.is_stdout_taken)
         log_answer_print(stdout, &s.log);
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_files(&s);
     if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])
         fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
@@ -233,10 +320,12 @@ static const struct flag_use why_flags[] = {
 
 const struct subcommand cmd_why = {
     .name = "why",
-    .synopsis = "why FILE",
+    .synopsis = "why FILE...",
     .summary = "say why a program ran out of memory, and which setting cures it",
-    .text = "FILE is a recording, or a text that holds PyTorch's OutOfMemoryError, such as a log; '-' is standard "
-            "input. Errors of cuBLAS, cuDNN, NCCL and the driver that mean the same are known, too. The "
+    .text = "FILE is a recording, or a log that holds an error of memory; '-' is standard input. Known are the "
+            "errors of "
+            "PyTorch, JAX, TensorFlow, vLLM, llama.cpp, libraries, drivers, the kernel and others. Several files, or a "
+            "folder, are the ranks or restarts of one run: the worst is answered. The "
             "first line is the verdict, the first of these that holds: a setting is not in force; somebody else has "
             "the memory; one tensor is too large; a leak, and the line that holds it; the last input is larger than "
             "all before; really full, and by how much it is short; fragmented, and the lines to paste; nothing "
@@ -246,9 +335,10 @@ const struct subcommand cmd_why = {
             "\n"
             "Examples:\n"
             "  replay why snapshot.pickle\n"
-            "  python train.py 2>&1 | tee log; replay why log\n",
+            "  python train.py 2>&1 | tee log; replay why log\n"
+            "  python train.py 2>&1 | replay why -\n",
     .flags = why_flags,
     .n_inputs_min = 1,
-    .n_inputs_max = 1,
+    .n_inputs_max = SIZE_MAX,
     .run = why_main,
 };

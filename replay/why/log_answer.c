@@ -69,6 +69,11 @@ const char *log_answer_stack(const struct log_answer *a)
     return a->is_text ? "pytorch" : a->found.form->stack;
 }
 
+int log_answer_rank(const struct log_answer *a)
+{
+    return !a->is_found ? 0 : a->is_text ? TEXT_RANK : a->found.form->rank;
+}
+
 unsigned log_answer_fullness(const struct log_answer *a)
 {
     const struct oom_text *t = &a->text;

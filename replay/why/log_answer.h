@@ -30,6 +30,9 @@ enum verdict_kind log_answer_verdict(const struct log_answer *a);
 /* Whose text it is: "pytorch", "vllm". Static. */
 const char *log_answer_stack(const struct log_answer *a);
 
+/* How much the error tells, as ranks of log_forms.def; 0: none was found. */
+int log_answer_rank(const struct log_answer *a);
+
 /* How far its memory was full, in thousandths of the card; 0: not known. Of the logs of several ranks the fullest is
  * answered. */
 unsigned log_answer_fullness(const struct log_answer *a);

@@ -298,6 +298,21 @@ has out 'The log holds 2 such errors. This is about the last one, in line 400000
 expect_status 0 why gpus
 has out 'about the one in line 1: the first process to end. - On GPU 1'
 
+# ---- several files, or a folder: one answer, of the worst ----
+mkdir -p job/restart
+error '' 1 '1.25 GiB' | sed 's/512.38 MiB/1.75 GiB/' >job/rank1.log
+error '' 0 '1.25 GiB' >job/restart/rank0.log
+echo 'exit code 137' >job/rank2.log
+echo 'step 1' >job/rank3.log
+expect_status 0 why job
+has out 'Of 4 files this is about the worst, job/restart/rank0.log. .*job/rank1.log: [a-z-]*, job/rank2.log: host-'
+expect_status 0 why job/rank3.log job/rank2.log --json job.json
+has job.json '"path": "job/rank2.log"'
+expect_status 2 why job/rank3.log job/rank3.log
+has err 'none of the 2 files holds a recording, or an error of memory that is known'
+expect_status 0 why job/rank2.log "$data/oom-too-large.trace.zst"
+has out 'Really full: .*this is about the worst, .*oom-too-large.trace.zst. The others: job/rank2.log: host-full.'
+
 # ---- errors that say it in other words ----
 refused() {                          # the error's words, who was refused, and the line to use
     printf 'Traceback\nRuntimeError: %s when calling f\nbye\n' "$1" >library
