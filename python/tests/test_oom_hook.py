@@ -62,6 +62,42 @@ MESSAGE = ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total ca
            "allocated memory 1.49 GiB is allocated by PyTorch, and 104.38 MiB is reserved by PyTorch but unallocated.")
 
 
+def alone(message):
+    """Without others this process has what is not free: a text that lists none would otherwise tell of them."""
+    return message if "Process" in message or "20.00 GiB is free" in message else message.replace("2.04", "23.98")
+
+
+HELD = """
+sys.ps1 = ">>> "
+class Storage:
+    def __init__(self, at, n): self.at, self.n = at, n
+    def data_ptr(self): return self.at
+    def nbytes(self): return self.n
+class Tensor:
+    is_cuda = True
+    def __init__(self, at): self.at = at
+    def untyped_storage(self): return Storage(self.at, 512 << 20)
+torch.Tensor = Tensor
+def inner(x, pair):
+    torch.empty(1 << 40)
+def outer(x):
+    inner(x, [Tensor(2), Tensor(3)])
+kept = Tensor(9)                       # of the module: stays in any case
+try:
+    outer(Tensor(1))
+except torch.OutOfMemoryError as error:
+    caught = error
+"""
+
+
+def test_in_a_session_it_says_what_the_traceback_keeps(python):
+    done = python("import vramreplay.torch as h" + HELD + "print(h.notes(caught)[-1])")
+    assert "keeps 1,536 MiB: local variables of 2 functions" in done.stdout, done.stderr
+    assert "sys.last_traceback = " in done.stdout
+    done = python("import vramreplay.torch as h" + HELD.replace("sys.ps1", "prompt") + "print(h.notes(caught)[-1])")
+    assert "local variables" not in done.stdout
+
+
 @pytest.mark.parametrize("free, others, allowed, verdict", [
     ("14.00 MiB", "", "", "Fragmented: "),
     ("14.00 MiB", "Process 7 has 21.90 GiB memory in use. ", "",
@@ -70,7 +106,7 @@ MESSAGE = ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total ca
     ("20.00 GiB", "", "", "The card had room: 20 GiB were free")])
 def test_what_the_text_alone_tells_comes_first(python, free, others, allowed, verdict):
     done = python("import vramreplay.torch as h" + CATCH + "print(h.notes(caught)[0].lstrip())",
-                  FAKE_MESSAGE=MESSAGE.format(free, others, allowed))
+                  FAKE_MESSAGE=alone(MESSAGE.format(free, others, allowed)))
     assert said(done)[0].startswith(verdict) and "Fragmented: 26.37 MiB would have fitted" in done.stdout
 
 

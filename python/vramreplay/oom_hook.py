@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
@@ -144,6 +144,56 @@ def explain(hook: Hook, error: Any) -> None:
         os.unlink(path)
         raise
     add_note(error, f"{verdict(hook, path, str(error))}\n\nAsk more of it: replay who {path}; replay tune {path}")
+    kept = traceback_words(sys._getframe())
+    if kept:
+        add_note(error, kept)
+
+
+def is_interactive() -> bool:
+    """Whether a session goes on after the error, and keeps its traceback: a REPL, or a notebook."""
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules
+
+
+def traceback_words(frame: Any) -> str:
+    """What the error's traceback will keep of the card, and the line that frees it; or "", where nobody keeps it.
+
+    The frames that run now are those of the traceback. Variables of a module stay in any case, and are not counted.
+    """
+    if not is_interactive():
+        return ""
+    held, functions = held_by_frames(frame)
+    if held < 1 << 20:
+        return ""
+    return (f"The traceback of this error keeps {held / (1 << 20):,.0f} MiB: local variables of {functions} functions. "
+            "To free them:\n\n  import gc, sys; sys.last_traceback = sys.last_value = sys.last_exc = None; "
+            "gc.collect(); torch.cuda.empty_cache()")
+
+
+def held_by_frames(frame: Any) -> Tuple[int, int]:
+    """Bytes of tensors on the card in local variables of the functions that run, and how many functions have some."""
+    held: Dict[int, int] = {}
+    functions = 0
+    while frame is not None:
+        if frame.f_code.co_name != "<module>":
+            own = storages(list(frame.f_locals.values()), 2)
+            held.update(own)
+            functions += len(own) > 0
+        frame = frame.f_back
+    return sum(held.values()), functions
+
+
+def storages(value: Any, depth: int = 1) -> Dict[int, int]:
+    """Address and bytes of a tensor's memory on the card; of a list, tuple or dict those of its members."""
+    if isinstance(value, getattr(torch, "Tensor", ())):
+        if not value.is_cuda:
+            return {}
+        storage = value.untyped_storage()
+        return {storage.data_ptr(): storage.nbytes()}
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    found: Dict[int, int] = {}
+    for member in list(members)[:1000] if depth > 0 else ():
+        found.update(storages(member, depth - 1))
+    return found
 
 
 def new_file(hook: Hook) -> str:
