@@ -157,7 +157,8 @@ def is_interactive() -> bool:
 def traceback_words(frame: Any) -> str:
     """What the error's traceback will keep of the card, and the line that frees it; or "", where nobody keeps it.
 
-    The frames that run now are those of the traceback. Variables of a module stay in any case, and are not counted.
+    The frames that run now are those of the traceback, from Python 3.12 on: before, PyTorch's error is made only when
+    its frames have ended, and nothing is said. Variables of a module stay in any case, and are not counted.
     """
     if not is_interactive():
         return ""
