@@ -82,7 +82,11 @@ def _note():
 def _mark(tensor, category, path=None):
     if isinstance(tensor, torch.Tensor) and tensor.is_cuda and tensor.layout == torch.strided:
         device = tensor.device.index
-        _marks.append((_position(device), device, tensor.untyped_storage().data_ptr(), category, path))
+        try:
+            storage = tensor.untyped_storage().data_ptr()
+        except (NotImplementedError, RuntimeError):  # it is wrapped by a transform, or only a shape
+            return
+        _marks.append((_position(device), device, storage, category, path))
 
 
 def _tensors(value):

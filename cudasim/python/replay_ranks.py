@@ -110,6 +110,8 @@ class _Beside(TorchDispatchMode):
         self.changed = WeakTensorKeyDictionary()     # tensors that a collective wrote
 
     def value(self, tensor):
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            return None
         if tensor not in self.values and tensor.nbytes <= SMALL_BYTES:
             known = replay_values.read(tensor)
             if known is not None:
@@ -141,7 +143,7 @@ class _Beside(TorchDispatchMode):
 
         try:
             result = function(*tree_map(on_host, args), **tree_map(on_host, kwargs))
-        except RuntimeError:                         # the host has no such operation: its result is not known
+        except Exception:                            # the host has no such operation: its result is not known
             return out
         if not isinstance(out, (torch.Tensor, list, tuple)):
             return result                            # item()
@@ -265,8 +267,9 @@ def install():
 
     def with_tensors(function, *args, **kwargs):
         tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
-        is_small = sum(t.nbytes for t in tensors) <= SMALL_BYTES
-        if not is_small or not all(t.is_cuda for t in tensors) or not _is_simulated(kwargs.get("group")) or \
+        is_plain = all(t.is_cuda and t.layout is torch.strided and not t.is_nested for t in tensors)
+        is_small = is_plain and sum(t.nbytes for t in tensors) <= SMALL_BYTES
+        if not is_small or not _is_simulated(kwargs.get("group")) or \
                 torch.cuda.is_current_stream_capturing():
             return without_values(function, *args, **kwargs)
         with _Beside(mail, _operation([*args, *kwargs.values()])) as mode:

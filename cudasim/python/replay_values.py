@@ -42,7 +42,7 @@ LIST_SEEN = 64                                       # numbers in a list are not
 
 # Functions by name. What is in none of these is computed if all that it reads is known.
 LOOK = """__get__ __set__ __delete__ size dim stride numel element_size is_contiguous view view_as unsqueeze
-    squeeze transpose permute t detach expand expand_as narrow select chunk split unbind as_strided requires_grad_
+    squeeze transpose permute t detach expand expand_as narrow select chunk split as_strided requires_grad_
     storage register_hook untyped_storage storage_offset is_floating_point is_complex __hash__ __iter__ __len__
     get_device ndimension retain_grad is_pinned pin_memory record_stream nelement __reduce_ex__ __deepcopy__
     __setstate__ __repr__
@@ -185,7 +185,8 @@ class _Values:
         """The _Value that a tensor on the card reads from; None: not known."""
         storage = _storage(tensor)
         value = None if storage is None else self.of.get(storage._cdata)
-        if value is None or value.version != _version(tensor) or not _is_by_element(tensor):
+        if value is None or value.version != _version(tensor) or value.n != storage.nbytes() or \
+                not _is_by_element(tensor):
             return None
         value.tensor = weakref.ref(tensor)
         return value
@@ -350,17 +351,21 @@ class _Beside(TorchFunctionMode):
             "repeat_interleave": self.answer_repeats, "bincount": self.answer_bins, "one_hot": self.answer_classes,
             "multinomial": self.answer_multinomial, "coalesce": self.answer_coalesce, "isin": self.answer_isin,
             "to_sparse": self.answer_to_sparse, "to_sparse_csr": self.answer_to_sparse,
-            "to_sparse_csc": self.answer_to_sparse, "_sparse_mm": self.answer_product, "mm": self.answer_product,
-            "matmul": self.answer_product, "__matmul__": self.answer_product,
+            "to_sparse_csc": self.answer_to_sparse, "to_sparse_bsr": self.answer_to_blocks,
+            "to_sparse_bsc": self.answer_to_blocks, "unbind": self.answer_unbind, "_sparse_mm": self.answer_product,
+            "mm": self.answer_product, "matmul": self.answer_product, "__matmul__": self.answer_product,
             "mode": self.answer_mode, "matrix_exp": self.answer_matrix_exp, "linalg_matrix_exp": self.answer_matrix_exp,
-            "linalg_eig": self.answer_eig, "linalg_eigvals": self.answer_eig, "normal": self.answer_normal,
+            "linalg_eig": self.answer_eig, "linalg_eigvals": self.answer_eigvals, "normal": self.answer_normal,
             "index_fill": self.answer_index_fill, "index_fill_": self.answer_index_fill,
-            "cov": self.answer_cov, "segment_reduce": self.answer_segments}
+            "cov": self.answer_cov, "segment_reduce": self.answer_segments,
+            "torchaudio.rnnt_loss_forward": self.answer_longest, "torchaudio.forced_align": self.answer_longest}
 
     def kind(self, function):
         name = getattr(function, "__name__", "")
         if type(function).__module__ == "torch._ops":
-            name = name.partition(".")[0] if str(function).startswith("aten.") else "__get__"
+            text = str(function)
+            name = name.partition(".")[0] if text.startswith("aten.") else \
+                text.removesuffix(".default") if text.removesuffix(".default") in self.answers else "__get__"
         kind = self.kinds[function] = None if name in LOOK or name == "" else name
         return kind
 
@@ -411,7 +416,12 @@ class _Beside(TorchFunctionMode):
         if call.numbers is None:
             self.lines.tell("a size depends on values that are not computed; they are taken for zeros")
         elif call.numbers and name in AGAIN:
-            self.answer_backward(args[0] if name == "__setitem__" else out, call.numbers)
+            self.answer_backward(args[0] if name == "__setitem__" else out, 2 * call.numbers)
+        elif name == "linalg_eig" and isinstance(out, tuple):
+            self.answer_backward(out[0], [1])        # the loss does not depend on the vectors' phases
+        if args and isinstance(out, torch.Tensor) and out.layout is torch.jagged and type(args[0]) is type(out) and \
+                out._offsets.is_cuda and not args[0]._offsets.is_cuda:
+            self.values.put(out._offsets, args[0]._offsets)
         if name == "coalesce" and out is not args[0] and self.places_of(args[0]) is not None:
             self.values.put(out._indices(), self.places_of(args[0]))
         if call.known == {} and not any(t.is_cuda for t in _outputs(out)):
@@ -619,10 +629,15 @@ class _Beside(TorchFunctionMode):
         """The backward pass looks at a mask again, for the gradient of the tensor and, if it was written, of what was
         written. It runs in a thread of its own, where nobody looks on."""
         def before(_):
-            self.local.backward = 2 * numbers        # again after what a checkpoint recomputes for this node
+            self.local.backward = numbers            # again after what a checkpoint recomputes for this node
             self.card.answer_reads(self.local.backward)
+
+        def after(*_):                               # what was not read is nobody else's
+            self.local.backward = ()
+            self.card.answer_reads(())
         if tensor.grad_fn is not None:
             tensor.grad_fn.register_prehook(before)
+            tensor.grad_fn.register_hook(after)
 
     def number_of(self, mask):
         """How many elements are not zero."""
@@ -641,6 +656,9 @@ class _Beside(TorchFunctionMode):
         return None if value is None else [int(torch.count_nonzero(value.expand(shape)))]
 
     def answer_index(self, input, index, *_, **__):
+        if input.layout is torch.sparse_coo and type(index) is int:
+            places = self.values.get(input._indices())
+            return 2 * [input._nnz() if places is None else int((places[0] == index % input.shape[0]).sum())]
         parts = index if isinstance(index, (list, tuple)) else (index,)
         parts = [y for x in parts for y in ((x.start, x.stop, x.step) if isinstance(x, slice) else (x,))]
         tensors = [t for t in _tensors(parts) if t.is_cuda]
@@ -676,6 +694,9 @@ class _Beside(TorchFunctionMode):
     def answer_eig(self, *_, **__):
         return [1]                                   # there is no infinity
 
+    def answer_eigvals(self, input, *_, **__):
+        return [] if input.is_complex() else [1]     # of complex numbers it is not asked
+
     def answer_normal(self, *_, **__):
         return [1, 1]                                # no standard deviation is below zero; it is asked twice
 
@@ -706,11 +727,31 @@ class _Beside(TorchFunctionMode):
         return None if places is None else torch.unique(places, dim=1)
 
     def answer_to_sparse(self, input, *_, **__):
-        """How many elements are not zero; all, if their values are not known. Blocks are not counted here."""
+        """How many elements are not zero; all, if their values are not known. Compressed layouts ask twice."""
         if input.layout is not torch.strided:
             return []
         n = self.number_of(input)
-        return [input.numel() if n is None else n]
+        return 2 * [input.numel() if n is None else n]
+
+    def answer_to_blocks(self, input, blocksize, *_, **__):
+        if input.layout is not torch.strided or input.ndim != 2:
+            return []
+        value, (rows, columns) = self.values.get(input), blocksize
+        if value is None:
+            return 2 * [input.numel() // (rows * columns)]
+        blocks = (value != 0).unflatten(0, (-1, rows)).unflatten(2, (-1, columns))
+        return 2 * [int(blocks.any(3).any(1).sum())]
+
+    def answer_unbind(self, input, *_, **__):
+        """The lengths of a jagged tensor's parts."""
+        if input.layout is not torch.jagged or input._lengths is not None:
+            return []
+        places = self.values.get(input._offsets)
+        return None if places is None else places.diff().tolist()
+
+    def answer_longest(self, data, targets, lengths, target_lengths, *_, **__):
+        known = [self.values.get(x) for x in (lengths, target_lengths)]
+        return None if None in [None if x is None else 0 for x in known] else [int(x.max()) for x in known]
 
     def answer_product(self, *both, **_):
         """How many elements a product of two sparse matrices has."""

@@ -6,9 +6,10 @@ PyTorch's own tests give them.
     operators.py [--build FOLDER] [--share 1.0] [--seed 0] [--samples 4] [NAME ...]
 
 by a Python that has torch and expecttest. The inputs are OpInfo's and ModuleInfo's
-(torch.testing._internal.common_methods_invocations, common_modules). Each is made on the host and tried there, without
-any hook; then it is moved to the card and tried again, with a backward pass if there is one. What raises on the card
-and not on the host is a fault, unless it stands in LEFT with its reason. A NAME is a part of an operator's.
+(torch.testing._internal.common_methods_invocations, common_modules), and those of more_calls.py. Each is made on the
+host and tried there, without any hook; then it is moved to the card and tried again, with a backward pass if there is
+one. What raises on the card and not on the host is a fault, unless it stands in LEFT with its reason. A NAME is a part
+of an operator's.
 Exit status 0: no fault.
 """
 import argparse
@@ -21,6 +22,8 @@ import random
 import subprocess
 import sys
 import tempfile
+
+import more_calls
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AT_ONCE_SECONDS = 120                                # for one operator: it hangs
@@ -51,6 +54,15 @@ def of_database(o):
     for module in module_db:
         yield module.module_cls.__module__ + "." + module.module_cls.__name__, \
             lambda module=module: module_samples(torch, module, o)
+    for text in more_calls.CALLS:
+        yield "more: " + text.partition("\n")[0][:60], lambda text=text: text_samples(torch, text)
+
+
+def text_samples(torch, text):
+    def call(device):
+        names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "D": device}
+        exec(compile(text, "more_calls", "exec"), names)
+    yield lambda: call("cpu"), lambda: call("cuda")
 
 
 def dtype_of(torch, op):
