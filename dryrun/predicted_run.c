@@ -366,11 +366,14 @@ static enum err make_folder(struct predicted_run *run, const char *parent, struc
     return ERR_OK;
 }
 
-static enum err make_env(const struct sim_card *card, uint64_t steps, struct child_env *env, struct err_detail *why)
+static enum err make_env(const struct run_request *request, const struct sim_card *card, struct child_env *env,
+                         struct err_detail *why)
 {
     char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, steps);
+    snprintf(text, sizeof text, "%" PRIu64, request->steps);
     enum err e = sim_card_put_env(card, NULL, env, why);
+    if (e == ERR_OK && request->takes_least)
+        e = child_env_put(env, "REPLAY_CUDASIM_SIZES", "least", '\0', why);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
     return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', why) : e;
@@ -388,7 +391,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
                                            .prepare_arg = request->overlay };
     r.grown_ms = r.started_ms;
     overlay_share(request->overlay, r.journals);
-    enum err e = make_env(card, request->steps, &env, why);
+    enum err e = make_env(request, card, &env, why);
     if (e == ERR_OK)
         e = following_start(r.journals, "predict", &r.following, why);
     if (e == ERR_OK)

@@ -33,6 +33,7 @@ struct run_request {
     struct overlay *overlay;
     uint64_t steps;                  /* equal ones after which it is stopped; 0: none */
     uint64_t within_s;
+    bool takes_least;                /* of sizes that are not known the least is assumed, not the largest */
     const volatile sig_atomic_t *interrupted;
 };
 

@@ -278,7 +278,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
         .card = { .command = "predict", .program = program[0], .device = device, .torch_libs = p->asked.torch_libs,
                   .values = p->asked.values },
         .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,
-        .within_s = p->asked.within_s, .interrupted = p->asked.interrupted,
+        .within_s = p->asked.within_s, .takes_least = r->is_least, .interrupted = p->asked.interrupted,
     };
     e = p->n_runs > 1 ? overlay_clear(&p->overlay, why) : ERR_OK;
     if (e == ERR_OK)
@@ -328,7 +328,7 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
 static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
 {
     const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
-    return r->value == value && (is_for_one ? strcmp(r->device, card) == 0 : is_of_class(r->device, card));
+    return r->value == value && !r->is_least && (is_for_one ? strcmp(r->device, card) == 0 : is_of_class(r->device, card));
 }
 
 /* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
@@ -360,9 +360,8 @@ static const char *card_to_run(const struct prediction *p, const char *card, uin
     return is_adapting(p, card, value) ? card : largest_of_class(p, card);
 }
 
-/* Makes a run. ERR_INTERRUPTED if the person wants the answer so far. */
-static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
-                        struct err_detail *why)
+/* Makes the run that is asked for. ERR_INTERRUPTED if the person wants the answer so far. */
+static enum err make_run(struct prediction *p, const struct prediction_run *asked, struct err_detail *why)
 {
     p->showed_nothing = false;
     if (*p->asked.interrupted != 0)
@@ -372,11 +371,18 @@ static enum err add_run(struct prediction *p, const char *card, uint64_t value, 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     p->runs = runs;
     struct prediction_run *r = &p->runs[p->n_runs++];
-    *r = (struct prediction_run){ .device = card, .value = value, .is_enlarged = is_enlarged };
+    *r = *asked;
     const enum err e = start_run(p, r, why);
     if (e == ERR_OK && r->made.end == RUN_INTERRUPTED)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
     return e == ERR_OK ? check_run(p, r, why) : e;
+}
+
+static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
+                        struct err_detail *why)
+{
+    const struct prediction_run asked = { .device = card, .value = value, .is_enlarged = is_enlarged };
+    return make_run(p, &asked, why);
 }
 
 /* The recording of a value on a card's class. is_whole: one that is not cut short by a refused request. */
@@ -668,12 +674,39 @@ static enum err say_once(struct prediction *p, struct err_detail *why)
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
+/* Runs the first row's program once more, where sizes are not known. A program that fails then says nothing. */
+static enum err find_least(struct prediction *p, struct err_detail *why)
+{
+    const struct predicted_row *row = &p->rows[0];
+    const size_t n = p->n_runs;
+    if (!row->is_known || p->runs[row->run].made.branches.n_sizes == 0)
+        return ERR_OK;
+    const struct prediction_run asked = { .device = p->runs[row->run].device, .value = row->value, .is_least = true,
+                                          .is_enlarged = p->runs[row->run].is_enlarged };
+    enum err e = make_run(p, &asked, why);
+    if (e != ERR_OK)
+        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
+    if (p->runs[n].made.trace[0] == '\0')
+        return ERR_OK;
+    e = row_answer(p, row, &p->runs[n], &p->least, why);
+    p->least.trial.spec = NULL;
+    p->has_least = e == ERR_OK;
+    return e;
+}
+
 enum err prediction_make(struct prediction *p, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
         e = find_largest(p, &p->rows[i], why);
-    return e == ERR_OK && *p->asked.interrupted == 0 ? say_once(p, why) : e;
+    if (e == ERR_OK && *p->asked.interrupted == 0)
+        e = say_once(p, why);
+    return e == ERR_OK && *p->asked.interrupted == 0 ? find_least(p, why) : e;
+}
+
+bool prediction_row_is_open(const struct prediction *p, const struct predicted_row *row)
+{
+    return row == &p->rows[0] && p->has_least && row->is_known && !row->fits && p->least.fits;
 }
 
 bool prediction_is_whole(const struct prediction *p)
@@ -682,6 +715,7 @@ bool prediction_is_whole(const struct prediction *p)
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
         is_whole = is_whole && run != NULL && !predicted_run_grows(run) && !run->has_failed &&
+                   run->branches.n_nothing == 0 &&
                    (run->end == RUN_ENDED || run->whole_steps > 0);
     }
     return is_whole;

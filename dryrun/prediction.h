@@ -55,6 +55,7 @@ struct prediction_run {
     const char *device;              /* of its class, the largest named */
     uint64_t value;
     bool     is_enlarged;            /* the card was made larger than any */
+    bool     is_least;               /* of sizes that are not known the least was assumed */
     struct predicted_run made;
 };
 
@@ -82,6 +83,10 @@ struct prediction {
     struct fit smallest;
     char   named_card[96];           /* that it was run on: "rtx3070-8g,count=2" */
 
+    /* The first row, if sizes that are not known are the least, not the largest. */
+    bool   has_least;
+    struct card_answer least;
+
     struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
 
     /* The setting that saves most on the first card. */
@@ -108,6 +113,9 @@ bool prediction_fits(const struct prediction *p);
 
 /* Whether the program runs on a row's card because it adapts to it (predicted_run_adapts). */
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
+
+/* Whether a row does not fit with the largest sizes and does with the least ones: nobody knows which they are. */
+bool prediction_row_is_open(const struct prediction *p, const struct predicted_row *row);
 
 /* About how many steps a card of a row lasts for whose run grows. */
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row);

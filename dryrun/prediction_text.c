@@ -156,6 +156,19 @@ static void assume_convolutions(struct assumptions *a, const struct predicted_ru
                                      "100 MiB and more: try 24GiB,cudnn-workspace=128MiB.");
 }
 
+static void assume_sizes(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
+{
+    char bytes[UNITS_TEXT];
+    if (run->branches.n_sizes == 0)
+        return;
+    struct words *w = assumption_add(a);
+    unknown_sizes_say(w, &run->branches);
+    if (p->has_least && p->least.card_peak_bytes != p->rows[0].answer.card_peak_bytes)
+        words_add(w, "; with the least ones %.60s takes %s", p->rows[0].card,
+                  units_format_bytes(p->least.card_peak_bytes, bytes));
+    words_add(w, ".");
+}
+
 static void assumptions_make(const struct prediction *p, struct assumptions *a)
 {
     const struct prediction_run *run = prediction_run_shown(p);
@@ -169,6 +182,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                                  "are zeros. A program that branches on them may take another way.");
     if (run->made.branches.n > 0)
         unknown_branches_say(assumption_add(a), &run->made.branches);
+    assume_sizes(a, p, &run->made);
     if (run->made.is_of_pytorch)
         words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
@@ -354,7 +368,7 @@ static void words_add_fit(struct words *w, const struct prediction *p)
                   units_format_bytes(row->answer.device.config.total_bytes, has));
         words_add_adapting(w, p, row);
     } else if (p->n_rows == 1) {
-        words_add(w, row->fits ? "Fits on " : "Does not fit on ");
+        words_add(w, row->fits ? "Fits on " : prediction_row_is_open(p, row) ? "May not fit on " : "Does not fit on ");
         words_add_row_card(w, row);
         if (p->has_range && row->fits)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
@@ -641,6 +655,11 @@ static void json_run(struct json_writer *w, const struct prediction *p)
         json_put_number(w, "status", (unsigned)run->status);
     else
         json_put_null(w, "status");
+    json_put_array(w, "unknown_sizes");
+    for (unsigned i = 0; run != NULL && i < run->branches.n_sizes && i < BRANCHES_SHOWN; i++)
+        json_put_text(w, NULL, run->branches.sizes[i]);
+    json_end_array(w);
+    json_put_number_if(w, "least_card_peak_bytes", p->has_least, p->least.card_peak_bytes);
     json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
     json_put_number_unless(w, "whole_steps", whole_steps, 0);
     json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);

@@ -24,6 +24,11 @@ static bool tells(const char *line, const char *what, char place[static BRANCH_P
 static void take_line(struct unknown_branches *b, const char *line)
 {
     char place[BRANCH_PLACE];
+    if (tells(line, ": a size depends on values", place)) {
+        b->n_nothing += strstr(line, "taken for zeros") != NULL;
+        if (b->n_sizes++ < BRANCHES_SHOWN)
+            memcpy(b->sizes[b->n_sizes - 1], place, sizeof place);
+    }
     if (tells(line, ": branches on a value", place) && b->n++ < BRANCHES_SHOWN)
         memcpy(b->places[b->n - 1], place, sizeof place);
     if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's free memory", place))
@@ -46,15 +51,34 @@ enum err unknown_branches_read(const char *log, struct unknown_branches *out, st
                    strerror(reason));
 }
 
+static void words_add_places(struct words *w, char places[][BRANCH_PLACE], unsigned n_all)
+{
+    const unsigned n = n_all < BRANCHES_SHOWN ? n_all : BRANCHES_SHOWN;
+    for (unsigned i = 0; i < n; i++)
+        words_add(w, "%s%s", i == 0 ? "" : ", ", places[i]);
+    if (n_all > n)
+        words_add(w, " and %u more", n_all - n);
+}
+
 void unknown_branches_say(struct words *w, const struct unknown_branches *b)
 {
-    const unsigned n = b->n < BRANCHES_SHOWN ? b->n : BRANCHES_SHOWN;
-    if (n == 0)
+    char places[BRANCHES_SHOWN][BRANCH_PLACE];
+    if (b->n == 0)
         return;
+    memcpy(places, b->places, sizeof places);
     words_add(w, "It branched on values that are not computed, and may have taken another way there: ");
-    for (unsigned i = 0; i < n; i++)
-        words_add(w, "%s%s", i == 0 ? "" : ", ", b->places[i]);
-    if (b->n > n)
-        words_add(w, " and %u more", b->n - n);
+    words_add_places(w, places, b->n);
     words_add(w, ".");
+}
+
+void unknown_sizes_say(struct words *w, const struct unknown_branches *b)
+{
+    char places[BRANCHES_SHOWN][BRANCH_PLACE];
+    if (b->n_sizes == 0)
+        return;
+    memcpy(places, b->sizes, sizeof places);
+    words_add(w, "How much it asks for depends on values that are not computed (");
+    words_add_places(w, places, b->n_sizes);
+    words_add(w, b->n_nothing > 0 ? "). Some have no largest size, and zeros were taken"
+                                  : "). The largest sizes are assumed: all of a mask, all different");
 }

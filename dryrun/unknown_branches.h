@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What the simulated card tells of a predicted program's lines: which branched on a value of the card that is not
- * computed, and which looked at its free memory. */
+ * computed, which asked for a size that depends on such values, and which looked at its free memory. */
 #ifndef REPLAY_DRYRUN_UNKNOWN_BRANCHES_H
 #define REPLAY_DRYRUN_UNKNOWN_BRANCHES_H
 
@@ -12,6 +12,9 @@ enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256 };
 struct unknown_branches {
     char     places[BRANCHES_SHOWN][BRANCH_PLACE];       /* the first ones, as FILE:LINE; foreign */
     unsigned n;                                      /* all of them */
+    char     sizes[BRANCHES_SHOWN][BRANCH_PLACE];    /* the first lines whose size is not known; foreign */
+    unsigned n_sizes;                                /* all of them */
+    unsigned n_nothing;                              /* of these nothing is assumed, and zeros were taken */
     char     looked_at_memory[BRANCH_PLACE];             /* the first line that did; foreign. "": none */
 };
 
@@ -19,7 +22,8 @@ struct unknown_branches {
  * the log cannot be read, and nobody knows whether the program branched. */
 MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why);
 
-/* One sentence; nothing if there is none. */
+/* One sentence; nothing if there is none. The second is of the sizes, without its full stop. */
 void unknown_branches_say(struct words *w, const struct unknown_branches *b);
+void unknown_sizes_say(struct words *w, const struct unknown_branches *b);
 
 #endif

@@ -163,6 +163,32 @@ expect 'a number of steps is said once, however many there were' 0 'once it had 
     "$replay" predict --device 1GiB --json a.json -o o -- ./train forever 10
 is a.json whole_steps 5
 
+# ---- sizes that depend on values that are not computed ----
+cat >sizes.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: graph.py:7: a size depends on values that are not computed; the largest is taken: 50" >&2
+[ "$REPLAY_CUDASIM_SIZES" = least ] && exec ./train once 1
+exec ./train once 50
+SH
+cat >bins.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: graph.py:7: a size depends on values that are not computed; they are taken for zeros" >&2
+exec ./train once 1
+SH
+chmod +x sizes.sh bins.sh
+"$replay" predict --device 1GiB --json a.json -o o -- ./sizes.sh >said 2>&1
+expect 'the largest size is planned for' 0 'Fits on 1GiB: takes 600 MiB of 1 GiB.' cat said
+expect 'its line is named' 0 'are not computed (graph.py:7). The' sh -c "tr '\n' ' ' <said | tr -s ' '"
+expect 'with the other end' 0 'with the least ones 1GiB takes 110 MiB.' sh -c "tr '\n' ' ' <said | tr -s ' '"
+is a.json least_card_peak_bytes 115343360
+expect 'and in the JSON' 0 '"graph.py:7"' grep -A 1 unknown_sizes a.json
+expect 'what fits with the least sizes alone may not fit' 1 'May not fit on 512MiB: would take 600 MiB of 512 MiB.' \
+    "$replay" predict --device 512MiB -o o -- ./sizes.sh
+expect 'what fits with neither does not' 1 'Does not fit on 105MiB: would take 600 MiB' \
+    "$replay" predict --device 105MiB -o o -- ./sizes.sh
+expect 'a size that has no largest is doubt' 1 'As far as was seen: Fits on 1GiB' \
+    "$replay" predict --device 1GiB -o o -- ./bins.sh
+
 # ---- what a size means ----
 expect 'a size that cards are sold with is the one of them that shows least' 0 'Fits on 24GiB (a10-24g)' \
     "$replay" predict --device 24GiB --json a.json -o o -- ./train once 10
