@@ -1550,6 +1550,12 @@ class Predict(Result):
     ended: Optional[str]
     #: its exit status, if it ended by itself
     status: Optional[int]
+    #: of the first lines, as FILE:LINE, whose sizes depend on values that are not computed: the largest are
+    #: assumed
+    unknown_sizes: List[Any]
+    #: cards[0].card_peak_bytes with the least of these sizes; null: all sizes are known, or the program does
+    #: not run with them
+    least_card_peak_bytes: Optional[int]
     #: the line that names why the program, or a process of it, failed; null: it did not, or it was refused
     #: memory
     failure: Optional[str]
