@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "cudasim/core/device_text.h"
+#include "dryrun/lasting_setting.h"
 #include "dryrun/program_failure.h"
 #include "replay/plan/bounds.h"
 #include "replay/recording/recorded_release.h"
@@ -328,7 +329,8 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
 static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
 {
     const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
-    return r->value == value && !r->is_least && (is_for_one ? strcmp(r->device, card) == 0 : is_of_class(r->device, card));
+    const bool is_for = is_for_one ? strcmp(r->device, card) == 0 : is_of_class(r->device, card);
+    return r->value == value && !r->is_least && is_for;
 }
 
 /* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
@@ -635,16 +637,29 @@ static enum err with_trace(struct prediction *p, const struct prediction_run *ru
     return e;
 }
 
+static enum err check_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                              const struct device_choice *device, const struct replay_config *cfg,
+                              struct err_detail *why)
+{
+    struct policy_spec spec;
+    enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
+    if (e != ERR_OK)
+        return e;
+    e = lasting_setting_check(trace, &p->tune, &spec, device, cfg, &p->setting_lasts, why);
+    policy_spec_close(&spec);
+    return e;
+}
+
 static enum err find_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
                              const struct replay_config *cfg, struct err_detail *why)
 {
-    (void)run;
     const struct tune_request asked = { .price_bytes_per_ms = p->asked.price_bytes_per_ms };
     struct device_choice device = p->rows[0].answer.device;
     if (p->asked.n_cards == 0)              /* a gain is measured against the need, not against a card of ours */
         device.config.total_bytes = p->smallest.smallest_bytes;
     p->has_tune = true;
-    return tune_run(trace, &device, &asked, cfg, &p->tune, why);
+    const enum err e = tune_run(trace, &device, &asked, cfg, &p->tune, why);
+    return e == ERR_OK && tune_recommends(&p->tune) ? check_setting(p, run, trace, &device, cfg, why) : e;
 }
 
 static enum err find_categories(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,

@@ -92,6 +92,7 @@ struct prediction {
     /* The setting that saves most on the first card. */
     bool   has_tune;
     struct tune tune;
+    bool   setting_lasts;            /* what is recommended also saves if the steps go on (lasting_setting.h) */
 };
 
 /* Reads the request; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */

@@ -511,7 +511,7 @@ static void print_smallest(FILE *out, const struct prediction *p)
 static const struct tune_finalist *best_setting(const struct prediction *p, const struct tune_finalist **now_typed)
 {
     const struct tune *t = &p->tune;
-    if (!p->has_tune || !tune_recommends(t))
+    if (!p->has_tune || !tune_recommends(t) || !p->setting_lasts)
         return NULL;
     *now_typed = &t->finalists[t->n_finalists];
     return tune_finalist_of(t, t->winner);
@@ -528,6 +528,12 @@ static void print_setting(FILE *out, const struct prediction *p)
         return;
     if (p->has_range)
         snprintf(with, sizeof with, " with %s=%" PRIu64, p->name, p->rows[0].value);
+    if (best == NULL && tune_recommends(&p->tune)) {
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF is recommended%s: what the best one saves in the steps "
+                      "seen is lost when they go on, or with values beside its own (replay tune).", with);
+        paragraph(out, &w);
+        return;
+    }
     if (best == NULL) {
         words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s%s.", 100 / TUNE_GAIN_SHARE,
                   p->asked.n_cards == 0 ? "what it needs" : "the card", with);

@@ -34,8 +34,9 @@ struct deed { struct event event; uint64_t request; };
 struct filler {
     struct trace_reader *trace;
     struct trace_writer *out;
-    struct request *requests;        /* n recorded ones, then up to `period` that are put in */
+    struct request *requests;        /* n recorded ones, then up to `period` that are put in, so many times */
     size_t    n, room, period;
+    unsigned  times;
     uint64_t *of_slot;               /* a request, or OLDER and the slot */
     struct deed *deeds;              /* of the last whole period */
     size_t    n_deeds, deeds_room;
@@ -85,17 +86,23 @@ static bool are_equal(const struct request *a, const struct request *b)
     return a->bytes == b->bytes && a->stream == b->stream && a->pool == b->pool;
 }
 
+/* Whether the last `period` requests are each as the one before. */
+static bool repeats(const struct filler *f)
+{
+    bool is_equal = f->period > 0 && f->n >= 2 * f->period;
+    for (size_t i = f->n - f->period; i < f->n && is_equal; i++)
+        is_equal = are_equal(&f->requests[i], &f->requests[i - f->period]);
+    return is_equal;
+}
+
 /* Whether the cut step, and the whole one before it, are each as the one before, and the refused request comes next. */
 static bool follows(const struct filler *f)
 {
     if (f->period == 0 || f->n < 2 * f->period)
         return false;
     const struct request *next = &f->requests[f->n - f->period];
-    bool is_equal = f->cut_stream == next->stream && f->cut_bytes >= next->bytes &&
-                    f->cut_bytes - next->bytes < ROUNDING;
-    for (size_t i = f->n - f->period; i < f->n && is_equal; i++)
-        is_equal = are_equal(&f->requests[i], &f->requests[i - f->period]);
-    return is_equal;
+    return f->cut_stream == next->stream && f->cut_bytes >= next->bytes && f->cut_bytes - next->bytes < ROUNDING &&
+           repeats(f);
 }
 
 /* ---- copying ---- */
@@ -199,9 +206,9 @@ static enum err fill_in(struct filler *f, struct err_detail *why)
 {
     enum err e = ERR_OK;
     size_t n = f->n;
-    for (size_t i = 0; i < f->n_deeds && e == ERR_OK; i++) {
-        const struct deed *d = &f->deeds[i];
-        const uint64_t request = d->request + f->period;
+    for (size_t i = 0; i < f->n_deeds * f->times && e == ERR_OK; i++) {
+        const struct deed *d = &f->deeds[i % f->n_deeds];
+        const uint64_t request = d->request + f->period * (1 + i / f->n_deeds);
         if (!is_possible(f, d, request, n))
             continue;
         n += d->event.kind == EVENT_ALLOC;
@@ -226,7 +233,7 @@ static enum err write_filled(struct filler *f, struct err_detail *why)
 
 static enum err open_filled(struct filler *f, struct trace_reader **out, struct err_detail *why)
 {
-    struct request *room = array_reserve(f->requests, f->n, f->period, &f->room, sizeof *room);
+    struct request *room = array_reserve(f->requests, f->n, f->period * f->times, &f->room, sizeof *room);
     f->of_slot = calloc((size_t)trace_info(f->trace)->peak_live + 1, sizeof *f->of_slot);
     if (room == NULL || f->of_slot == NULL)
         return no_memory(why);
@@ -239,21 +246,36 @@ static enum err open_filled(struct filler *f, struct trace_reader **out, struct 
     return e;
 }
 
+/* Reads what was recorded, and opens the filled-in trace if it is as asked. */
+static enum err fill(struct filler *f, const struct steps *steps, bool (*is_wanted)(const struct filler *),
+                     struct trace_reader **out, struct err_detail *why)
+{
+    if (steps->whole < 2)
+        return ERR_OK;
+    enum err e = trace_each_event(f->trace, read_request, f, why);
+    if (e == ERR_OK && !f->has_memory)
+        e = no_memory(why);
+    f->period = e == ERR_OK ? find_period(f, steps) : 0;
+    if (e == ERR_OK && is_wanted(f))
+        e = open_filled(f, out, why);
+    free(f->requests);
+    free(f->of_slot);
+    free(f->deeds);
+    return e;
+}
+
 enum err filled_step_open(struct trace_reader *trace, const struct coverage *c, struct trace_reader **out,
                           struct err_detail *why)
 {
-    struct filler f = { .trace = trace, .cut = c->first_of_end, .has_memory = true };
+    struct filler f = { .trace = trace, .cut = c->first_of_end, .times = 1, .has_memory = true };
     *out = NULL;
-    if (c->ends != ENDS_REFUSED || c->steps.whole < 2)
-        return ERR_OK;
-    enum err e = trace_each_event(trace, read_request, &f, why);
-    if (e == ERR_OK && !f.has_memory)
-        e = no_memory(why);
-    f.period = e == ERR_OK ? find_period(&f, &c->steps) : 0;
-    if (e == ERR_OK && follows(&f))
-        e = open_filled(&f, out, why);
-    free(f.requests);
-    free(f.of_slot);
-    free(f.deeds);
-    return e;
+    return c->ends != ENDS_REFUSED ? ERR_OK : fill(&f, &c->steps, follows, out, why);
+}
+
+enum err repeated_step_open(struct trace_reader *trace, const struct steps *steps, unsigned times,
+                            struct trace_reader **out, struct err_detail *why)
+{
+    struct filler f = { .trace = trace, .cut = steps->end, .times = times, .has_memory = true };
+    *out = NULL;
+    return steps->how != STEPS_BY_REPETITION ? ERR_OK : fill(&f, steps, repeats, out, why);
 }

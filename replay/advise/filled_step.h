@@ -23,6 +23,11 @@
 MUST_USE enum err filled_step_open(struct trace_reader *trace, const struct coverage *c, struct trace_reader **out,
                                    struct err_detail *why);
 
+/* The recording up to the end of its last whole step, and that step so many times more: what the program would do if it
+ * went on. *out is NULL if its steps are not found by repetition, or the last two differ. Errors as above. */
+MUST_USE enum err repeated_step_open(struct trace_reader *trace, const struct steps *steps, unsigned times,
+                                     struct trace_reader **out, struct err_detail *why);
+
 /* What the recording would need then. */
 struct filled_step {
     bool     is_known;               /* false: the step cannot be filled in, and nothing below holds */
