@@ -306,9 +306,12 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
     struct program_failure failure;
     char at[96] = "";
     const bool has_shown = run->status == 0 || run->is_refused || run->whole_steps > 0;
-    if (run->end != RUN_ENDED || (run->trace[0] != '\0' && has_shown))
+    if (run->trace[0] != '\0' && (run->end != RUN_ENDED || has_shown))
         return ERR_OK;
     p->showed_nothing = true;
+    if (run->end == RUN_TOO_LONG)
+        return err_set(why, ERR_INPUT, 0, "the program asked for no device memory in %" PRIu64 " s; give it longer: "
+                       "--within SECONDS", p->asked.within_s);
     if (p->has_range)
         snprintf(at, sizeof at, " with %s=%" PRIu64, p->name, r->value);
     program_failure_read(run->log, &failure);

@@ -48,6 +48,20 @@ import torch
 x = torch.zeros(1 << 20, device="cuda")
 raise OSError("We couldn't connect to 'https://huggingface.co' to load the files")
 """
+OFFLOAD = """
+import torch
+from torch import nn
+layers = [nn.TransformerEncoderLayer(256, 4, 1024, 0.0, batch_first=True) for _ in range(6)]
+model = nn.Sequential(nn.Embedding(8000, 256), *layers, nn.Linear(256, 8000)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(25):
+    x = torch.randint(0, 8000, (8, 256)).cuda()
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        loss = nn.functional.cross_entropy(model(x).flatten(0, 1), x.flatten())
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
 ENDLESS = """
 import torch
 done = torch.zeros(1, device="cuda")
@@ -130,6 +144,7 @@ class Case:
         self.replay, self.folder = replay, pathlib.Path(folder)
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
+                           ("offload", OFFLOAD),
                            ("ends", ENDS), ("looks", LOOKS), ("skips", SKIPS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
@@ -210,6 +225,16 @@ def smallest(case):
           case.reserved(answer["smallest_card"], 64) == answer["cards"][1]["peak_reserved_bytes"], out)
 
 
+def steps(case):
+    """Equal layers of a forward pass are no steps, and the answer does not depend on the clock."""
+    answers = [case.predict("--device", "4GiB", "--steps", n, "--", sys.executable, "offload.py")[1]
+               for n in ("5", "5", "0")]
+    peaks = [a["cards"][0]["peak_reserved_bytes"] for a in answers]
+    check("stopped early and run to its end, the peak is one", len(set(peaks)) == 1, peaks)
+    check("five steps are said, and the same twice", answers[0]["whole_steps"] == 5 and
+          answers[0]["categories"] == answers[1]["categories"], answers[:2])
+
+
 def files(case):
     checkpoint = case.folder / "checkpoint.pt"
     checkpoint.write_text("good")
@@ -259,7 +284,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, adapting, smallest, files, loops):
+        for part in (values, recordings, batches, cards, adapting, smallest, steps, files, loops):
             part(Case(replay, folder))
     return 1 if failures else 0
 

@@ -233,7 +233,7 @@ expect 'nothing repeats' 1 'nothing repeats: it may loop' \
 expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --within 4 -o o -- ./train waits 1
 expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
     timeout --foreground --preserve-status -s INT 4 "$replay" predict --device 8GiB -o o -- ./train grows 1
-expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
+expect 'a missing file' 2 'What stands in for it must' "$replay" predict -o o -- ./train once 1 nowhere/x
 # missing NAME WORDS: what is said of a missing file of this name.
 missing() {
     "$replay" predict --no-overlay -o o -- sh -c "./train once 1
@@ -251,6 +251,8 @@ missing a.ptx 'random tensors in its place'
 expect 'one that does not load is no missing one' 0 'does not load. Zeros' sh -c "tr '\n' ' ' <said | tr -s ' '"
 echo '{"cells": []}' >a.ipynb
 expect 'a notebook that Python reads is named' 2 'a notebook is no script' "$replay" predict -o o -- python3 a.ipynb
+expect 'one that is stopped before it asked for memory' 2 'no device memory in 1 s' \
+    "$replay" predict --within 1 -o o -- sleep 20
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'a script that is not there' 2 'The script is not there' \
     "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
