@@ -79,6 +79,10 @@ static const struct answer_member info_peak_members[] = {
 #define ANSWER_TABLE "answers/info_peak.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member pinned_members[] = {
+#define ANSWER_TABLE "answers/pinned.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member placement_members[] = {
 #define ANSWER_TABLE "answers/placement.def"
 #include "answers/as_members.def"
@@ -99,8 +103,20 @@ static const struct answer_member requests_members[] = {
 #define ANSWER_TABLE "answers/requests.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member setting_members[] = {
+#define ANSWER_TABLE "answers/setting.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member setting_words_members[] = {
+#define ANSWER_TABLE "answers/setting_words.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member share_members[] = {
 #define ANSWER_TABLE "answers/share.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member start_state_members[] = {
+#define ANSWER_TABLE "answers/start_state.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member stats_members[] = {
@@ -121,6 +137,14 @@ static const struct answer_member technique_members[] = {
 };
 static const struct answer_member technique_side_members[] = {
 #define ANSWER_TABLE "answers/technique_side.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member trial_members[] = {
+#define ANSWER_TABLE "answers/trial.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member tune_members[] = {
+#define ANSWER_TABLE "answers/tune.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member tune_host_members[] = {
@@ -159,17 +183,23 @@ static const struct answer_table tables[] = {
     { "graphs", graphs_members },
     { "info", info_members },
     { "info_peak", info_peak_members },
+    { "pinned", pinned_members },
     { "placement", placement_members },
     { "plan", plan_members },
     { "predicted", predicted_members },
     { "ranks", ranks_members },
     { "requests", requests_members },
+    { "setting", setting_members },
+    { "setting_words", setting_words_members },
     { "share", share_members },
+    { "start_state", start_state_members },
     { "stats", stats_members },
     { "step", step_members },
     { "survival", survival_members },
     { "technique", technique_members },
     { "technique_side", technique_side_members },
+    { "trial", trial_members },
+    { "tune", tune_members },
     { "tune_host", tune_host_members },
     { "verify", verify_members },
     { "verify_pass", verify_pass_members },

@@ -36,7 +36,6 @@ QUESTIONS = {
     "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [["samples/cnn.trace.zst", "--device", "40MiB"]],
     "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
     "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
-    "tune": EACH + [["samples/530-270.trace.zst", "--device", "2GiB"], ["samples/cnn.trace.zst", "--device", "20MiB"]],
 }
 # `predict` runs a program: one that asks the simulated runtime for as many MiB as its word says.
 PROGRAM = """\
@@ -54,14 +53,12 @@ CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.
 SHARED = {
     "Explanation": [("replay", "runs[].explanation.first_oom"), ("replay", "runs[].explanation.event")],
-    "Coverage": [("fit", "trace"), ("tune", "trace"), ("why", "trace")],
-    "StartState": [("fit", "start"), ("tune", "start")],
+    "Coverage": [("fit", "trace"), ("why", "trace")],
+    "StartState": [("fit", "start")],
     "Gauges": [("replay", "runs[].peak"), ("replay", "runs[].at_peak"), ("replay", "runs[].end")],
     "Cure": [("why", "recommended"), ("why", "serves_refused")],
-    "FilledStep": [("tune", "if_step_goes_on"), ("why", "if_step_goes_on"), ("fit", "fits[].if_step_goes_on")],
+    "FilledStep": [("why", "if_step_goes_on"), ("fit", "fits[].if_step_goes_on")],
     "Holder": [("why", "holds[]"), ("why", "grows[]")],
-    "Setting": [("tune", "recommended"), ("tune", "serves_refused"), ("tune", "best_here_only"), ("tune", "best[]")],
-    "Pinned": [("tune", "why.before"), ("tune", "why.after")],
 }
 CLASS_AT = {place: name for name, places in SHARED.items() for place in places}
 

@@ -55,7 +55,7 @@ ROOMS = [
     ("replay/technique", "base traces replay/recording", "What would another way of training request?"),
     ("replay/conform", "base sim policies", "Is a policy the allocator that it stands for?"),
     ("replay/plan", "base sim traces replay/engine", "What is the least memory that any allocator needs?"),
-    ("replay/results", "base sim policies traces import report/text report/measure report/rows report/page "
+    ("replay/results", "base sim policies traces import report/text answers report/measure report/rows report/page "
      "replay/engine replay/recording replay/plan", "Finished runs as reports, alone or side by side."),
     ("replay/advise", "base sim policies/pytorch traces report/text answers report/rows replay/engine replay/recording "
      "replay/trials replay/plan replay/results", "Which card is large enough, and which setting is best?"),

@@ -647,9 +647,9 @@ class WhyLargerInput(Result):
 @dataclass(frozen=True)
 class Cure(Result):
     """`serves_refused` of Why: one that serves it, and what was recorded after it."""
-    #: as in replay-tune/1: the setting needs the call, too
+    #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
     conf: str
-    #: as in replay-tune/1: the setting needs the call, too
+    #: the call that goes with it if the release has no option for it
     set_per_process_memory_fraction: Optional[int]
     #: what it reserves at most
     peak_reserved_bytes: int
@@ -657,7 +657,7 @@ class Cure(Result):
 
 @dataclass(frozen=True)
 class FilledStep(Result):
-    """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded ..."""
+    """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded."""
     #: requested and not freed at once, at most
     live_peak_bytes: int
     #: the smallest card that runs it, of fit under this policy, else under the recorded setting; null: none was
@@ -902,9 +902,9 @@ class StartState(Result):
     #: true in mid-run: what was live then is placed on an empty card, before the first event, so no figure here
     #: is that of the recording
     is_placed_anew: bool
-    #: what is placed this way
+    #: placed this way
     live_requests: int
-    #: what is placed this way
+    #: of these
     live_bytes: int
     #: in segments then, as recorded
     recorded_reserved_bytes: int
@@ -983,60 +983,64 @@ class TuneRecorded(Result):
     policy: str
     #: false: the record's settings mean nothing to this release, and its defaults stand here
     is_recorded: bool
-    #: ok, oom
+    #: ok; oom: a request was refused
     outcome: str
-    #: as in a replay
-    peak_reserved_bytes: Optional[int]
+    #: reserved at most
+    peak_reserved_bytes: int
     #: requests tried again after cached memory was given back
-    retries: Optional[int]
-    #: as in a replay
-    device_calls: Optional[int]
-    #: as in a replay
-    device_time_ns: Optional[int]
-    #: as in a replay
+    retries: int
+    #: calls that reached the driver
+    device_calls: int
+    #: modelled time of these calls
+    device_time_ns: int
+    #: the first refused request, in the numbering of the source if it has one; null: none was refused
     oom_event: Optional[int]
-    #: the smallest card on which no request is refused; null if it was not looked for or found
+    #: the smallest card on which no request is refused; null: it was not looked for or found
     smallest_card_bytes: Optional[int]
 
 
 @dataclass(frozen=True)
 class Setting(Result):
-    """An item of `best` of Tune: the ten best settings by their peak of the card on the trace itself, members ..."""
+    """An item of `best` of Tune: the ten best settings by their peak of the card on the trace itself."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
     conf: str
     #: the call that goes with it if the release has no option for it
     set_per_process_memory_fraction: Optional[float]
+    #: ok; oom: a request was refused
     outcome: str
+    #: reserved at most
     peak_reserved_bytes: int
+    #: requests tried again after cached memory was given back
     retries: int
+    #: calls that reached the driver
     device_calls: int
+    #: modelled time of these calls
     device_time_ns: int
+    #: the first refused request, in the numbering of the source if it has one; null: none was refused
     oom_event: Optional[int]
+    #: the smallest card on which no request is refused; null: it was not looked for or found; missing in best
     smallest_card_bytes: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class PinnedKind(Result):
     """An item of `kinds` of Pinned: the largest groups of equal holes."""
-    #: holes of this size next to live blocks requested with that size
+    #: holes
     count: int
-    #: holes of this size next to live blocks requested with that size
+    #: of one
     hole_bytes: int
-    #: holes of this size next to live blocks requested with that size
+    #: requested by the live block next to each
     pinned_by_bytes: int
 
 
 @dataclass(frozen=True)
 class Pinned(Result):
-    """`after` of TuneWhy: with the recorded and with the recommended setting, at the same moment."""
-    #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
-    #: back
+    """`after` of TuneWhy: with the recommended setting, at the same moment."""
+    #: reserved then
     reserved_bytes: int
-    #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
-    #: back
+    #: of it free in segments in use, without whole pages of expandable ones
     pinned_bytes: int
-    #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
-    #: back
+    #: of it what could be given back
     idle_bytes: int
     #: the largest groups of equal holes
     kinds: List[PinnedKind]
@@ -1047,61 +1051,57 @@ class TuneWhy(Result):
     """`why` of Tune: free memory that cannot be given back because of live blocks, when the recorded setting ..."""
     #: that moment
     event: int
-    #: with the recorded and with the recommended setting, at the same moment
+    #: with the recorded setting
     before: Pinned
-    #: with the recorded and with the recommended setting, at the same moment
+    #: with the recommended setting, at the same moment
     after: Pinned
 
 
 @dataclass(frozen=True)
 class TuneCopy(Result):
     """An item of `copies` of Tune: changed copies of the trace."""
-    #: of the changes; how often in a row
+    #: of the changes
     seed: int
-    #: of the changes; how often in a row
+    #: how often in a row
     rounds: int
-    #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
-    #: one, on a card between the smallest ones of both; none of the finalists is better on this card
+    #: of the recommended setting, or of the best found: no request is refused
     runs: bool
-    #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
-    #: one, on a card between the smallest ones of both; none of the finalists is better on this card
+    #: it is better than the recorded one, on a card between the smallest ones of both
     beats_recorded: bool
-    #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
-    #: one, on a card between the smallest ones of both; none of the finalists is better on this card
+    #: none of the finalists is better on this card
     wins: bool
 
 
 @dataclass(frozen=True)
 class TuneSmallestCard(Result):
     """An item of `smallest_cards` of Tune: if no setting runs."""
-    #: as above
-    conf: Optional[str]
-    #: as above
+    #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
+    conf: str
+    #: the call that goes with it if the release has no option for it
     set_per_process_memory_fraction: Optional[float]
-    #: as above
+    #: the smallest card on which no request is refused; null: none was found
     smallest_card_bytes: Optional[int]
 
 
 @dataclass(frozen=True)
 class Tune(Result):
     """The answer of tune."""
-    #: replay-tune/1
     schema: str
     #: as it was typed
     path: str
     #: the state before the first event
     start: StartState
-    #: what the recording covers: its members are those of trace in a replay
+    #: what the recording covers
     trace: Coverage
-    #: as fits[].is_lower_bound in replay-fit/1
+    #: a request was refused when recorded, or a part of the recording is missing, so the program may need more
+    #: than every figure here
     is_lower_bound: bool
     #: as after --device
     device: str
-    #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
-    #: card given with --device
+    #: set aside on it for the CUDA context and the libraries
     context_bytes: int
-    #: where that figure is from: an observation (sim/contexts.csv), the refused request of this recording, or
-    #: context=; null: nothing is set aside
+    #: where that figure is from: an observation, the refused request of this recording, or context=; null:
+    #: nothing is set aside
     context_source: Optional[str]
     #: the release whose settings were searched
     torch: str
@@ -1112,32 +1112,30 @@ class Tune(Result):
     #: as after --price: what a millisecond of driver time counts as
     price_bytes_per_ms: int
     #: most that was requested and not freed at once: no allocator needs less
-    live_peak_bytes: Optional[int]
+    live_peak_bytes: int
     #: as trace.offline_plan_bytes of a replay
     offline_plan_bytes: Optional[int]
     #: the setting that the trace was recorded with, replayed; from a start in mid-run this is not what was
     #: recorded
     recorded: TuneRecorded
     #: null: no setting is better than the recorded one by two percent of the card, or none that would hold for
-    #: another run, or the recording does not tell what follows the refused request (doc/advice.md). Members as
-    #: of recorded from outcome on, and:
+    #: another run, or the recording does not tell what follows the refused request (doc/advice.md)
     recommended: Optional[Setting]
     #: if the recording does not tell what follows the refused request: the setting under which that request is
-    #: served; members as of recommended
+    #: served
     serves_refused: Optional[Setting]
     #: if nothing is recommended: what is better on this recording, although most of its copies do not confirm
-    #: it; members as of recommended
+    #: it
     best_here_only: Optional[Setting]
     #: of recommended: it saves this recording, but runs out of memory in most of its copies
     caution: Optional[str]
     #: free memory that cannot be given back because of live blocks, when the recorded setting ran out of memory
     #: or reserved most
     why: Optional[TuneWhy]
-    #: if the cut step goes on as the one before, filled in from it and not recorded
-    #: ([filled_step](#filled_step)); null: it cannot be filled in
+    #: if the cut step goes on as the one before, filled in from it and not recorded; null: it cannot be filled
+    #: in
     if_step_goes_on: Optional[FilledStep]
-    #: the ten best settings by their peak of the card on the trace itself, members as of recommended but for
-    #: the smallest card
+    #: the ten best settings by their peak of the card on the trace itself
     best: List[Setting]
     #: changed copies of the trace; empty if no setting runs
     copies: List[TuneCopy]

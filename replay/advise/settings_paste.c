@@ -35,13 +35,13 @@ void settings_put_paste(FILE *out, const struct settings *s, const struct pytorc
                 rules->is_npu ? "npu" : "cuda", fraction);
 }
 
+void setting_words_json(struct json_writer *json, const struct setting_words *s)
+{
+#define ANSWER_TABLE "answers/setting_words.def"
+#include "answers/as_json.def"
+}
+
 void settings_put_json(struct json_writer *w, const struct settings *s, const struct pytorch_rules *rules)
 {
-    char text[SETTINGS_TEXT];
-    const unsigned fraction = settings_fraction_call(s, rules);
-    json_put_text(w, "conf", settings_text(s, rules, false, text));
-    if (fraction > 0)
-        json_put_ratio(w, "set_per_process_memory_fraction", fraction / 100.0);
-    else
-        json_put_null(w, "set_per_process_memory_fraction");
+    setting_words_json(w, &(struct setting_words){ s, rules });
 }

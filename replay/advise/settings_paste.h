@@ -24,4 +24,11 @@ void settings_put_paste(FILE *out, const struct settings *s, const struct pytorc
 /* The members conf and set_per_process_memory_fraction (null: not needed) of the object that is open. */
 void settings_put_json(struct json_writer *w, const struct settings *s, const struct pytorch_rules *rules);
 
+/* The same, the members of answers/setting_words.def. */
+struct setting_words {
+    const struct settings      *settings;
+    const struct pytorch_rules *rules;
+};
+void setting_words_json(struct json_writer *json, const struct setting_words *s);
+
 #endif

@@ -402,7 +402,9 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-fit/1");
     json_put_text(&w, "path", s->options->inputs[0]);
-    fresh_start_json(&w, s->trace);
+    json_put_object(&w, "start");
+    start_state_json(&w, s->trace);
+    json_end_object(&w);
     json_put_object(&w, "trace");
     coverage_json(&w, &s->coverage);
     json_end_object(&w);

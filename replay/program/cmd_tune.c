@@ -19,14 +19,12 @@
 
 enum { SHOWN_ENTRIES = 10 };
 
-/* Everything the command holds. Zero is valid. */
+/* Everything the command holds. Zero is valid: tune_end accepts it. */
 struct tune_session {
     const struct options *options;
     struct trace_reader  *trace;
     struct device_choice  device;
     struct tune           tune;
-    struct output        *json;
-    bool                  is_stdout_taken;
 };
 
 /* The number of an event in the source; -1 if it lies before the first event, or if the source cannot be read. */
@@ -483,8 +481,10 @@ static void print_driver(const struct trace_reader *trace)
     printf("\n");
 }
 
-static enum err print_text(const struct tune_session *s)
+static enum err tune_print(const void *session, struct err_detail *why)
 {
+    (void)why;
+    const struct tune_session *s = session;
     char device[HEADLINE_TEXT + sizeof "Device: "], release[PYTORCH_RULES_TITLE];
     const struct tune *t = &s->tune;
     assert(t->n_entries > 0 && t->winner < t->n_entries);
@@ -514,171 +514,71 @@ static enum err print_text(const struct tune_session *s)
 
 /* ---- JSON ---- */
 
-static void json_trial(struct json_writer *w, const struct tune_session *s, const struct trial *t)
+/* A setting with what it is shown by. */
+struct tried {
+    const struct tune_session *session;
+    const struct trial        *trial;
+};
+
+struct shown_setting {
+    const struct tune_session *session;
+    const struct tune_entry   *entry;
+    bool has_card;                           /* its smallest card is shown: */
+    const struct tune_finalist *finalist;    /* NULL: it was not looked for */
+};
+
+/* 0: it was not looked for or not found. */
+static uint64_t smallest_card(const struct tune_finalist *f)
 {
-    json_put_text(w, "outcome", t->fits ? "ok" : "oom");
-    json_put_number(w, "peak_reserved_bytes", t->peak_reserved_bytes);
-    json_put_number(w, "retries", t->retries);
-    json_put_number(w, "device_calls", t->device_calls);
-    json_put_number(w, "device_time_ns", t->device_time_ns);
-    if (t->fits)
-        json_put_null(w, "oom_event");
-    else
-        json_put_integer(w, "oom_event", source_event(s, t->stopped_at));
+    return f != NULL ? f->smallest_bytes : 0;
 }
 
-static void json_holes(struct json_writer *w, const char *key, const struct holes *h)
+static const struct tune_finalist *baseline_finalist(const struct tune *t)
 {
-    json_put_object(w, key);
-    json_put_number(w, "reserved_bytes", h->reserved_bytes);
-    json_put_number(w, "pinned_bytes", h->pinned_bytes);
-    json_put_number(w, "idle_bytes", h->idle_bytes);
-    json_put_array(w, "kinds");
-    for (size_t i = 0; i < h->n_kinds; i++) {
-        json_put_object(w, NULL);
-        json_put_number(w, "count", h->kinds[i].n);
-        json_put_number(w, "hole_bytes", h->kinds[i].hole_bytes);
-        json_put_number(w, "pinned_by_bytes", h->kinds[i].pin_bytes);
-        json_end_object(w);
-    }
-    json_end_array(w);
-    json_end_object(w);
+    return t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL;
 }
 
-/* Null unless its smallest card was looked for and found. */
-static void json_card(struct json_writer *w, const struct tune_finalist *f)
+static const struct shown_setting *winner_shown(const struct tune_session *s, struct shown_setting *out)
 {
-    json_put_number_unless(w, "smallest_card_bytes", f != NULL ? f->smallest_bytes : 0, 0);
+    const struct tune *t = &s->tune;
+    *out = (struct shown_setting){ s, &t->entries[t->winner], true, winner_on_copies(t) };
+    return out;
 }
 
-/* The winner if `is_so`, else null. */
-static void json_winner(struct json_writer *w, const struct tune_session *s, const char *key, bool is_so)
+/* NULL: there is none. */
+static const char *caution_text(const struct tune *t, struct words *w)
 {
-    const struct tune_entry *winner = &s->tune.entries[s->tune.winner];
-    if (!is_so) {
-        json_put_null(w, key);
-        return;
-    }
-    json_put_object(w, key);
-    settings_put_json(w, &winner->settings, &s->tune.rules);
-    json_trial(w, s, &winner->trial);
-    json_card(w, winner_on_copies(&s->tune));
-    json_end_object(w);
-}
-
-static void json_caution(struct json_writer *w, const struct tune *t)
-{
-    struct words words = { .n = 0 };
     if (t->advice == TUNE_WITH_CAUTION)
-        words_add_caution(&words, t);
-    json_put_text(w, "caution", words.n > 0 ? words.text : NULL);
+        words_add_caution(w, t);
+    return w->n > 0 ? w->text : NULL;
 }
 
-static void json_why(struct json_writer *w, const struct tune_session *s)
+static void trial_json(struct json_writer *json, const struct tried *t)
 {
+#define ANSWER_TABLE "answers/trial.def"
+#include "answers/as_json.def"
+}
+
+static void setting_json(struct json_writer *json, const struct shown_setting *e)
+{
+#define ANSWER_TABLE "answers/setting.def"
+#include "answers/as_json.def"
+}
+
+static void pinned_json(struct json_writer *json, const struct holes *h)
+{
+#define ANSWER_TABLE "answers/pinned.def"
+#include "answers/as_json.def"
+}
+
+static enum err tune_write_json(const void *session, FILE *out, struct err_detail *why)
+{
+    (void)why;
+    const struct tune_session *s = session;
     const struct tune *t = &s->tune;
-    if (!tune_recommends(t)) {
-        json_put_null(w, "why");
-        return;
-    }
-    json_put_object(w, "why");
-    json_put_integer(w, "event", source_event(s, (int64_t)t->holes_event - 1));
-    json_holes(w, "before", &t->holes_before);
-    json_holes(w, "after", &t->holes_after);
-    json_end_object(w);
-}
-
-static void json_copies(struct json_writer *w, const struct tune *t)
-{
-    json_put_array(w, "copies");
-    for (size_t i = 0; i < t->n_copies; i++) {
-        json_put_object(w, NULL);
-        json_put_number(w, "seed", t->copies[i].seed);
-        json_put_number(w, "rounds", t->copies[i].rounds);
-        json_put_bool(w, "runs", t->copies[i].runs);
-        json_put_bool(w, "beats_recorded", t->copies[i].beats_baseline);
-        json_put_bool(w, "wins", t->copies[i].wins);
-        json_end_object(w);
-    }
-    json_end_array(w);
-}
-
-static void json_fits(struct json_writer *w, const struct tune *t)
-{
-    json_put_array(w, "smallest_cards");
-    for (size_t i = 0; i < t->n_fits; i++) {
-        json_put_object(w, NULL);
-        settings_put_json(w, &t->entries[t->fit_entries[i]].settings, &t->rules);
-        if (t->fits[i].smallest_bytes > 0)
-            json_put_number(w, "smallest_card_bytes", t->fits[i].smallest_bytes);
-        else
-            json_put_null(w, "smallest_card_bytes");
-        json_end_object(w);
-    }
-    json_end_array(w);
-}
-
-static void json_entries(struct json_writer *w, const struct tune_session *s)
-{
-    const struct tune *t = &s->tune;
-    json_put_array(w, "best");
-    for (size_t i = 0; i < t->n_entries && i < SHOWN_ENTRIES; i++) {
-        json_put_object(w, NULL);
-        settings_put_json(w, &t->entries[i].settings, &t->rules);
-        json_trial(w, s, &t->entries[i].trial);
-        json_end_object(w);
-    }
-    json_end_array(w);
-}
-
-static void json_filled(struct json_writer *w, const struct tune *t)
-{
-    if (!t->filled.is_known) {
-        json_put_null(w, "if_step_goes_on");
-        return;
-    }
-    json_put_object(w, "if_step_goes_on");
-    filled_step_json(w, &t->filled);
-    json_end_object(w);
-}
-
-static void write_json(FILE *out, const struct tune_session *s)
-{
-    const struct tune *t = &s->tune;
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-tune/1");
-    json_put_text(&w, "path", s->options->inputs[0]);
-    fresh_start_json(&w, s->trace);
-    json_put_object(&w, "trace");
-    coverage_json(&w, &t->coverage);
-    json_end_object(&w);
-    json_put_bool(&w, "is_lower_bound", coverage_is_lower_bound(&t->coverage));
-    json_put_text(&w, "device", s->device.typed);
-    json_put_number(&w, "context_bytes", s->device.config.context_bytes);
-    json_put_text(&w, "context_source", s->device.context_source);
-    json_put_text(&w, "torch", pytorch_rules_name(&t->rules));
-    json_put_text(&w, "platform", platform_word(t->platform));
-    json_put_number(&w, "tried", t->n_entries);
-    json_put_number(&w, "price_bytes_per_ms", t->price_bytes_per_ms);
-    json_put_number(&w, "live_peak_bytes", t->bounds.live_bytes);
-    json_put_number_unless(&w, "offline_plan_bytes", t->bounds.plan_bytes, 0);
-    json_put_object(&w, "recorded");
-    json_put_text(&w, "policy", t->baseline.spec.typed);
-    json_put_bool(&w, "is_recorded", t->is_baseline_recorded);
-    json_trial(&w, s, &t->baseline.trial);
-    json_card(&w, t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
-    json_end_object(&w);
-    json_winner(&w, s, "recommended", tune_recommends(t));
-    json_winner(&w, s, "serves_refused", t->advice == TUNE_SERVES_REFUSED);
-    json_winner(&w, s, "best_here_only", t->advice == TUNE_HERE_ONLY);
-    json_caution(&w, t);
-    json_why(&w, s);
-    json_filled(&w, t);
-    json_entries(&w, s);
-    json_copies(&w, t);
-    json_fits(&w, t);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/tune.def"
+#include "answers/as_json.def"
+    return ERR_OK;
 }
 
 /* ---- the command ---- */
@@ -711,32 +611,30 @@ static enum err session_run(struct tune_session *s, struct err_detail *why)
     return e;
 }
 
+static enum err tune_read(void *session, const struct options *o, struct err_detail *why)
+{
+    struct tune_session *s = session;
+    s->options = o;
+    enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, why);
+    if (e == ERR_OK)
+        e = device_choose_for_advice(o->device, s->trace, &s->device, why);
+    if (o->system != PLATFORM_UNKNOWN)
+        s->device.platform = o->system;
+    return e == ERR_OK ? session_run(s, why) : e;
+}
+
+static void tune_end(void *session)
+{
+    struct tune_session *s = session;
+    tune_close(&s->tune);
+    trace_close(s->trace);
+}
+
 static enum exit_status tune_main(const struct options *o)
 {
-    struct tune_session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    if (o->is_host)
-        return tune_host_main(o);
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
-    if (e == ERR_OK)
-        e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
-    if (e == ERR_OK)
-        e = device_choose_for_advice(o->device, s.trace, &s.device, &why);
-    if (e == ERR_OK && o->system != PLATFORM_UNKNOWN)
-        s.device.platform = o->system;
-    if (e == ERR_OK)
-        e = session_run(&s, &why);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &why);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken)
-        e = cli_printed(print_text(&s), &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
-    output_abandon(s.json);
-    tune_close(&s.tune);
-    trace_close(s.trace);
-    return status;
+    static const struct answer_ops ops = { .session_bytes = sizeof(struct tune_session), .read = tune_read,
+                                           .write_json = tune_write_json, .print = tune_print, .close = tune_end };
+    return o->is_host ? tune_host_main(o) : answer_run(&ops, o);
 }
 
 static const struct flag_use tune_flags[] = {

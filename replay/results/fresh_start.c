@@ -19,15 +19,9 @@ void fresh_start_print(FILE *out, const struct trace_reader *trace)
     fprintf(out, "\n");
 }
 
-void fresh_start_json(struct json_writer *w, const struct trace_reader *trace)
+void start_state_json(struct json_writer *json, const struct trace_reader *trace)
 {
     const struct start_state_totals s = start_state_sum(trace);
-    const bool is_mid_run = trace_info(trace)->starts_mid_run;
-    json_put_object(w, "start");
-    json_put_text(w, "state", is_mid_run ? "mid-run" : "empty");
-    json_put_bool(w, "is_placed_anew", is_mid_run);
-    json_put_number(w, "live_requests", s.n_live);
-    json_put_number(w, "live_bytes", s.live_bytes);
-    json_put_number(w, "recorded_reserved_bytes", s.segment_bytes);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/start_state.def"
+#include "answers/as_json.def"
 }

@@ -16,7 +16,7 @@
 /* Prints that in a sentence; nothing if the trace starts empty. */
 void fresh_start_print(FILE *out, const struct trace_reader *trace);
 
-/* Writes the member "start" of the current object. */
-void fresh_start_json(struct json_writer *w, const struct trace_reader *trace);
+/* The members of answers/start_state.def. */
+void start_state_json(struct json_writer *json, const struct trace_reader *trace);
 
 #endif

@@ -35,6 +35,7 @@ QUESTIONS = {
     "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
     "stats": [["stats", CNN], ["stats", CUT]],
     "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
+    "tune": [["tune", CNN], ["tune", CNN, "--device", "20MiB"], ["tune", "samples/oom-leak.trace.zst"]],
     "verify": [["verify", CNN], ["verify", EXPAND, "--policy", "best-fit"]],
     "who": [["who", CNN, *more] for more in ([], ["--by", "category"], ["--at", "end", "--by", "size"])],
 }
