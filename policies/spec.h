@@ -63,8 +63,14 @@ bool policy_spec_agrees(const struct policy_spec *a, const struct policy_spec *b
  * of options typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);
 
-/* The same for a text. For a plugin, which is not loaded for this, and for a text that cannot be read: the number of
- * options typed. UINT_MAX without memory. */
+/* Whether a spec is PyTorch's allocator with no setting changed, however it was spelled. */
+bool policy_spec_is_default(const struct policy_spec *spec);
+
+/* The same for a text; false for one that cannot be read. */
+bool policy_text_is_default(const char *text);
+
+/* policy_spec_changes for a text. For a plugin, which is not loaded for this, and for a text that cannot be read: the
+ * number of options typed. UINT_MAX without memory. */
 unsigned policy_text_changes(const char *text);
 
 #endif

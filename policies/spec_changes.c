@@ -68,6 +68,21 @@ unsigned policy_spec_changes(const struct policy_spec *spec)
     return n;
 }
 
+bool policy_spec_is_default(const struct policy_spec *spec)
+{
+    return policy_spec_changes(spec) == 0 && strcmp(spec->ops->name, "pytorch") == 0;
+}
+
+bool policy_text_is_default(const char *text)
+{
+    struct policy_spec spec;
+    if (policy_spec_parse_foreign(text, &spec, NULL) != ERR_OK)
+        return false;
+    const bool is_default = policy_spec_is_default(&spec);
+    policy_spec_close(&spec);
+    return is_default;
+}
+
 unsigned policy_text_changes(const char *policy)
 {
     struct policy_spec spec;

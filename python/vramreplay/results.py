@@ -345,8 +345,7 @@ class ReplayTrace(Result):
     live_peak_bytes: int
     #: what an offline plan needs, which knows every lifetime beforehand: the least of first fit in order of
     #: time and, up to 2^20 requests, of the 16384 largest by size and by length of life with the rest above
-    #: them; never more than a run of the same report that served all and gave nothing back; null: more than all
-    #: addresses
+    #: them; null: more than all addresses
     offline_plan_bytes: Optional[int]
     #: of the recorded device, or what of it the program could have
     capacity_bytes: Optional[int]
@@ -592,9 +591,9 @@ class Replay(Result):
     #: one object per policy, in the order given; with several devices all policies on the first, then on the
     #: next
     runs: List[ReplayRun]
-    #: the run that wins: its place in runs, from 0. It is the run that gets through with the least
-    #: card_peak_bytes + device_time_ns x setup.price_bytes_per_ms / 10^6; of equal runs the one with the
-    #: simpler setting. null: none gets through
+    #: the run that wins: its place in runs, from 0. The rule: card_peak_bytes + device_time_ns x
+    #: setup.price_bytes_per_ms / 10^6 of those that get through; of those within 2 % of the card of the least
+    #: the simplest setting (doc/metrics.md). null: none gets through
     best: Optional[int]
     #: with several devices: the first with each other one, policy by policy
     comparisons: List[Any]
@@ -915,7 +914,8 @@ class FitPolicy(Result):
     """An item of `fits` of Fit: one object per policy, in the order given."""
     #: as it was typed
     policy: str
-    #: the smallest card on which no request is refused, of those tried; null: none was found
+    #: the smallest card on which no request is refused, of those tried, and on no larger one either; null: none
+    #: was found
     smallest_card_bytes: Optional[int]
     #: reserved on it at most
     peak_reserved_bytes: Optional[int]
@@ -923,9 +923,14 @@ class FitPolicy(Result):
     device_calls: Optional[int]
     #: modelled time of these calls
     device_time_ns: Optional[int]
-    #: no larger card was found on which a request is refused
+    #: of the card, at its peak, where the policies compare: on the card that --device names, or on the smallest
+    #: named one on which any of them runs; null: a request is refused there
+    card_peak_bytes: Optional[int]
+    #: no smaller card was found on which it runs
     is_monotone: bool
-    #: otherwise the largest such card
+    #: the smallest card on which it runs, although it may run out of memory on a larger one
+    least_running_card_bytes: Optional[int]
+    #: if not is_monotone: the largest card on which it runs out of memory
     larger_failing_card_bytes: Optional[int]
     #: the card given with --device less the smallest; null: no capacity was given
     margin_bytes: Optional[int]
@@ -968,9 +973,9 @@ class Fit(Result):
     offline_plan_bytes: Optional[int]
     #: as after --price: what a millisecond of driver time counts as
     price_bytes_per_ms: int
-    #: the policy that wins: its place in fits, from 0. With a capacity in --device, what fits it comes first;
-    #: then the least smallest_card_bytes + device_time_ns x price / 10^6, then the simpler setting. null: no
-    #: card was found for any
+    #: the policy that wins: its place in fits, from 0. The rule of best of a replay, on the card that --device
+    #: names, or on the smallest named card on which any of them runs; if none runs there, the one with the
+    #: least smallest_card_bytes. null: no card was found for any
     best: Optional[int]
     #: one object per policy, in the order given
     fits: List[FitPolicy]

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { FIT_WIDTH = 16, FIT_MODELS_MAX = 64, FIT_DOUBLINGS = 8 };
+enum { FIT_WIDTH = 16, FIT_MODELS_MAX = 64, FIT_DOUBLINGS = 8, FIT_RAISES = 64 };
 
 /* The state of a search. Sizes are in granules. Invariant: on `low` it fails, or the live data is too large; on
  * `high` it runs. */
@@ -19,6 +19,7 @@ struct fit_search {
     const struct replay_config *cfg;
     uint64_t floor;                  /* too small for the live data */
     uint64_t low, high;
+    uint64_t least;                  /* the smallest size that runs, once it is found; larger ones may fail */
     uint64_t worst;                  /* the largest size that failed; 0: none */
     size_t   n_tried;
     struct trial best;               /* on `high` */
@@ -140,6 +141,30 @@ static enum err search_check(struct fit_search *s, uint64_t top, struct err_deta
     return search_try(s, sizes, n, trials, why);
 }
 
+/* Raises `high` above every size that failed: to the first of those that run from there on, as far as they are tried.
+ * False in *found if no such size is found. */
+static enum err search_raise(struct fit_search *s, bool *found, struct err_detail *why)
+{
+    uint64_t sizes[FIT_WIDTH];
+    struct trial trials[FIT_WIDTH];
+    *found = s->worst < s->high;
+    for (int round = 0; round < FIT_RAISES && !*found; round++) {
+        const uint64_t failed = s->worst;
+        for (size_t i = 0; i < FIT_WIDTH; i++)
+            sizes[i] = failed + 1 + i;
+        const enum err e = search_try(s, sizes, FIT_WIDTH, trials, why);
+        if (e != ERR_OK)
+            return e;
+        if (s->worst == sizes[FIT_WIDTH - 1])
+            continue;
+        const size_t first = (size_t)(s->worst - failed);
+        s->high = sizes[first];
+        s->best = trials[first];
+        *found = true;
+    }
+    return ERR_OK;
+}
+
 /* What the context takes on a named card: as typed, else as recorded on this very card, else by the table. */
 static uint64_t context_on(const struct device_choice *device, const struct device_model *m)
 {
@@ -193,26 +218,31 @@ static struct fit_search search_begin(struct trace_reader *trace, const struct p
     return s;
 }
 
-/* *top: the size that the search began below. */
-static enum err search_smallest(struct fit_search *s, bool *found, uint64_t *top, struct err_detail *why)
+static enum err search_smallest(struct fit_search *s, bool *found, struct err_detail *why)
 {
     enum err e = search_upper(s, taken_bytes(s->device), found, why);
-    *top = s->high;
+    const uint64_t top = s->high;            /* the search began below it */
     if (e == ERR_OK && *found)
         e = search_bisect(s, why);
     if (e == ERR_OK && *found)
         e = search_below(s, why);
+    s->least = s->high;
+    if (e == ERR_OK && *found)
+        e = search_check(s, top, why);
+    if (e == ERR_OK && *found)
+        e = search_raise(s, found, why);
     return e;
 }
 
 /* What was found so far. */
 static struct fit search_result(const struct fit_search *s, bool found)
 {
-    const bool is_monotone = !found || s->worst < s->high;
-    assert(!found || s->best.fits);
+    const bool is_monotone = !found || s->least == s->high;
+    assert(!found || (s->best.fits && s->worst < s->high));
     return (struct fit){
         .smallest_bytes       = found ? s->high * FIT_GRANULE_BYTES : 0,
         .is_monotone          = is_monotone,
+        .least_running_bytes  = found ? s->least * FIT_GRANULE_BYTES : 0,
         .larger_failing_bytes = is_monotone ? 0 : s->worst * FIT_GRANULE_BYTES,
         .n_tried              = s->n_tried,
         .trial                = s->best,
@@ -225,8 +255,7 @@ enum err fit_find_smallest(struct trace_reader *trace, const struct policy_spec 
 {
     struct fit_search s = search_begin(trace, spec, device, live_bytes, cfg);
     bool found = false;
-    uint64_t top;
-    const enum err e = search_smallest(&s, &found, &top, why);
+    const enum err e = search_smallest(&s, &found, why);
     if (e == ERR_OK)
         *out = search_result(&s, found);
     return e;
@@ -238,10 +267,7 @@ enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec, co
     struct fit_search s = search_begin(trace, spec, device, live_bytes, cfg);
     const struct device_model *card = NULL;
     bool found = false;
-    uint64_t top;
-    enum err e = search_smallest(&s, &found, &top, why);
-    if (e == ERR_OK && found)
-        e = search_check(&s, top, why);
+    enum err e = search_smallest(&s, &found, why);
     if (e == ERR_OK && found)
         e = search_card(&s, &card, why);
     if (e != ERR_OK)

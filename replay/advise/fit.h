@@ -18,10 +18,12 @@ enum { FIT_GRANULE_BYTES = 2 << 20 };     /* the driver's page: a smaller differ
  *     outcome  x x x x x x x | ok ok ok ok ok ok | x | ok ok ok ...
  */
 struct fit {
-    uint64_t smallest_bytes;         /* of those tried. The 16 sizes below it were tried too; each runs out of memory,
-                                      * or is less than live data, context and others. 0: no size was found */
-    bool     is_monotone;            /* on no larger card that was tried does it run out of memory */
-    uint64_t larger_failing_bytes;   /* if not monotone: the largest such card */
+    uint64_t smallest_bytes;         /* on no larger card that was tried does it run out of memory; on the size below
+                                      * it does, or that is less than live data, context and others. 0: no size was
+                                      * found */
+    bool     is_monotone;            /* it runs on no smaller card either */
+    uint64_t least_running_bytes;    /* the smallest card that it runs on; the 16 sizes below it were tried, too */
+    uint64_t larger_failing_bytes;   /* if not monotone: the largest card above that on which it runs out of memory */
     const struct device_model *card; /* the smallest named card on which it runs; NULL: none */
     uint64_t card_context_bytes;     /* of that card, set aside for the CUDA context and libraries */
     bool     is_tight;               /* it would not run there beside the largest context that was seen on that card */
@@ -29,8 +31,7 @@ struct fit {
     struct trial trial;              /* on the smallest card */
 };
 
-/* Finds smallest_bytes and the trial on that card; `card` and `is_monotone` are not looked for. Arguments and errors
- * as of fit_find. */
+/* Finds smallest_bytes and the trial on that card, no named card. Arguments and errors as of fit_find. */
 MUST_USE enum err fit_find_smallest(struct trace_reader *trace, const struct policy_spec *spec,
                                     const struct device_choice *device, uint64_t live_bytes,
                                     const struct replay_config *cfg, struct fit *out, struct err_detail *why);

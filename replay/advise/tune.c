@@ -285,18 +285,20 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
 
 /* ---- the winner ---- */
 
-/* A finalist, or the baseline, as the rule sees it. One without a smallest card needs more than any card has. */
+/* A finalist, or the baseline, as the rule sees it: by its run on the card that is asked about, as a sweep does. */
 static struct contender contender_of(const struct tune *t, const struct tune_finalist *f)
 {
     const bool is_baseline = f == baseline_of(t);
     const struct tune_entry *entry = is_baseline ? &t->baseline : &t->entries[f->entry];
     return (struct contender){
-        .setting = is_baseline ? (struct simplicity){ .typed = entry->spec.typed } : simplicity_of(entry),
+        .setting = is_baseline ? (struct simplicity){ .is_default = policy_spec_is_default(&entry->spec),
+                                                      .typed = entry->spec.typed } : simplicity_of(entry),
         .label   = entry->spec.typed,
         .is_ok   = entry->trial.fits,
         .is_oom  = !entry->trial.fits,
-        .bytes   = f->smallest_bytes > 0 ? f->smallest_bytes : UINT64_MAX,
-        .time_ns = f->time_ns,
+        .bytes   = entry->trial.card_peak_bytes,
+        .card_bytes = entry->trial.device.total_bytes,
+        .time_ns = entry->trial.device_time_ns,
     };
 }
 
@@ -328,7 +330,7 @@ static bool is_finalist_confirmed(const struct tune *t, const struct tune_finali
 
 /* The cut step and the copies go first, because a setting that runs this recording but not one like it fixes nothing,
  * and the best of hundreds on one recording may owe that to its exact sizes. So: the one that runs in more copies, then
- * one that most copies confirm, then one that gains; of these the best by smallest card and driver time. */
+ * one that most copies confirm, then one that gains; of these the best by the rule (winner.h). */
 static bool is_better_finalist(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
 {
     const bool is_a_confirmed = is_finalist_confirmed(t, a), is_b_confirmed = is_finalist_confirmed(t, b);
@@ -606,6 +608,10 @@ static enum err tuner_fill_step(struct tuner *r, struct err_detail *why)
 /* Which setting to recommend, and why. At least one entry runs. */
 static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *why)
 {
+    const struct trial *first = &r->t->entries[0].trial;
+    r->t->least_gain_bytes = winner_margin(
+        r->device->config.total_bytes,
+        winner_score(first->card_peak_bytes, first->device_time_ns, r->t->price_bytes_per_ms));
     tuner_name_finalists(r);
     enum err e = tuner_size_finalists(r, why);
     if (e == ERR_OK)
@@ -647,7 +653,6 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     struct tuner r = { .trace = trace, .device = device, .cfg = &caught, .t = out };
     *out = (struct tune){ .usable_bytes = usable_bytes(&device->config),
                           .price_bytes_per_ms = asked->price_bytes_per_ms };
-    out->least_gain_bytes = out->usable_bytes == DEVICE_UNLIMITED ? 0 : out->usable_bytes / TUNE_GAIN_SHARE;
     tell_stage(asked, TUNE_READING);
     enum err e = coverage_read(trace, &out->coverage, why);
     caught.caught_before = out->coverage.caught_before;

@@ -18,14 +18,15 @@
 #include "replay/advise/pinned_holes.h"
 #include "replay/recording/coverage.h"
 #include "replay/plan/bounds.h"
+#include "report/rows/winner.h"
 
 enum { TUNE_COPIES = 8, TUNE_BEST = 8, TUNE_FINALISTS = 64, TUNE_FITS = 6, TUNE_PERCENT = 2 };
 
+/* A gain matters from this share of the card on: 2 percent. */
+enum { TUNE_GAIN_SHARE = WINNER_MARGIN_SHARE };
+
 /* To run in so many copies less is no evidence against a simpler setting. */
 enum { TUNE_COPIES_SPARED = 1 };
-
-/* A gain matters from this share of the card on: 2 percent. */
-enum { TUNE_GAIN_SHARE = 50 };
 
 /* One setting and what came of it. */
 struct tune_entry {
@@ -81,7 +82,7 @@ struct tune {
     bool               is_baseline_recorded;     /* else the release's defaults: the recorded settings are not known, or
                                                   * mean nothing to the release asked for */
     uint64_t           price_bytes_per_ms;       /* of driver time (report/rows/winner.h) */
-    uint64_t           least_gain_bytes;         /* a gain below it does not matter; 0 on a card without end */
+    uint64_t           least_gain_bytes;         /* a gain below it does not matter: winner_margin */
     struct tune_entry *entries;                  /* best first, by their peak of the card on the recording */
     size_t             n_entries;
     bool               is_judged;                /* the recording tells what follows a setting: it is whole, or whole

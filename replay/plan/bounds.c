@@ -366,20 +366,6 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     return ERR_OK;
 }
 
-/* A lane that served everything and gave nothing back: its segments, one after the other, hold a plan. */
-static bool lane_is_plan(const struct lane *l)
-{
-    const struct device_usage *u = &l->device->usage;
-    return l->outcome == ERR_OK && l->meter.ooms == 0 && u->segment_frees == 0 && u->unmaps == 0;
-}
-
-static void take_plans_of_lanes(const struct lane *lanes, size_t n_lanes, struct bounds *out)
-{
-    for (size_t i = 0; i < n_lanes; i++)
-        if (lane_is_plan(&lanes[i]) && lanes[i].device->usage.reserved_peak_bytes < out->plan_bytes)
-            out->plan_bytes = lanes[i].device->usage.reserved_peak_bytes;
-}
-
 enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                        struct bounds *out, struct err_detail *why)
 {
@@ -395,8 +381,6 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
     }
     if (e == ERR_OK)
         e = finder_finish(f, out, why);
-    if (e == ERR_OK)
-        take_plans_of_lanes(lanes, n_lanes, out);
     finder_close(f);
     return e;
 }

@@ -37,9 +37,8 @@ struct bounds {
 MUST_USE enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out,
                               struct err_detail *why);
 
-/* Does what replay_run does and finds the bounds while the trace is decoded anyway. A lane that serves all and gives no
- * segment back is a plan too: its segments one after the other. `cfg` must not have a `chunk`.
- * ERR_HOST_NOMEM and replay_run's errors. */
+/* Does what replay_run does and finds the bounds while the trace is decoded anyway; they do not depend on the lanes.
+ * `cfg` must not have a `chunk`. ERR_HOST_NOMEM and replay_run's errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
                                 const struct replay_config *cfg, struct bounds *out, struct err_detail *why);
 

@@ -33,6 +33,10 @@ struct fit_session {
     struct fit           *fits;
     struct filled_step   *filled;                /* by policy: if the cut step goes on as the one before */
     size_t                n;
+    const char           *card_name;             /* of the card on which they compare; NULL: it has none */
+    struct contender     *contenders;            /* the policies there */
+    size_t                best;                  /* of these; WINNER_NONE: no policy runs on any card tried */
+    size_t                n_alike;
     struct output        *json;
     bool                  is_stdout_taken;
 };
@@ -45,6 +49,7 @@ static void session_close(struct fit_session *s)
     free(s->specs);
     free(s->fits);
     free(s->filled);
+    free(s->contenders);
     trace_close(s->trace);
 }
 
@@ -85,6 +90,75 @@ static enum err session_fill(struct fit_session *s, const struct replay_config *
     return e;
 }
 
+/* ---- who wins ---- */
+
+/* The card on which policies compare, as in a sweep: the one given, or else the smallest named card on which any of
+ * them runs. *name: NULL if it has none. */
+static struct device_config deciding_card(const struct fit_session *s, const char **name)
+{
+    struct device_config card = s->device.config;
+    const struct fit *least = NULL;
+    *name = NULL;
+    if (s->device.has_total)
+        return card;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->fits[i].card != NULL && (least == NULL || s->fits[i].card->total_bytes < least->card->total_bytes))
+            least = &s->fits[i];
+    card.total_bytes = least != NULL ? least->card->total_bytes : DEVICE_UNLIMITED;
+    card.context_bytes = least != NULL ? least->card_context_bytes : card.context_bytes;
+    *name = least != NULL ? least->card->name : NULL;
+    return card;
+}
+
+static struct contender contender_of(const struct policy_spec *spec, const struct trial *there)
+{
+    return (struct contender){
+        .setting = { .is_default = policy_spec_is_default(spec), .n_changed = policy_spec_changes(spec),
+                     .typed = spec->typed },
+        .label   = spec->typed,
+        .is_ok   = there->fits,
+        .is_oom  = !there->fits,
+        .bytes   = there->card_peak_bytes,
+        .card_bytes = there->device.total_bytes,
+        .time_ns = there->device_time_ns,
+        .calls   = there->device_calls,
+    };
+}
+
+/* The policy of the smallest card; WINNER_NONE: none has one. */
+static size_t least_of(const struct fit_session *s)
+{
+    size_t least = WINNER_NONE;
+    for (size_t i = 0; i < s->n; i++) {
+        const uint64_t bytes = s->fits[i].smallest_bytes;
+        if (bytes > 0 && (least == WINNER_NONE || bytes < s->fits[least].smallest_bytes))
+            least = i;
+    }
+    return least;
+}
+
+/* Runs all on the deciding card, and finds who wins. If none runs there, it is the one that needs least. */
+static enum err session_judge(struct fit_session *s, const struct replay_config *cfg, struct err_detail *why)
+{
+    struct trial *there = calloc(s->n, sizeof *there);
+    const struct device_config card = deciding_card(s, &s->card_name);
+    s->contenders = calloc(s->n, sizeof *s->contenders);
+    enum err e = there != NULL && s->contenders != NULL ? ERR_OK
+                     : err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare policies");
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++)
+        there[i] = (struct trial){ .spec = &s->specs[i], .device = card };
+    if (e == ERR_OK)
+        e = trials_run(s->trace, s->device.ops, there, s->n, cfg, why);
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++)
+        s->contenders[i] = contender_of(&s->specs[i], &there[i]);
+    if (e == ERR_OK)
+        s->best = winner_of(s->contenders, s->n, s->options->price, &s->n_alike);
+    if (e == ERR_OK && s->best == WINNER_NONE)
+        s->best = least_of(s);
+    free(there);
+    return e;
+}
+
 static enum err session_run(struct fit_session *s, struct err_detail *why)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
@@ -98,44 +172,10 @@ static enum err session_run(struct fit_session *s, struct err_detail *why)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &cfg, &s->fits[i], why);
     if (e == ERR_OK)
         e = session_fill(s, &cfg, why);
+    if (e == ERR_OK)
+        e = session_judge(s, &cfg, why);
     progress_clear(&progress);
     return e;
-}
-
-/* ---- who wins ---- */
-
-/* A policy as the rule sees it. With a card given, policies that fit it come first (winner.h). */
-static struct contender contender_of(const struct fit_session *s, size_t i)
-{
-    const struct fit *f = &s->fits[i];
-    const struct policy_spec *spec = &s->specs[i];
-    const unsigned n_changed = policy_spec_changes(spec);
-    const bool is_found = f->smallest_bytes > 0;
-    const bool is_over = is_found && s->device.has_total && f->smallest_bytes > s->device.config.total_bytes;
-    return (struct contender){
-        .setting = { .is_default = n_changed == 0 && strcmp(spec->ops->name, "pytorch") == 0,
-                     .n_changed = n_changed, .typed = spec->typed },
-        .label   = spec->typed,
-        .is_ok   = is_found && !is_over,
-        .is_oom  = is_over,
-        .bytes   = is_found ? f->smallest_bytes : UINT64_MAX,
-        .time_ns = f->trial.device_time_ns,
-        .calls   = f->trial.device_calls,
-    };
-}
-
-/* The policy that wins; WINNER_NONE: no policy runs on any card tried. If all need more than the card given, the one
- * that needs least wins. */
-static size_t session_best(const struct fit_session *s)
-{
-    size_t best = 0;
-    assert(s->n > 0);
-    for (size_t i = 1; i < s->n; i++) {
-        const struct contender a = contender_of(s, i), b = contender_of(s, best);
-        if (winner_compare(&a, &b, s->options->price) < 0)
-            best = i;
-    }
-    return s->fits[best].smallest_bytes > 0 ? best : WINNER_NONE;
 }
 
 /* ---- text ---- */
@@ -145,22 +185,22 @@ enum { WORDS_CONTEXT = 256 };
 /* On a narrow terminal the cost leaves first; what fits stays. */
 static const struct text_column fit_columns[] = {
     { .title = "policy", .is_left = true },  { .title = "smallest card" },
-    { .title = "peak reserved", .leaves = 3 }, { .title = "calls", .leaves = 1 },
-    { .title = "all larger", .leaves = 2 },  { .title = "margin", .leaves = 4 },
-    { .title = "named card", .is_left = true },
+    { .title = "peak of card", .leaves = 3 }, { .title = "calls", .leaves = 1 },
+    { .title = "margin", .leaves = 2 },      { .title = "named card", .is_left = true },
 };
 enum { FIT_COLUMNS = sizeof fit_columns / sizeof fit_columns[0] };
 
 static void add_row(struct terminal_table *rows, const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
+    const struct contender *there = &s->contenders[i];
     const uint64_t total = s->device.config.total_bytes;
     const bool is_lower_bound = coverage_is_lower_bound(&s->coverage);
     const char *card = is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none";
     char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER],
          calls[TEXT_NUMBER];
     if (f->smallest_bytes == 0) {
-        terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "",
+        terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "",
                                                                    card });
         return;
     }
@@ -171,14 +211,13 @@ static void add_row(struct terminal_table *rows, const struct fit_session *s, si
                  text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, bytes));
     }
     terminal_table_add(rows, (const char *const[FIT_COLUMNS]){
-                                 s->specs[i].typed, size, text_mib(f->trial.peak_reserved_bytes, reserved),
-                                 text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin,
-                                 card });
+                                 s->specs[i].typed, size, there->is_ok ? text_mib(there->bytes, reserved) : "OOM",
+                                 there->is_ok ? text_count(there->calls, calls) : "-", margin, card });
 }
 
 static enum err print_table(const struct fit_session *s)
 {
-    struct terminal_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = session_best(s) };
+    struct terminal_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = s->best };
     for (size_t i = 0; i < s->n; i++)
         add_row(&rows, s, i);
     return terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
@@ -198,42 +237,27 @@ static void print_remarks(const struct fit_session *s)
             words_add(&note, "%s runs out of memory on all %zu cards tried, "
                              "even on one many times the size of its data.", s->specs[i].typed, f->n_tried);
         else if (!f->is_monotone)
-            words_add(&note, "%s runs on a card of %s, but runs out of memory on a larger one of %s.",
-                      s->specs[i].typed, text_mib(f->smallest_bytes, size),
+            words_add(&note, "%s also runs on some cards from %s on, but runs out of memory on one of %s.",
+                      s->specs[i].typed, text_mib(f->least_running_bytes, size),
                       text_mib(f->larger_failing_bytes, larger));
         if (note.n > 0)
             words_print(stdout, &note, 0, 2);
     }
 }
 
-/* Whoever runs on the smallest card of all, if that is not the best, is named with what it costs there. */
-static void say_smaller(struct words *w, const struct fit_session *s, const struct contender *best)
-{
-    char size[TEXT_NUMBER], time[TEXT_NUMBER];
-    struct contender least = *best;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct contender c = contender_of(s, i);
-        if (c.is_ok && c.bytes < least.bytes)
-            least = c;
-    }
-    if (least.bytes < best->bytes)
-        words_add(w, "%s runs on one of %s, but its driver calls take %s there. ", least.label,
-                  text_mib(least.bytes, size), text_time(least.time_ns, time));
-}
-
 /* The answer for one policy. */
 static void print_only(const struct fit_session *s)
 {
     char a[TEXT_NUMBER];
-    const struct contender c = contender_of(s, 0);
+    const struct contender c = s->contenders[0];
     const struct fit *f = &s->fits[0];
     struct words w = { .n = 0 };
-    text_mib(c.bytes, a);
+    text_mib(f->smallest_bytes, a);
     if (coverage_is_lower_bound(&s->coverage))
         words_add(&w, "%s needs a card of at least %s, as far as recorded.", c.label, a);
     else
         words_add(&w, "%s runs on a card of %s%s%s%s.", c.label, a,
-                  f->is_monotone ? "" : ", though not on every larger one",
+                  f->is_monotone ? "" : " and on every larger one that was tried",
                   f->card != NULL ? "; the smallest named card for it is " : "", f->card != NULL ? f->card->name : "");
     words_print(stdout, &w, 0, 2);
     printf("\n");
@@ -241,8 +265,9 @@ static void print_only(const struct fit_session *s)
 
 static void print_best(const struct fit_session *s)
 {
-    char a[TEXT_NUMBER], n[TEXT_NUMBER], time[TEXT_NUMBER];
-    const size_t best = session_best(s);
+    char a[TEXT_NUMBER], peak[TEXT_NUMBER], n[TEXT_NUMBER], time[TEXT_NUMBER];
+    const size_t best = s->best;
+    const bool is_bound = coverage_is_lower_bound(&s->coverage);
     struct words w = { .n = 0 };
     if (best == WINNER_NONE)
         return;
@@ -250,14 +275,16 @@ static void print_best(const struct fit_session *s)
         print_only(s);
         return;
     }
-    const struct contender c = contender_of(s, best);
-    words_add(&w, coverage_is_lower_bound(&s->coverage)
-                      ? "%s is best as far as recorded: it needs a card of at least %s, "
-                        "at the cost of %s driver calls, about %s. "
-                      : "%s is best: it runs on a card of %s, at the cost of %s driver calls, about %s. ",
-              c.label, text_mib(c.bytes, a), text_count(c.calls, n), text_time(c.time_ns, time));
-    say_smaller(&w, s, &c);
-    words_add(&w, "Policies compare by their smallest cards; ");
+    const struct contender c = s->contenders[best];
+    words_add(&w, "%s %s%s: it %s a card of %s%s. ", c.label, s->n_alike > 1 ? "does as well as any" : "is best",
+              is_bound ? " as far as recorded" : "", is_bound ? "needs" : "runs on", is_bound ? "at least " : "",
+              text_mib(s->fits[best].smallest_bytes, a));
+    if (c.is_ok)
+        words_add(&w, "On %s it takes %s at its peak, at the cost of %s driver calls, about %s.",
+                  s->card_name != NULL ? s->card_name : "this card", text_mib(c.bytes, peak), text_count(c.calls, n),
+                  text_time(c.time_ns, time));
+    winner_say_alike(&w, s->contenders, s->n, s->options->price);
+    words_add(&w, " There policies compare; ");
     winner_say_price(&w, s->options->price);
     words_add(&w, ".");
     words_print(stdout, &w, 0, 2);
@@ -376,7 +403,9 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
     json_put_number_if(w, "peak_reserved_bytes", is_found, f->trial.peak_reserved_bytes);
     json_put_number_if(w, "device_calls", is_found, f->trial.device_calls);
     json_put_number_if(w, "device_time_ns", is_found, f->trial.device_time_ns);
+    json_put_number_if(w, "card_peak_bytes", s->contenders[i].is_ok, s->contenders[i].bytes);
     json_put_bool(w, "is_monotone", f->is_monotone);
+    json_put_number_if(w, "least_running_card_bytes", is_found, f->least_running_bytes);
     json_put_number_if(w, "larger_failing_card_bytes", !f->is_monotone, f->larger_failing_bytes);
     if (is_found && s->device.has_total && total != DEVICE_UNLIMITED)
         json_put_integer(w, "margin_bytes", (int64_t)(total - f->smallest_bytes));
@@ -412,7 +441,7 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
     json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);
     json_put_number(&w, "price_bytes_per_ms", s->options->price);
-    const size_t best = session_best(s);
+    const size_t best = s->best;
     json_put_number_if(&w, "best", best != WINNER_NONE, best);
     json_put_array(&w, "fits");
     for (size_t i = 0; i < s->n; i++)

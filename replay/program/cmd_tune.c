@@ -247,7 +247,8 @@ static void words_add_first(struct words *w, const struct tune *t)
     const struct tune_entry *first = &t->entries[0];
     const struct tune_finalist *f = &t->finalists[0];
     char reserved[TEXT_NUMBER], card[TEXT_NUMBER];
-    if (first->trial.peak_reserved_bytes >= t->entries[t->winner].trial.peak_reserved_bytes)
+    const uint64_t peak = t->entries[t->winner].trial.peak_reserved_bytes;
+    if (add_capped(first->trial.peak_reserved_bytes, t->least_gain_bytes) >= peak)
         return;
     words_add(w, " By its peak on this card alone, ");
     words_add_settings(w, t, &first->settings);
@@ -398,11 +399,11 @@ static void print_nothing(const struct tune *t)
     else if (!winner_on_copies(t)->runs_filled)
         words_add(&w, "No setting is recommended, because the step that was cut runs out of memory under each of them "
                       "if it goes on.");
-    else if (t->least_gain_bytes > 0)
-        words_add(&w, "Leave it as it is: no setting tried is better than the %s one by %d%% of the card (%s).",
-                  baseline_name(t), 100 / TUNE_GAIN_SHARE, text_mib(t->least_gain_bytes, gain));
     else
-        words_add(&w, "Leave it as it is: no setting tried is better than the %s one.", baseline_name(t));
+        words_add(&w, "Leave it as it is: no setting tried is better than the %s one by %d%% of %s (%s).",
+                  baseline_name(t), 100 / WINNER_MARGIN_SHARE,
+                  t->usable_bytes == DEVICE_UNLIMITED ? "what it takes" : "the card",
+                  text_mib(t->least_gain_bytes, gain));
     words_print(stdout, &w, 0, 2);
 }
 

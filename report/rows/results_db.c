@@ -69,6 +69,7 @@ struct results_db {
 
 /* In best.sql. */
 static_assert(WINNER_PRICE_BYTES_PER_MS == 1048576, "the price of a database that holds none");
+static_assert(WINNER_MARGIN_SHARE == 50, "how near a score is to the lowest to be alike");
 
 static const char *sql_text(const unsigned char *embedded)
 {
@@ -1197,8 +1198,8 @@ static void case_row(void *arg, const struct field *f, size_t n)
 static void print_legend(FILE *out, const struct case_rows *rows)
 {
     struct words ties = { .n = 0 }, bounds = { .n = 0 };
-    words_add(&ties, "alike: so many settings take the same of the card; the one with the least driver time is named, "
-                     "or the one that changes least.");
+    words_add(&ties, "alike: so many settings differ by less than 2%% of the card in memory and driver time; the "
+                     "simplest of them is named, PyTorch's default before all.");
     if (rows->has_ties)
         words_print(out, &ties, 0, 2);
     words_add(&bounds, "+ or -: the recording holds a refused request, or is cut, so its figures are lower bounds.");

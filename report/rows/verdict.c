@@ -146,13 +146,6 @@ static bool number_cells(struct finder *f, size_t row, const char *const columns
     return true;
 }
 
-static bool is_pytorch(const struct run_table *t, size_t row)
-{
-    const char *policy = run_table_text(t, row, "policy");
-    return strcmp(run_table_text(t, row, "name"), "pytorch") == 0 || strcmp(policy, "best-fit") == 0 ||
-           strcmp(policy, "pytorch") == 0;
-}
-
 /* The setting of a row whose key is new; UINT32_MAX without memory. */
 static uint32_t find_setting(struct finder *f, size_t row)
 {
@@ -171,7 +164,8 @@ static uint32_t find_setting(struct finder *f, size_t row)
     if (is_compared)
         memcpy(&all[v->n_settings * N], cells, sizeof cells);
     v->settings[v->n_settings] = (struct verdict_setting){
-        .first_row = row, .is_default = n_changed == 0 && is_pytorch(v->table, row), .n_changed = n_changed,
+        .first_row = row, .is_default = policy_text_is_default(run_table_text(v->table, row, "policy")),
+        .n_changed = n_changed,
     };
     return (uint32_t)v->n_settings++;
 }
@@ -336,6 +330,12 @@ static uint64_t row_bytes(const struct run_table *t, size_t row)
     return f->kind == FIELD_NUMBER ? (uint64_t)f->number : row_reserved(t, row);
 }
 
+static uint64_t row_card(const struct run_table *t, size_t row)
+{
+    const struct field *f = run_table_cell(t, row, "capacity_bytes");
+    return f->kind == FIELD_NUMBER ? (uint64_t)f->number : UINT64_MAX;
+}
+
 static uint64_t row_time(const struct run_table *t, size_t row)
 {
     return (uint64_t)run_table_number(t, row, "device_time_ns");
@@ -357,16 +357,21 @@ static struct contender contender_of(const struct verdict *v, size_t row)
         .is_ok   = verdict_is_ok(t, row),
         .is_oom  = strcmp(run_table_text(t, row, "outcome"), "oom") == 0,
         .bytes   = row_bytes(t, row),
+        .card_bytes = row_card(t, row),
         .time_ns = row_time(t, row),
         .calls   = (uint64_t)run_table_number(t, row, "device_calls"),
         .in_use_percent = reserved > 0 ? 100 * (double)run_table_number(t, row, "peak_active_bytes") / reserved : 100,
     };
 }
 
+static struct contender_over_cases over_cases(const struct verdict_setting *s)
+{
+    return (struct contender_over_cases){ simplicity_of(s), s->n_ok, s->mean_score, s->mean_margin };
+}
+
 static int compare_settings(const struct verdict_setting *a, const struct verdict_setting *b)
 {
-    const struct contender_over_cases x = { simplicity_of(a), a->n_ok, a->mean_score };
-    const struct contender_over_cases y = { simplicity_of(b), b->n_ok, b->mean_score };
+    const struct contender_over_cases x = over_cases(a), y = over_cases(b);
     return winner_compare_over_cases(&x, &y);
 }
 
@@ -385,9 +390,11 @@ static void count_row(struct verdict *v, size_t row)
     const uint64_t score = winner_score(row_bytes(t, row), row_time(t, row), t->price_bytes_per_ms);
     const double share = requested > 0 ? (double)row_bytes(t, row) / requested : 1;
     const double score_share = requested > 0 ? (double)score / requested : 1;
+    const double margin = (double)winner_margin(row_card(t, row), score) / (requested > 0 ? requested : 1);
     s->n_ok++;
     s->mean_share += (share - s->mean_share) / (double)s->n_ok;
     s->mean_score += (score_share - s->mean_score) / (double)s->n_ok;
+    s->mean_margin += (margin - s->mean_margin) / (double)s->n_ok;
     s->worst_share = share > s->worst_share ? share : s->worst_share;
     s->most_bytes = row_bytes(t, row) > s->most_bytes ? row_bytes(t, row) : s->most_bytes;
     s->time_ns += row_time(t, row);
@@ -435,7 +442,59 @@ static bool sort_numbers(const struct verdict *v, size_t n, int (*compare)(const
     return true;
 }
 
-/* Sorts rows and settings, and takes the winners from the front. */
+/* Moves the number at `from` to the front of those before it. */
+static void put_first(uint32_t *numbers, size_t from)
+{
+    const uint32_t first = numbers[from];
+    memmove(numbers + 1, numbers, from * sizeof *numbers);
+    numbers[0] = first;
+}
+
+/* Of the n rows of a case, sorted, puts the winner first. */
+static void rank_case(struct verdict *v, uint32_t *rows, size_t n)
+{
+    const uint64_t price = v->table->price_bytes_per_ms;
+    const struct contender *all = v->contenders;
+    size_t best = 0;
+    if (!all[rows[0]].is_ok)
+        return;
+    for (size_t i = 1; i < n && winner_is_alike(&all[rows[i]], &all[rows[0]], price); i++)
+        if (winner_is_simpler(&all[rows[i]], &all[rows[best]], price))
+            best = i;
+    v->cases[v->case_of[rows[0]]].best_row = rows[best];
+    put_first(rows, best);
+}
+
+static void rank_cases(struct verdict *v)
+{
+    size_t n;
+    for (size_t i = 0; i < v->table->n_rows; i += n) {
+        uint32_t *rows = &v->rows_best_first[i];
+        for (n = 1; i + n < v->table->n_rows && v->case_of[rows[n]] == v->case_of[rows[0]]; n++)
+            ;
+        rank_case(v, rows, n);
+    }
+}
+
+/* Of the sorted settings puts the winner first. False without memory. */
+static bool rank_settings(struct verdict *v)
+{
+    struct contender_over_cases *all = calloc(v->n_settings + 1, sizeof *all);
+    v->best_setting = VERDICT_NONE;
+    if (all == NULL || v->n_settings == 0) {
+        free(all);
+        return all != NULL;
+    }
+    for (size_t i = 0; i < v->n_settings; i++)
+        all[i] = over_cases(&v->settings[v->settings_best_first[i]]);
+    put_first(v->settings_best_first, winner_over_cases(all, v->n_settings));
+    free(all);
+    if (v->settings[v->settings_best_first[0]].n_ok > 0)
+        v->best_setting = v->settings_best_first[0];
+    return true;
+}
+
+/* Sorts rows and settings, and finds the winners. */
 static bool rank_all(struct verdict *v)
 {
     for (size_t row = 0; row < v->table->n_rows; row++)
@@ -443,14 +502,8 @@ static bool rank_all(struct verdict *v)
     if (!sort_numbers(v, v->table->n_rows, compare_rows, v->rows_best_first) ||
         !sort_numbers(v, v->n_settings, compare_sorted_settings, v->settings_best_first))
         return false;
-    for (size_t i = v->table->n_rows; i-- > 0;) {
-        const uint32_t row = v->rows_best_first[i];
-        if (verdict_is_ok(v->table, row))
-            v->cases[v->case_of[row]].best_row = row;
-    }
-    v->best_setting = v->n_settings > 0 && v->settings[v->settings_best_first[0]].n_ok > 0
-                          ? v->settings_best_first[0] : VERDICT_NONE;
-    return true;
+    rank_cases(v);
+    return rank_settings(v);
 }
 
 /* Cases that no setting gets through count for and against nobody. */
@@ -515,7 +568,7 @@ static void say_winner_of_case(const struct verdict *v, struct words *w)
     if (best == VERDICT_NONE)
         words_add(w, "No policy got through this trace on this card.");
     else
-        winner_say(w, v->contenders, v->table->n_rows, best, v->table->price_bytes_per_ms, OTHERS_NAMED);
+        winner_say(w, v->contenders, v->table->n_rows, v->table->price_bytes_per_ms, OTHERS_NAMED);
 }
 
 /* What the cases are. */
@@ -575,6 +628,21 @@ static void say_losses(const struct verdict *v, struct words *w)
     });
 }
 
+/* The offline plan of the trace, or a run that served all and only ever took segments, if that needs less: its
+ * segments, one after the other, are a plan, too. */
+static uint64_t least_plan_bytes(const struct run_table *t)
+{
+    uint64_t least = (uint64_t)run_table_number(t, 0, "trace_offline_plan_bytes");
+    for (size_t row = 0; row < t->n_rows; row++) {
+        const bool is_plan = verdict_is_ok(t, row) && run_table_number(t, row, "oom_count") == 0 &&
+                             run_table_number(t, row, "segments_allocs") > 0 &&
+                             run_table_number(t, row, "device_calls") == run_table_number(t, row, "segments_allocs");
+        if (is_plan && row_reserved(t, row) < least)
+            least = row_reserved(t, row);
+    }
+    return least;
+}
+
 /* What any allocator could do, if all runs are of one trace. */
 static void say_possible(const struct verdict *v, struct words *w)
 {
@@ -585,7 +653,7 @@ static void say_possible(const struct verdict *v, struct words *w)
         return;
     const bool is_compared = best != VERDICT_NONE && row_reserved(t, best) >= (uint64_t)live;
     words_add_possible(w, (uint64_t)live, (uint64_t)run_table_number(t, 0, "trace_peak_requested_bytes"),
-                       (uint64_t)run_table_number(t, 0, "trace_offline_plan_bytes"),
+                       least_plan_bytes(t),
                        is_compared ? v->settings[v->setting_of[best]].label : NULL,
                        is_compared ? row_reserved(t, best) : 0);
 }

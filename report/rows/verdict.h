@@ -22,7 +22,7 @@ struct verdict_setting {
     uint64_t n_runs, n_ok, n_oom;    /* the rest failed in another way */
     uint64_t n_possible;             /* runs in cases that some setting gets through */
     double   mean_share, worst_share;        /* card / requested, over the runs that got through; 0: none did */
-    double   mean_score;             /* score / requested, over the same runs */
+    double   mean_score, mean_margin;        /* score / requested and margin / requested, over the same runs */
     uint64_t most_bytes;             /* of the card, at the largest peak of a run that got through */
     uint64_t time_ns, calls;         /* sums over these */
 };

@@ -33,13 +33,19 @@ static int compare_ratios(double a, double b)
     return a < b ? -1 : a > b;
 }
 
+static int compare_changes(const struct simplicity *a, const struct simplicity *b)
+{
+    if (a->is_default != b->is_default)
+        return a->is_default ? -1 : 1;
+    return compare_numbers(a->n_changed, b->n_changed);
+}
+
 int winner_compare_simplicity(const struct simplicity *a, const struct simplicity *b)
 {
     assert(a->typed != NULL && b->typed != NULL);
-    if (a->is_default != b->is_default)
-        return a->is_default ? -1 : 1;
-    if (a->n_changed != b->n_changed)
-        return compare_numbers(a->n_changed, b->n_changed);
+    const int by_changes = compare_changes(a, b);
+    if (by_changes != 0)
+        return by_changes;
     const int by_length = compare_numbers(strlen(a->typed), strlen(b->typed));
     return by_length != 0 ? by_length : strcmp(a->typed, b->typed);
 }
@@ -62,12 +68,72 @@ int winner_compare_over_cases(const struct contender_over_cases *a, const struct
     return by_score != 0 ? by_score : winner_compare_simplicity(&a->setting, &b->setting);
 }
 
-size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms)
+uint64_t winner_margin(uint64_t card_bytes, uint64_t least_score)
 {
-    size_t best = WINNER_NONE;
+    return (card_bytes != UINT64_MAX ? card_bytes : least_score) / WINNER_MARGIN_SHARE;
+}
+
+static uint64_t score_of(const struct contender *c, uint64_t price_bytes_per_ms)
+{
+    return winner_score(c->bytes, c->time_ns, price_bytes_per_ms);
+}
+
+/* The one with the lowest score that got through; NULL: none did. */
+static const struct contender *lowest_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms)
+{
+    const struct contender *lowest = NULL;
     for (size_t i = 0; i < n; i++)
-        if (all[i].is_ok && (best == WINNER_NONE || winner_compare(&all[i], &all[best], price_bytes_per_ms) < 0))
+        if (all[i].is_ok && (lowest == NULL ||
+                             score_of(&all[i], price_bytes_per_ms) < score_of(lowest, price_bytes_per_ms)))
+            lowest = &all[i];
+    return lowest;
+}
+
+bool winner_is_alike(const struct contender *c, const struct contender *lowest, uint64_t price_bytes_per_ms)
+{
+    const uint64_t least = score_of(lowest, price_bytes_per_ms);
+    return c->is_ok &&
+           score_of(c, price_bytes_per_ms) <= add_capped(least, winner_margin(lowest->card_bytes, least));
+}
+
+bool winner_is_simpler(const struct contender *a, const struct contender *b, uint64_t price_bytes_per_ms)
+{
+    const int by_changes = compare_changes(&a->setting, &b->setting);
+    return by_changes < 0 || (by_changes == 0 && winner_compare(a, b, price_bytes_per_ms) < 0);
+}
+
+size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms, size_t *n_alike)
+{
+    const struct contender *lowest = lowest_of(all, n, price_bytes_per_ms);
+    size_t best = WINNER_NONE, n_found = 0;
+    for (size_t i = 0; lowest != NULL && i < n; i++) {
+        if (!winner_is_alike(&all[i], lowest, price_bytes_per_ms))
+            continue;
+        n_found++;
+        if (best == WINNER_NONE || winner_is_simpler(&all[i], &all[best], price_bytes_per_ms))
             best = i;
+    }
+    if (n_alike != NULL)
+        *n_alike = n_found;
+    return best;
+}
+
+size_t winner_over_cases(const struct contender_over_cases *all, size_t n)
+{
+    size_t first = 0;
+    assert(n > 0);
+    for (size_t i = 1; i < n; i++)
+        if (winner_compare_over_cases(&all[i], &all[first]) < 0)
+            first = i;
+    const double most = all[first].mean_score + all[first].mean_margin;
+    size_t best = first;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].n_ok != all[first].n_ok || all[i].mean_score > most)
+            continue;
+        const int by_changes = compare_changes(&all[i].setting, &all[best].setting);
+        if (by_changes < 0 || (by_changes == 0 && winner_compare_over_cases(&all[i], &all[best]) < 0))
+            best = i;
+    }
     return best;
 }
 
@@ -142,26 +208,40 @@ void winner_say_price(struct words *w, uint64_t price_bytes_per_ms)
               units_format_bytes(price_bytes_per_ms, a));
 }
 
-void winner_say(struct words *w, const struct contender *all, size_t n, size_t best, uint64_t price_bytes_per_ms,
-                size_t most)
+void winner_say_alike(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms)
 {
     char a[UNITS_TEXT];
-    assert(best < n && all[best].is_ok);
+    size_t n_alike;
+    const struct contender *lowest = lowest_of(all, n, price_bytes_per_ms);
+    if (lowest == NULL || winner_of(all, n, price_bytes_per_ms, &n_alike) == WINNER_NONE || n_alike < 2)
+        return;
+    const uint64_t margin = winner_margin(lowest->card_bytes, score_of(lowest, price_bytes_per_ms));
+    words_add(w, " %zu of %zu are alike: they differ by less than 2%% of the card (%s), and the simplest is named.",
+              n_alike, n, units_format_bytes(margin, a));
+}
+
+void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms, size_t most)
+{
+    char a[UNITS_TEXT];
+    size_t n_alike;
+    const size_t best = winner_of(all, n, price_bytes_per_ms, &n_alike);
+    assert(best < n);
     const struct contender *c = &all[best];
     const bool has_least = is_least(all, n, c);
     words_add(w, strcmp(c->label, "none") == 0 ? "The policy %s " : "%s ", c->label);
     if (n == 1)
         words_add(w, "takes ");
-    else if (has_least)
-        words_add(w, "needs least memory: ");
+    else if (n_alike > 1)
+        words_add(w, "does as well as any: ");
     else
-        words_add(w, "is best: ");
+        words_add(w, has_least ? "needs least memory: " : "is best: ");
     words_add(w, "%s of the card at its peak (as nvidia-smi shows it), ", units_format_bytes(c->bytes, a));
     add_calls(w, c);
     add_others(w, all, n, best, price_bytes_per_ms, most);
     words_add(w, ". At most %.0f%% of what %s reserves is in use at any time.", c->in_use_percent,
               n == 1 ? "it" : c->label);
-    if (!has_least) {
+    winner_say_alike(w, all, n, price_bytes_per_ms);
+    if (!has_least && n_alike < 2) {
         words_add(w, " Less memory does not pay here: ");
         winner_say_price(w, price_bytes_per_ms);
         words_add(w, ".");

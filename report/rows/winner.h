@@ -3,12 +3,14 @@
  * Who wins: the one rule for "best", used by the terminal, Markdown, the page, the database, `fit` and `tune`.
  *
  *   1. On a given card, a run that gets through comes before one that does not.
- *   2. Then the lower score wins. A score is what the run needs of the card, in bytes, plus its modelled driver time at
- *      a price in bytes per millisecond.
- *   3. Equal scores: the simpler setting. PyTorch's default comes first, then fewer changed options, then the shorter
- *      text, then the order of the alphabet. (Not the order typed: a database does not know it.)
+ *   2. Then the lower score. A score is what the run needs of the card, in bytes, plus its modelled driver time at a
+ *      price in bytes per millisecond.
+ *   3. Runs whose scores are within 2 % of the card of the lowest are alike. Of these the simplest setting wins:
+ *      PyTorch's default, then the fewest changed options, then the lower score, then the shorter text, then the order
+ *      of the alphabet. (Not the order typed: a database does not know it.)
  *
- * A score looks at one run alone. So adding a run to a comparison never changes the order of the others.
+ * So a run that is better in memory and time than the winner is alike and changes more, or it is the winner. A list is
+ * in the order of 1 and 2, with the winner first.
  *
  *       bytes of the card                     The price is the slope of the lines: all runs on one line are equally
  *         |  \   \                            good, and the lowest line that touches a run names the winner.
@@ -52,6 +54,7 @@ struct contender {
     bool     is_oom;                 /* it did not, because a request was refused */
     uint64_t bytes;                  /* that it needs of the card: the smallest card on which it runs (`fit`, `tune`),
                                       * or its peak of the card */
+    uint64_t card_bytes;             /* the card that is asked about; UINT64_MAX: it has no end */
     uint64_t time_ns;                /* modelled driver time */
     uint64_t calls;                  /* that reached the driver */
     double   in_use_percent;         /* of what it reserves at most; only sentences use it */
@@ -66,20 +69,37 @@ int winner_compare(const struct contender *a, const struct contender *b, uint64_
 /* The third rule alone. */
 int winner_compare_simplicity(const struct simplicity *a, const struct simplicity *b);
 
-/* The best of those that got through; WINNER_NONE: none did. */
-size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms);
+/* By how much a score may pass the lowest and still be alike: 2 % of the card; of the lowest score, if the card has no
+ * end (UINT64_MAX). */
+uint64_t winner_margin(uint64_t card_bytes, uint64_t least_score);
+enum { WINNER_MARGIN_SHARE = 50 };
 
-/* One setting over many cases: more cases first, then the lower mean score, then rule 3. */
+/* Whether one that got through is alike with the one of the lowest score; whether of two such `a` goes before `b`. */
+bool winner_is_alike(const struct contender *c, const struct contender *lowest, uint64_t price_bytes_per_ms);
+bool winner_is_simpler(const struct contender *a, const struct contender *b, uint64_t price_bytes_per_ms);
+
+/* The winner of those that got through; WINNER_NONE: none did. *n_alike, unless NULL: how many are alike, the winner
+ * among them. */
+size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms, size_t *n_alike);
+
+/* One setting over many cases. Its order: more cases first, then the lower mean score, then the simpler setting. */
 struct contender_over_cases {
     struct simplicity setting;
     uint64_t n_ok;                   /* cases that it gets through */
     double   mean_score;             /* of score / peak requested over these, so that small traces count as large */
+    double   mean_margin;            /* of the margin / peak requested */
 };
 int winner_compare_over_cases(const struct contender_over_cases *a, const struct contender_over_cases *b);
 
-/* The sentence that names the winner (`best`, an index) and says how the others compare, at most `most` of them. */
-void winner_say(struct words *w, const struct contender *all, size_t n, size_t best, uint64_t price_bytes_per_ms,
-                size_t most);
+/* The winner over many cases: rule 3 among those that get through as many as the first of that order. */
+size_t winner_over_cases(const struct contender_over_cases *all, size_t n);
+
+/* The sentence that names the winner and says how the others compare, at most `most` of them. One got through. */
+void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms, size_t most);
+
+/* " 3 of 4 are alike: they differ by less than 2% of the card (163.84 MiB), and the simplest is named." Nothing if no
+ * other is alike. */
+void winner_say_alike(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms);
 
 /* "a millisecond of driver time counts as much as 1 MiB of the card (--price)" */
 void winner_say_price(struct words *w, uint64_t price_bytes_per_ms);

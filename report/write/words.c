@@ -16,35 +16,42 @@
 static struct contender contender_of(const struct report_run *run)
 {
     const struct meter *m = run->meter;
-    const unsigned n_changed = policy_spec_changes(run->spec);
     return (struct contender){
-        .setting = { .is_default = n_changed == 0 && strcmp(run->spec->ops->name, "pytorch") == 0,
-                     .n_changed = n_changed, .typed = run->spec->typed },
+        .setting = { .is_default = policy_spec_is_default(run->spec), .n_changed = policy_spec_changes(run->spec),
+                     .typed = run->spec->typed },
         .label   = run->label,
         .is_ok   = run->outcome == REPORT_OK,
         .is_oom  = run->outcome == REPORT_OOM,
         .bytes   = run->card_peak_bytes,
+        .card_bytes = run->device_config->total_bytes,
         .time_ns = run->usage->time_ns,
         .calls   = run->usage->calls,
         .in_use_percent = m->peak.reserved > 0 ? 100 * (double)m->peak.active / (double)m->peak.reserved : 100,
     };
 }
 
+/* As winner_of, without memory for all of them. */
 size_t report_best(const struct report *r)
 {
-    size_t best = WINNER_NONE;
+    const uint64_t price = r->setup.price_bytes_per_ms;
+    struct contender lowest = { .is_ok = false }, best = { .is_ok = false };
+    size_t found = WINNER_NONE;
     for (size_t i = 0; i < r->n_runs; i++) {
         const struct contender c = contender_of(&r->runs[i]);
-        if (!c.is_ok)
-            continue;
-        const struct contender b = contender_of(&r->runs[best != WINNER_NONE ? best : i]);
-        if (best == WINNER_NONE || winner_compare(&c, &b, r->setup.price_bytes_per_ms) < 0)
-            best = i;
+        if (c.is_ok && (!lowest.is_ok || winner_compare(&c, &lowest, price) < 0))
+            lowest = c;
     }
-    return best;
+    for (size_t i = 0; i < r->n_runs; i++) {
+        const struct contender c = contender_of(&r->runs[i]);
+        if (!winner_is_alike(&c, &lowest, price) || (found != WINNER_NONE && !winner_is_simpler(&c, &best, price)))
+            continue;
+        best = c;
+        found = i;
+    }
+    return found;
 }
 
-static enum err print_winner(FILE *out, const struct report *r, size_t best)
+static enum err print_winner(FILE *out, const struct report *r)
 {
     struct words w = { .n = 0 };
     struct contender *all = calloc(r->n_runs, sizeof *all);
@@ -52,7 +59,7 @@ static enum err print_winner(FILE *out, const struct report *r, size_t best)
         return ERR_HOST_NOMEM;
     for (size_t i = 0; i < r->n_runs; i++)
         all[i] = contender_of(&r->runs[i]);
-    winner_say(&w, all, r->n_runs, best, r->setup.price_bytes_per_ms, r->n_runs);
+    winner_say(&w, all, r->n_runs, r->setup.price_bytes_per_ms, r->n_runs);
     words_print(out, &w, 0, 2);
     free(all);
     return ERR_OK;
@@ -72,12 +79,26 @@ static void print_losses(FILE *out, const struct report *r, const struct report_
     words_print(out, &w, 0, 2);
 }
 
+/* A run that served all and only ever took segments is a plan, too: its segments, one after the other. */
+static uint64_t least_plan_bytes(const struct report *r)
+{
+    uint64_t least = r->trace.offline_plan_bytes;
+    for (size_t i = 0; i < r->n_runs; i++) {
+        const struct report_run *run = &r->runs[i];
+        const bool is_plan = run->outcome == REPORT_OK && run->meter->ooms == 0 &&
+                             run->usage->calls == run->usage->segment_allocs;
+        if (is_plan && run->meter->peak.reserved < least)
+            least = run->meter->peak.reserved;
+    }
+    return least;
+}
+
 static void print_possible(FILE *out, const struct report *r, const struct report_run *best)
 {
     const struct report_trace *t = &r->trace;
     const bool is_compared = best != NULL && best->meter->peak.reserved >= t->live_peak_bytes;
     struct words w = { .n = 0 };
-    words_add_possible(&w, t->live_peak_bytes, t->peak_requested_bytes, t->offline_plan_bytes,
+    words_add_possible(&w, t->live_peak_bytes, t->peak_requested_bytes, least_plan_bytes(r),
                        is_compared ? best->spec->typed : NULL, is_compared ? best->meter->peak.reserved : 0);
     words_print(out, &w, 0, 2);
 }
@@ -230,9 +251,8 @@ static bool has_assumptions(const struct report *r)
 
 enum err report_answer(FILE *out, const struct report *r)
 {
-    const size_t best = report_best(r);
-    if (best != WINNER_NONE)
-        return print_winner(out, r, best);
+    if (report_best(r) != WINNER_NONE)
+        return print_winner(out, r);
     fprintf(out, "No policy got through this trace on this device.\n");
     return ERR_OK;
 }

@@ -169,9 +169,9 @@ Test(fit, the_smallest_card_is_that_of_a_search_one_by_one)
             uint64_t least = align_up(bounds_of(r).live_bytes, FIT_GRANULE_BYTES);
             while (!runs_on(r, &spec, least))
                 least += FIT_GRANULE_BYTES;
-            if (f.is_monotone)
-                cr_expect_eq(f.smallest_bytes, least, "%s, seed %" PRIu64 ": %" PRIu64 " and %" PRIu64, policies[i],
-                             seed, f.smallest_bytes, least);
+            cr_expect_eq(f.least_running_bytes, least, "%s, seed %" PRIu64 ": %" PRIu64 " and %" PRIu64, policies[i],
+                         seed, f.least_running_bytes, least);
+            cr_expect(f.is_monotone == (f.smallest_bytes == least));
             cr_expect_geq(f.smallest_bytes, least);
             cr_expect(runs_on(r, &spec, f.smallest_bytes));
             cr_expect_eq(f.trial.fits, true);
@@ -195,17 +195,20 @@ Test(fit, context_and_others_are_added_and_a_named_card_is_found)
     trace_close(r);
 }
 
-Test(fit, a_card_on_which_a_larger_one_fails_is_told)
+Test(fit, nothing_fails_above_the_smallest_card_and_a_smaller_one_that_runs_is_told)
 {
     const char *path = GOLDEN_DIR "/counterfactual/prefetch/prefetch-default.pickle";
     struct trace_reader *r = recorded_open(path, -1);
     struct policy_spec spec;
     const struct fit f = fit_of(r, "best-fit", "sim", &spec);
     cr_expect_not(f.is_monotone);
-    cr_expect(runs_on(r, &spec, f.smallest_bytes));
-    cr_expect_not(runs_on(r, &spec, f.smallest_bytes - FIT_GRANULE_BYTES));
-    cr_expect_gt(f.larger_failing_bytes, f.smallest_bytes);
+    cr_expect(runs_on(r, &spec, f.least_running_bytes));
+    cr_expect_not(runs_on(r, &spec, f.least_running_bytes - FIT_GRANULE_BYTES));
+    cr_expect_gt(f.larger_failing_bytes, f.least_running_bytes);
     cr_expect_not(runs_on(r, &spec, f.larger_failing_bytes));
+    cr_expect_gt(f.smallest_bytes, f.larger_failing_bytes);
+    for (uint64_t i = 0; i < 64; i++)
+        cr_expect(runs_on(r, &spec, f.smallest_bytes + i * FIT_GRANULE_BYTES), "%" PRIu64 " granules above", i);
     policy_spec_close(&spec);
     trace_close(r);
 }

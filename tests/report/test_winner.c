@@ -40,16 +40,16 @@ Test(winner, a_run_that_gets_through_comes_before_one_that_does_not)
     small.is_ok = false;
     small.is_oom = true;
     cr_expect_gt(winner_compare(&small, &large, MIB), 0);
-    cr_expect_eq(winner_of((struct contender[]){ small, large }, 2, MIB), 1);
-    cr_expect_eq(winner_of(&small, 1, MIB), WINNER_NONE);
+    cr_expect_eq(winner_of((struct contender[]){ small, large }, 2, MIB, NULL), 1);
+    cr_expect_eq(winner_of(&small, 1, MIB, NULL), WINNER_NONE);
 }
 
 Test(winner, the_price_decides_between_memory_and_driver_time)
 {
     const struct contender all[] = { contender("none", 100 * MIB, 900 * MS), contender("best-fit", 242 * MIB, 7 * MS) };
-    cr_expect_eq(winner_of(all, 2, MIB), 1);
-    cr_expect_eq(winner_of(all, 2, 64 * KIB), 0);
-    cr_expect_eq(winner_of(all, 2, 0), 0);
+    cr_expect_eq(winner_of(all, 2, MIB, NULL), 1);
+    cr_expect_eq(winner_of(all, 2, 64 * KIB, NULL), 0);
+    cr_expect_eq(winner_of(all, 2, 0, NULL), 0);
 }
 
 Test(winner, of_equal_scores_the_simpler_setting_wins)
@@ -80,7 +80,7 @@ Test(winner, runs_that_are_added_never_change_the_order_of_the_others)
         }
         all[4] = contender("", 3 * GIB, 200 * KIB);
         all[5] = contender("", 4 * GIB, 0);
-        const size_t of_four = winner_of(all, 4, MIB), of_six = winner_of(all, 6, MIB);
+        const size_t of_four = winner_of(all, 4, MIB, NULL), of_six = winner_of(all, 6, MIB, NULL);
         cr_expect(of_six == of_four || of_six > 3, "round %d: %zu of four, %zu of six", round, of_four, of_six);
         for (size_t i = 0; i < 4; i++)
             for (size_t k = 0; k < 4; k++) {
@@ -90,11 +90,68 @@ Test(winner, runs_that_are_added_never_change_the_order_of_the_others)
     }
 }
 
+/* All figures are exact: the card has no share of them. */
+static struct contender on_card(const char *policy, uint64_t mib, unsigned n_changed, uint64_t card_bytes)
+{
+    struct contender c = contender(policy, mib * MIB, 0);
+    c.setting.n_changed = n_changed;
+    c.setting.is_default = n_changed == 0;
+    c.card_bytes = card_bytes;
+    return c;
+}
+
+Test(winner, of_those_within_two_percent_of_the_card_the_simplest_wins)
+{
+    size_t n_alike;
+    const struct contender all[] = { on_card("two", 1000, 2, 10 * GIB), on_card("one", 1100, 1, 10 * GIB),
+                                     on_card("other", 1050, 1, 10 * GIB), on_card("default", 1205, 0, 10 * GIB) };
+    cr_expect_eq(winner_of(all, 4, MIB, &n_alike), 2, "the default is 205 MiB worse, and 2 %% are 204.8");
+    cr_expect_eq(n_alike, 3);
+    struct contender near = on_card("default", 1204, 0, 10 * GIB);
+    cr_expect_eq(winner_of((struct contender[]){ all[0], all[1], near }, 3, MIB, &n_alike), 2);
+    cr_expect_eq(n_alike, 3);
+}
+
+Test(winner, on_a_card_without_an_end_two_percent_of_the_score_are_alike)
+{
+    const struct contender all[] = { on_card("one", 1000, 1, UINT64_MAX), on_card("default", 1021, 0, UINT64_MAX) };
+    cr_expect_eq(winner_of(all, 2, MIB, NULL), 0);
+    const struct contender near[] = { on_card("one", 1000, 1, UINT64_MAX), on_card("default", 1020, 0, UINT64_MAX) };
+    cr_expect_eq(winner_of(near, 2, MIB, NULL), 1);
+}
+
+Test(winner, no_winner_is_worse_in_memory_and_time_than_one_that_changes_no_more)
+{
+    uint64_t random = 20261127;
+    for (int round = 0; round < 2000; round++) {
+        struct contender all[8];
+        for (size_t i = 0; i < 8; i++) {
+            all[i] = on_card("p", random_next(&random) % 64, (unsigned)(random_next(&random) % 3), 512 * MIB);
+            all[i].time_ns = random_next(&random) % 16 * MS;
+        }
+        const struct contender *w = &all[winner_of(all, 8, MIB, NULL)];
+        for (size_t i = 0; i < 8; i++)
+            cr_expect(all[i].setting.n_changed > w->setting.n_changed || all[i].bytes >= w->bytes ||
+                      all[i].time_ns >= w->time_ns, "round %d: %zu is better in all", round, i);
+    }
+}
+
+Test(winner, over_cases_the_default_wins_if_it_is_alike)
+{
+    const struct simplicity plain = { .typed = "a", .is_default = true }, changed = { .typed = "b", .n_changed = 1 };
+    const struct contender_over_cases all[] = { { changed, 8, 1.00, 0.1 }, { plain, 8, 1.09, 0.1 } };
+    cr_expect_eq(winner_over_cases(all, 2), 1);
+    const struct contender_over_cases apart[] = { { changed, 8, 1.00, 0.1 }, { plain, 8, 1.11, 0.1 } };
+    cr_expect_eq(winner_over_cases(apart, 2), 0);
+    const struct contender_over_cases fewer[] = { { changed, 8, 1.00, 0.1 }, { plain, 7, 1.00, 0.1 } };
+    cr_expect_eq(winner_over_cases(fewer, 2), 0);
+}
+
 Test(winner, over_cases_more_cases_come_first_and_then_the_mean_score)
 {
     const struct simplicity plain = { .typed = "a" }, longer = { .typed = "aa" };
-    const struct contender_over_cases most = { plain, 9, 3 }, low = { plain, 8, 1 }, high = { plain, 8, 2 },
-                                      same = { longer, 8, 1 };
+    const struct contender_over_cases most = { plain, 9, 3, 0 }, low = { plain, 8, 1, 0 }, high = { plain, 8, 2, 0 },
+                                      same = { longer, 8, 1, 0 };
     cr_expect_lt(winner_compare_over_cases(&most, &low), 0);
     cr_expect_lt(winner_compare_over_cases(&low, &high), 0);
     cr_expect_lt(winner_compare_over_cases(&low, &same), 0);
@@ -122,15 +179,16 @@ Test(winner, sql_finds_the_run_that_the_rule_finds)
     cr_assert_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
     execute(db, "CREATE TABLE parameters(name, value); CREATE TABLE survivors(trace_path,"
                 " trace_digest, device, policy, name, peak_reserved_bytes INTEGER, card_peak_bytes INTEGER,"
-                " device_calls, device_time_ns INTEGER, details, copy_seed)");
+                " device_calls, device_time_ns INTEGER, details, copy_seed, capacity_bytes INTEGER)");
     for (size_t i = 0; i < N; i++) {
         const char *policy = policies[random_next(&random) % 5];
         all[i] = contender(policy, random_next(&random) % 4 * MIB, random_next(&random) % 3 * MS + 1);
+        all[i].card_bytes = 100 * MIB;
         all[i].setting.n_changed = (unsigned)(random_next(&random) % 2);
         all[i].setting.is_default = strncmp(policy, "pytorch", 7) == 0 && all[i].setting.n_changed == 0;
         for (size_t k = 0; k < N; k++) {
             snprintf(sql, sizeof sql, "INSERT INTO survivors VALUES('%zu %zu', 'd', 'c', '%s', '%.7s', 0, %" PRIu64
-                     ", %zu, %" PRIu64 ", '{\"changed\":%u}', NULL)", i < k ? i : k, i < k ? k : i, policy, policy,
+                     ", %zu, %" PRIu64 ", '{\"changed\":%u}', NULL, 104857600)", i < k ? i : k, i < k ? k : i, policy, policy,
                      all[i].bytes, i, all[i].time_ns, all[i].setting.n_changed);
             execute(db, sql);
         }
@@ -141,8 +199,11 @@ Test(winner, sql_finds_the_run_that_the_rule_finds)
         size_t i, k;
         cr_assert_eq(sscanf((const char *)sqlite3_column_text(s, 0), "%zu %zu", &i, &k), 2);
         const struct contender *best = &all[sqlite3_column_int64(s, 8)];
-        const struct contender *other = best == &all[i] ? &all[k] : &all[i];
-        cr_expect(winner_compare(best, other, MIB) <= 0, "runs %zu and %zu", i, k);
+        const struct contender two[] = { all[i], all[k] };
+        size_t n_alike;
+        const struct contender *winner = &two[winner_of(two, 2, MIB, &n_alike)];
+        cr_expect_eq(winner_compare(best, winner, MIB), 0, "runs %zu and %zu", i, k);
+        cr_expect(i == k || sqlite3_column_int64(s, 11) == (int64_t)n_alike, "runs %zu and %zu", i, k);
         cr_expect_eq((uint64_t)sqlite3_column_int64(s, 10), winner_score(best->bytes, best->time_ns, MIB));
     }
     cr_expect_eq(n, N * (N + 1) / 2);

@@ -28,7 +28,9 @@ CREATE VIEW fits AS
 SELECT trace_path, trace_digest, device, count(*) AS runs, sum(outcome = 'ok') AS survived,
        min(CASE WHEN outcome = 'ok' THEN peak_reserved_bytes END) AS least_reserved_bytes,
        max(peak_reserved_bytes) AS most_reserved_bytes, max(trace_live_peak_bytes) AS live_peak_bytes,
-       max(trace_offline_plan_bytes) AS offline_plan_bytes,
+       min(max(trace_offline_plan_bytes),
+           coalesce(min(CASE WHEN outcome = 'ok' AND oom_count = 0 AND device_calls = segments_allocs
+                             THEN peak_reserved_bytes END), max(trace_offline_plan_bytes))) AS offline_plan_bytes,
        max(coalesce(trace_refusals, 0) > 0 OR trace_begins IS 'cut' OR trace_ends IS 'cut') AS is_lower_bound
 FROM runs
 WHERE copy_seed IS NULL
