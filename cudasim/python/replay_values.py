@@ -37,6 +37,7 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie o
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
 MANY_BYTES = 1 << 20                                 # a tensor of so much is large
 LINES_TOLD = 8
+TAKES_LEAST = os.environ.get("REPLAY_CUDASIM_SIZES") == "least"     # of sizes that are not known
 PURGE_AT = 512                                       # entries, before storages that are gone are looked for
 LIST_SEEN = 64                                       # numbers in a list are not looked through for tensors
 
@@ -301,9 +302,10 @@ class _Lines:
 
     def tell(self, what, place=None):
         place = place or self.of_program()
-        if place in self.told or len(self.told) > LINES_TOLD:
+        told = place, what.partition(";")[0]
+        if told in self.told or len(self.told) > LINES_TOLD:
             return
-        self.told.add(place)
+        self.told.add(told)
         text = "further such lines are not told" if len(self.told) > LINES_TOLD else "%s:%d: %s" % (*place, what)
         print("replay cudasim: " + text, file=sys.stderr, flush=True)
 
@@ -324,11 +326,11 @@ def _outputs(out):
 class _Call:
     """One call of PyTorch's, as the program made it."""
 
-    __slots__ = "function", "name", "args", "kwargs", "known", "seed", "numbers", "out"
+    __slots__ = "function", "name", "args", "kwargs", "known", "seed", "numbers", "assumed", "out"
 
     def __init__(self, function, name, args, kwargs):
         self.function, self.name, self.args, self.kwargs = function, name, args, kwargs
-        self.known = self.seed = self.out = None     # known: values by id of the tensor; None: not all are
+        self.known = self.seed = self.assumed = self.out = None      # known: by id of the tensor; None: not all are
         self.numbers = ()
 
 
@@ -409,13 +411,18 @@ class _Beside(TorchFunctionMode):
         if call.name in RANDOM:
             call.seed = self.seed(call.kwargs, False)
         if call.name in self.answers:
+            self.local.assumed = None
             call.numbers = self.answer(call.name, call.args, call.kwargs)
+            call.assumed = self.local.assumed
 
     def look_after(self, call):
         name, args, out = call.name, call.args, call.out
         if call.numbers is None:
             self.lines.tell("a size depends on values that are not computed; they are taken for zeros")
-        elif call.numbers and name in AGAIN:
+        if call.assumed is not None:
+            self.lines.tell("a size depends on values that are not computed; the %s is taken: %d" %
+                            ("least" if TAKES_LEAST else "largest", call.assumed))
+        if call.numbers and name in AGAIN:
             self.answer_backward(args[0] if name == "__setitem__" else out, 2 * call.numbers)
         elif name == "linalg_eig" and isinstance(out, tuple):
             self.answer_backward(out[0], [1])        # the loss does not depend on the vectors' phases
@@ -639,21 +646,26 @@ class _Beside(TorchFunctionMode):
             tensor.grad_fn.register_prehook(before)
             tensor.grad_fn.register_hook(after)
 
+    def assume(self, most, least=0):
+        """A size that depends on values which are not known: the largest, as a person would plan for. `replay predict`
+        asks for the least, too."""
+        self.local.assumed = least if TAKES_LEAST else most
+        return self.local.assumed
+
     def number_of(self, mask):
         """How many elements are not zero."""
         value = self.values.get(mask) if mask.is_cuda else mask
-        return None if value is None else int(torch.count_nonzero(value))
+        return self.assume(mask.numel()) if value is None else int(torch.count_nonzero(value))
 
     def answer_count(self, input, **_):
-        n = self.number_of(input)
-        return None if n is None else [n]
+        return [self.number_of(input)]
 
     def answer_where(self, condition, *others, **named):
         return [] if others or named else self.answer_count(condition)
 
     def answer_masked(self, input, mask, **_):
         value, shape = self.values.get(mask), torch.broadcast_shapes(input.shape, mask.shape)
-        return None if value is None else [int(torch.count_nonzero(value.expand(shape)))]
+        return [self.assume(shape.numel()) if value is None else int(torch.count_nonzero(value.expand(shape)))]
 
     def answer_index(self, input, index, *_, **__):
         if input.layout is torch.sparse_coo and type(index) is int:
@@ -663,20 +675,19 @@ class _Beside(TorchFunctionMode):
         parts = [y for x in parts for y in ((x.start, x.stop, x.step) if isinstance(x, slice) else (x,))]
         tensors = [t for t in _tensors(parts) if t.is_cuda]
         self.gather([t for t in tensors if t.numel() == 1], {})          # read as numbers
-        numbers = [self.number_of(t) for t in tensors if t.dtype in (torch.bool, torch.uint8)]
-        return None if None in numbers else numbers
+        return [self.number_of(t) for t in tensors if t.dtype in (torch.bool, torch.uint8)]
 
     def answer_unique(self, function, input, *_, dim=None, **__):
-        value = self.values.get(input)
-        return None if value is None else [function(value, dim=dim).shape[dim or 0]]
+        value, n = self.values.get(input), input.numel() if dim is None else input.shape[dim]
+        return [self.assume(n, min(n, 1)) if value is None else function(value, dim=dim).shape[dim or 0]]
 
     def answer_repeats(self, input, repeats=None, *_, output_size=None, **__):
         repeats = input if repeats is None else repeats
         if isinstance(repeats, int) or output_size is not None or not repeats.is_cuda:
             return []
         value = self.values.get(repeats)
-        if value is None:
-            return None
+        if value is None:                            # there is no largest: each once
+            return [self.assume(repeats.numel()), 1]
         n = input.numel() if value.numel() == 1 and repeats is not input else 1
         return [int(value.sum()) * n, 1]             # how many, and that none is negative
 
@@ -719,7 +730,7 @@ class _Beside(TorchFunctionMode):
         if input.is_coalesced() or input._nnz() < 2:
             return []
         places = self.places_of(input)
-        return [input._nnz() if places is None else places.shape[1]]
+        return [self.assume(input._nnz(), 1) if places is None else places.shape[1]]
 
     def places_of(self, sparse):
         """Where a sparse tensor has elements, each place once, in order; None: not known."""
@@ -730,8 +741,7 @@ class _Beside(TorchFunctionMode):
         """How many elements are not zero; all, if their values are not known. Compressed layouts ask twice."""
         if input.layout is not torch.strided:
             return []
-        n = self.number_of(input)
-        return 2 * [input.numel() if n is None else n]
+        return 2 * [self.number_of(input)]
 
     def answer_to_blocks(self, input, blocksize, *_, **__):
         if input.layout is not torch.strided or input.ndim != 2:
