@@ -118,7 +118,9 @@ static void expect_start(struct trace_reader *r, const char *json)
     struct json_writer w = json_writer(to);
     w.is_compact = true;
     json_put_object(&w, NULL);
-    fresh_start_json(&w, r);
+    json_put_object(&w, "start");
+    start_state_json(&w, r);
+    json_end_object(&w);
     json_end_object(&w);
     fclose(to);
     cr_expect_not_null(strstr(text, json), "%s", text);

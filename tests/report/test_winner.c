@@ -188,8 +188,8 @@ Test(winner, sql_finds_the_run_that_the_rule_finds)
         all[i].setting.is_default = strncmp(policy, "pytorch", 7) == 0 && all[i].setting.n_changed == 0;
         for (size_t k = 0; k < N; k++) {
             snprintf(sql, sizeof sql, "INSERT INTO survivors VALUES('%zu %zu', 'd', 'c', '%s', '%.7s', 0, %" PRIu64
-                     ", %zu, %" PRIu64 ", '{\"changed\":%u}', NULL, 104857600)", i < k ? i : k, i < k ? k : i, policy, policy,
-                     all[i].bytes, i, all[i].time_ns, all[i].setting.n_changed);
+                     ", %zu, %" PRIu64 ", '{\"changed\":%u}', NULL, 104857600)", i < k ? i : k, i < k ? k : i, policy,
+                     policy, all[i].bytes, i, all[i].time_ns, all[i].setting.n_changed);
             execute(db, sql);
         }
     }
