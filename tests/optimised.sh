@@ -8,4 +8,5 @@ if [[ -n ${REPLAY_OPTIMISED-} ]]; then
     replay=$REPLAY_OPTIMISED/replay
     build=$REPLAY_OPTIMISED
 fi
+[[ $script == *.py ]] && exec python3 "$script" "$replay" "$build" "$source"
 exec bash "$script" "$replay" "$build" "$source"

@@ -197,7 +197,7 @@ expect 'a refusal is counted' 7 '1 was refused for lack of memory, the last for 
     "$replay" run-sim --device sim:1GiB -- ./runtime
 expect 'what a pool gives back is not held' 0 'device 0: peak 32 MiB of' \
     "$replay" run-sim --device 1GiB -o pools.zst -- ./pools
-expect 'when the program waits is recorded, if it matters to the pool' 0 'command              3' \
+expect 'when the program waits is recorded, if it matters to the pool' 0 'control              3' \
     "$replay" info pools.zst
 expect 'why says that these are no requests to PyTorch' 0 "the program's calls to the driver" "$replay" why pools.zst
 expect 'and so does tune' 0 "the program's calls to the driver" "$replay" tune pools.zst

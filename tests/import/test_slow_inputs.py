@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 import slow_inputs
 
 OPERATIONS = 64                      # those of the sanitizers count too, an eighth to a quarter more
+PHRASES = 3                          # of a text so many times more: it is looked through for a hundred phrases
 GROWTH = 1.4                         # of these from one size to the next: a square grows by 3.4
 FEW = 8                              # up to so many operations it does not count
 SIZES = (100_000, 400_000)
@@ -131,8 +132,9 @@ def main():
                     taken = operations(program, arguments, folder)
                     share = None if taken is None else taken / (n * math.log2(n))
                     command = (arguments[0], arguments[-1])
-                    grown = max(FEW, GROWTH * before.get(command, OPERATIONS))
-                    most = OPERATIONS if is_capped(kind, arguments) else min(OPERATIONS, grown)
+                    grown = max(FEW, GROWTH * before.get(command, OPERATIONS * PHRASES))
+                    limit = OPERATIONS * (PHRASES if kind in TEXTS else 1)
+                    most = limit if is_capped(kind, arguments) else min(limit, grown)
                     is_good = share is not None and share <= most
                     before[command] = share or 0
                     failures += not is_good

@@ -52,9 +52,9 @@ Test(upstream, a_mistake_in_brackets_is_shown_at_its_place_in_the_whole)
     const char *text = "rmm-binning:min-exp=8,max-exp=9,upstream=[rmm-pool:initail=1GiB]";
     struct err_detail why = refusal_of(text);
     cr_expect_eq(why.offset, (uint64_t)(strstr(text, "initail") - text), "%llu", (unsigned long long)why.offset);
-    cr_expect_not_null(strstr(why.text, "nearest is initial"), "%s", why.text);
+    cr_expect_not_null(strstr(why.text, "did you mean 'initial'"), "%s", why.text);
     why = refusal_of("cupy:upstream=[cupi]");
-    cr_expect_not_null(strstr(why.text, "nearest is cupy"), "%s", why.text);
+    cr_expect_not_null(strstr(why.text, "did you mean 'cupy'"), "%s", why.text);
     why = refusal_of("rmm-fixed:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=["
                      "cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy]]]]]]]]]");
     cr_expect_not_null(strstr(why.text, "policies in brackets"), "%s", why.text);

@@ -42,7 +42,7 @@ expect 1 '"way": "merge",' "${full[@]}" --json -
 
 # Its keys are those that report/SCHEMA.md names.
 "$replay" "${full[@]}" --json - >out
-sed -n '/^### explanation/,/^### info/p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([^`]*\)`.*/\1/p' |
+sed -n '/^### explanation/,/^### filled_step/p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([^`]*\)`.*/\1/p' |
     sed 's/.*\.//' >promised
 [ "$(wc -l <promised)" -ge 20 ] || fail 'the schema of an explanation is not found'
 while read -r key; do
@@ -51,7 +51,7 @@ done <promised
 # The members of each object in it, and nothing else; the first table of the schema has its own test.
 sed -n '/"first_oom": {/,/"event": null/p' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | sort -u >found
 while read -r key; do
-    sed -n '/^### explanation/,/^### info/p' "$3/report/SCHEMA.md" | grep -q "[\`.]$key\`" || [ "$key" = first_oom ] ||
+    sed -n '/^### explanation/,/^### filled_step/p' "$3/report/SCHEMA.md" | grep -q "[\`.]$key\`" || [ "$key" = first_oom ] ||
         fail "'$key' is written and not described"
 done <found
 
