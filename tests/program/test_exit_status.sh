@@ -40,7 +40,7 @@ while read -r command rest; do
     [ "$command" = replay ] && command=
     # shellcheck disable=SC2086
     for input in no-such-file . text cut.zst other.json; do
-        [[ $input == . && ($command == sweep || $command == report || $command == why) ]] && continue      # these take folders
+        [[ $input == . && ($command == sweep || $command == report || $command == why) ]] && continue    # take folders
         rm -f o.*
         ends 2 $command $input $rest
     done
