@@ -108,10 +108,8 @@ static enum err refuse_text(const struct why_session *s, const char *bytes, size
 {
     if (n == 0 || memchr(bytes, '\0', n) != NULL || is_json(bytes, n))
         return ERR_FORMAT;
-    return err_set(why, ERR_FORMAT, 0, "%s: holds no error of memory that is known. Looked for: PyTorch's "
-                   "OutOfMemoryError, and errors of JAX, TensorFlow, vLLM, llama.cpp, CUDA, the kernel and others "
-                   "(doc/advice.md lists them). Give the whole log, or record the run: replay record --help. If it "
-                   "is a recording, replay info says what is wrong", s->path);
+    return err_set(why, ERR_FORMAT, 0, "%s: holds no error of memory that is known (doc/advice.md lists them). Give "
+                   "the whole log, or record the run: replay record --help", s->path);
 }
 
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words

@@ -5,6 +5,7 @@
 #include "replay/why/log_clean.h"
 #include "replay/why/oom_answer.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,6 +28,42 @@ static bool is_after(const struct log_found *f, const struct oom_text *t)
     return f->at > t->at || (t->is_headless && t->at - f->at < HEAD_REACH);
 }
 
+enum { LATER_SHOWN = 160 };
+
+/* "KeyError: 'x'", "json.decoder.JSONDecodeError: ...": a Python error, and neither of memory nor of a launcher that
+ * only passes one on. */
+static bool is_other_error(const char *line)
+{
+    static const char *const parts[] = { "memory", "Memory", "CUDA", "ChildFailed", "CalledProcess", "ProcessRaised",
+                                         "ProcessExited", "Engine", "WorkerProc", "SystemExit" };
+    size_t name = 0;
+    while (line[name] != '\0' && (isalnum((unsigned char)line[name]) || line[name] == '.' || line[name] == '_'))
+        name++;
+    const bool is_named = (name > 5 && memcmp(line + name - 5, "Error", 5) == 0) ||
+                          (name > 9 && memcmp(line + name - 9, "Exception", 9) == 0);
+    if (!is_named || (line[name] != '\0' && line[name] != ':'))
+        return false;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strstr(line, parts[i]) != NULL)
+            return false;
+    return true;
+}
+
+/* The last such line after the one that begins at or holds `at`. */
+static void find_later_error(const char *bytes, size_t n, size_t at, char out[LOG_OWN_LINE])
+{
+    out[0] = '\0';
+    for (const char *line = memchr(bytes + at, '\n', n - at), *end = bytes + n; line != NULL && ++line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        const size_t length = (size_t)((stop == NULL ? end : stop) - line);
+        char text[LATER_SHOWN];
+        snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text), line);
+        if (is_other_error(text))
+            snprintf(out, LOG_OWN_LINE, "%s", text);
+        line = stop;
+    }
+}
+
 void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform system, struct log_answer *out)
 {
     *out = (struct log_answer){ .is_found = false };
@@ -43,6 +80,8 @@ void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform syst
         log_facts_set_platform(&out->facts, system);
     if (!log_own_line(bytes, out->is_text ? out->text.at : out->found.at, out->own_line, sizeof out->own_line))
         out->own_line[0] = '\0';
+    if (out->is_found)
+        find_later_error(bytes, n, out->is_text ? out->text.at : out->found.at, out->later);
     out->text.line += out->text.line > 0 ? dropped : 0;
     out->found.line += dropped;
 }
@@ -231,6 +270,13 @@ static void print_form(FILE *out, const struct log_answer *a)
 
 void log_answer_print(FILE *out, const struct log_answer *a)
 {
+    if (a->later[0] != '\0') {
+        struct words w = { .n = 0 };
+        words_add(&w, "The log ends with another error: %s. If that one ended the run, the program survived what "
+                      "follows:", a->later);
+        words_print_screen(out, &w);
+        fputc('\n', out);
+    }
     if (!a->is_text) {
         print_form(out, a);
         return;

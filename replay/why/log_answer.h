@@ -19,6 +19,8 @@ struct log_answer {
     struct log_found found;
     struct log_facts facts;
     char own_line[LOG_OWN_LINE];     /* of the program, which asked; "": not known */
+    char later[LOG_OWN_LINE];        /* the last line of the log that names an error which memory has no part in; "":
+                                      * none comes after the one that is answered */
 };
 
 /* Reads the log, after cleaning it in place. `dropped`: lines that were before it. `system`: a platform that a person

@@ -264,7 +264,7 @@ void oom_answer_print_others(FILE *out, enum platform p, uint64_t id)
         words_add(&w, "End what is yours and not needed; ");
     words_add(&w, "%s shows what runs on the card.", tools[p].shows);
     if (tools[p].chooses != NULL)
-        words_add(&w, " Or choose another card: %s=1 before the program starts.", tools[p].chooses);
+        words_add(&w, " Or choose another card: %s=NUMBER before the program starts.", tools[p].chooses);
     words_add(&w, " Often it is an earlier run that did not end.");
     words_print_screen(out, &w);
 }

@@ -223,7 +223,15 @@ has out '^Really full: what is free or cached, 642.[0-9]* MiB, is a scrap of the
 sed 's/414.00 MiB/8.00 GiB/; s/37.46/30.00/; s/36.04/29.00/' processes >others
 expect_status 0 why others
 has out '^Somebody else has the memory: other processes hold 16.40 GiB of the card.s 39.49 GiB, process 11 has 8 GiB'
-has out 'End process 11 .* CUDA_VISIBLE_DEVICES=1'
+has out 'End process 11 .* CUDA_VISIBLE_DEVICES=NUMBER'
+# An error that comes later may be what ended the run; what only passes the first one on is none.
+{ cat others; echo "step 41 done"; echo "json.decoder.JSONDecodeError: Expecting value: line 1"; } >went_on
+expect_status 0 why went_on
+has out '^The log ends with another error: json.decoder.JSONDecodeError'
+has out 'Somebody else has the memory'
+{ cat others; echo "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"; } >passed_on
+expect_status 0 why passed_on
+grep -q 'another error' out && fail 'a launcher that passes an error on has one of its own'
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
 
@@ -321,11 +329,13 @@ refused() {                          # the error's words, who was refused, and t
     has out "$3"
 }
 for words in 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED=cuBLAS' 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
-             'cuFFT error: CUFFT_ALLOC_FAILED=cuFFT' 'CUDA error: out of memory=the driver' \
+             'cuFFT error: CUFFT_ALLOC_FAILED=cuFFT' \
              "ncclUnhandledCudaError: Cuda failure 2 'out of memory'=NCCL"; do
     refused "${words%=*}" "^The card was full outside PyTorch: ${words#*=} was refused" \
             'torch.cuda.set_per_process_memory_fraction(0.9)'
 done
+refused 'CUDA error: out of memory' '^The driver was refused memory: another process has the card' \
+        'torch.cuda.set_per_process_memory_fraction(0.9)'
 expect_status 0 why library --json text.json
 has text.json '"verdict": "library-refused"'
 refused 'GET was unable to find an engine to execute this computation' \
@@ -336,10 +346,10 @@ has out '^Somebody else has the memory'          # figures say more than words
 
 echo "nothing of the kind" >log
 expect_status 2 why log
-has err 'log: holds no error of memory that is known. Looked for: PyTorch.s OutOfMemoryError, and errors of JAX'
+has err 'log: holds no error of memory that is known (doc/advice.md lists them). Give the whole log'
 error '' 3 '1.25 GiB' | cut -c 1-170 >cut
 expect_status 0 why cut
-has out '^Out of memory on the card; the text has no figures, or is cut.*Error in line 1 lacks what is alloc'
+has out '^Out of memory on the card, if this is an error.s own text.*Error in line 1 lacks what is alloc'
 printf 'step\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU ' >cut
 expect_status 0 why cut
 has out "in line 2 lacks the card's capacity (as it does on GPU 0 in PyTorch 2.3)"
