@@ -41,10 +41,12 @@ def only(folder, pattern):
 
 
 def library_paths(build):
-    """Libraries that the loader finds for what is built: {"libzstd": "/lib/.../libzstd.so.1"}."""
+    """Libraries that the loader finds for what is built, by their files' names up to the first dot:
+    {"libzstd": "/lib/.../libzstd.so.1", "libelf-0": "/lib/.../libelf.so.1"}, which is libelf-0.188.so."""
     listing = subprocess.run(["ldd", build / "replay", build / "cudasim/libreplay-cudasim.so"], check=True,
                              capture_output=True, text=True).stdout
-    return {name: path for name, path in re.findall(r"^\s*(\S+)\.so\S* => (/\S+)", listing, re.M)}
+    return {pathlib.Path(path).resolve().name.split(".")[0]: path
+            for path in re.findall(r"^\s*\S+\.so\S* => (/\S+)", listing, re.M)}
 
 
 def debian_package(path):
@@ -62,7 +64,7 @@ def add_notices(folder, build):
     info = only(folder, "*.dist-info")
     notices = {}
     for library in sorted((folder / "vramreplay.libs").iterdir()):
-        package = debian_package(paths[re.match(r"(.+?)-[0-9a-f]{8}\.so", library.name)[1]])
+        package = debian_package(paths[re.match(r"(.+)-[0-9a-f]{8}\.", library.name)[1]])
         notice = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_text()
         notices[f"{package}.txt"] = notice
         for name in re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", notice):

@@ -287,7 +287,7 @@ static void name_list_put_text(struct name_list *l, const char *name)
         if (strcmp(l->names[i], name) == 0)
             return;
     if (l->n < NAMES_MAX)
-        snprintf(l->names[l->n++], sizeof l->names[0], "%s", name);
+        snprintf(l->names[l->n++], sizeof l->names[0], "%.*s", (int)CALL_TEXT_BYTES, name);
 }
 
 static void name_list_put(struct name_list *l, const struct call_record *r)

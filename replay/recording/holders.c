@@ -332,7 +332,7 @@ static int compare_holders(const void *a, const void *b)
 
 enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why)
 {
-    uint32_t place;
+    uint32_t place = 0;
     const enum err e = group_put(g, name, &place, why);
     if (e != ERR_OK)
         return e;
