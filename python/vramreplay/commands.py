@@ -51,11 +51,12 @@ def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oo
     return results.Replay.from_json(running.run_json("replay", [recording], options, progress, timeout))
 
 
-def why(recording: Path, *, device: Optional[str] = None, threads: Optional[int] = None, gpu: Optional[int] = None,
-        from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+def why(recording: Path, *, device: Optional[str] = None, system: Optional[str] = None,
+        threads: Optional[int] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
+        given_back: Optional[str] = None, memory_limit: Optional[str] = None,
         progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Why:
     """Why a program ran out of memory, and what cures it. Reads the text of PyTorch's error as well."""
-    options = dict(device=device, threads=threads, gpu=gpu, from_=from_, given_back=given_back,
+    options = dict(device=device, system=system, threads=threads, gpu=gpu, from_=from_, given_back=given_back,
                    memory_limit=memory_limit)
     return results.Why.from_json(running.run_json("why", [recording], options, progress, timeout))
 
@@ -69,24 +70,25 @@ def who(recording: Path, *, at: Union[int, str, None] = None, by: Optional[str] 
     return results.Who.from_json(running.run_json("who", [recording], options, progress, timeout))
 
 
-def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None, threads: Optional[int] = None,
-        price: Optional[str] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
-        given_back: Optional[str] = None, memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
+def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None,
+        system: Optional[str] = None, threads: Optional[int] = None, price: Optional[str] = None,
+        gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
+        memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
         timeout: Optional[float] = None) -> results.Fit:
     """The smallest card on which no request is refused, per policy."""
-    options = dict(policy=policy, device=device, threads=threads, price=price, gpu=gpu, from_=from_,
-                   given_back=given_back,
-                   memory_limit=memory_limit)
+    options = dict(policy=policy, device=device, system=system, threads=threads, price=price, gpu=gpu, from_=from_,
+                   given_back=given_back, memory_limit=memory_limit)
     return results.Fit.from_json(running.run_json("fit", [recording], options, progress, timeout))
 
 
-def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] = None, threads: Optional[int] = None,
-         price: Optional[str] = None, seed: Optional[int] = None, gpu: Optional[int] = None,
-         from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] = None,
+         system: Optional[str] = None, threads: Optional[int] = None, price: Optional[str] = None,
+         seed: Optional[int] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
+         given_back: Optional[str] = None, memory_limit: Optional[str] = None,
          progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Tune:
     """The best setting of PyTorch's allocator for a recording."""
-    options = dict(device=device, torch=torch, threads=threads, price=price, seed=seed, gpu=gpu, from_=from_,
-                   given_back=given_back, memory_limit=memory_limit)
+    options = dict(device=device, torch=torch, system=system, threads=threads, price=price, seed=seed, gpu=gpu,
+                   from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Tune.from_json(running.run_json("tune", [recording], options, progress, timeout))
 
 
