@@ -51,7 +51,7 @@ enum err unknown_branches_read(const char *log, struct unknown_branches *out, st
                    strerror(reason));
 }
 
-static void words_add_places(struct words *w, char places[][BRANCH_PLACE], unsigned n_all)
+static void words_add_places(struct words *w, const char places[][BRANCH_PLACE], unsigned n_all)
 {
     const unsigned n = n_all < BRANCHES_SHOWN ? n_all : BRANCHES_SHOWN;
     for (unsigned i = 0; i < n; i++)
@@ -62,23 +62,19 @@ static void words_add_places(struct words *w, char places[][BRANCH_PLACE], unsig
 
 void unknown_branches_say(struct words *w, const struct unknown_branches *b)
 {
-    char places[BRANCHES_SHOWN][BRANCH_PLACE];
     if (b->n == 0)
         return;
-    memcpy(places, b->places, sizeof places);
     words_add(w, "It branched on values that are not computed, and may have taken another way there: ");
-    words_add_places(w, places, b->n);
+    words_add_places(w, b->places, b->n);
     words_add(w, ".");
 }
 
 void unknown_sizes_say(struct words *w, const struct unknown_branches *b)
 {
-    char places[BRANCHES_SHOWN][BRANCH_PLACE];
     if (b->n_sizes == 0)
         return;
-    memcpy(places, b->sizes, sizeof places);
     words_add(w, "How much it asks for depends on values that are not computed (");
-    words_add_places(w, places, b->n_sizes);
+    words_add_places(w, b->sizes, b->n_sizes);
     words_add(w, b->n_nothing > 0 ? "). Some have no largest size, and zeros were taken"
                                   : "). The largest sizes are assumed: all of a mask, all different");
 }

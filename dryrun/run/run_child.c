@@ -202,18 +202,28 @@ static void passing_on_end(const struct passing_on *p)
 
 /* ---- all that a program started ---- */
 
-/* The parent of a process; 0 if there is no such process. */
-static pid_t parent_of(pid_t pid)
+enum { STAT_TEXT = 512 };
+
+/* What the kernel says of a process after its name, which may hold any character: ") S 1 ..." (proc(5), stat). NULL:
+ * there is no such process. */
+static const char *stat_after_name(pid_t pid, char text[STAT_TEXT])
 {
-    char path[64], text[512];
-    int parent = 0;
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *f = fopen(path, "r");
-    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    const size_t n = f == NULL ? 0 : fread(text, 1, STAT_TEXT - 1, f);
     if (f != NULL)
         fclose(f);
     text[n] = '\0';
-    const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
+    return strrchr(text, ')');
+}
+
+/* The parent of a process; 0 if there is no such process. */
+static pid_t parent_of(pid_t pid)
+{
+    char text[STAT_TEXT];
+    int parent = 0;
+    const char *end = stat_after_name(pid, text);
     return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
@@ -366,16 +376,10 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
 
 bool process_is_running(unsigned pid)
 {
-    char path[64], text[512] = "";
+    char text[STAT_TEXT];
     if (kill((pid_t)pid, 0) != 0 && errno != EPERM)
         return false;
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    FILE *f = fopen(path, "r");
-    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
-    if (f != NULL)
-        fclose(f);
-    text[n] = '\0';
-    const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
+    const char *end = stat_after_name((pid_t)pid, text);
     return end == NULL || strncmp(end, ") Z", 3) != 0;
 }
 
