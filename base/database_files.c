@@ -19,42 +19,42 @@
 #include <time.h>
 #include <unistd.h>
 
-enum err database_name(const char *path, char out[DATABASE_NAME_BYTES], struct err_detail *why)
+enum err database_name(const char *path, char out[DATABASE_NAME_BYTES], struct err_detail *err)
 {
     if (path[0] == '\0')
-        return err_set(why, ERR_USAGE, 0, "an empty name is not a database");
+        return err_set(err, ERR_USAGE, 0, "an empty name is not a database");
     char *real = realpath(path, NULL);
     const int n = real != NULL ? snprintf(out, DATABASE_NAME_BYTES, "%s", real)
                                : snprintf(out, DATABASE_NAME_BYTES, "%s%s", path[0] == '/' ? "" : "./", path);
     free(real);
-    return n < DATABASE_NAME_BYTES ? ERR_OK : err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
+    return n < DATABASE_NAME_BYTES ? ERR_OK : err_at(err, ERR_USAGE, 0, path, "the name is too long");
 }
 
 /* ---- what lies beside a database ---- */
 
-static enum err check_beside(const char *name, const char *ending, bool may_hold_data, struct err_detail *why)
+static enum err check_beside(const char *name, const char *ending, bool may_hold_data, struct err_detail *err)
 {
     char beside[DATABASE_NAME_BYTES];
     struct stat st;
     if ((size_t)snprintf(beside, sizeof beside, "%s%s", name, ending) >= sizeof beside || lstat(beside, &st) != 0)
         return ERR_OK;
     if (!S_ISREG(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%.170s: is not a regular file", beside);
+        return err_at(err, ERR_INPUT, 0, beside, "is not a regular file");
     if (!may_hold_data && st.st_size > 0)
-        return err_set(why, ERR_INPUT, 0, "%.120s: by a journal SQLite changes the database and deletes files; replay "
-                       "makes none, so it may be a stranger's", beside);
+        return err_at(err, ERR_INPUT, 0, beside, "by a journal SQLite changes the database and deletes files; replay "
+                      "makes none, so it may be a stranger's");
     return ERR_OK;
 }
 
-enum err database_files_check(const char *name, struct err_detail *why)
+enum err database_files_check(const char *name, struct err_detail *err)
 {
     struct stat st;
     if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%.170s: is not a regular file, as a database must be", name);
-    enum err e = check_beside(name, "-journal", false, why);
+        return err_at(err, ERR_INPUT, 0, name, "is not a regular file, as a database must be");
+    enum err e = check_beside(name, "-journal", false, err);
     if (e == ERR_OK)
-        e = check_beside(name, "-wal", true, why);
-    return e == ERR_OK ? check_beside(name, "-shm", true, why) : e;
+        e = check_beside(name, "-wal", true, err);
+    return e == ERR_OK ? check_beside(name, "-shm", true, err) : e;
 }
 
 /* ---- a new database ---- */
@@ -117,58 +117,58 @@ static bool write_first_page(int fd)
     return false;
 }
 
-static enum err cannot_be_written(const char *path, int reason, struct err_detail *why)
+static enum err cannot_be_written(const char *path, int reason, struct err_detail *err)
 {
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", path, strerror(reason));
+    return err_at(err, ERR_IO, 0, path, "cannot be written: %s", strerror(reason));
 }
 
-enum err database_make(const char *name, const char *path, struct err_detail *why)
+enum err database_make(const char *name, const char *path, struct err_detail *err)
 {
     struct stat st;
     if (stat(name, &st) == 0 && st.st_size > 0)
         return ERR_OK;
     const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, DATABASE_MODE);
     if (fd < 0)
-        return cannot_be_written(path, errno, why);
+        return cannot_be_written(path, errno, err);
     bool is_good = true;
     if (lock_whole(fd) && fstat(fd, &st) == 0 && st.st_size == 0)
         is_good = remove_log(name) && write_first_page(fd) && new_file_sync_folder(name);
     const int reason = errno;
     close(fd);
-    return is_good ? ERR_OK : cannot_be_written(path, reason, why);
+    return is_good ? ERR_OK : cannot_be_written(path, reason, err);
 }
 
 /* ---- a new database that is filled first ---- */
 
 /* What outputs of this name that were killed have left. */
-static enum err remove_left_behind(const char *name, struct err_detail *why)
+static enum err remove_left_behind(const char *name, struct err_detail *err)
 {
     struct output *o = NULL;
-    const enum err e = output_open(name, &o, why);
+    const enum err e = output_open(name, &o, err);
     output_abandon(o);
     return e;
 }
 
-enum err new_database_open(const char *path, struct new_database *out, struct err_detail *why)
+enum err new_database_open(const char *path, struct new_database *out, struct err_detail *err)
 {
     *out = (struct new_database){ .path = path, .fd = -1 };
-    enum err e = database_name(path, out->name, why);
+    enum err e = database_name(path, out->name, err);
     if (e == ERR_OK)
-        e = database_files_check(out->name, why);
+        e = database_files_check(out->name, err);
     if (e == ERR_OK)
-        e = remove_left_behind(out->name, why);
+        e = remove_left_behind(out->name, err);
     if (e != ERR_OK)
         return e;
     const size_t room = sizeof out->temporary;
     if ((size_t)snprintf(out->temporary, room, "%s%s", out->name, NEW_FILE_ENDING) >= room)
-        return err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
+        return err_at(err, ERR_USAGE, 0, path, "the name is too long");
     out->fd = mkstemp(out->temporary);
     if (out->fd >= 0 && fcntl(out->fd, F_SETFD, FD_CLOEXEC) == 0 &&
         fchmod(out->fd, new_file_mode(DATABASE_MODE)) == 0) {
         flock(out->fd, LOCK_EX | LOCK_NB);
         return ERR_OK;
     }
-    const enum err failed = cannot_be_written(path, errno, why);
+    const enum err failed = cannot_be_written(path, errno, err);
     new_database_close(out);
     return failed;
 }
@@ -180,7 +180,7 @@ static bool has_log(const char *name)
     return (size_t)snprintf(log, sizeof log, "%s-wal", name) < sizeof log && lstat(log, &st) == 0;
 }
 
-enum err new_database_publish(struct new_database *n, bool *is_named, struct err_detail *why)
+enum err new_database_publish(struct new_database *n, bool *is_named, struct err_detail *err)
 {
     *is_named = false;
     errno = ENOSPC;                                      /* of a short write */
@@ -190,7 +190,7 @@ enum err new_database_publish(struct new_database *n, bool *is_named, struct err
         *is_named = link(n->temporary, n->name) == 0;
         is_good = *is_named ? new_file_sync_folder(n->name) : errno == EEXIST || errno == EPERM || errno == EOPNOTSUPP;
     }
-    return is_good ? ERR_OK : cannot_be_written(n->path, errno, why);
+    return is_good ? ERR_OK : cannot_be_written(n->path, errno, err);
 }
 
 void new_database_close(struct new_database *n)

@@ -42,11 +42,16 @@ extern "C" {
 enum err { ERR_LIST(ERR_ENUM) ERR_COUNT };
 #undef ERR_ENUM
 
-/* What happened, for a person. `offset` is a byte offset in the input, the number of an event or record, or 0; `text`
- * says which, and is always terminated. */
+enum {
+    ERR_TEXT = 512,                          /* bytes of a text, with its end */
+    ERR_PLACE = 160                          /* most of them for the place */
+};
+
+/* What happened, for a person: "PLACE: SENTENCE", or a sentence alone. `offset` is a byte offset in the input, the
+ * number of an event or record, or 0; `text` says which, and is always terminated. */
 struct err_detail {
     uint64_t offset;
-    char     text[232];
+    char     text[ERR_TEXT];
 };
 
 /* "FORMAT"; "?" for a value that is no error. Static storage. */
@@ -62,9 +67,16 @@ enum err err_of_open(int reason);
 /* Whether an input could not be read, as it may be at the next try: that tells nothing of what it holds. */
 bool err_is_unread(enum err e);
 
-/* Fills `why` (may be NULL; a longer text is cut) and returns `e`: return err_set(...) ends a function. The text is one
- * line, whatever names it holds. */
-enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* The three fill `err` (may be NULL) and return the error: return err_set(...) ends a function. The text is one line,
+ * whatever names it holds. If it is too long, its longest words lose their middle ("...") until it fits. */
+enum err err_set(struct err_detail *err, enum err e, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+/* With the place before the sentence: a file, an option. A long place loses its middle, never the sentence. */
+enum err err_at(struct err_detail *err, enum err e, uint64_t offset, const char *place, const char *fmt, ...)
+    PRINTF_LIKE(5, 6);
+
+/* ERR_HOST_NOMEM, in its general sentence. */
+enum err err_no_memory(struct err_detail *err);
 
 #ifdef __cplusplus
 }

@@ -60,13 +60,13 @@ struct input {
     char *name;
 };
 
-static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err_detail *why);
+static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err_detail *err);
 
-static enum err input_fail(const struct input *in, enum err e, const char *what, struct err_detail *why)
+static enum err input_fail(const struct input *in, enum err e, const char *what, struct err_detail *err)
 {
     const struct layer *source = &in->layers[0];
     const uint64_t at = source->taken + source->begin;
-    return err_set(why, e, at, "%s: %s (byte %llu of the file)", in->name, what, (unsigned long long)at);
+    return err_at(err, e, at, in->name, "%s (byte %llu of the file)", what, (unsigned long long)at);
 }
 
 /* Moves the window to the front of its buffer; returns the free bytes after it. */
@@ -82,7 +82,7 @@ static size_t layer_room(struct layer *l)
     return WINDOW_BYTES - l->end;
 }
 
-static enum err source_fill(struct input *in, struct err_detail *why)
+static enum err source_fill(struct input *in, struct err_detail *err)
 {
     struct layer *l = &in->layers[0];
     ssize_t n;
@@ -95,14 +95,14 @@ static enum err source_fill(struct input *in, struct err_detail *why)
         n = read(in->fd, l->own + l->end, room);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return err_set(why, ERR_INPUT, 0, "%s: %s", in->name, strerror(errno));
+        return err_at(err, ERR_INPUT, 0, in->name, "%s", strerror(errno));
     l->end += (size_t)n;
     l->at_end = n == 0;
     return ERR_OK;
 }
 
 /* Decompresses into the window; a gzip file may have several members. */
-static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *why)
+static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *err)
 {
     struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
     const size_t room = layer_room(l), have = below->end - below->begin;
@@ -115,14 +115,14 @@ static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *why)
     below->begin += given - l->gzip.avail_in;
     l->end += room - l->gzip.avail_out;
     if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-        return input_fail(in, rc == Z_MEM_ERROR ? ERR_HOST_NOMEM : ERR_FORMAT, "damaged gzip data", why);
+        return input_fail(in, rc == Z_MEM_ERROR ? ERR_HOST_NOMEM : ERR_FORMAT, "damaged gzip data", err);
     l->is_unfinished = rc != Z_STREAM_END;
     if (rc == Z_STREAM_END)
         inflateReset2(&l->gzip, GZIP_WINDOW);
     return ERR_OK;
 }
 
-static enum err zstd_fill(struct input *in, unsigned i, struct err_detail *why)
+static enum err zstd_fill(struct input *in, unsigned i, struct err_detail *err)
 {
     struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
     const size_t room = layer_room(l);
@@ -132,7 +132,7 @@ static enum err zstd_fill(struct input *in, unsigned i, struct err_detail *why)
     below->begin += from.pos;
     l->end += to.pos;
     if (ZSTD_isError(rc))
-        return input_fail(in, ERR_FORMAT, "damaged zstd data", why);
+        return input_fail(in, ERR_FORMAT, "damaged zstd data", err);
     l->is_unfinished = rc != 0;
     return ERR_OK;
 }
@@ -149,11 +149,11 @@ static int base64_digit(unsigned char c)
 }
 
 /* Four digits become three bytes. The last group may be shorter, padded or not. */
-static enum err base64_fill(struct input *in, unsigned i, struct err_detail *why)
+static enum err base64_fill(struct input *in, unsigned i, struct err_detail *err)
 {
     struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
     const size_t room = layer_room(l), begin = l->end;
-    const enum err e = layer_peek(in, i - 1, 4, why);
+    const enum err e = layer_peek(in, i - 1, 4, err);
     if (e != ERR_OK)
         return e;
     while (l->end - begin + 3 <= room && below->end > below->begin) {
@@ -180,7 +180,7 @@ static enum err base64_fill(struct input *in, unsigned i, struct err_detail *why
 }
 
 /* Refuses what unpacks to far more than its size. */
-static enum err layer_check_ratio(const struct input *in, const struct layer *l, struct err_detail *why)
+static enum err layer_check_ratio(const struct input *in, const struct layer *l, struct err_detail *err)
 {
     const struct layer *source = &in->layers[0];
     const uint64_t packed = source->taken + source->begin, unpacked = l->taken + l->end;
@@ -189,38 +189,38 @@ static enum err layer_check_ratio(const struct input *in, const struct layer *l,
         return ERR_OK;
     return input_fail(in, ERR_FORMAT, in->allowed != 0 ? "unpacks to more than --memory-limit allows"
                                                        : "unpacks to more than 1,000 times its size; --memory-limit "
-                                                         "SIZE allows that", why);
+                                                         "SIZE allows that", err);
 }
 
 /* Undoes compression; the ratio is looked at window by window. */
-static enum err compressed_fill(struct input *in, unsigned i, struct err_detail *why)
+static enum err compressed_fill(struct input *in, unsigned i, struct err_detail *err)
 {
     const struct layer *l = &in->layers[i];
-    const enum err e = l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
-    return e == ERR_OK ? layer_check_ratio(in, l, why) : e;
+    const enum err e = l->kind == LAYER_GZIP ? gzip_fill(in, i, err) : zstd_fill(in, i, err);
+    return e == ERR_OK ? layer_check_ratio(in, l, err) : e;
 }
 
 /* Adds at least one byte to a window, or sets at_end, or fails; may also only make progress below. */
-static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
+static enum err layer_fill(struct input *in, unsigned i, struct err_detail *err)
 {
     struct layer *l = &in->layers[i];
     if (i == 0)
-        return source_fill(in, why);
+        return source_fill(in, err);
     if (l->kind == LAYER_BASE64)
-        return base64_fill(in, i, why);
-    const enum err e = layer_peek(in, i - 1, 1, why);
+        return base64_fill(in, i, err);
+    const enum err e = layer_peek(in, i - 1, 1, err);
     if (e != ERR_OK)
         return e;
     if (in->layers[i - 1].begin < in->layers[i - 1].end)
-        return compressed_fill(in, i, why);
+        return compressed_fill(in, i, err);
     /* Without more input the decoder gives what it still holds. */
     const size_t end = l->end - l->begin;
     if (l->is_unfinished) {
-        const enum err f = compressed_fill(in, i, why);
+        const enum err f = compressed_fill(in, i, err);
         if (f != ERR_OK)
             return f;
         if (l->is_unfinished && l->end - l->begin == end)
-            return input_fail(in, ERR_FORMAT, "the compressed data is cut off", why);
+            return input_fail(in, ERR_FORMAT, "the compressed data is cut off", err);
         return ERR_OK;
     }
     l->at_end = true;
@@ -228,11 +228,11 @@ static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
 }
 
 /* Fills the window until it holds `want` bytes or the layer ends. */
-static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err_detail *why)
+static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err_detail *err)
 {
     struct layer *l = &in->layers[i];
     while (l->end - l->begin < want && !l->at_end) {
-        const enum err e = layer_fill(in, i, why);
+        const enum err e = layer_fill(in, i, err);
         if (e != ERR_OK)
             return e;
     }
@@ -240,10 +240,10 @@ static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err
 }
 
 /* Adds a layer on top. */
-static enum err layer_push(struct input *in, enum layer_kind kind, struct err_detail *why)
+static enum err layer_push(struct input *in, enum layer_kind kind, struct err_detail *err)
 {
     if (in->n_layers == LAYERS_MAX)
-        return input_fail(in, ERR_UNSUPPORTED, "too many encodings inside one another", why);
+        return input_fail(in, ERR_UNSUPPORTED, "too many encodings inside one another", err);
     struct layer *l = &in->layers[in->n_layers];
     *l = (struct layer){.kind = kind, .own = malloc(WINDOW_BYTES)};
     l->bytes = l->own;
@@ -254,7 +254,7 @@ static enum err layer_push(struct input *in, enum layer_kind kind, struct err_de
         ok = (l->zstd = ZSTD_createDStream()) != NULL;
     if (!ok) {
         free(l->own);
-        return input_fail(in, ERR_HOST_NOMEM, "no memory to read", why);
+        return input_fail(in, ERR_HOST_NOMEM, "no memory to read", err);
     }
     in->n_layers++;
     return ERR_OK;
@@ -269,22 +269,22 @@ static void layer_pop(struct layer *l)
 }
 
 /* Adds the layers that the first bytes ask for. */
-static enum err input_sniff(struct input *in, struct err_detail *why)
+static enum err input_sniff(struct input *in, struct err_detail *err)
 {
     static const unsigned char gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
     if (in->is_sniffed)
         return ERR_OK;
     for (unsigned k = 0; k < COMPRESSIONS_MAX; k++) {
         const struct layer *top = &in->layers[in->n_layers - 1];
-        enum err e = layer_peek(in, in->n_layers - 1, sizeof zstd_magic, why);
+        enum err e = layer_peek(in, in->n_layers - 1, sizeof zstd_magic, err);
         if (e != ERR_OK)
             return e;
         const unsigned char *head = top->bytes + top->begin;
         const size_t n = top->end - top->begin;
         if (n >= sizeof gzip_magic && memcmp(head, gzip_magic, sizeof gzip_magic) == 0)
-            e = layer_push(in, LAYER_GZIP, why);
+            e = layer_push(in, LAYER_GZIP, err);
         else if (n >= sizeof zstd_magic && memcmp(head, zstd_magic, sizeof zstd_magic) == 0)
-            e = layer_push(in, LAYER_ZSTD, why);
+            e = layer_push(in, LAYER_ZSTD, err);
         else
             break;
         if (e != ERR_OK)
@@ -310,31 +310,31 @@ static struct input *input_new(const char *name)
 }
 
 /* Makes the file in->fd the source. */
-static enum err input_start(struct input *in, struct err_detail *why)
+static enum err input_start(struct input *in, struct err_detail *err)
 {
     struct stat st;
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
-        return err_set(why, err_of_open(errno), 0, "%s: %s", in->name, strerror(errno));
+        return err_at(err, err_of_open(errno), 0, in->name, "%s", strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return err_set(why, ERR_INPUT, 0, "%s: is a directory: name a file in it (replay FOLDER compares all "
-                       "recordings of a job)", in->name);
+        return err_at(err, ERR_INPUT, 0, in->name, "is a directory: name a file in it (replay FOLDER compares all "
+                      "recordings of a job)");
     in->size = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
     in->layers[0].own = malloc(WINDOW_BYTES);
     in->layers[0].bytes = in->layers[0].own;
     if (in->layers[0].own == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", in->name);
+        return err_no_memory(err);
     return ERR_OK;
 }
 
 /* Opens a name with these flags beside the usual ones. */
-static enum err input_open_with(const char *path, int flags, struct input **out, struct err_detail *why)
+static enum err input_open_with(const char *path, int flags, struct input **out, struct err_detail *err)
 {
     struct input *in = input_new(strcmp(path, "-") == 0 ? "<stdin>" : path);
     if (in == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", path);
+        return err_no_memory(err);
     in->owns_fd = strcmp(path, "-") != 0;
     in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC | flags) : STDIN_FILENO;
-    const enum err e = input_start(in, why);
+    const enum err e = input_start(in, err);
     if (e != ERR_OK) {
         input_close(in);
         return e;
@@ -349,21 +349,21 @@ void input_is_of_use(const struct input *in)
         read_files_note(in->fd);
 }
 
-enum err input_open(const char *path, struct input **out, struct err_detail *why)
+enum err input_open(const char *path, struct input **out, struct err_detail *err)
 {
-    return input_open_with(path, 0, out, why);
+    return input_open_with(path, 0, out, err);
 }
 
-enum err input_open_again(const char *path, struct input **out, struct err_detail *why)
+enum err input_open_again(const char *path, struct input **out, struct err_detail *err)
 {
     struct input *in = NULL;
     struct stat st;
-    const enum err e = input_open_with(path, O_NONBLOCK, &in, why);
+    const enum err e = input_open_with(path, O_NONBLOCK, &in, err);
     if (e != ERR_OK)
         return e;
     if (!in->owns_fd || fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         input_close(in);
-        return err_set(why, ERR_INPUT, 0, "%s: is not a file, and cannot be read more than once", path);
+        return err_at(err, ERR_INPUT, 0, path, "is not a file, and cannot be read more than once");
     }
     *out = in;
     return ERR_OK;
@@ -375,13 +375,13 @@ bool input_is_once(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
-enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why)
+enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *err)
 {
     struct input *in = input_new(name);
     if (in == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", name);
+        return err_no_memory(err);
     in->fd = lseek(fd, 0, SEEK_SET) == 0 ? fd : -1;
-    const enum err e = input_start(in, why);
+    const enum err e = input_start(in, err);
     if (e != ERR_OK) {
         input_close(in);
         return e;
@@ -391,11 +391,11 @@ enum err input_open_whole(int fd, const char *name, struct input **out, struct e
     return ERR_OK;
 }
 
-enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why)
+enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *err)
 {
     struct input *in = input_new("<bytes>");
     if (in == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to read");
+        return err_no_memory(err);
     in->size = n;
     in->layers[0].bytes = bytes;
     in->layers[0].end = n;
@@ -425,14 +425,14 @@ void input_close(struct input *in)
     free(in);
 }
 
-enum err input_peek(struct input *in, size_t want, const unsigned char **bytes, size_t *n, struct err_detail *why)
+enum err input_peek(struct input *in, size_t want, const unsigned char **bytes, size_t *n, struct err_detail *err)
 {
     assert(want <= INPUT_PEEK_MAX);
-    enum err e = input_sniff(in, why);
+    enum err e = input_sniff(in, err);
     if (e != ERR_OK)
         return e;
     const struct layer *top = &in->layers[in->n_layers - 1];
-    if ((e = layer_peek(in, in->n_layers - 1, want, why)) != ERR_OK)
+    if ((e = layer_peek(in, in->n_layers - 1, want, err)) != ERR_OK)
         return e;
     *bytes = top->bytes + top->begin;
     *n = top->end - top->begin;
@@ -446,10 +446,10 @@ void input_skip(struct input *in, size_t n)
     top->begin += n;
 }
 
-enum err input_push_base64(struct input *in, struct err_detail *why)
+enum err input_push_base64(struct input *in, struct err_detail *err)
 {
     assert(in->is_sniffed && in->layers[in->n_layers - 1].kind != LAYER_BASE64);
-    return layer_push(in, LAYER_BASE64, why);
+    return layer_push(in, LAYER_BASE64, err);
 }
 
 void input_pop_base64(struct input *in)
@@ -459,14 +459,14 @@ void input_pop_base64(struct input *in)
 }
 
 /* Copies what is left of an input into a file. */
-static enum err copy_rest(struct input *in, int fd, struct err_detail *why)
+static enum err copy_rest(struct input *in, int fd, struct err_detail *err)
 {
     for (;;) {
         const unsigned char *bytes;
         size_t n;
-        enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+        enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, err);
         if (e == ERR_OK && n > 0)
-            e = temporary_file_append(fd, bytes, n, why);
+            e = temporary_file_append(fd, bytes, n, err);
         if (e != ERR_OK || n == 0)
             return e;
         input_skip(in, n);
@@ -480,19 +480,19 @@ int input_regular_file(const struct input *in)
     return is_regular ? fcntl(in->fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
-enum err input_whole_file(struct input *in, int *fd, struct err_detail *why)
+enum err input_whole_file(struct input *in, int *fd, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    enum err e = input_peek(in, 1, &bytes, &n, why);
+    enum err e = input_peek(in, 1, &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     assert(input_offset(in) == 0);
     if (in->n_layers == 1 && (*fd = input_regular_file(in)) >= 0)
         return ERR_OK;
-    if ((e = temporary_file_open(fd, why)) != ERR_OK)
+    if ((e = temporary_file_open(fd, err)) != ERR_OK)
         return e;
-    if ((e = copy_rest(in, *fd, why)) != ERR_OK)
+    if ((e = copy_rest(in, *fd, err)) != ERR_OK)
         close(*fd);
     return e;
 }
@@ -503,11 +503,11 @@ void input_keep_raw(struct input *in)
     in->is_sniffed = true;
 }
 
-enum err input_peek_raw(struct input *in, size_t want, const unsigned char **bytes, size_t *n, struct err_detail *why)
+enum err input_peek_raw(struct input *in, size_t want, const unsigned char **bytes, size_t *n, struct err_detail *err)
 {
     const struct layer *source = &in->layers[0];
     assert(want <= INPUT_PEEK_MAX && in->n_layers == 1);
-    const enum err e = layer_peek(in, 0, want, why);
+    const enum err e = layer_peek(in, 0, want, err);
     if (e != ERR_OK)
         return e;
     *bytes = source->bytes + source->begin;

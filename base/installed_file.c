@@ -9,20 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum err installed_file_of_program(char out[PATH_MAX], struct err_detail *why)
+enum err installed_file_of_program(char out[PATH_MAX], struct err_detail *err)
 {
     const ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     if (n <= 0)
-        return err_set(why, ERR_IO, 0, "the folder of this program cannot be found: %s", strerror(errno));
+        return err_set(err, ERR_IO, 0, "the folder of this program cannot be found: %s", strerror(errno));
     out[n] = '\0';
     return ERR_OK;
 }
 
-enum err installed_file_find(const char *file, char out[PATH_MAX], struct err_detail *why)
+enum err installed_file_find(const char *file, char out[PATH_MAX], struct err_detail *err)
 {
     static const char *const places[] = { "", "../" REPLAY_LIBDIR "/replay/" };
     char program[PATH_MAX];
-    const enum err e = installed_file_of_program(program, why);
+    const enum err e = installed_file_of_program(program, err);
     if (e != ERR_OK)
         return e;
     const char *folder = dirname(program);
@@ -32,5 +32,5 @@ enum err installed_file_find(const char *file, char out[PATH_MAX], struct err_de
         if (access(path, R_OK) == 0 && realpath(path, out) != NULL)
             return ERR_OK;
     }
-    return err_set(why, ERR_IO, 0, "%.60s is not in %.110s, the folder of this program, nor installed", file, folder);
+    return err_set(err, ERR_IO, 0, "%s is not in %s, the folder of this program, nor installed", file, folder);
 }

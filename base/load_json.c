@@ -103,7 +103,7 @@ static json_t *json_read(struct json_text *t, size_t flags, uint64_t most_memory
 }
 
 enum err load_json(const char *bytes, size_t n, size_t flags, uint64_t most_memory, const char *name, json_t **out,
-                   struct err_detail *why)
+                   struct err_detail *err)
 {
     struct json_text text = {.bytes = bytes, .n = n};
     json_error_t error = {.position = 0};
@@ -113,13 +113,13 @@ enum err load_json(const char *bytes, size_t n, size_t flags, uint64_t most_memo
         return ERR_OK;
     }
     if (json_memory.taken > most_memory)
-        return err_set(why, ERR_FORMAT, 0, "%.100s: takes more memory than a JSON of this size can need; "
-                       "--memory-limit SIZE allows that", name);
+        return err_at(err, ERR_FORMAT, 0, name, "takes more memory than a JSON of this size can need; --memory-limit "
+                      "SIZE allows that");
     if (json_memory.has_failed)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%.100s: no memory to read it", name);
+        return err_no_memory(err);
     if (text.fault != NULL && (uint64_t)error.position >= text.at)         /* jansson met nothing before it */
-        return err_set(why, ERR_FORMAT, text.at, "%.100s: no JSON, at byte %llu: %s", name, (unsigned long long)text.at,
-                       text.fault);
-    return err_set(why, ERR_FORMAT, (uint64_t)error.position, "%.100s: no JSON, at byte %d: %.80s", name,
-                   error.position, error.text);
+        return err_at(err, ERR_FORMAT, text.at, name, "no JSON, at byte %llu: %s", (unsigned long long)text.at,
+                      text.fault);
+    return err_at(err, ERR_FORMAT, (uint64_t)error.position, name, "no JSON, at byte %d: %s", error.position,
+                  error.text);
 }

@@ -13,6 +13,6 @@
  * taken; UINT64_MAX: no limit. `name` is that of the file, for messages. ERR_FORMAT, with the byte in why->offset;
  * ERR_HOST_NOMEM. One thread at a time: jansson's functions for memory are exchanged meanwhile. */
 MUST_USE enum err load_json(const char *bytes, size_t n, size_t flags, uint64_t most_memory, const char *name,
-                            json_t **out, struct err_detail *why);
+                            json_t **out, struct err_detail *err);
 
 #endif

@@ -165,23 +165,23 @@ static int open_unnamed(const struct output *o)
 }
 
 /* Opens a new file in the folder of the final one, with these permissions. */
-static enum err output_open_temporary(struct output *o, mode_t mode, struct err_detail *why)
+static enum err output_open_temporary(struct output *o, mode_t mode, struct err_detail *err)
 {
     o->path = output_target(o->name);
     o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof NEW_FILE_ENDING);
     if (o->temporary == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", o->name);
+        return err_no_memory(err);
     const size_t kept = (size_t)(last_name(o->path) - o->path) + kept_length(last_name(o->path));
     snprintf(o->temporary, kept + sizeof NEW_FILE_ENDING, "%.*s%s", (int)kept, o->path, NEW_FILE_ENDING);
     if (strlen(o->temporary) >= PATH_MAX)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(ENAMETOOLONG));
+        return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(ENAMETOOLONG));
     remove_left_behind(o);
     int fd = open_unnamed(o);
     o->is_unnamed = fd >= 0;
     if (fd < 0) {
         fd = mkstemp(o->temporary);
         if (fd < 0)
-            return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
+            return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(errno));
         fcntl(fd, F_SETFD, FD_CLOEXEC);      /* not for programs started meanwhile */
         o->listed = output_enlist(o->temporary);
     }
@@ -192,12 +192,12 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     close(fd);
     if (!o->is_unnamed)
         unlink(o->temporary);
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(reason));
+    return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(reason));
 }
 
 /* A stream of its own: what is printed for people goes through another one (base/shown.h). `standard`: standard output
  * or standard error. */
-static enum err output_open_standard(struct output *o, int standard, struct err_detail *why)
+static enum err output_open_standard(struct output *o, int standard, struct err_detail *err)
 {
     o->is_stdout = standard == STDOUT_FILENO;
     fflush(stdout);
@@ -208,8 +208,8 @@ static enum err output_open_standard(struct output *o, int standard, struct err_
     const int reason = errno;
     if (fd >= 0)
         close(fd);
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
-                   strerror(reason));
+    return err_at(err, ERR_IO, 0, o->is_stdout ? "standard output" : o->name, "cannot be written: %s",
+                  strerror(reason));
 }
 
 /* The standard stream that writes into this file already; -1: none. "/dev/stdout" is a link to it: what was printed
@@ -223,29 +223,29 @@ static int standard_stream_of(const struct stat *st)
     return -1;
 }
 
-static enum err refuse_input(const struct output *o, struct err_detail *why)
+static enum err refuse_input(const struct output *o, struct err_detail *err)
 {
-    return err_set(why, ERR_USAGE, 0, "%.150s: is an input; the output would overwrite it", o->name);
+    return err_at(err, ERR_USAGE, 0, o->name, "is an input; the output would overwrite it");
 }
 
 /* Opens what the name stands for: standard output, a regular file through a temporary one, anything else directly. */
-static enum err output_open_stream(struct output *o, struct err_detail *why)
+static enum err output_open_stream(struct output *o, struct err_detail *err)
 {
     struct stat st;
     if (strcmp(o->name, "-") == 0)
-        return output_open_standard(o, STDOUT_FILENO, why);
+        return output_open_standard(o, STDOUT_FILENO, err);
     const bool is_there = stat(o->name, &st) == 0;
     if (!is_there && errno != ENOENT)        /* such as a link that the kernel does not follow for us */
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
+        return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(errno));
     if (is_there && read_files_have(&st))
-        return refuse_input(o, why);
+        return refuse_input(o, err);
     if (is_there && S_ISREG(st.st_mode) && standard_stream_of(&st) >= 0)
-        return output_open_standard(o, standard_stream_of(&st), why);
+        return output_open_standard(o, standard_stream_of(&st), err);
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
-        return output_open_temporary(o, is_there ? st.st_mode & 0777 : new_file_mode(0666), why);
+        return output_open_temporary(o, is_there ? st.st_mode & 0777 : new_file_mode(0666), err);
     o->file = fopen(o->name, "wb");          /* fails, and says why, for a folder and a file that is read-only */
     if (o->file == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(errno));
+        return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(errno));
     return ERR_OK;
 }
 
@@ -261,7 +261,7 @@ static int create_private(const char *path)
 }
 
 /* The temporary name is the final one. */
-static enum err output_open_in_place(struct output *o, struct err_detail *why)
+static enum err output_open_in_place(struct output *o, struct err_detail *err)
 {
     const int fd = create_private(o->name);
     o->file = fd < 0 ? NULL : fdopen(fd, "wb");
@@ -269,7 +269,7 @@ static enum err output_open_in_place(struct output *o, struct err_detail *why)
         const int reason = errno;
         if (fd >= 0)
             close(fd);
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->name, strerror(reason));
+        return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(reason));
     }
     o->is_growing = true;
     o->path = strdup(o->name);
@@ -278,18 +278,18 @@ static enum err output_open_in_place(struct output *o, struct err_detail *why)
         return ERR_OK;
     fclose(o->file);
     unlink(o->name);
-    return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", o->name);
+    return err_no_memory(err);
 }
 
-static enum err output_open_by(enum err (*open_file)(struct output *o, struct err_detail *why), const char *path,
-                               struct output **out, struct err_detail *why)
+static enum err output_open_by(enum err (*open_file)(struct output *o, struct err_detail *err), const char *path,
+                               struct output **out, struct err_detail *err)
 {
     struct output *o = calloc(1, sizeof *o + strlen(path) + 1);
     if (o == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: the host is out of memory", path);
+        return err_no_memory(err);
     strcpy(o->name, path);
     o->listed = -1;
-    const enum err e = open_file(o, why);
+    const enum err e = open_file(o, err);
     if (e != ERR_OK)
         output_free(o);
     else
@@ -297,14 +297,14 @@ static enum err output_open_by(enum err (*open_file)(struct output *o, struct er
     return e;
 }
 
-enum err output_open(const char *path, struct output **out, struct err_detail *why)
+enum err output_open(const char *path, struct output **out, struct err_detail *err)
 {
-    return output_open_by(output_open_stream, path, out, why);
+    return output_open_by(output_open_stream, path, out, err);
 }
 
-enum err output_open_growing(const char *path, struct output **out, struct err_detail *why)
+enum err output_open_growing(const char *path, struct output **out, struct err_detail *err)
 {
-    return output_open_by(output_open_in_place, path, out, why);
+    return output_open_by(output_open_in_place, path, out, err);
 }
 
 FILE *output_file(struct output *o)
@@ -355,7 +355,7 @@ static void output_remove(const struct output *o)
         unlink(o->temporary);
 }
 
-enum err output_commit(struct output **out, struct err_detail *why)
+enum err output_commit(struct output **out, struct err_detail *err)
 {
     struct output *o = *out;
     if (o == NULL)
@@ -364,7 +364,7 @@ enum err output_commit(struct output **out, struct err_detail *why)
     assert(o->file != NULL && (o->path == NULL) == (o->temporary == NULL));
     *out = NULL;
     if (o->path != NULL && !o->is_growing && stat(o->path, &st) == 0 && read_files_have(&st)) {
-        const enum err e = refuse_input(o, why);
+        const enum err e = refuse_input(o, err);
         output_abandon(o);
         return e;
     }
@@ -379,8 +379,8 @@ enum err output_commit(struct output **out, struct err_detail *why)
         reason = errno;
     }
     if (!is_good) {
-        e = err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
-                    reason != 0 ? strerror(reason) : "writing failed");
+        e = err_at(err, ERR_IO, 0, o->is_stdout ? "standard output" : o->name, "cannot be written: %s",
+                   reason != 0 ? strerror(reason) : "writing failed");
         output_remove(o);
     }
     output_free(o);

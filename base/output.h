@@ -18,18 +18,18 @@ struct output;
 
 /* Opens an output for writing; "-" is standard output. ERR_IO with the path and reason, ERR_USAGE for a file that was
  * read, ERR_HOST_NOMEM. */
-MUST_USE enum err output_open(const char *path, struct output **out, struct err_detail *why);
+MUST_USE enum err output_open(const char *path, struct output **out, struct err_detail *err);
 
 /* Opens a file that grows under its final name, for its owner alone, and replaces a file of that name, but no link.
  * What was flushed can be read at any time and stays if the program is killed. ERR_IO, ERR_HOST_NOMEM. */
-MUST_USE enum err output_open_growing(const char *path, struct output **out, struct err_detail *why);
+MUST_USE enum err output_open_growing(const char *path, struct output **out, struct err_detail *err);
 
 /* The stream to write to, lent until output_commit, which also reports errors of earlier writes. */
 FILE *output_file(struct output *o);
 
 /* Ends the output, moves it to its name and sets *o to NULL; after an error no file is left. Does nothing if *o is
  * NULL: callers need not ask whether an output was wanted. ERR_IO; ERR_USAGE for a file that was read meanwhile. */
-MUST_USE enum err output_commit(struct output **o, struct err_detail *why);
+MUST_USE enum err output_commit(struct output **o, struct err_detail *err);
 
 /* Ends an unfinished output and removes its file. NULL is accepted. */
 void output_abandon(struct output *o);

@@ -30,7 +30,7 @@ void sha256_texts(const char *const *texts, size_t n, char hex[SHA256_HEX])
     sum_finish(&sum, hex);
 }
 
-enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *why)
+enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *err)
 {
     enum { PIECE = 1 << 16 };
     unsigned char piece[PIECE];
@@ -38,12 +38,12 @@ enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *
     /* Nobody is waited for: whoever asks reads the file again, so it is no pipe, or was none. */
     const int in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (in < 0)
-        return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
+        return err_at(err, err_of_open(errno), 0, path, "%s", strerror(errno));
     SHA256_Init(&sum);
     ssize_t n;
     while ((n = read(in, piece, PIECE)) > 0 || (n < 0 && errno == EINTR))
         SHA256_Update(&sum, piece, n < 0 ? 0 : (size_t)n);
     close(in);
     sum_finish(&sum, hex);
-    return n < 0 ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path) : ERR_OK;
+    return n < 0 ? err_at(err, ERR_INPUT, 0, path, "cannot be read") : ERR_OK;
 }

@@ -15,6 +15,6 @@ enum { SHA256_HEX = 65 };            /* 64 hexadecimal digits and a zero */
 void sha256_texts(const char *const *texts, size_t n, char hex[SHA256_HEX]);
 
 /* The sum of a file as it is on disk, not decompressed. ERR_INPUT with the path; ERR_HOST_NOMEM. */
-MUST_USE enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *why);
+MUST_USE enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *err);
 
 #endif

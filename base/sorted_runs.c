@@ -38,11 +38,11 @@ struct sorted_runs {
 };
 
 enum err sorted_runs_create(size_t size, int (*compare)(const void *a, const void *b), size_t memory_bytes,
-                            struct sorted_runs **out, struct err_detail *why)
+                            struct sorted_runs **out, struct err_detail *err)
 {
     struct sorted_runs *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort");
+        return err_no_memory(err);
     *s = (struct sorted_runs){ .size = size, .compare = compare, .fit = memory_bytes / size + 1, .fd = -1 };
     *out = s;
     return ERR_OK;
@@ -73,17 +73,17 @@ void sorted_runs_destroy(struct sorted_runs *s)
 /* ---- runs into the file ---- */
 
 /* Sorts what is in memory and makes it a run of the file. */
-static enum err write_run(struct sorted_runs *s, struct err_detail *why)
+static enum err write_run(struct sorted_runs *s, struct err_detail *err)
 {
-    enum err e = s->fd < 0 ? temporary_file_open(&s->fd, why) : ERR_OK;
+    enum err e = s->fd < 0 ? temporary_file_open(&s->fd, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
     struct run *runs = array_grow(s->runs, s->n_runs, &s->runs_room, sizeof *runs);
     if (runs == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort");
+        return err_no_memory(err);
     s->runs = runs;
     qsort(s->records, s->n, s->size, s->compare);
-    if ((e = temporary_file_append(s->fd, s->records, s->n * s->size, why)) != ERR_OK)
+    if ((e = temporary_file_append(s->fd, s->records, s->n * s->size, err)) != ERR_OK)
         return e;
     s->runs[s->n_runs++] = (struct run){ .first = s->n_written, .n = s->n };
     s->n_written += s->n;
@@ -91,16 +91,16 @@ static enum err write_run(struct sorted_runs *s, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err sorted_runs_put(struct sorted_runs *s, const void *record, struct err_detail *why)
+enum err sorted_runs_put(struct sorted_runs *s, const void *record, struct err_detail *err)
 {
     if (s->n == s->fit) {
-        const enum err e = write_run(s, why);
+        const enum err e = write_run(s, err);
         if (e != ERR_OK)
             return e;
     }
     unsigned char *records = array_grow(s->records, s->n, &s->room, s->size);
     if (records == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort");
+        return err_no_memory(err);
     s->records = records;
     memcpy(records + s->n++ * s->size, record, s->size);
     return ERR_OK;
@@ -114,7 +114,7 @@ static const unsigned char *run_record(const struct sorted_runs *s, const struct
 }
 
 /* Reads the next records of a run into its empty buffer. */
-static enum err fill(const struct sorted_runs *s, struct run *r, struct err_detail *why)
+static enum err fill(const struct sorted_runs *s, struct run *r, struct err_detail *err)
 {
     const uint64_t left = r->n - r->next;
     const size_t want = left < s->per_buffer ? (size_t)left : s->per_buffer;
@@ -122,7 +122,7 @@ static enum err fill(const struct sorted_runs *s, struct run *r, struct err_deta
         const ssize_t n = pread(s->fd, r->buffer + done, want * s->size - done,
                                 (off_t)((r->first + r->next) * s->size + done));
         if (n == 0 || (n < 0 && errno != EINTR))
-            return err_set(why, ERR_IO, 0, "temporary file: %s", n == 0 ? "is cut off" : strerror(errno));
+            return err_set(err, ERR_IO, 0, "temporary file: %s", n == 0 ? "is cut off" : strerror(errno));
         done += n > 0 ? (size_t)n : 0;
     }
     r->begin = 0;
@@ -148,14 +148,14 @@ static void sift_down(struct sorted_runs *s, size_t i)
 }
 
 /* Takes the record that was lent, which is the top's first. */
-static enum err take_lent(struct sorted_runs *s, struct err_detail *why)
+static enum err take_lent(struct sorted_runs *s, struct err_detail *err)
 {
     struct run *top = s->heap[0];
     s->is_lent = false;
     if (++top->begin == top->end && top->next == top->n)
         s->heap[0] = s->heap[--s->n_heap];
     else if (top->begin == top->end) {
-        const enum err e = fill(s, top, why);
+        const enum err e = fill(s, top, err);
         if (e != ERR_OK)
             return e;
     }
@@ -164,7 +164,7 @@ static enum err take_lent(struct sorted_runs *s, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err start_merging(struct sorted_runs *s, struct err_detail *why)
+static enum err start_merging(struct sorted_runs *s, struct err_detail *err)
 {
     drop_buffers(s);
     const size_t bytes = s->fit * s->size / s->n_runs;
@@ -173,14 +173,14 @@ static enum err start_merging(struct sorted_runs *s, struct err_detail *why)
     s->is_lent = false;
     s->heap = calloc(s->n_runs, sizeof *s->heap);
     if (s->heap == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort");
+        return err_no_memory(err);
     for (size_t i = 0; i < s->n_runs; i++) {
         struct run *r = &s->runs[i];
         r->next = 0;
         r->buffer = malloc(s->per_buffer * s->size);
         if (r->buffer == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort");
-        const enum err e = fill(s, r, why);
+            return err_no_memory(err);
+        const enum err e = fill(s, r, err);
         if (e != ERR_OK)
             return e;
         s->heap[s->n_heap++] = r;
@@ -190,11 +190,11 @@ static enum err start_merging(struct sorted_runs *s, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err sorted_runs_rewind(struct sorted_runs *s, struct err_detail *why)
+enum err sorted_runs_rewind(struct sorted_runs *s, struct err_detail *err)
 {
     s->at = 0;
     if (!s->is_sorted && s->fd >= 0 && s->n > 0) {
-        const enum err e = write_run(s, why);
+        const enum err e = write_run(s, err);
         if (e != ERR_OK)
             return e;
     }
@@ -206,10 +206,10 @@ enum err sorted_runs_rewind(struct sorted_runs *s, struct err_detail *why)
         qsort(s->records, s->n, s->size, s->compare);
     }
     s->is_sorted = true;
-    return s->fd >= 0 ? start_merging(s, why) : ERR_OK;
+    return s->fd >= 0 ? start_merging(s, err) : ERR_OK;
 }
 
-enum err sorted_runs_next(struct sorted_runs *s, const void **record, struct err_detail *why)
+enum err sorted_runs_next(struct sorted_runs *s, const void **record, struct err_detail *err)
 {
     *record = NULL;
     if (s->fd < 0) {
@@ -217,7 +217,7 @@ enum err sorted_runs_next(struct sorted_runs *s, const void **record, struct err
         return ERR_OK;
     }
     if (s->is_lent) {
-        const enum err e = take_lent(s, why);
+        const enum err e = take_lent(s, err);
         if (e != ERR_OK)
             return e;
     }

@@ -14,12 +14,12 @@
 const char *temporary_place(void);
 
 /* Opens an empty file there, for reading and writing. The caller closes *fd. ERR_IO. */
-MUST_USE enum err temporary_file_open(int *fd, struct err_detail *why);
+MUST_USE enum err temporary_file_open(int *fd, struct err_detail *err);
 
 /* The same as a stream. ERR_IO, ERR_HOST_NOMEM. */
-MUST_USE enum err temporary_stream_open(FILE **out, struct err_detail *why);
+MUST_USE enum err temporary_stream_open(FILE **out, struct err_detail *err);
 
 /* Appends all n bytes. ERR_IO. */
-MUST_USE enum err temporary_file_append(int fd, const void *bytes, size_t n, struct err_detail *why);
+MUST_USE enum err temporary_file_append(int fd, const void *bytes, size_t n, struct err_detail *err);
 
 #endif

@@ -62,11 +62,6 @@ static void print_peak(const char *measure, const char *case_name, const char *m
     print_value(measure, case_name, metric, (double)usage.ru_maxrss / 1024);
 }
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
-}
-
 /* ---- speed ---- */
 
 /* The bytes of a trace's file, in memory, and open for reading from there. */
@@ -76,7 +71,7 @@ struct held_trace {
     size_t              n;
 };
 
-static enum err held_read(struct held_trace *t, const char *path, struct err_detail *why)
+static enum err held_read(struct held_trace *t, const char *path, struct err_detail *err)
 {
     FILE *file = fopen(path, "rb");
     const long n = file == NULL || fseek(file, 0, SEEK_END) != 0 ? -1 : ftell(file);
@@ -86,12 +81,12 @@ static enum err held_read(struct held_trace *t, const char *path, struct err_det
     if (file != NULL)
         fclose(file);
     if (t->n == 0 || t->n != (size_t)n)
-        return err_set(why, ERR_IO, 0, "%.100s cannot be read back", path);
-    return trace_open_bytes(t->bytes, t->n, &t->in, why);
+        return err_set(err, ERR_IO, 0, "%s cannot be read back", path);
+    return trace_open_bytes(t->bytes, t->n, &t->in, err);
 }
 
 /* Makes a trace in a file and reads it back: a trace that is made in memory is hardly packed. */
-static enum err held_open(struct held_trace *t, const char *what, uint64_t events, struct err_detail *why)
+static enum err held_open(struct held_trace *t, const char *what, uint64_t events, struct err_detail *err)
 {
     const char *folder = getenv("TMPDIR");
     char path[256];
@@ -99,11 +94,11 @@ static enum err held_open(struct held_trace *t, const char *what, uint64_t event
     *t = (struct held_trace){.bytes = NULL};
     const int made = mkstemp(path);
     if (made < 0)
-        return err_set(why, ERR_IO, 0, "%.100s: no file can be made there", path);
+        return err_at(err, ERR_IO, 0, path, "no file can be made there");
     close(made);
-    enum err e = made_trace(path, what, events, NULL, NULL, why);
+    enum err e = made_trace(path, what, events, NULL, NULL, err);
     if (e == ERR_OK)
-        e = held_read(t, path, why);
+        e = held_read(t, path, err);
     unlink(path);
     return e;
 }
@@ -114,29 +109,29 @@ static void held_close(struct held_trace *t)
     free(t->bytes);
 }
 
-static enum err decode_rest(struct trace_reader *in, struct err_detail *why)
+static enum err decode_rest(struct trace_reader *in, struct err_detail *err)
 {
     const struct event *ev;
     size_t n = 1;
     enum err e = ERR_OK;
     while (e == ERR_OK && n > 0)
-        e = trace_next(in, &ev, &n, why);
+        e = trace_next(in, &ev, &n, err);
     return e;
 }
 
-static enum err decode_all(const struct held_trace *t, struct err_detail *why)
+static enum err decode_all(const struct held_trace *t, struct err_detail *err)
 {
     struct trace_reader *in;
-    enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
+    enum err e = trace_open_bytes(t->bytes, t->n, &in, err);
     if (e != ERR_OK)
         return e;
-    e = decode_rest(in, why);
+    e = decode_rest(in, err);
     trace_close(in);
     return e;
 }
 
 /* Unpacks zstd frames one after the other, and does nothing else. */
-static enum err unpack_all(const void *frames, size_t n, struct err_detail *why)
+static enum err unpack_all(const void *frames, size_t n, struct err_detail *err)
 {
     const size_t most = TRACE_CHUNK_EVENTS * sizeof(struct event);       /* in a frame, packed by column or not */
     const unsigned char *at = frames;
@@ -151,7 +146,7 @@ static enum err unpack_all(const void *frames, size_t n, struct err_detail *why)
     }
     ZSTD_freeDCtx(zstd);
     free(content);
-    return is_good ? ERR_OK : err_set(why, ERR_FORMAT, n - (size_t)(end - at), "zstd cannot read the frame");
+    return is_good ? ERR_OK : err_set(err, ERR_FORMAT, n - (size_t)(end - at), "zstd cannot read the frame");
 }
 
 /* ---- the same events as plain records ---- */
@@ -178,23 +173,23 @@ static bool plain_append(struct plain_trace *p, ZSTD_CCtx *zstd, const struct ev
 }
 
 /* Packs with zstd's default level and with its checksum, as the trace format does. */
-static enum err plain_open(struct plain_trace *p, const struct held_trace *t, struct err_detail *why)
+static enum err plain_open(struct plain_trace *p, const struct held_trace *t, struct err_detail *err)
 {
     struct trace_reader *in;
     const struct event *ev;
     size_t n = 1;
     *p = (struct plain_trace){.bytes = NULL};
-    enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
+    enum err e = trace_open_bytes(t->bytes, t->n, &in, err);
     if (e != ERR_OK)
         return e;
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
     bool has_room = zstd != NULL && !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1));
     while (e == ERR_OK && n > 0 && has_room) {
-        e = trace_next(in, &ev, &n, why);
+        e = trace_next(in, &ev, &n, err);
         has_room = e != ERR_OK || n == 0 || plain_append(p, zstd, ev, n);
     }
     if (!has_room)
-        e = no_memory(why);
+        e = err_no_memory(err);
     ZSTD_freeCCtx(zstd);
     trace_close(in);
     return e;
@@ -202,17 +197,17 @@ static enum err plain_open(struct plain_trace *p, const struct held_trace *t, st
 
 /* The yardstick: how fast the machine is at this moment. It unpacks plain records with zstd, which no version of our
  * format changes, so figures of two versions can be divided by it and compared. */
-static enum err yardstick_main(char **args, struct err_detail *why)
+static enum err yardstick_main(char **args, struct err_detail *err)
 {
     enum { TIMES = 8 };
     struct held_trace t = {.bytes = NULL};
     struct plain_trace plain = {.bytes = NULL};
-    enum err e = held_read(&t, args[1], why);
+    enum err e = held_read(&t, args[1], err);
     if (e == ERR_OK)
-        e = plain_open(&plain, &t, why);
+        e = plain_open(&plain, &t, err);
     const struct moment begin = moment_now();
     for (int i = 0; i < TIMES && e == ERR_OK; i++)
-        e = unpack_all(plain.bytes, plain.n, why);
+        e = unpack_all(plain.bytes, plain.n, err);
     if (e == ERR_OK)
         print_speed("machine", args[0], "zstd_plain_events_per_s", TIMES * (double)trace_info(t.in)->events, begin);
     free(plain.bytes);
@@ -223,22 +218,22 @@ static enum err yardstick_main(char **args, struct err_detail *why)
 /* Runs `n` lanes over a trace. It is an error if a lane ran out of memory or did not see every event. *reserved_bytes:
  * the peak of the last lane; may be NULL. */
 static enum err run_lanes(struct trace_reader *in, const struct policy_spec *const *specs, size_t n, unsigned threads,
-                          uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *why)
+                          uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *err)
 {
     struct device_config device = device_defaults();
     const struct replay_config cfg = {.threads = threads};
     struct lane *lanes = calloc(n, sizeof *lanes);
-    enum err e = lanes == NULL ? no_memory(why) : ERR_OK;
+    enum err e = lanes == NULL ? err_no_memory(err) : ERR_OK;
     if (total_bytes > 0)
         device.total_bytes = total_bytes;
     for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = lane_open(specs[i], &device_sim, &device, in, 0, &lanes[i], why);
+        e = lane_open(specs[i], &device_sim, &device, in, 0, &lanes[i], err);
     if (e == ERR_OK)
-        e = replay_run(in, lanes, n, &cfg, why);
+        e = replay_run(in, lanes, n, &cfg, err);
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         if (lanes[i].outcome != ERR_OK || lanes[i].events_done != trace_info(in)->events)
-            e = err_set(why, ERR_CORRUPT, 0, "%s ended at event %" PRId64 ": %.120s", specs[i]->typed,
-                        lanes[i].stopped_at, err_text(lanes[i].outcome));
+            e = err_set(err, ERR_CORRUPT, 0, "%s ended at event %" PRId64 ": %s", specs[i]->typed, lanes[i].stopped_at,
+                        err_text(lanes[i].outcome));
         if (reserved_bytes != NULL)
             *reserved_bytes = lanes[i].meter.peak.reserved;
     }
@@ -250,21 +245,21 @@ static enum err run_lanes(struct trace_reader *in, const struct policy_spec *con
 
 /* The same with a new reader, so that nothing decoded by an earlier run is reused. */
 static enum err run_held(const struct held_trace *t, const struct policy_spec *const *specs, size_t n, unsigned threads,
-                         uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *why)
+                         uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *err)
 {
     struct trace_reader *in;
-    enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
+    enum err e = trace_open_bytes(t->bytes, t->n, &in, err);
     if (e != ERR_OK)
         return e;
-    e = run_lanes(in, specs, n, threads, total_bytes, reserved_bytes, why);
+    e = run_lanes(in, specs, n, threads, total_bytes, reserved_bytes, err);
     trace_close(in);
     return e;
 }
 
 /* Runs one lane on a card of unlimited size. */
-static enum err run_policy(struct trace_reader *in, const struct policy_spec *spec, struct err_detail *why)
+static enum err run_policy(struct trace_reader *in, const struct policy_spec *spec, struct err_detail *err)
 {
-    return run_lanes(in, &spec, 1, 1, 0, NULL, why);
+    return run_lanes(in, &spec, 1, 1, 0, NULL, err);
 }
 
 static char cheapest_text[] = "cheapest";
@@ -296,7 +291,7 @@ struct engine_case {
     struct line       *lines, *line;     /* one for each live request; where to go on */
 };
 
-static enum err engine_do(const struct engine_measure *m, struct engine_case *c, struct err_detail *why)
+static enum err engine_do(const struct engine_measure *m, struct engine_case *c, struct err_detail *err)
 {
     const struct policy_spec *const spec = m->what == CHEAPEST ? &cheapest : &c->pytorch;
     switch (m->what) {
@@ -304,22 +299,22 @@ static enum err engine_do(const struct engine_measure *m, struct engine_case *c,
         c->line = lines_follow(c->line, trace_info(c->trace.in)->events);
         return ERR_OK;
     case UNPACK:
-        return unpack_all(c->trace.bytes, c->trace.n, why);
+        return unpack_all(c->trace.bytes, c->trace.n, err);
     case UNPACK_PLAIN:
-        return unpack_all(c->plain.bytes, c->plain.n, why);
+        return unpack_all(c->plain.bytes, c->plain.n, err);
     case DECODE:
-        return decode_all(&c->trace, why);
+        return decode_all(&c->trace, err);
     default:
-        return run_held(&c->trace, &spec, 1, m->is_by_clock ? 0 : 1, 0, NULL, why);
+        return run_held(&c->trace, &spec, 1, m->is_by_clock ? 0 : 1, 0, NULL, err);
     }
 }
 
 static enum err engine_one(const struct engine_measure *m, struct engine_case *c, bool is_counted,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     const double events = (double)trace_info(c->trace.in)->events;
     const struct moment begin = moment_now();
-    const enum err e = engine_do(m, c, why);
+    const enum err e = engine_do(m, c, err);
     if (e != ERR_OK || !is_counted)
         return e;
     if (m->is_by_clock)
@@ -330,52 +325,52 @@ static enum err engine_one(const struct engine_measure *m, struct engine_case *c
 }
 
 /* Measures one after the other, round by round. The first round only warms up. */
-static enum err engine_rounds(struct engine_case *c, uint64_t rounds, struct err_detail *why)
+static enum err engine_rounds(struct engine_case *c, uint64_t rounds, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
         for (int k = 0; k < ENGINE_MEASURES && e == ERR_OK; k++)
-            e = engine_one(&engine_measures[k], c, i > 0, why);
+            e = engine_one(&engine_measures[k], c, i > 0, err);
     return e;
 }
 
 /* Reads a count of decimal digits, 1 to 10^12. */
-static enum err parse_count(const char *text, uint64_t *out, struct err_detail *why)
+static enum err parse_count(const char *text, uint64_t *out, struct err_detail *err)
 {
     char *end;
     *out = strtoull(text, &end, 10);
     if (*end != '\0' || strspn(text, "0123456789") == 0 || *out == 0 || *out > UINT64_C(1000000000000))
-        return err_set(why, ERR_USAGE, 0, "'%.60s' is no number from 1 to 10^12", text);
+        return err_set(err, ERR_USAGE, 0, "'%s' is no number from 1 to 10^12", text);
     return ERR_OK;
 }
 
 /* Reads the two counts that every measurement of speed takes. */
-static enum err parse_counts(char **args, uint64_t *events, uint64_t *rounds, struct err_detail *why)
+static enum err parse_counts(char **args, uint64_t *events, uint64_t *rounds, struct err_detail *err)
 {
-    const enum err e = parse_count(args[0], events, why);
-    return e == ERR_OK ? parse_count(args[1], rounds, why) : e;
+    const enum err e = parse_count(args[0], events, err);
+    return e == ERR_OK ? parse_count(args[1], rounds, err) : e;
 }
 
-static enum err engine_main(char **args, struct err_detail *why)
+static enum err engine_main(char **args, struct err_detail *err)
 {
     struct engine_case c = {.name = args[0]};
     uint64_t events, rounds;
-    enum err e = parse_counts(args + 1, &events, &rounds, why);
+    enum err e = parse_counts(args + 1, &events, &rounds, err);
     if (e == ERR_OK)
-        e = policy_spec_parse("pytorch", &c.pytorch, why);
+        e = policy_spec_parse("pytorch", &c.pytorch, err);
     if (e != ERR_OK)
         return e;
-    e = held_open(&c.trace, c.name, events, why);
+    e = held_open(&c.trace, c.name, events, err);
     if (e == ERR_OK)
-        e = plain_open(&c.plain, &c.trace, why);
+        e = plain_open(&c.plain, &c.trace, err);
     if (e == ERR_OK && (c.line = c.lines = lines_make((size_t)trace_info(c.trace.in)->peak_live + 1)) == NULL)
-        e = no_memory(why);
+        e = err_no_memory(err);
     if (e == ERR_OK) {
         const double n = (double)trace_info(c.trace.in)->events;
         print_value("engine", c.name, "events", n);
         print_value("engine", c.name, "packed_bytes_per_event", (double)c.trace.n / n);
         print_value("engine", c.name, "plain_bytes_per_event", (double)c.plain.n / n);
-        e = engine_rounds(&c, rounds, why);
+        e = engine_rounds(&c, rounds, err);
     }
     free(c.lines);
     free(c.plain.bytes);
@@ -425,7 +420,7 @@ enum { ZOO = sizeof zoo / sizeof zoo[0] };
 
 /* One run of each of `n` settings. The first is the default, whose peak is the measure of cards. */
 static enum err settings_round(const struct held_trace *t, const char *measure, const struct setting *settings_list,
-                               int n, const char *case_name, bool is_counted, struct err_detail *why)
+                               int n, const char *case_name, bool is_counted, struct err_detail *err)
 {
     enum err e = ERR_OK;
     uint64_t peak = 0;
@@ -433,12 +428,12 @@ static enum err settings_round(const struct held_trace *t, const char *measure, 
         const uint64_t card = (uint64_t)(settings_list[k].card * (double)peak);
         char metric[64];
         struct policy_spec spec;
-        e = policy_spec_parse(settings_list[k].spec, &spec, why);
+        e = policy_spec_parse(settings_list[k].spec, &spec, err);
         if (e != ERR_OK)
             return e;
         const struct policy_spec *one = &spec;
         const struct moment begin = moment_now();
-        e = run_held(t, &one, 1, 1, card, k == 0 ? &peak : NULL, why);
+        e = run_held(t, &one, 1, 1, card, k == 0 ? &peak : NULL, err);
         snprintf(metric, sizeof metric, "%s_events_per_s", settings_list[k].name);
         if (e == ERR_OK && is_counted)
             print_speed(measure, case_name, metric, (double)trace_info(t->in)->events, begin);
@@ -448,43 +443,43 @@ static enum err settings_round(const struct held_trace *t, const char *measure, 
 }
 
 static enum err time_settings(const char *measure, const struct setting *list, int n, char **args,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     struct held_trace t;
     uint64_t events, rounds;
-    enum err e = parse_counts(args + 2, &events, &rounds, why);
+    enum err e = parse_counts(args + 2, &events, &rounds, err);
     if (e != ERR_OK)
         return e;
-    e = held_open(&t, args[1], events, why);
+    e = held_open(&t, args[1], events, err);
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
-        e = settings_round(&t, measure, list, n, args[0], i > 0, why);
+        e = settings_round(&t, measure, list, n, args[0], i > 0, err);
     held_close(&t);
     return e;
 }
 
-static enum err settings_main(char **args, struct err_detail *why)
+static enum err settings_main(char **args, struct err_detail *err)
 {
-    return time_settings("settings", settings, SETTINGS, args, why);
+    return time_settings("settings", settings, SETTINGS, args, err);
 }
 
-static enum err zoo_main(char **args, struct err_detail *why)
+static enum err zoo_main(char **args, struct err_detail *err)
 {
-    return time_settings("zoo", zoo, ZOO, args, why);
+    return time_settings("zoo", zoo, ZOO, args, err);
 }
 
 /* ---- many lanes ---- */
 
 /* Times `n` runs of one policy and `n` decodes, in turn because the machine's speed varies; CPU seconds of each. */
 static enum err time_singles(const struct held_trace *t, const struct policy_spec *spec, size_t n, double *alone_s,
-                             double *decode_s, struct err_detail *why)
+                             double *decode_s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         const struct moment begin = moment_now();
-        e = decode_all(t, why);
+        e = decode_all(t, err);
         const struct moment decoded = moment_now();
         if (e == ERR_OK)
-            e = run_held(t, &spec, 1, 1, 0, NULL, why);
+            e = run_held(t, &spec, 1, 1, 0, NULL, err);
         *decode_s += decoded.cpu_s - begin.cpu_s;
         *alone_s += moment_now().cpu_s - decoded.cpu_s;
     }
@@ -494,23 +489,23 @@ static enum err time_singles(const struct held_trace *t, const struct policy_spe
 /* Measures `n` lanes of one policy: what a lane costs on one core, compared with `n` runs alone, of which one half runs
  * before and the other half after; and how many events they get through on all cores. */
 static enum err lanes_round(const struct held_trace *t, const struct policy_spec *spec, size_t n, bool is_counted,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const struct policy_spec *specs[256];
     char case_name[24];
     double alone_s = 0, decode_s = 0;
     for (size_t i = 0; i < n; i++)
         specs[i] = spec;
-    enum err e = time_singles(t, spec, n / 2, &alone_s, &decode_s, why);
+    enum err e = time_singles(t, spec, n / 2, &alone_s, &decode_s, err);
     const struct moment begin = moment_now();
     if (e == ERR_OK)
-        e = run_held(t, specs, n, 1, 0, NULL, why);
+        e = run_held(t, specs, n, 1, 0, NULL, err);
     const struct moment end = moment_now();
     if (e == ERR_OK)
-        e = time_singles(t, spec, n - n / 2, &alone_s, &decode_s, why);
+        e = time_singles(t, spec, n - n / 2, &alone_s, &decode_s, err);
     const struct moment begin_all = moment_now();
     if (e == ERR_OK)
-        e = run_held(t, specs, n, 0, 0, NULL, why);
+        e = run_held(t, specs, n, 0, 0, NULL, err);
     const struct moment end_all = moment_now();
     if (e != ERR_OK || !is_counted)
         return e;
@@ -522,45 +517,45 @@ static enum err lanes_round(const struct held_trace *t, const struct policy_spec
     return ERR_OK;
 }
 
-static enum err lanes_main(char **args, struct err_detail *why)
+static enum err lanes_main(char **args, struct err_detail *err)
 {
     static const size_t numbers[] = {8, 64, 256};
     struct held_trace t;
     struct policy_spec pytorch;
     uint64_t events, rounds;
-    enum err e = parse_counts(args + 1, &events, &rounds, why);
+    enum err e = parse_counts(args + 1, &events, &rounds, err);
     if (e == ERR_OK)
-        e = policy_spec_parse("pytorch", &pytorch, why);
+        e = policy_spec_parse("pytorch", &pytorch, err);
     if (e != ERR_OK)
         return e;
-    e = held_open(&t, args[0], events, why);
+    e = held_open(&t, args[0], events, err);
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
         for (int k = 0; k < 3 && e == ERR_OK; k++)
-            e = lanes_round(&t, &pytorch, numbers[k], i > 0, why);
+            e = lanes_round(&t, &pytorch, numbers[k], i > 0, err);
     held_close(&t);
     policy_spec_close(&pytorch);
     return e;
 }
 
 /* Runs 64 lanes and nothing else, to compare a sweep of 64 settings with: policy-events per second of CPU time. */
-static enum err lanes64_main(char **args, struct err_detail *why)
+static enum err lanes64_main(char **args, struct err_detail *err)
 {
     enum { LANES = 64 };
     const struct policy_spec *specs[LANES];
     struct held_trace t;
     struct policy_spec pytorch;
     uint64_t events;
-    enum err e = parse_count(args[1], &events, why);
+    enum err e = parse_count(args[1], &events, err);
     if (e == ERR_OK)
-        e = policy_spec_parse("pytorch", &pytorch, why);
+        e = policy_spec_parse("pytorch", &pytorch, err);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < LANES; i++)
         specs[i] = &pytorch;
-    e = held_open(&t, args[0], events, why);
+    e = held_open(&t, args[0], events, err);
     const struct moment begin = moment_now();
     if (e == ERR_OK)
-        e = run_held(&t, specs, LANES, 0, 0, NULL, why);
+        e = run_held(&t, specs, LANES, 0, 0, NULL, err);
     if (e == ERR_OK)
         printf("%.6g\n", LANES * (double)trace_info(t.in)->events / (moment_now().cpu_s - begin.cpu_s));
     held_close(&t);
@@ -571,20 +566,20 @@ static enum err lanes64_main(char **args, struct err_detail *why)
 /* ---- seeking ---- */
 
 /* Seeks to places all over the trace, each far from the last, and reads the first event there. */
-static enum err seek_main(char **args, struct err_detail *why)
+static enum err seek_main(char **args, struct err_detail *err)
 {
     struct held_trace t;
     uint64_t events, rounds;
-    enum err e = parse_counts(args + 1, &events, &rounds, why);
+    enum err e = parse_counts(args + 1, &events, &rounds, err);
     if (e != ERR_OK)
         return e;
-    e = held_open(&t, args[0], events, why);
+    e = held_open(&t, args[0], events, err);
     for (uint64_t i = 1; i <= rounds && e == ERR_OK; i++) {
         const uint64_t to = i * UINT64_C(0x9e3779b97f4a7c15) % trace_info(t.in)->events;
-        e = trace_seek(t.in, 0, why);
+        e = trace_seek(t.in, 0, err);
         const struct moment begin = moment_now();
         if (e == ERR_OK)
-            e = trace_seek(t.in, to, why);
+            e = trace_seek(t.in, to, err);
         if (e == ERR_OK)
             print_value("seek", args[0], "seek_ms", 1e3 * (moment_now().cpu_s - begin.cpu_s));
     }
@@ -595,39 +590,39 @@ static enum err seek_main(char **args, struct err_detail *why)
 /* ---- compared with PyTorch's own allocator ---- */
 
 /* Writes the same events as a trace and as an array of struct event. */
-static enum err files_main(char **args, struct err_detail *why)
+static enum err files_main(char **args, struct err_detail *err)
 {
     struct trace_reader *in;
     const struct event *ev;
     uint64_t events;
     size_t n = 1;
-    enum err e = parse_count(args[1], &events, why);
+    enum err e = parse_count(args[1], &events, err);
     if (e == ERR_OK)
-        e = made_trace(args[2], args[0], events, NULL, NULL, why);
+        e = made_trace(args[2], args[0], events, NULL, NULL, err);
     if (e == ERR_OK)
-        e = trace_open(args[2], &in, why);
+        e = trace_open(args[2], &in, err);
     if (e != ERR_OK)
         return e;
     FILE *file = fopen(args[3], "wb");
     while (file != NULL && e == ERR_OK && n > 0)
-        if ((e = trace_next(in, &ev, &n, why)) == ERR_OK && fwrite(ev, sizeof *ev, n, file) != n)
-            e = err_set(why, ERR_IO, 0, "%s: cannot be written", args[3]);
+        if ((e = trace_next(in, &ev, &n, err)) == ERR_OK && fwrite(ev, sizeof *ev, n, file) != n)
+            e = err_at(err, ERR_IO, 0, args[3], "cannot be written");
     if (file == NULL || fclose(file) != 0)
-        e = err_set(why, ERR_IO, 0, "%s: cannot be written", args[3]);
+        e = err_at(err, ERR_IO, 0, args[3], "cannot be written");
     trace_close(in);
     return e;
 }
 
 /* Measures the time for an event of a trace: replayed on one core, only decoded, or replayed by the clock. */
 static enum err beside_one(const char *case_name, const char *path, const struct policy_spec *spec, unsigned threads,
-                           const char *metric, struct err_detail *why)
+                           const char *metric, struct err_detail *err)
 {
     struct trace_reader *in;
-    enum err e = trace_open(path, &in, why);
+    enum err e = trace_open(path, &in, err);
     if (e != ERR_OK)
         return e;
     const struct moment begin = moment_now();
-    e = spec != NULL ? run_lanes(in, &spec, 1, threads, 0, NULL, why) : decode_rest(in, why);
+    e = spec != NULL ? run_lanes(in, &spec, 1, threads, 0, NULL, err) : decode_rest(in, err);
     const struct moment end = moment_now();
     const double took_s = threads == 1 ? end.cpu_s - begin.cpu_s : end.clock_s - begin.clock_s;
     if (e == ERR_OK)
@@ -637,17 +632,17 @@ static enum err beside_one(const char *case_name, const char *path, const struct
 }
 
 /* Measures a whole replay to compare with PyTorch's, how much of it is decoding, and how long it takes by the clock. */
-static enum err beside_main(char **args, struct err_detail *why)
+static enum err beside_main(char **args, struct err_detail *err)
 {
     struct policy_spec spec;
-    enum err e = policy_spec_parse(args[2], &spec, why);
+    enum err e = policy_spec_parse(args[2], &spec, err);
     if (e != ERR_OK)
         return e;
-    e = beside_one(args[0], args[1], &spec, 1, "replay_ns", why);
+    e = beside_one(args[0], args[1], &spec, 1, "replay_ns", err);
     if (e == ERR_OK)
-        e = beside_one(args[0], args[1], NULL, 1, "decode_ns", why);
+        e = beside_one(args[0], args[1], NULL, 1, "decode_ns", err);
     if (e == ERR_OK)
-        e = beside_one(args[0], args[1], &spec, 0, "replay_clock_ns", why);
+        e = beside_one(args[0], args[1], &spec, 0, "replay_clock_ns", err);
     policy_spec_close(&spec);
     return e;
 }
@@ -655,15 +650,15 @@ static enum err beside_main(char **args, struct err_detail *why)
 /* ---- import ---- */
 
 /* Arguments: name of the case, a snapshot, its size in bytes, where to put the trace. */
-static enum err import_main(char **args, struct err_detail *why)
+static enum err import_main(char **args, struct err_detail *err)
 {
     const struct import_config cfg = {.gpu = -1};
     uint64_t bytes;
-    enum err e = parse_count(args[2], &bytes, why);
+    enum err e = parse_count(args[2], &bytes, err);
     if (e != ERR_OK)
         return e;
     const struct moment begin = moment_now();
-    e = trace_import(args[1], NULL, &cfg, args[3], why);
+    e = trace_import(args[1], NULL, &cfg, args[3], err);
     if (e != ERR_OK)
         return e;
     print_speed("import", args[0], "replay_mb_per_s", (double)bytes / 1e6, begin);
@@ -673,10 +668,10 @@ static enum err import_main(char **args, struct err_detail *why)
 
 /* ---- bytes per event ---- */
 
-static enum err size_main(char **args, struct err_detail *why)
+static enum err size_main(char **args, struct err_detail *err)
 {
     struct trace_reader *in;
-    const enum err e = trace_open(args[1], &in, why);
+    const enum err e = trace_open(args[1], &in, err);
     if (e != ERR_OK)
         return e;
     const struct trace_bytes b = trace_bytes(in);
@@ -691,27 +686,27 @@ static enum err size_main(char **args, struct err_detail *why)
 
 /* ---- memory: a process each ---- */
 
-static enum err write_main(char **args, struct err_detail *why)
+static enum err write_main(char **args, struct err_detail *err)
 {
     uint64_t events;
-    enum err e = parse_count(args[1], &events, why);
+    enum err e = parse_count(args[1], &events, err);
     if (e == ERR_OK)
-        e = made_trace(args[2], args[0], events, NULL, NULL, why);
+        e = made_trace(args[2], args[0], events, NULL, NULL, err);
     if (e == ERR_OK)
         print_peak("memory", args[1], "write_peak_mib");
     return e;
 }
 
-static enum err replay_main(char **args, struct err_detail *why)
+static enum err replay_main(char **args, struct err_detail *err)
 {
     struct trace_reader *in;
     struct policy_spec pytorch;
-    enum err e = policy_spec_parse("pytorch", &pytorch, why);
+    enum err e = policy_spec_parse("pytorch", &pytorch, err);
     if (e != ERR_OK)
         return e;
-    e = trace_open(args[1], &in, why);
+    e = trace_open(args[1], &in, err);
     if (e == ERR_OK) {
-        e = run_policy(in, &pytorch, why);
+        e = run_policy(in, &pytorch, err);
         trace_close(in);
     }
     policy_spec_close(&pytorch);
@@ -723,21 +718,21 @@ static enum err replay_main(char **args, struct err_detail *why)
 /* ---- length ---- */
 
 /* Runs four policies over a trace in a file, in one thread, so that the figure does not depend on cores. */
-static enum err scale_main(char **args, struct err_detail *why)
+static enum err scale_main(char **args, struct err_detail *err)
 {
     static const char *const texts[] = {"best-fit", "pow2", "max_split_size_mb:128"};
     struct policy_spec specs[3];
     const struct policy_spec *lanes[4] = {&specs[0], &specs[1], &specs[2], &cheapest};
     struct trace_reader *in;
-    enum err e = trace_open(args[1], &in, why);
+    enum err e = trace_open(args[1], &in, err);
     int n = 0;
     if (e != ERR_OK)
         return e;
     for (; n < 3 && e == ERR_OK; n++)
-        e = policy_spec_parse(texts[n], &specs[n], why);
+        e = policy_spec_parse(texts[n], &specs[n], err);
     const struct moment begin = moment_now();
     if (e == ERR_OK)
-        e = run_lanes(in, lanes, 4, 1, 0, NULL, why);
+        e = run_lanes(in, lanes, 4, 1, 0, NULL, err);
     if (e == ERR_OK) {
         print_value("scale", args[0], "events", (double)trace_info(in)->events);
         print_value("scale", args[0], "event_ns",
@@ -755,7 +750,7 @@ static enum err scale_main(char **args, struct err_detail *why)
 static const struct measurement {
     const char *name, *arguments;
     int         n_arguments;
-    enum err  (*main)(char **args, struct err_detail *why);
+    enum err  (*main)(char **args, struct err_detail *err);
 } measurements[] = {
     {"yardstick", "SECTION TRACE", 2, yardstick_main},
     {"engine", "WHAT EVENTS ROUNDS", 3, engine_main},
@@ -779,10 +774,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < MEASUREMENTS && argc > 1; i++) {
         if (strcmp(argv[1], measurements[i].name) != 0 || argc != measurements[i].n_arguments + 2)
             continue;
-        struct err_detail why = {.text = ""};
-        const enum err e = measurements[i].main(argv + 2, &why);
+        struct err_detail err = {.text = ""};
+        const enum err e = measurements[i].main(argv + 2, &err);
         if (e != ERR_OK)
-            fprintf(stderr, "bench_engine: %s\n", why.text[0] != '\0' ? why.text : err_text(e));
+            fprintf(stderr, "bench_engine: %s\n", err.text[0] != '\0' ? err.text : err_text(e));
         return e == ERR_OK ? 0 : 2;
     }
     for (size_t i = 0; i < MEASUREMENTS; i++)

@@ -12,11 +12,11 @@ struct cheapest {
 
 static const uint64_t cheapest_segment_bytes = UINT64_C(1) << 55;    /* more than a trace here requests in all */
 
-static enum err cheapest_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err cheapest_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct cheapest *c = calloc(1, sizeof *c);
     if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy cheapest");
+        return err_no_memory(err);
     const enum err e = device_segment_alloc(cfg->device, cheapest_segment_bytes, &c->segment);
     if (e != ERR_OK) {
         free(c);

@@ -17,6 +17,6 @@
 /* Makes a trace of about `events` events, in the file `path`, or in *bytes if that is NULL (free() them). ERR_USAGE for
  * a recording that is too long to repeat; ERR_HOST_NOMEM; the errors of reading and writing traces. */
 MUST_USE enum err made_trace(const char *path, const char *what, uint64_t events, void **bytes, size_t *n,
-                             struct err_detail *why);
+                             struct err_detail *err);
 
 #endif

@@ -15,6 +15,6 @@
  * Errors of the parts. */
 MUST_USE enum err lasting_setting_check(struct trace_reader *trace, const struct tune *tune,
                                         const struct policy_spec *baseline, const struct device_choice *device,
-                                        const struct replay_config *cfg, bool *lasts, struct err_detail *why);
+                                        const struct replay_config *cfg, bool *lasts, struct err_detail *err);
 
 #endif

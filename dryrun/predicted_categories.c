@@ -17,27 +17,27 @@ struct predicted_categories {
 };
 
 static enum err group(struct trace_reader *trace, struct holdings *held, struct predicted_categories *c,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     struct category_facts facts = { .named_bytes = 0 };
-    enum err e = categories_find(trace, held, &facts, why);
+    enum err e = categories_find(trace, held, &facts, err);
     if (e == ERR_OK)
-        e = holders_group(trace, held, HOLDER_CATEGORY, &c->holders, why);
+        e = holders_group(trace, held, HOLDER_CATEGORY, &c->holders, err);
     c->held_bytes = held->bytes;
     c->named_bytes = facts.named_bytes;
     return e;
 }
 
 enum err predicted_categories_find(struct trace_reader *trace, struct predicted_categories **out,
-                                   struct err_detail *why)
+                                   struct err_detail *err)
 {
     struct predicted_categories *c = calloc(1, sizeof *c);
     struct holdings held;
     if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    enum err e = holdings_read(trace, MOMENT_PEAK, 0, &held, why);
+        return err_no_memory(err);
+    enum err e = holdings_read(trace, MOMENT_PEAK, 0, &held, err);
     if (e == ERR_OK) {
-        e = group(trace, &held, c, why);
+        e = group(trace, &held, c, err);
         holdings_close(&held);
     }
     if (e == ERR_OK)

@@ -12,7 +12,7 @@ struct predicted_categories;
 
 /* Reads a recording of PyTorch's allocator. ERR_HOST_NOMEM, the reader's errors. Close it. */
 MUST_USE enum err predicted_categories_find(struct trace_reader *trace, struct predicted_categories **out,
-                                            struct err_detail *why);
+                                            struct err_detail *err);
 
 /* One sentence, largest first; nothing if no category is known. NULL: nothing. */
 void predicted_categories_print(FILE *out, const struct predicted_categories *c);

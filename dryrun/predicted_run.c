@@ -97,16 +97,16 @@ static void search(const char *path, bool has_optimizers, uint64_t least, struct
 {
     struct stat st;
     const struct import_config cfg = { .gpu = -1, .without_stacks = true };
-    struct err_detail why;
+    struct err_detail err;
     struct trace_reader *trace = NULL;
     struct steps steps = { .how = STEPS_NONE };
     struct step_growth growth = { .bytes_per_step = 0 };
-    if (trace_open_any(path, NULL, &cfg, &trace, &why) != ERR_OK)
+    if (trace_open_any(path, NULL, &cfg, &trace, &err) != ERR_OK)
         return;                      /* nothing in it yet, or half written: the next look tells */
     const uint64_t requests = trace_info(trace)->by_kind[EVENT_ALLOC];
-    if (has_optimizers || requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
+    if (has_optimizers || requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &err) != ERR_OK)
         steps.whole = 0;
-    if (steps.whole >= least && step_growth_find(trace, &steps, least, &growth, &why) != ERR_OK)
+    if (steps.whole >= least && step_growth_find(trace, &steps, least, &growth, &err) != ERR_OK)
         steps.whole = 0;
     trace_close(trace);
     found->is_growing = found->is_growing || growth.bytes_per_step > 0;
@@ -236,17 +236,17 @@ static void look_for_pool(void *arg, const struct event *ev, uint64_t number)
 }
 
 /* Takes a trace if it is better than the one taken before: PyTorch's requests before others, then the larger peak. */
-static enum err take_trace(struct predicted_run *run, const char *path, uint64_t *peak_bytes, struct err_detail *why)
+static enum err take_trace(struct predicted_run *run, const char *path, uint64_t *peak_bytes, struct err_detail *err)
 {
     struct trace_reader *trace;
-    enum err e = trace_open(path, &trace, why);
+    enum err e = trace_open(path, &trace, err);
     if (e != ERR_OK)
         return e;
     const uint64_t bytes = trace_info(trace)->peak_requested_bytes;
     const bool is_of_pytorch = is_beside_calls(path);
     struct pooled_look look = {.pools = trace_pools(trace), .is_pooled = !is_of_pytorch};
     if (!is_of_pytorch)
-        e = trace_each_event(trace, look_for_pool, &look, why);
+        e = trace_each_event(trace, look_for_pool, &look, err);
     trace_close(trace);
     if (e != ERR_OK)
         return e;
@@ -267,16 +267,16 @@ static int is_trace(const struct dirent *f)
     return ends_in(f->d_name, ".zst") && !ends_in(f->d_name, ".driver.zst");
 }
 
-static enum err choose_trace(struct predicted_run *run, struct err_detail *why)
+static enum err choose_trace(struct predicted_run *run, struct err_detail *err)
 {
     struct dirent **files = NULL;
     uint64_t peak_bytes = 0;
     const int n = scandir(run->folder, &files, is_trace, alphasort);
-    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->folder, strerror(errno)) : ERR_OK;
+    enum err e = n < 0 ? err_at(err, ERR_IO, 0, run->folder, "cannot be read: %s", strerror(errno)) : ERR_OK;
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX];
         if (e == ERR_OK && (size_t)snprintf(path, sizeof path, "%s/%s", run->folder, files[i]->d_name) < sizeof path)
-            e = take_trace(run, path, &peak_bytes, why);
+            e = take_trace(run, path, &peak_bytes, err);
         free(files[i]);
     }
     free(files);
@@ -296,16 +296,16 @@ static uint64_t whole_steps(const struct predicted_run *run, uint64_t least, uin
 }
 
 /* What the chosen recording covers. */
-static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *why)
+static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *err)
 {
     struct trace_reader *trace;
     struct coverage coverage;
-    enum err e = trace_open(run->trace, &trace, why);
+    enum err e = trace_open(run->trace, &trace, err);
     if (e != ERR_OK)
         return e;
-    e = coverage_read(trace, &coverage, why);
+    e = coverage_read(trace, &coverage, err);
     if (e == ERR_OK)
-        e = step_growth_find(trace, &coverage.steps, least, &run->growth, why);
+        e = step_growth_find(trace, &coverage.steps, least, &run->growth, err);
     trace_close(trace);
     if (e != ERR_OK)
         return e;
@@ -318,20 +318,20 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
 
 /* A program that asked for no memory has no recording, which is an answer. */
 static enum err take_recordings(struct predicted_run *run, const char *journals, uint64_t least,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
-        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", run->folder);
+        return err_at(err, ERR_IO, 0, run->folder, "the name is too long");
     bool is_whole = true;
-    enum err e = recording_import(journals, path, RECORDING_OF_PREDICT, NULL, &is_whole, why);
+    enum err e = recording_import(journals, path, RECORDING_OF_PREDICT, NULL, &is_whole, err);
     if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !is_whole)
-        return recording_check(is_whole, why);
+        return recording_check(is_whole, err);
     if (e == ERR_UNSUPPORTED)
         return ERR_OK;
     if (e == ERR_OK)
-        e = choose_trace(run, why);
-    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, why) : e;
+        e = choose_trace(run, err);
+    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, err) : e;
 }
 
 /* Whether it, or a process of it, failed for another reason than memory. */
@@ -357,30 +357,30 @@ bool predicted_run_grows(const struct predicted_run *run)
 
 /* ---- the run ---- */
 
-static enum err make_folder(struct predicted_run *run, const char *parent, struct err_detail *why)
+static enum err make_folder(struct predicted_run *run, const char *parent, struct err_detail *err)
 {
     const int reason = folder_make_unique(parent, "run", run->folder);
     if (reason != 0)
-        return err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(reason));
+        return err_at(err, ERR_IO, 0, parent, "no folder can be made in it: %s", strerror(reason));
     snprintf(run->log, sizeof run->log, "%.*s/run.log", PATH_MAX - 16, run->folder);
     return ERR_OK;
 }
 
 static enum err make_env(const struct run_request *request, const struct sim_card *card, struct child_env *env,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, request->steps);
-    enum err e = sim_card_put_env(card, NULL, env, why);
+    enum err e = sim_card_put_env(card, NULL, env, err);
     if (e == ERR_OK && request->takes_least)
-        e = child_env_put(env, "REPLAY_CUDASIM_SIZES", "least", '\0', why);
+        e = child_env_put(env, "REPLAY_CUDASIM_SIZES", "least", '\0', err);
     if (e == ERR_OK)
-        e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
-    return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', why) : e;
+        e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', err);
+    return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', err) : e;
 }
 
 static enum err run_program(const struct run_request *request, const struct sim_card *card, struct predicted_run *run,
-                            struct following_spans *spans, struct err_detail *why)
+                            struct following_spans *spans, struct err_detail *err)
 {
     struct running r = { .request = request, .run = run, .journals = sim_card_journals(card),
                          .started_ms = monotonic_ms() };
@@ -391,14 +391,14 @@ static enum err run_program(const struct run_request *request, const struct sim_
                                            .prepare_arg = request->overlay };
     r.grown_ms = r.started_ms;
     overlay_share(request->overlay, r.journals);
-    enum err e = make_env(request, card, &env, why);
+    enum err e = make_env(request, card, &env, err);
     if (e == ERR_OK)
-        e = following_start(r.journals, "predict", &r.following, why);
+        e = following_start(r.journals, "predict", &r.following, err);
     if (e == ERR_OK)
-        e = child_run(request->program, &setting, &run->status, why);
+        e = child_run(request->program, &setting, &run->status, err);
     child_env_close(&env);
     if (e == ERR_OK)
-        e = following_spans_read(r.following, spans, why);
+        e = following_spans_read(r.following, spans, err);
     following_end(r.following, true);
     if (isatty(STDERR_FILENO) != 0)
         progress_erase_line();
@@ -406,10 +406,10 @@ static enum err run_program(const struct run_request *request, const struct sim_
 }
 
 /* Keeps the log short, and says so. */
-static enum err cut_log(const char *log, struct err_detail *why)
+static enum err cut_log(const char *log, struct err_detail *err)
 {
     uint64_t cut_bytes = 0;
-    const enum err e = program_log_cut(log, &cut_bytes, why);
+    const enum err e = program_log_cut(log, &cut_bytes, err);
     if (e == ERR_OK && cut_bytes > 0)
         fprintf(stderr, "replay predict: the middle of what the program printed is not kept: %" PRIu64 " bytes\n",
                 cut_bytes);
@@ -417,31 +417,31 @@ static enum err cut_log(const char *log, struct err_detail *why)
 }
 
 enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     struct sim_card *card = NULL;
     struct following_spans spans = { .n = 0 };
     bool is_complete;                /* otherwise the reader has said so */
     *out = (struct predicted_run){ .end = RUN_ENDED };
-    enum err e = sim_card_open(&request->card, parent, &card, why);
+    enum err e = sim_card_open(&request->card, parent, &card, err);
     if (e == ERR_OK)
-        e = make_folder(out, parent, why);
+        e = make_folder(out, parent, err);
     if (e == ERR_OK)
-        e = run_program(request, card, out, &spans, why);
+        e = run_program(request, card, out, &spans, err);
     if (e == ERR_OK)
-        e = cut_log(out->log, why);
+        e = cut_log(out->log, err);
     if (e == ERR_OK)
-        e = sim_card_read(card, &is_complete, why);
+        e = sim_card_read(card, &is_complete, err);
     if (e == ERR_OK)
         out->others = card_sharing_find(card, &spans);
     if (e == ERR_OK)
-        e = take_recordings(out, sim_card_journals(card), request->steps, why);
+        e = take_recordings(out, sim_card_journals(card), request->steps, err);
     if (e == ERR_OK)
         read_failure(out);
     if (e == ERR_OK)
         out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
     if (e == ERR_OK)
-        e = unknown_branches_read(out->log, &out->branches, why);
+        e = unknown_branches_read(out->log, &out->branches, err);
     free(spans.at);
     sim_card_close(card, false);
     return e;

@@ -65,7 +65,7 @@ struct predicted_run {
 /* Runs the program. The files go into a new folder under `parent` and are the caller's. Errors of starting it and of
  * importing the recording. */
 MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 
 /* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory. */
 bool predicted_run_adapts(const struct predicted_run *run);

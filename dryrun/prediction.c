@@ -31,7 +31,7 @@ enum { CARDS_TRIED = 3 };
 /* ---- the request ---- */
 
 /* "batch=1..256", "batch=8..256:8" */
-static enum err read_range(struct prediction *p, const char *text, struct err_detail *why)
+static enum err read_range(struct prediction *p, const char *text, struct err_detail *err)
 {
     char end = '\0';
     p->range.step = 1;
@@ -41,7 +41,7 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
     snprintf(shown, sizeof shown, n == 4 ? "%s=%" PRIu64 "..%" PRIu64 ":%" PRIu64 : "%s=%" PRIu64 "..%" PRIu64, p->name,
              p->range.low, p->range.high, p->range.step);
     if ((n != 3 && n != 4) || strcmp(shown, text) != 0 || p->range.low > p->range.high || p->range.step == 0)
-        return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8%s",
+        return err_set(err, ERR_USAGE, 0, "--range '%s': expected a range such as batch=1..256 or batch=8..256:8%s",
                        text, n >= 3 && p->range.low > p->range.high ? ", the smaller number first" : "");
     p->has_range = true;
     for (size_t i = 0; i < p->asked.n_words; i++) {
@@ -49,7 +49,7 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
         if (at != NULL && strncmp(at + 1, p->name, strlen(p->name)) == 0 && at[1 + strlen(p->name)] == '}')
             return ERR_OK;
     }
-    return err_set(why, ERR_USAGE, 0, "--range: {%s} stands nowhere in the program's arguments; write it where the "
+    return err_set(err, ERR_USAGE, 0, "--range: {%s} stands nowhere in the program's arguments; write it where the "
                    "value goes, as in --batch {%s}", p->name, p->name);
 }
 
@@ -74,22 +74,21 @@ static int card_alone(const char *card, char out[static CARD_BYTES])
 }
 
 /* A card as typed, with its memory. */
-static enum err check_card(const char *card, struct err_detail *why)
+static enum err check_card(const char *card, struct err_detail *err)
 {
     struct device_config cfg;
     const struct device_ops *ops;
     bool has_total;
     char alone[CARD_BYTES];
     if (card_alone(card, alone) == 0)
-        return err_set(why, ERR_USAGE, 0, "--device '%.80s': count= is a number from 1 to %d", card,
-                       CUDASIM_COUNT_MAX);
-    const enum err e = device_parse(alone, &cfg, &ops, &has_total, why);
+        return err_set(err, ERR_USAGE, 0, "--device '%s': count= is a number from 1 to %d", card, CUDASIM_COUNT_MAX);
+    const enum err e = device_parse(alone, &cfg, &ops, &has_total, err);
     if (e == ERR_OK && (!has_total || cfg.total_bytes == DEVICE_UNLIMITED))
-        return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g", card);
+        return err_set(err, ERR_USAGE, 0, "--device '%s': name a card with its memory, as 24GiB or h100-80g", card);
     return e;
 }
 
-static enum err make_rows(struct prediction *p, struct err_detail *why)
+static enum err make_rows(struct prediction *p, struct err_detail *err)
 {
     const struct prediction_request *r = &p->asked;
     const size_t n_cards = r->n_cards > 0 ? r->n_cards : 1, n_policies = r->n_policies > 0 ? r->n_policies : 1;
@@ -97,7 +96,7 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
     p->rows = calloc(n_cards * n_policies + 1, sizeof *p->rows);       /* and one that is found */
     p->devices = calloc(n_cards, sizeof *p->devices);
     if (p->rows == NULL || p->devices == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t c = 0; c < n_cards; c++) {
         struct predicted_row row = { .card = r->n_cards > 0 ? r->cards[c] : p->default_card,
                                      .device = p->devices[c] };
@@ -105,7 +104,7 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
         if (r->n_cards == 0)
             snprintf(p->devices[c], CARD_BYTES, "%s", row.card);
         const bool is_short = strlen(row.card) < CARD_BYTES / 2;         /* a name may take more than a size */
-        const enum err e = check_card(is_short ? row.device : row.card, why);
+        const enum err e = check_card(is_short ? row.device : row.card, err);
         if (e != ERR_OK)
             return e;
         for (size_t i = 0; i < n_policies; i++) {
@@ -117,11 +116,11 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
 }
 
 /* A setting that cannot be read is refused before the program runs. */
-static enum err check_policies(const struct prediction *p, struct err_detail *why)
+static enum err check_policies(const struct prediction *p, struct err_detail *err)
 {
     struct policy_spec spec;
     for (size_t i = 0; i < p->asked.n_policies; i++) {
-        const enum err e = policy_spec_parse(p->asked.policies[i], &spec, why);
+        const enum err e = policy_spec_parse(p->asked.policies[i], &spec, err);
         if (e != ERR_OK)
             return e;
         policy_spec_close(&spec);
@@ -129,24 +128,24 @@ static enum err check_policies(const struct prediction *p, struct err_detail *wh
     return ERR_OK;
 }
 
-static enum err make_folder(struct prediction *p, struct err_detail *why)
+static enum err make_folder(struct prediction *p, struct err_detail *err)
 {
     const int reason = scratch_folder_make(temporary_place(), "replay-predict", &p->folder);
-    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", temporary_place(),
-                                          strerror(reason));
+    return reason == 0 ? ERR_OK : err_at(err, ERR_IO, 0, temporary_place(), "no folder can be made in it: %s",
+                                         strerror(reason));
 }
 
-enum err prediction_open(const struct prediction_request *request, struct prediction *p, struct err_detail *why)
+enum err prediction_open(const struct prediction_request *request, struct prediction *p, struct err_detail *err)
 {
     *p = (struct prediction){ .asked = *request, .range = { .step = 1 } };
-    enum err e = request->range != NULL ? read_range(p, request->range, why) : ERR_OK;
+    enum err e = request->range != NULL ? read_range(p, request->range, err) : ERR_OK;
     if (e == ERR_OK)
-        e = make_rows(p, why);
+        e = make_rows(p, err);
     if (e == ERR_OK)
-        e = check_policies(p, why);
+        e = check_policies(p, err);
     if (e == ERR_OK)
-        e = overlay_open(request->program, request->without_overlay, &p->overlay, why);
-    return e == ERR_OK ? make_folder(p, why) : e;
+        e = overlay_open(request->program, request->without_overlay, &p->overlay, err);
+    return e == ERR_OK ? make_folder(p, err) : e;
 }
 
 void prediction_close(struct prediction *p)
@@ -175,10 +174,10 @@ static struct device_config card_config(const char *card)
     struct device_config cfg = { .total_bytes = 0 };
     char alone[CARD_BYTES];
     const struct device_ops *ops;
-    struct err_detail why;
+    struct err_detail err;
     bool has_total;
     card_alone(card, alone);
-    return device_parse(alone, &cfg, &ops, &has_total, &why) == ERR_OK ? cfg
+    return device_parse(alone, &cfg, &ops, &has_total, &err) == ERR_OK ? cfg
                                                                        : (struct device_config){ .total_bytes = 0 };
 }
 
@@ -250,7 +249,7 @@ static void free_program(char **program, size_t n)
     free(program);
 }
 
-static enum err make_program(const struct prediction *p, uint64_t value, char ***out, struct err_detail *why)
+static enum err make_program(const struct prediction *p, uint64_t value, char ***out, struct err_detail *err)
 {
     const size_t n = p->asked.n_words;
     char **program = calloc(n + 1, sizeof *program);
@@ -260,10 +259,10 @@ static enum err make_program(const struct prediction *p, uint64_t value, char **
             program = NULL;
         }
     *out = program;
-    return program != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    return program != NULL ? ERR_OK : err_no_memory(err);
 }
 
-static enum err start_run(struct prediction *p, struct prediction_run *r, struct err_detail *why)
+static enum err start_run(struct prediction *p, struct prediction_run *r, struct err_detail *err)
 {
     char device[PATH_MAX], title[128];
     char **program;
@@ -272,7 +271,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
         snprintf(title, sizeof title, "run %zu, %s=%" PRIu64, p->n_runs, p->name, r->value);
     else
         snprintf(title, sizeof title, "run %zu", p->n_runs);
-    enum err e = make_program(p, r->value, &program, why);
+    enum err e = make_program(p, r->value, &program, err);
     if (e != ERR_OK)
         return e;
     const struct run_request request = {
@@ -281,9 +280,9 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
         .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,
         .within_s = p->asked.within_s, .takes_least = r->is_least, .interrupted = p->asked.interrupted,
     };
-    e = p->n_runs > 1 ? overlay_clear(&p->overlay, why) : ERR_OK;
+    e = p->n_runs > 1 ? overlay_clear(&p->overlay, err) : ERR_OK;
     if (e == ERR_OK)
-        e = predicted_run_make(&request, p->folder.path, &r->made, why);
+        e = predicted_run_make(&request, p->folder.path, &r->made, err);
     free_program(program, p->asked.n_words);
     return e;
 }
@@ -300,7 +299,7 @@ static bool is_notebook_for_python(const struct prediction *p)
 
 /* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
  * before. */
-static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *why)
+static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *err)
 {
     const struct predicted_run *run = &r->made;
     struct program_failure failure;
@@ -310,7 +309,7 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
         return ERR_OK;
     p->showed_nothing = true;
     if (run->end == RUN_TOO_LONG)
-        return err_set(why, ERR_INPUT, 0, "the program asked for no device memory in %" PRIu64 " s; give it longer: "
+        return err_set(err, ERR_INPUT, 0, "the program asked for no device memory in %" PRIu64 " s; give it longer: "
                        "--within SECONDS", p->asked.within_s);
     if (p->has_range)
         snprintf(at, sizeof at, " with %s=%" PRIu64, p->name, r->value);
@@ -320,10 +319,10 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
     if (failure.advice != NULL)
         text_print_within(stderr, failure.advice, TERMINAL_USUAL, 0, 0);
     if (is_notebook_for_python(p))
-        return err_set(why, ERR_INPUT, 0, "a notebook is no script: jupyter nbconvert --to script makes one of it");
+        return err_set(err, ERR_INPUT, 0, "a notebook is no script: jupyter nbconvert --to script makes one of it");
     if (run->status == 0)
-        return err_set(why, ERR_INPUT, 0, "the program asked for no device memory%s; nothing can be predicted", at);
-    return err_set(why, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status,
+        return err_set(err, ERR_INPUT, 0, "the program asked for no device memory%s; nothing can be predicted", at);
+    return err_set(err, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status,
                    at);
 }
 
@@ -366,42 +365,42 @@ static const char *card_to_run(const struct prediction *p, const char *card, uin
 }
 
 /* Makes the run that is asked for. ERR_INTERRUPTED if the person wants the answer so far. */
-static enum err make_run(struct prediction *p, const struct prediction_run *asked, struct err_detail *why)
+static enum err make_run(struct prediction *p, const struct prediction_run *asked, struct err_detail *err)
 {
     p->showed_nothing = false;
     if (*p->asked.interrupted != 0)
-        return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
+        return err_set(err, ERR_INTERRUPTED, 0, "interrupted");
     struct prediction_run *runs = array_grow(p->runs, p->n_runs, &p->room_runs, sizeof *runs);
     if (runs == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     p->runs = runs;
     struct prediction_run *r = &p->runs[p->n_runs++];
     *r = *asked;
-    const enum err e = start_run(p, r, why);
+    const enum err e = start_run(p, r, err);
     if (e == ERR_OK && r->made.end == RUN_INTERRUPTED)
-        return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
-    return e == ERR_OK ? check_run(p, r, why) : e;
+        return err_set(err, ERR_INTERRUPTED, 0, "interrupted");
+    return e == ERR_OK ? check_run(p, r, err) : e;
 }
 
 static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
-                        struct err_detail *why)
+                        struct err_detail *err)
 {
     const struct prediction_run asked = { .device = card, .value = value, .is_enlarged = is_enlarged };
-    return make_run(p, &asked, why);
+    return make_run(p, &asked, err);
 }
 
 /* The recording of a value on a card's class. is_whole: one that is not cut short by a refused request. */
 static enum err need_run(struct prediction *p, const char *card, uint64_t value, bool is_whole,
-                         struct prediction_run **out, struct err_detail *why)
+                         struct prediction_run **out, struct err_detail *err)
 {
     enum err e = ERR_OK;
     *out = find_run(p, card, value, is_whole);
     if (*out == NULL && find_run(p, card, value, false) == NULL)
-        e = add_run(p, card_to_run(p, card, value), value, false, why);
+        e = add_run(p, card_to_run(p, card, value), value, false, err);
     if (e == ERR_OK && find_run(p, card, value, false) == NULL)
-        e = add_run(p, card, value, false, why);             /* the first one told that it adapts */
+        e = add_run(p, card, value, false, err);             /* the first one told that it adapts */
     if (e == ERR_OK && (*out = find_run(p, card, value, is_whole)) == NULL)
-        e = add_run(p, largest_of_class(p, card), value, true, why);
+        e = add_run(p, largest_of_class(p, card), value, true, err);
     if (e == ERR_OK && *out == NULL)
         *out = find_run(p, card, value, is_whole);
     assert(e != ERR_OK || *out != NULL);
@@ -413,41 +412,41 @@ static enum err need_run(struct prediction *p, const char *card, uint64_t value,
 /* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver,
  * and the driver's pools. */
 static enum err row_spec(const struct predicted_row *row, const struct prediction_run *run, struct trace_reader *trace,
-                         struct policy_spec *out, struct err_detail *why)
+                         struct policy_spec *out, struct err_detail *err)
 {
     const char *of_driver = run->made.is_pooled ? "cuda-async" : "none", *release;
     const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL : of_driver;
-    enum err e = recorded_release(trace, &release, why);
+    enum err e = recorded_release(trace, &release, err);
     if (e == ERR_OK)
-        e = typed != NULL ? policy_spec_parse(typed, out, why) : recorded_policy(trace, out, why);
+        e = typed != NULL ? policy_spec_parse(typed, out, err) : recorded_policy(trace, out, err);
     if (e == ERR_OK)
         recorded_take_release(release, out);
     return e;
 }
 
-static enum err read_release(struct prediction *p, struct trace_reader *trace, struct err_detail *why)
+static enum err read_release(struct prediction *p, struct trace_reader *trace, struct err_detail *err)
 {
     const char *release;
-    const enum err e = recorded_release(trace, &release, why);
+    const enum err e = recorded_release(trace, &release, err);
     if (e == ERR_OK && release != NULL)
         snprintf(p->release, sizeof p->release, "%s", release);
     return e;
 }
 
 static enum err row_answer(const struct prediction *p, const struct predicted_row *row, const struct prediction_run *r,
-                           struct card_answer *out, struct err_detail *why)
+                           struct card_answer *out, struct err_detail *err)
 {
     const struct replay_config cfg = { .threads = p->asked.threads, .on_oom = OOM_AS_RECORDED };
     struct trace_reader *trace;
     struct policy_spec spec;
     char card[CARD_BYTES];
     card_alone(row->device, card);
-    enum err e = trace_open(r->made.trace, &trace, why);
+    enum err e = trace_open(r->made.trace, &trace, err);
     if (e != ERR_OK)
         return e;
-    e = row_spec(row, r, trace, &spec, why);
+    e = row_spec(row, r, trace, &spec, err);
     if (e == ERR_OK) {
-        e = card_answer_find(trace, &spec, card, &r->made.others, &cfg, out, why);
+        e = card_answer_find(trace, &spec, card, &r->made.others, &cfg, out, err);
         policy_spec_close(&spec);
     }
     trace_close(trace);
@@ -467,15 +466,15 @@ struct row_search {
     struct predicted_row *row;
 };
 
-static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detail *why)
+static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detail *err)
 {
     const struct row_search *s = arg;
     struct card_answer answer;
     struct prediction_run *run;
-    enum err e = need_run(s->p, s->row->device, value, s->row->policy != NULL, &run, why);
+    enum err e = need_run(s->p, s->row->device, value, s->row->policy != NULL, &run, err);
     *fits = false;
     if (e == ERR_OK && !run->made.is_refused) {
-        e = row_answer(s->p, s->row, run, &answer, why);
+        e = row_answer(s->p, s->row, run, &answer, err);
         *fits = e == ERR_OK && answer.fits && is_served(s->p, run);
     }
     return e;
@@ -490,9 +489,9 @@ static struct prediction_run *run_so_far(const struct prediction *p, const struc
 
 /* Fills in a row from a run. */
 static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
-    const enum err e = row_answer(p, row, run, &row->answer, why);
+    const enum err e = row_answer(p, row, run, &row->answer, err);
     row->answer.trial.spec = NULL;
     row->is_known = e == ERR_OK;
     row->fits = row->is_known && row->answer.fits && is_served(p, run);
@@ -509,53 +508,53 @@ static bool row_may_adapt(const struct prediction *p, const struct predicted_row
 }
 
 /* Runs the program on the row's own card. If it goes on there after a refused request, that is the row's answer. */
-static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
     const size_t n = p->n_runs;
-    const enum err e = add_run(p, row->device, row->value, false, why);
+    const enum err e = add_run(p, row->device, row->value, false, err);
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
-    return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], why) : ERR_OK;
+    return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], err) : ERR_OK;
 }
 
-static enum err row_finish(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+static enum err row_finish(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
     struct prediction_run *run = NULL;
     row->value = row->largest.is_any ? row->largest.fits : p->range.low;
-    enum err e = *p->asked.interrupted == 0 ? need_run(p, row->device, row->value, true, &run, why) : ERR_INTERRUPTED;
+    enum err e = *p->asked.interrupted == 0 ? need_run(p, row->device, row->value, true, &run, err) : ERR_INTERRUPTED;
     if (e == ERR_INTERRUPTED)
         run = run_so_far(p, row);
     else if (e != ERR_OK)
         return e;
-    e = run == NULL ? ERR_OK : row_take(p, row, run, why);
-    return e == ERR_OK && row_may_adapt(p, row) ? row_try_itself(p, row, why) : e;
+    e = run == NULL ? ERR_OK : row_take(p, row, run, err);
+    return e == ERR_OK && row_may_adapt(p, row) ? row_try_itself(p, row, err) : e;
 }
 
-static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *why)
+static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
     struct row_search s = { .p = p, .row = row };
     const struct value_trial trial = { .fits = row_fits, .arg = &s };
-    enum err e = largest_value_find(&p->range, &trial, &row->largest, why);
+    enum err e = largest_value_find(&p->range, &trial, &row->largest, err);
     if (e == ERR_INTERRUPTED)
         e = ERR_OK;
-    return e == ERR_OK ? row_finish(p, row, why) : e;
+    return e == ERR_OK ? row_finish(p, row, err) : e;
 }
 
 /* ---- what is said once ---- */
 
 static enum err find_smallest(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
-                              const struct replay_config *cfg, struct err_detail *why)
+                              const struct replay_config *cfg, struct err_detail *err)
 {
     struct policy_spec spec;
     struct bounds bounds;
-    enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
+    enum err e = row_spec(&p->rows[0], run, trace, &spec, err);
     if (e != ERR_OK)
         return e;
-    e = read_release(p, trace, why);
+    e = read_release(p, trace, err);
     if (e == ERR_OK)
-        e = bounds_find(trace, 0, &bounds, why);
+        e = bounds_find(trace, 0, &bounds, err);
     if (e == ERR_OK)
-        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, why);
+        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, err);
     policy_spec_close(&spec);
     p->smallest.trial.spec = NULL;
     p->has_smallest = e == ERR_OK && p->smallest.smallest_bytes > 0;
@@ -573,7 +572,7 @@ static const struct device_model *larger_card(uint64_t bytes)
 }
 
 /* Runs the program on a named card, as many as the first row has of them, with its setting. *row becomes its row. */
-static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *why)
+static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *err)
 {
     struct prediction_run *run;
     char alone[CARD_BYTES];
@@ -583,8 +582,8 @@ static enum err try_card(struct prediction *p, const char *card, struct predicte
     row->card = row->device = p->named_card;
     row->sold = NULL;
     row->value = p->range.low;
-    const enum err e = need_run(p, row->device, row->value, true, &run, why);
-    return e == ERR_OK ? row_take(p, row, run, why) : e;
+    const enum err e = need_run(p, row->device, row->value, true, &run, err);
+    return e == ERR_OK ? row_take(p, row, run, err) : e;
 }
 
 /* A card that was asked about, and on which the program fits, is named before a larger one. */
@@ -601,14 +600,14 @@ static void prefer_known_card(struct prediction *p)
 
 /* What libraries take depends on the card (its compute capability), so that a named card is only named after the
  * program has run on it. A program that fails there gets none. */
-static enum err confirm_card(struct prediction *p, struct err_detail *why)
+static enum err confirm_card(struct prediction *p, struct err_detail *err)
 {
     struct predicted_row row = { .fits = false };
     const struct device_model *card = prediction_is_whole(p) ? p->smallest.card : NULL;
     enum err e = ERR_OK;
     p->smallest.card = NULL;
     for (size_t i = 0; card != NULL && i < CARDS_TRIED && e == ERR_OK; i++) {
-        e = try_card(p, card->name, &row, why);
+        e = try_card(p, card->name, &row, err);
         if (row.fits)
             break;
         const uint64_t has = card->total_bytes, peak = row.answer.card_peak_bytes;
@@ -625,16 +624,16 @@ static enum err confirm_card(struct prediction *p, struct err_detail *why)
 static enum err with_trace(struct prediction *p, const struct prediction_run *run,
                            enum err (*study)(struct prediction *, const struct prediction_run *, struct trace_reader *,
                                              const struct replay_config *, struct err_detail *),
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = p->asked.threads, .progress = progress_report,
                                        .progress_arg = &progress };
     struct trace_reader *trace;
-    enum err e = trace_open(run->made.trace, &trace, why);
+    enum err e = trace_open(run->made.trace, &trace, err);
     if (e != ERR_OK)
         return e;
-    e = study(p, run, trace, &cfg, why);
+    e = study(p, run, trace, &cfg, err);
     progress_clear(&progress);
     trace_close(trace);
     return e;
@@ -642,58 +641,58 @@ static enum err with_trace(struct prediction *p, const struct prediction_run *ru
 
 static enum err check_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
                               const struct device_choice *device, const struct replay_config *cfg,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     struct policy_spec spec;
-    enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
+    enum err e = row_spec(&p->rows[0], run, trace, &spec, err);
     if (e != ERR_OK)
         return e;
-    e = lasting_setting_check(trace, &p->tune, &spec, device, cfg, &p->setting_lasts, why);
+    e = lasting_setting_check(trace, &p->tune, &spec, device, cfg, &p->setting_lasts, err);
     policy_spec_close(&spec);
     return e;
 }
 
 static enum err find_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
-                             const struct replay_config *cfg, struct err_detail *why)
+                             const struct replay_config *cfg, struct err_detail *err)
 {
     const struct tune_request asked = { .price_bytes_per_ms = p->asked.price_bytes_per_ms };
     struct device_choice device = p->rows[0].answer.device;
     if (p->asked.n_cards == 0)              /* a gain is measured against the need, not against a card of ours */
         device.config.total_bytes = p->smallest.smallest_bytes;
     p->has_tune = true;
-    const enum err e = tune_run(trace, &device, &asked, cfg, &p->tune, why);
-    return e == ERR_OK && tune_recommends(&p->tune) ? check_setting(p, run, trace, &device, cfg, why) : e;
+    const enum err e = tune_run(trace, &device, &asked, cfg, &p->tune, err);
+    return e == ERR_OK && tune_recommends(&p->tune) ? check_setting(p, run, trace, &device, cfg, err) : e;
 }
 
 static enum err find_categories(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
-                                const struct replay_config *cfg, struct err_detail *why)
+                                const struct replay_config *cfg, struct err_detail *err)
 {
     (void)run, (void)cfg;
-    return predicted_categories_find(trace, &p->categories, why);
+    return predicted_categories_find(trace, &p->categories, err);
 }
 
 /* Of a program that still grows, or adapts to its card, neither another card nor a setting is named. */
-static enum err say_once(struct prediction *p, struct err_detail *why)
+static enum err say_once(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
     struct prediction_run *run = NULL;
-    enum err e = need_run(p, row->device, p->range.low, true, &run, why);
+    enum err e = need_run(p, row->device, p->range.low, true, &run, err);
     if (e == ERR_OK && !predicted_run_grows(&run->made) && !predicted_run_adapts(&run->made))
-        e = with_trace(p, run, find_smallest, why);
+        e = with_trace(p, run, find_smallest, err);
     if (e == ERR_OK && p->has_smallest)
-        e = confirm_card(p, why);                /* may move p->runs */
+        e = confirm_card(p, err);                /* may move p->runs */
     if (e == ERR_OK && p->has_smallest)
         prefer_known_card(p);
     run = &p->runs[row->run];
     if (e == ERR_OK && run->made.is_of_pytorch)
-        e = with_trace(p, run, find_categories, why);
+        e = with_trace(p, run, find_categories, err);
     if (e == ERR_OK && row->policy == NULL && run->made.is_of_pytorch && p->has_smallest)
-        e = with_trace(p, run, find_setting, why);
+        e = with_trace(p, run, find_setting, err);
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
 /* Runs the first row's program once more, where sizes are not known. A program that fails then says nothing. */
-static enum err find_least(struct prediction *p, struct err_detail *why)
+static enum err find_least(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
     const size_t n = p->n_runs;
@@ -701,25 +700,25 @@ static enum err find_least(struct prediction *p, struct err_detail *why)
         return ERR_OK;
     const struct prediction_run asked = { .device = p->runs[row->run].device, .value = row->value, .is_least = true,
                                           .is_enlarged = p->runs[row->run].is_enlarged };
-    enum err e = make_run(p, &asked, why);
+    enum err e = make_run(p, &asked, err);
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     if (p->runs[n].made.trace[0] == '\0')
         return ERR_OK;
-    e = row_answer(p, row, &p->runs[n], &p->least, why);
+    e = row_answer(p, row, &p->runs[n], &p->least, err);
     p->least.trial.spec = NULL;
     p->has_least = e == ERR_OK;
     return e;
 }
 
-enum err prediction_make(struct prediction *p, struct err_detail *why)
+enum err prediction_make(struct prediction *p, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
-        e = find_largest(p, &p->rows[i], why);
+        e = find_largest(p, &p->rows[i], err);
     if (e == ERR_OK && *p->asked.interrupted == 0)
-        e = say_once(p, why);
-    return e == ERR_OK && *p->asked.interrupted == 0 ? find_least(p, why) : e;
+        e = say_once(p, err);
+    return e == ERR_OK && *p->asked.interrupted == 0 ? find_least(p, err) : e;
 }
 
 bool prediction_row_is_open(const struct prediction *p, const struct predicted_row *row)

@@ -97,11 +97,11 @@ struct prediction {
 
 /* Reads the request; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */
 MUST_USE enum err prediction_open(const struct prediction_request *request, struct prediction *p,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* Runs the program as often as it takes. ERR_INPUT if the program fails by itself, said with its reason. An interrupt
  * is no error: rows that are not known stay so. Errors of the parts. */
-MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
+MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *err);
 
 /* Removes the recordings that were not taken elsewhere. */
 void prediction_close(struct prediction *p);

@@ -29,14 +29,14 @@ void prediction_choose_stem(const struct prediction_request *r, const char *out,
 
 /* Moves one file "run<...>" of a run to "STEM<...>". */
 static enum err keep_file(const struct predicted_run *run, const char *name, const char *stem,
-                          struct prediction_files *files, struct err_detail *why)
+                          struct prediction_files *files, struct err_detail *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
     if ((size_t)snprintf(from, sizeof from, "%s/%s", run->folder, name) >= sizeof from ||
         (size_t)snprintf(to, sizeof to, "%s%s", stem, name + strlen("run")) >= sizeof to)
-        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", stem);
+        return err_at(err, ERR_IO, 0, stem, "the name is too long");
     const bool is_trace = strcmp(from, run->trace) == 0, is_log = strcmp(from, run->log) == 0;
-    const enum err e = file_move(from, to, why);
+    const enum err e = file_move(from, to, err);
     if (e != ERR_OK)
         return e;
     if (is_trace)
@@ -44,7 +44,7 @@ static enum err keep_file(const struct predicted_run *run, const char *name, con
     if (is_log)
         snprintf(files->log, sizeof files->log, "%s", to);
     if (realpath(to, from) != NULL && report_lines_add(&files->kept, from) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     return ERR_OK;
 }
 
@@ -54,16 +54,16 @@ static int is_of_run(const struct dirent *f)
 }
 
 enum err prediction_keep(const struct prediction *p, const char *stem, struct prediction_files *files,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     const struct prediction_run *run = prediction_run_shown(p);
     struct dirent **names = NULL;
     const int n = run == NULL ? 0 : scandir(run->made.folder, &names, is_of_run, alphasort);
-    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", run->made.folder, strerror(errno))
+    enum err e = n < 0 ? err_at(err, ERR_IO, 0, run->made.folder, "cannot be read: %s", strerror(errno))
                        : ERR_OK;
     for (int i = 0; i < n; i++) {
         if (e == ERR_OK)
-            e = keep_file(&run->made, names[i]->d_name, stem, files, why);
+            e = keep_file(&run->made, names[i]->d_name, stem, files, err);
         free(names[i]);
     }
     free(names);
@@ -73,10 +73,10 @@ enum err prediction_keep(const struct prediction *p, const char *stem, struct pr
 void prediction_keep_log(const struct prediction *p, const char *stem, struct prediction_files *files)
 {
     const struct predicted_run *run = p->n_runs > 0 ? &p->runs[p->n_runs - 1].made : NULL;
-    struct err_detail why;
+    struct err_detail err;
     struct stat st;
     if (run != NULL && stat(run->log, &st) == 0 && st.st_size > 0 &&
-        keep_file(run, "run.log", stem, files, &why) == ERR_OK)
+        keep_file(run, "run.log", stem, files, &err) == ERR_OK)
         fprintf(stderr, "replay predict: all that the program printed: %s\n", files->log);
 }
 

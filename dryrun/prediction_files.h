@@ -20,7 +20,7 @@ void prediction_choose_stem(const struct prediction_request *request, const char
 
 /* Moves the files of the run that the answer rests on to "STEM.zst", "STEM.log" and so on. ERR_IO, ERR_HOST_NOMEM. */
 MUST_USE enum err prediction_keep(const struct prediction *p, const char *stem, struct prediction_files *files,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* Of a program that failed: what it printed stays, and its place is said on standard error. */
 void prediction_keep_log(const struct prediction *p, const char *stem, struct prediction_files *files);

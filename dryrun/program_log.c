@@ -44,7 +44,7 @@ static bool move_end(int fd, off_t from, off_t to)
     return n == 0 && ftruncate(fd, to) == 0;
 }
 
-enum err program_log_cut(const char *path, uint64_t *cut_bytes, struct err_detail *why)
+enum err program_log_cut(const char *path, uint64_t *cut_bytes, struct err_detail *err)
 {
     char line[128];
     const int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -59,5 +59,5 @@ enum err program_log_cut(const char *path, uint64_t *cut_bytes, struct err_detai
     if (fd >= 0)
         close(fd);
     *cut_bytes = middle > n ? (uint64_t)middle : 0;
-    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: cannot be cut: %s", path, strerror(reason));
+    return reason == 0 ? ERR_OK : err_at(err, ERR_IO, 0, path, "cannot be cut: %s", strerror(reason));
 }

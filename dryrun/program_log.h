@@ -18,6 +18,6 @@ enum { LOG_END_BYTES = 8 << 20 };
 void program_log_trim(const char *path);
 
 /* After the program and all that it started: makes the file short. *cut_bytes: how much is not kept. ERR_IO. */
-MUST_USE enum err program_log_cut(const char *path, uint64_t *cut_bytes, struct err_detail *why);
+MUST_USE enum err program_log_cut(const char *path, uint64_t *cut_bytes, struct err_detail *err);
 
 #endif

@@ -35,7 +35,7 @@ static void take_line(struct unknown_branches *b, const char *line)
         memcpy(b->looked_at_memory, place, sizeof place);
 }
 
-enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why)
+enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *err)
 {
     char line[LINE_BYTES];
     FILE *f = fopen(log, "r");
@@ -47,8 +47,7 @@ enum err unknown_branches_read(const char *log, struct unknown_branches *out, st
         fclose(f);
     if (reason == 0)
         return ERR_OK;
-    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, "%.150s: cannot be read: %s", log,
-                   strerror(reason));
+    return err_at(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, log, "cannot be read: %s", strerror(reason));
 }
 
 static void words_add_places(struct words *w, const char places[][BRANCH_PLACE], unsigned n_all)

@@ -20,7 +20,7 @@ struct unknown_branches {
 
 /* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM:
  * the log cannot be read, and nobody knows whether the program branched. */
-MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *why);
+MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches *out, struct err_detail *err);
 
 /* One sentence; nothing if there is none. The second is of the sizes, without its full stop. */
 void unknown_branches_say(struct words *w, const struct unknown_branches *b);

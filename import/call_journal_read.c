@@ -28,66 +28,66 @@ bool call_journal_sniff(const unsigned char *head, size_t n)
 
 /* Takes the head from the first n bytes of a file. */
 static enum err head_take(const char *name, const unsigned char *bytes, size_t n, struct call_head *head,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     if (n < sizeof *head || !call_journal_sniff(bytes, n))
-        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: is not a journal of CUDA calls", name);
+        return err_at(err, ERR_FORMAT, 0, name, "byte 0: is not a journal of CUDA calls");
     memcpy(head, bytes, sizeof *head);
     if (head->order != CALL_JOURNAL_ORDER)
-        return err_set(why, ERR_UNSUPPORTED, 16, "%s: byte 16: written on a machine of another byte order", name);
+        return err_at(err, ERR_UNSUPPORTED, 16, name, "byte 16: written on a machine of another byte order");
     if (head->version != CALL_JOURNAL_VERSION)
-        return err_set(why, ERR_UNSUPPORTED, 20, "%s: byte 20: version %u of the journal; this program reads %d", name,
-                       head->version, CALL_JOURNAL_VERSION);
+        return err_at(err, ERR_UNSUPPORTED, 20, name, "byte 20: version %u of the journal; this program reads %d",
+                      head->version, CALL_JOURNAL_VERSION);
     if (head->record_bytes != sizeof(struct call_record) || head->head_bytes != sizeof *head)
-        return err_set(why, ERR_FORMAT, 24, "%s: byte 24: a head of %u bytes and records of %u; known are %zu and %zu",
-                       name, head->head_bytes, head->record_bytes, sizeof *head, sizeof(struct call_record));
+        return err_at(err, ERR_FORMAT, 24, name, "byte 24: a head of %u bytes and records of %u; known are %zu and %zu",
+                      head->head_bytes, head->record_bytes, sizeof *head, sizeof(struct call_record));
     if (head->card >= CALL_CARDS)
-        return err_set(why, ERR_UNSUPPORTED, 72, "%s: byte 72: card of kind %" PRIu64 "; known are 0 (real) and 1 "
-                       "(simulated)", name, head->card);
+        return err_at(err, ERR_UNSUPPORTED, 72, name, "byte 72: card of kind %" PRIu64 "; known are 0 (real) and 1 "
+                      "(simulated)", head->card);
     head->command_line[sizeof head->command_line - 1] = '\0';
     return ERR_OK;
 }
 
-static enum err head_read(struct input *in, struct call_head *head, struct err_detail *why)
+static enum err head_read(struct input *in, struct call_head *head, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    enum err e = input_peek(in, sizeof *head, &bytes, &n, why);
+    enum err e = input_peek(in, sizeof *head, &bytes, &n, err);
     if (e == ERR_OK)
-        e = head_take(input_name(in), bytes, n, head, why);
+        e = head_take(input_name(in), bytes, n, head, err);
     if (e == ERR_OK)
         input_skip(in, sizeof *head);
     return e;
 }
 
 /* Room for n records. */
-static enum err records_reserve(struct call_journal *log, size_t n, const char *name, struct err_detail *why)
+static enum err records_reserve(struct call_journal *log, size_t n, struct err_detail *err)
 {
     if (n <= log->room)
         return ERR_OK;
     struct call_record *records = realloc(log->records, n * sizeof *records);
     if (records == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", name);
+        return err_no_memory(err);
     log->records = records;
     log->room = n;
     return ERR_OK;
 }
 
 /* Appends the records that the input has ready; *n_read is 0 at its end. A record that is cut off there is left out. */
-static enum err records_read(struct input *in, struct call_journal *log, size_t *n_read, struct err_detail *why)
+static enum err records_read(struct input *in, struct call_journal *log, size_t *n_read, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    enum err e = input_peek(in, PEEK_RECORDS * sizeof(struct call_record), &bytes, &n, why);
+    enum err e = input_peek(in, PEEK_RECORDS * sizeof(struct call_record), &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     *n_read = n / sizeof(struct call_record);
     if (*n_read == 0)
         return ERR_OK;
     if (log->n > UINT32_MAX - *n_read)
-        return err_set(why, ERR_UNSUPPORTED, input_offset(in), "%s: more than %u records", input_name(in), UINT32_MAX);
+        return err_at(err, ERR_UNSUPPORTED, input_offset(in), input_name(in), "more than %u records", UINT32_MAX);
     if (log->room - log->n < *n_read)
-        e = records_reserve(log, 2 * (log->n + *n_read), input_name(in), why);
+        e = records_reserve(log, 2 * (log->n + *n_read), err);
     if (e != ERR_OK)
         return e;
     memcpy(log->records + log->n, bytes, *n_read * sizeof *log->records);
@@ -160,15 +160,15 @@ static void count_devices(struct call_journal *log)
     }
 }
 
-enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why)
+enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *err)
 {
     struct call_journal *log = calloc(1, sizeof *log);
     size_t n_read = 1;
     if (log == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
-    enum err e = head_read(in, &log->head, why);
+        return err_no_memory(err);
+    enum err e = head_read(in, &log->head, err);
     while (e == ERR_OK && n_read > 0)
-        e = records_read(in, log, &n_read, why);
+        e = records_read(in, log, &n_read, err);
     if (e != ERR_OK) {
         call_journal_free(log);
         return e;
@@ -193,22 +193,22 @@ void call_journal_free(struct call_journal *log)
 
 /* Opens the file for one reading only: a recorder may follow more processes than it can hold files open. A pipe is not
  * waited for, and cannot be read at an offset. */
-static enum err follow_open(const char *path, int *fd, struct err_detail *why)
+static enum err follow_open(const char *path, int *fd, struct err_detail *err)
 {
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    return *fd >= 0 ? ERR_OK : err_set(why, err_of_open(errno), 0, "%s: cannot be opened: %s", path, strerror(errno));
+    return *fd >= 0 ? ERR_OK : err_at(err, err_of_open(errno), 0, path, "cannot be opened: %s", strerror(errno));
 }
 
 /* Reads n bytes; *got are there. */
 static enum err follow_read(int fd, const char *path, void *out, size_t n, uint64_t offset, size_t *got,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     for (*got = 0; *got < n;) {
         const ssize_t k = pread(fd, (char *)out + *got, n - *got, (off_t)(offset + *got));
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return err_set(why, ERR_INPUT, offset, "%s: cannot be read: %s", path, strerror(errno));
+            return err_at(err, ERR_INPUT, offset, path, "cannot be read: %s", strerror(errno));
         if (k == 0)
             break;
         *got += (size_t)k;
@@ -218,30 +218,30 @@ static enum err follow_read(int fd, const char *path, void *out, size_t n, uint6
 
 /* Reads the head of a file that may still be written. The writer stores the magic last, so the rest is read again once
  * the magic is there: what came with the first reading may be older. */
-static enum err follow_head(const char *path, struct call_head *head, struct err_detail *why)
+static enum err follow_head(const char *path, struct call_head *head, struct err_detail *err)
 {
     unsigned char bytes[sizeof *head];
     size_t n = 0;
     int fd;
-    enum err e = follow_open(path, &fd, why);
+    enum err e = follow_open(path, &fd, err);
     if (e != ERR_OK)
         return e;
-    e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, why);
+    e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, err);
     if (e == ERR_OK && call_journal_sniff(bytes, n))
-        e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, why);
+        e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, err);
     close(fd);
-    return e == ERR_OK ? head_take(path, bytes, n, head, why) : e;
+    return e == ERR_OK ? head_take(path, bytes, n, head, err) : e;
 }
 
-enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why)
+enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *err)
 {
     struct call_journal *log = calloc(1, sizeof *log);
     if (log == NULL || (log->path = strdup(path)) == NULL) {
         call_journal_free(log);
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", path);
+        return err_no_memory(err);
     }
     log->awaited = UINT32_MAX;
-    const enum err e = follow_head(path, &log->head, why);
+    const enum err e = follow_head(path, &log->head, err);
     if (e != ERR_OK)
         call_journal_free(log);
     else
@@ -279,31 +279,31 @@ static size_t follow_count(struct call_journal *log, size_t n)
 
 /* Reads the next records into place, twice: the first reading tells which are whole, the second takes them. A record
  * that is read while it is written may show its last member before the others. */
-static enum err follow_stretch(struct call_journal *log, int fd, struct err_detail *why)
+static enum err follow_stretch(struct call_journal *log, int fd, struct err_detail *err)
 {
     const uint64_t size = sizeof *log->records, offset = sizeof log->head + log->first * size;
     size_t got = 0;
-    enum err e = follow_read(fd, log->path, log->records, CALL_STRETCH_RECORDS * size, offset, &got, why);
+    enum err e = follow_read(fd, log->path, log->records, CALL_STRETCH_RECORDS * size, offset, &got, err);
     const size_t n = e == ERR_OK ? follow_count(log, got / size) : 0;
     if (n > 0)
-        e = follow_read(fd, log->path, log->records, n * size, offset, &got, why);
+        e = follow_read(fd, log->path, log->records, n * size, offset, &got, err);
     log->n = e == ERR_OK && got >= n * size ? (uint32_t)n : 0;
     return e;
 }
 
-enum err call_journal_more(struct call_journal *log, struct err_detail *why)
+enum err call_journal_more(struct call_journal *log, struct err_detail *err)
 {
     int fd;
     log->first += log->n;
     log->n = 0;
     if (log->first > UINT32_MAX - CALL_STRETCH_RECORDS)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: more than %u records", log->path, UINT32_MAX);
-    enum err e = records_reserve(log, CALL_STRETCH_RECORDS, log->path, why);
+        return err_at(err, ERR_UNSUPPORTED, 0, log->path, "more than %u records", UINT32_MAX);
+    enum err e = records_reserve(log, CALL_STRETCH_RECORDS, err);
     if (e == ERR_OK)
-        e = follow_open(log->path, &fd, why);
+        e = follow_open(log->path, &fd, err);
     if (e != ERR_OK)
         return e;
-    e = follow_stretch(log, fd, why);
+    e = follow_stretch(log, fd, err);
     close(fd);
     assert(log->n <= CALL_STRETCH_RECORDS && log->n <= log->room);
     if (log->n == 0) {                                   /* a process that is idle costs no memory */

@@ -33,17 +33,17 @@ bool call_journal_sniff(const unsigned char *head, size_t n);
 
 /* Reads a journal, torn or not. ERR_FORMAT with the offset; ERR_UNSUPPORTED for another version, byte order or card;
  * ERR_HOST_NOMEM. Records that contradict each other are no error here. */
-MUST_USE enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why);
+MUST_USE enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *err);
 
 /* Opens a journal that may still be written: reads its head, and no records. ERR_FORMAT if the head is not there
  * yet. */
-MUST_USE enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why);
+MUST_USE enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *err);
 
 /* Replaces the records at hand by the next ones that are whole by now, at most CALL_STRETCH_RECORDS; n == 0 if there
  * are none. A record that is not whole is waited for once: a call that finds it first in line takes nothing, and if the
  * next call finds the same, it skips the record. An UNDO takes back only what is in the same stretch. ERR_IO,
  * ERR_HOST_NOMEM; ERR_UNSUPPORTED for too many records. */
-MUST_USE enum err call_journal_more(struct call_journal *log, struct err_detail *why);
+MUST_USE enum err call_journal_more(struct call_journal *log, struct err_detail *err);
 
 void call_journal_free(struct call_journal *log);
 

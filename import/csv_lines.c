@@ -5,19 +5,19 @@
 #include <string.h>
 
 /* Copies the next line without its end. *has_line is false at the end of the input. */
-static enum err take_line(struct input *in, struct csv_line *line, bool *has_line, struct err_detail *why)
+static enum err take_line(struct input *in, struct csv_line *line, bool *has_line, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    const enum err e = input_peek(in, CSV_LINE_MAX, &bytes, &n, why);
+    const enum err e = input_peek(in, CSV_LINE_MAX, &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     *has_line = n > 0;
     line->number++;
     const unsigned char *end = n > 0 ? memchr(bytes, '\n', n < CSV_LINE_MAX ? n : CSV_LINE_MAX) : NULL;
     if (end == NULL && n >= CSV_LINE_MAX)
-        return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " is longer than %d letters",
-                       input_name(in), line->number, CSV_LINE_MAX);
+        return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "line %" PRIu64 " is longer than %d letters",
+                      line->number, CSV_LINE_MAX);
     size_t used = end != NULL ? (size_t)(end - bytes) : n;
     memcpy(line->text, bytes, used);
     input_skip(in, used + (end != NULL));
@@ -25,8 +25,8 @@ static enum err take_line(struct input *in, struct csv_line *line, bool *has_lin
         used--;
     line->text[used] = '\0';
     if (memchr(line->text, '\0', used) != NULL)
-        return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " holds a byte 0, which no text has",
-                       input_name(in), line->number);
+        return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "line %" PRIu64 " holds a byte 0, which no "
+                      "text has", line->number);
     return ERR_OK;
 }
 
@@ -58,23 +58,23 @@ static char *take_field(char **at)
     return in_quotes ? NULL : trimmed(from);
 }
 
-enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *why)
+enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *err)
 {
     bool has_line = true;
     line->n = 0;
     while (has_line && line->n == 0) {
-        const enum err e = take_line(in, line, &has_line, why);
+        const enum err e = take_line(in, line, &has_line, err);
         if (e != ERR_OK)
             return e;
         if (line->text[strspn(line->text, " \t")] == '\0' || !has_line)
             continue;
         for (char *at = line->text; at != NULL; line->n++) {
             if (line->n == CSV_FIELDS_MAX)
-                return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " has more than %d fields",
-                               input_name(in), line->number, CSV_FIELDS_MAX);
+                return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "line %" PRIu64 " has more than %d "
+                              "fields", line->number, CSV_FIELDS_MAX);
             if ((line->fields[line->n] = take_field(&at)) == NULL)
-                return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " has a quote that is never "
-                               "closed", input_name(in), line->number);
+                return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "line %" PRIu64 " has a quote that is "
+                              "never closed", line->number);
         }
     }
     return ERR_OK;

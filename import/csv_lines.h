@@ -18,6 +18,6 @@ struct csv_line {
 
 /* Reads the next line that is not empty. Zero is the line before the first one. ERR_FORMAT, with the line's number, for
  * a line that is too long, has too many fields, a byte 0 or a quote that is never closed; input_peek's errors. */
-MUST_USE enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *why);
+MUST_USE enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *err);
 
 #endif

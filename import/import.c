@@ -37,7 +37,7 @@ static const char *importer_names(char text[NAMES_BYTES])
 }
 
 /* `name`: as after --from, with what follows a colon left to the importer. */
-static enum err importer_named(const char *name, const struct importer **out, struct err_detail *why)
+static enum err importer_named(const char *name, const struct importer **out, struct err_detail *err)
 {
     char known[NAMES_BYTES];
     const size_t n = strcspn(name, ":");
@@ -46,7 +46,7 @@ static enum err importer_named(const char *name, const struct importer **out, st
             *out = importers[i];
             return ERR_OK;
         }
-    return err_set(why, ERR_USAGE, 0, "no format is called \"%.40s\"; known: %s", name, importer_names(known));
+    return err_set(err, ERR_USAGE, 0, "no format is called \"%s\"; known: %s", name, importer_names(known));
 }
 
 /* What a file may be that no importer takes, by its first bytes; "" for no guess. */
@@ -84,11 +84,11 @@ static const char *guess(const unsigned char *head, size_t n)
 }
 
 static enum err importer_sniff(struct input *in, const unsigned char *head, size_t n, const struct importer **out,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     char known[NAMES_BYTES];
     if (n == 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: is empty", input_name(in));
+        return err_at(err, ERR_FORMAT, 0, input_name(in), "is empty");
     for (size_t i = 0; i < N_IMPORTERS; i++)
         if (importers[i]->sniff(head, n)) {
             *out = importers[i];
@@ -96,21 +96,21 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
         }
     const char *maybe = guess(head, n);
     if (strncmp(maybe, "it is ", strlen("it is ")) == 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: not a recording: %s", input_name(in), maybe);
-    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: not a recording of any format that is read (%s)%s%s",
-                   input_name(in), importer_names(known), maybe[0] != '\0' ? "; " : "", maybe);
+        return err_at(err, ERR_FORMAT, 0, input_name(in), "not a recording: %s", maybe);
+    return err_at(err, ERR_FORMAT, 0, input_name(in), "byte 0: not a recording of any format that is read (%s)%s%s",
+                  importer_names(known), maybe[0] != '\0' ? "; " : "", maybe);
 }
 
 /* Reads the rest of the input into memory. */
-static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n, struct err_detail *why)
+static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n, struct err_detail *err)
 {
     unsigned char *all = NULL;
     size_t used = 0, room = 0;
     for (;;) {
         const unsigned char *bytes;
         size_t got;
-        const enum err e = is_raw ? input_peek_raw(in, SLURP_BYTES, &bytes, &got, why)
-                                  : input_peek(in, SLURP_BYTES, &bytes, &got, why);
+        const enum err e = is_raw ? input_peek_raw(in, SLURP_BYTES, &bytes, &got, err)
+                                  : input_peek(in, SLURP_BYTES, &bytes, &got, err);
         if (e != ERR_OK) {
             free(all);
             return e;
@@ -120,7 +120,7 @@ static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n
         unsigned char *bigger = array_reserve(all, used, got, &room, 1);
         if (bigger == NULL) {
             free(all);
-            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", input_name(in));
+            return err_no_memory(err);
         }
         all = bigger;
         memcpy(all + used, bytes, got);
@@ -133,52 +133,52 @@ static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n
 }
 
 static enum err open_slurped(struct input *in, bool is_raw, uint64_t memory_limit, struct trace_reader **out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     void *bytes = NULL;
     size_t n = 0;
-    const enum err e = input_slurp(in, is_raw, &bytes, &n, why);
-    return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), memory_limit, out, why);
+    const enum err e = input_slurp(in, is_raw, &bytes, &n, err);
+    return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), memory_limit, out, err);
 }
 
 /* A file is read as it is needed, a pipe into memory. By the descriptor: a second open of the name could find another
  * file, and what was peeked of a pipe is gone from it. */
-static enum err open_native(struct input *in, uint64_t memory_limit, struct trace_reader **out, struct err_detail *why)
+static enum err open_native(struct input *in, uint64_t memory_limit, struct trace_reader **out, struct err_detail *err)
 {
     const int fd = input_regular_file(in);
-    return fd >= 0 ? trace_open_file(fd, input_name(in), memory_limit, out, why)
-                   : open_slurped(in, true, memory_limit, out, why);
+    return fd >= 0 ? trace_open_file(fd, input_name(in), memory_limit, out, err)
+                   : open_slurped(in, true, memory_limit, out, err);
 }
 
 static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
-                             struct trace_writer *w, struct err_detail *why)
+                             struct trace_writer *w, struct err_detail *err)
 {
-    const enum err e = cfg->without_path ? ERR_OK : trace_put_source_path(w, input_name(in), why);
-    return e != ERR_OK ? e : from->import(in, cfg, w, why);
+    const enum err e = cfg->without_path ? ERR_OK : trace_put_source_path(w, input_name(in), err);
+    return e != ERR_OK ? e : from->import(in, cfg, w, err);
 }
 
 static enum err open_imported(const struct importer *from, struct input *in, const struct import_config *cfg,
-                              struct trace_reader **out, struct err_detail *why)
+                              struct trace_reader **out, struct err_detail *err)
 {
     struct trace_writer *w = NULL;
-    enum err e = trace_create(NULL, &w, why);
+    enum err e = trace_create(NULL, &w, err);
     if (e != ERR_OK)
         return e;
-    e = run_importer(from, in, cfg, w, why);
+    e = run_importer(from, in, cfg, w, err);
     if (e != ERR_OK) {
         trace_abandon(w);
         return e;
     }
     const uint64_t taken = input_offset(in), size = input_raw_size(in);      /* a database, say, is not taken */
-    return trace_finish_import(w, input_name(in), taken > size ? taken : size, cfg->memory_limit, out, why);
+    return trace_finish_import(w, input_name(in), taken > size ? taken : size, cfg->memory_limit, out, err);
 }
 
 static const struct import_config default_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
 static enum err open_input(const char *path, const struct import_config *cfg, struct input **out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
-    const enum err e = cfg->again ? input_open_again(path, out, why) : input_open(path, out, why);
+    const enum err e = cfg->again ? input_open_again(path, out, err) : input_open(path, out, err);
     if (e == ERR_OK)
         input_allow(*out, cfg->memory_limit);
     return e;
@@ -195,46 +195,46 @@ static struct import_config config_of(const struct import_config *cfg, const cha
 
 /* Recognises the format: a native trace (*is_native), else *importer. */
 static enum err input_recognise(struct input *in, const char *from, bool *is_native, const struct importer **importer,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     const unsigned char *head;
     size_t n;
     *is_native = false;
     if (from != NULL)
-        return importer_named(from, importer, why);
-    const enum err e = input_peek(in, HEAD_BYTES, &head, &n, why);
+        return importer_named(from, importer, err);
+    const enum err e = input_peek(in, HEAD_BYTES, &head, &n, err);
     if (e != ERR_OK)
         return e;
     *is_native = trace_is_native(head, n);
-    return *is_native ? ERR_OK : importer_sniff(in, head, n, importer, why);
+    return *is_native ? ERR_OK : importer_sniff(in, head, n, importer, err);
 }
 
 /* True if the file itself is a native trace, not one that was compressed again. */
-static enum err input_is_native(struct input *in, bool *is_native, struct err_detail *why)
+static enum err input_is_native(struct input *in, bool *is_native, struct err_detail *err)
 {
     const unsigned char *head;
     size_t n;
-    const enum err e = input_peek_raw(in, HEAD_BYTES, &head, &n, why);
+    const enum err e = input_peek_raw(in, HEAD_BYTES, &head, &n, err);
     *is_native = e == ERR_OK && trace_is_native(head, n);
     return e;
 }
 
 enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg, struct trace_reader **out,
-                        struct err_detail *why)
+                        struct err_detail *err)
 {
     const struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
     bool is_native = false;
-    enum err e = open_input(path, &wanted, &in, why);
+    enum err e = open_input(path, &wanted, &in, err);
     if (e == ERR_OK && from == NULL)
-        e = input_is_native(in, &is_native, why);
+        e = input_is_native(in, &is_native, err);
     if (e == ERR_OK && is_native) {
         input_keep_raw(in);
-        e = open_native(in, wanted.memory_limit, out, why);
-    } else if (e == ERR_OK && (e = input_recognise(in, from, &is_native, &importer, why)) == ERR_OK) {
-        e = is_native ? open_slurped(in, false, wanted.memory_limit, out, why)
-                      : open_imported(importer, in, &wanted, out, why);
+        e = open_native(in, wanted.memory_limit, out, err);
+    } else if (e == ERR_OK && (e = input_recognise(in, from, &is_native, &importer, err)) == ERR_OK) {
+        e = is_native ? open_slurped(in, false, wanted.memory_limit, out, err)
+                      : open_imported(importer, in, &wanted, out, err);
     }
     if (e == ERR_OK)
         input_is_of_use(in);
@@ -243,84 +243,84 @@ enum err trace_open_any(const char *path, const char *from, const struct import_
 }
 
 static enum err import_to_file(const struct importer *from, struct input *in, const struct import_config *cfg,
-                               const char *out_path, struct err_detail *why)
+                               const char *out_path, struct err_detail *err)
 {
     struct trace_writer *w = NULL;
-    enum err e = trace_create(out_path, &w, why);
+    enum err e = trace_create(out_path, &w, err);
     if (e != ERR_OK)
         return e;
-    e = run_importer(from, in, cfg, w, why);
+    e = run_importer(from, in, cfg, w, err);
     if (e != ERR_OK) {
         trace_abandon(w);
         return e;
     }
     input_is_of_use(in);
-    return trace_finish(w, why);
+    return trace_finish(w, err);
 }
 
 /* Opens a file that is not a native trace. */
 static enum err open_foreign(const char *path, const char *from, const struct import_config *cfg, struct input **in,
-                             const struct importer **importer, struct err_detail *why)
+                             const struct importer **importer, struct err_detail *err)
 {
     bool is_native = false;
-    enum err e = open_input(path, cfg, in, why);
+    enum err e = open_input(path, cfg, in, err);
     if (e == ERR_OK && from == NULL)
-        e = input_is_native(*in, &is_native, why);
+        e = input_is_native(*in, &is_native, err);
     if (e == ERR_OK && !is_native)
-        e = input_recognise(*in, from, &is_native, importer, why);
+        e = input_recognise(*in, from, &is_native, importer, err);
     if (e == ERR_OK && is_native)
-        return err_set(why, ERR_USAGE, 0, "%s: is a native trace already", input_name(*in));
+        return err_at(err, ERR_USAGE, 0, input_name(*in), "is a native trace already");
     return e;
 }
 
 enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
-                                struct trace_reader **out, struct err_detail *why)
+                                struct trace_reader **out, struct err_detail *err)
 {
     struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
     wanted.final_state = wanted.again = true;
-    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, err);
     if (e == ERR_OK && !importer->has_final_state)
-        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: the format %s has no final state", input_name(in), importer->name);
+        e = err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "the format %s has no final state", importer->name);
     if (e == ERR_OK)
-        e = open_imported(importer, in, &wanted, out, why);
+        e = open_imported(importer, in, &wanted, out, err);
     input_close(in);
     return e;
 }
 
 enum err trace_import(const char *path, const char *from, const struct import_config *cfg, const char *out_path,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     const struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
-    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, err);
     if (e == ERR_OK)
-        e = import_to_file(importer, in, &wanted, out_path, why);
+        e = import_to_file(importer, in, &wanted, out_path, err);
     input_close(in);
     return e;
 }
 
 enum err importer_describe(const struct importer *importer, struct input *in,
-                           void (*line)(void *arg, const char *text), void *arg, struct err_detail *why)
+                           void (*line)(void *arg, const char *text), void *arg, struct err_detail *err)
 {
     if (importer->describe != NULL)
-        return importer->describe(in, line, arg, why);
+        return importer->describe(in, line, arg, err);
     line(arg, importer->summary);
     return ERR_OK;
 }
 
 enum err trace_describe(const char *path, const char *from, const struct import_config *cfg,
-                        void (*line)(void *arg, const char *text), void *arg, struct err_detail *why)
+                        void (*line)(void *arg, const char *text), void *arg, struct err_detail *err)
 {
     struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
     wanted.again = true;
-    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, err);
     if (e == ERR_OK)
-        e = importer_describe(importer, in, line, arg, why);
+        e = importer_describe(importer, in, line, arg, err);
     input_close(in);
     return e;
 }

@@ -37,10 +37,10 @@ struct importer {
     bool has_final_state;             /* import supports import_config.final_state */
     bool     (*sniff)(const unsigned char *head, size_t n);     /* recognises the first, decompressed bytes */
     enum err (*import)(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                       struct err_detail *why);
+                       struct err_detail *err);
     /* Says what the file holds, a line per fact. NULL: the summary is all that can be said. */
     enum err (*describe)(struct input *in, void (*line)(void *arg, const char *text), void *arg,
-                         struct err_detail *why);
+                         struct err_detail *err);
 };
 
 /* Each in the file import_NAME.c. */
@@ -52,26 +52,26 @@ const struct importer *importer_at(size_t i);
 
 /* What importer->describe says; the importer's summary if it has no describe. */
 MUST_USE enum err importer_describe(const struct importer *importer, struct input *in,
-                                    void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
+                                    void (*line)(void *arg, const char *text), void *arg, struct err_detail *err);
 
 /* Opens a native trace as it is, or imports any other file into memory. `from`: an importer's name, or NULL to
  * recognise the format. `path` may be "-". ERR_UNSUPPORTED for a file that holds a final state only. */
 MUST_USE enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg,
-                                 struct trace_reader **out, struct err_detail *why);
+                                 struct trace_reader **out, struct err_detail *err);
 
 /* Opens the state of a file after its last event, as a trace that starts from this state and has no events. The file
  * was opened before (input_open_again). ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native
  * trace. */
 MUST_USE enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
-                                         struct trace_reader **out, struct err_detail *why);
+                                         struct trace_reader **out, struct err_detail *err);
 
 /* Imports `path` into a native file. ERR_USAGE for a native trace. */
 MUST_USE enum err trace_import(const char *path, const char *from, const struct import_config *cfg,
-                               const char *out_path, struct err_detail *why);
+                               const char *out_path, struct err_detail *err);
 
 /* Says what a file that was opened before holds that cannot be replayed, or not without a choice (`replay info`), one
  * line per fact. */
 MUST_USE enum err trace_describe(const char *path, const char *from, const struct import_config *cfg,
-                                 void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
+                                 void (*line)(void *arg, const char *text), void *arg, struct err_detail *err);
 
 #endif

@@ -85,11 +85,6 @@ struct calls_import {
     size_t n_notes;
 };
 
-static enum err calls_nomem(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to import a journal");
-}
-
 /* ---- places ---- */
 
 /* A vacant place in an array, which grows if it must; NO_PLACE without memory. */
@@ -161,31 +156,31 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
 
 /* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process
  * number. */
-static enum err put_simulated_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
+static enum err put_simulated_facts(const struct calls_import *p, unsigned device, struct err_detail *err)
 {
     struct trace_writer *out = p->devices[device].out;
     struct trace_info *info = trace_writer_info(out);
     info->device = device;
     info->capacity_bytes = p->log->devices[device].free_bytes;
-    return trace_put_meta(out, "source", "cuda-driver", why);
+    return trace_put_meta(out, "source", "cuda-driver", err);
 }
 
-static enum err put_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
+static enum err put_facts(const struct calls_import *p, unsigned device, struct err_detail *err)
 {
     struct trace_writer *out = p->devices[device].out;
     struct trace_info *info = trace_writer_info(out);
     char command_line[CALL_COMMAND_LINE_BYTES], process[24];
     if (call_journal_is_simulated(p->log))
-        return put_simulated_facts(p, device, why);
+        return put_simulated_facts(p, device, err);
     info->device = device;
     info->capacity_bytes = p->log->devices[device].total_bytes;
     info->epoch_us = p->log->head.epoch_ns / 1000;
     call_journal_command_line(p->log, command_line, sizeof command_line);
     snprintf(process, sizeof process, "%u", p->log->head.pid);
-    enum err e = trace_put_meta(out, "source", importer_calls.name, why);
+    enum err e = trace_put_meta(out, "source", importer_calls.name, err);
     if (e == ERR_OK)
-        e = trace_put_meta(out, "command", command_line, why);
-    return e == ERR_OK ? trace_put_meta(out, "process", process, why) : e;
+        e = trace_put_meta(out, "command", command_line, err);
+    return e == ERR_OK ? trace_put_meta(out, "process", process, err) : e;
 }
 
 /* How many records the source has, if events name them by number. */
@@ -199,7 +194,7 @@ static void put_record_count(const struct calls_import *p, struct trace_writer *
 
 /* The trace's stack of a record; put into the trace at its first use. The outermost frame is the thread. */
 static enum err stack_number(struct calls_import *p, struct calls_device *d, const struct call_record *r, uint32_t *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     uint32_t texts[STACK_MAX];
     const char *frames[STACK_MAX + 1];
@@ -217,23 +212,23 @@ static enum err stack_number(struct calls_import *p, struct calls_device *d, con
         frames[i] = text_table_at(&p->frames.texts, texts[i]);
     snprintf(thread, sizeof thread, "thread %" PRIu32, r->thread);
     frames[n] = thread;
-    const enum err e = trace_put_stack(d->out, frames, n + 1, out, why);
+    const enum err e = trace_put_stack(d->out, frames, n + 1, out, err);
     if (e != ERR_OK)
         return e;
-    return pair_map_add(&d->stacks, r->stack, r->thread, *out) ? ERR_OK : calls_nomem(why);
+    return pair_map_add(&d->stacks, r->stack, r->thread, *out) ? ERR_OK : err_no_memory(err);
 }
 
 /* Memory pools are numbered by their first use. If there are too many, the rest share the last number. */
-static enum err memory_pool_number(struct calls_device *d, uint64_t handle, uint32_t *out, struct err_detail *why)
+static enum err memory_pool_number(struct calls_device *d, uint64_t handle, uint32_t *out, struct err_detail *err)
 {
     const uint32_t *known = pair_map_find(&d->pools, handle, 0);
     *out = known != NULL ? *known : d->pools.n < MEMORY_POOLS_MAX ? (uint32_t)d->pools.n : MEMORY_POOLS_MAX;
     if (d->pool_names[*out] == 0)
         d->pool_names[*out] = handle;
-    return known != NULL || pair_map_add(&d->pools, handle, 0, *out) ? ERR_OK : calls_nomem(why);
+    return known != NULL || pair_map_add(&d->pools, handle, 0, *out) ? ERR_OK : err_no_memory(err);
 }
 
-static enum err pool_number(struct calls_device *d, const struct request *r, uint64_t *out, struct err_detail *why)
+static enum err pool_number(struct calls_device *d, const struct request *r, uint64_t *out, struct err_detail *err)
 {
     uint32_t memory_pool = 0;
     static const uint64_t numbers[CALL_SPACES] = {
@@ -242,7 +237,7 @@ static enum err pool_number(struct calls_device *d, const struct request *r, uin
     *out = r->space < CALL_SPACES ? numbers[r->space] : POOL_DEVICE;
     if (r->space != CALL_SPACE_POOL)
         return ERR_OK;
-    const enum err e = memory_pool_number(d, r->other, &memory_pool, why);
+    const enum err e = memory_pool_number(d, r->other, &memory_pool, err);
     *out = POOL_FIRST + (uint64_t)memory_pool;
     return e;
 }
@@ -255,20 +250,20 @@ static struct request request_of(const struct calls_import *p, uint32_t i)
 }
 
 /* Makes the trace of a device when its first event comes. */
-static enum err find_trace(struct calls_import *p, unsigned device, struct err_detail *why)
+static enum err find_trace(struct calls_import *p, unsigned device, struct err_detail *err)
 {
     struct calls_device *d = &p->devices[device];
     if (d->out != NULL || p->traces == NULL)
         return ERR_OK;
-    const enum err e = p->traces->create(p->traces->arg, device, &d->out, why);
-    return e == ERR_OK ? put_facts(p, device, why) : e;
+    const enum err e = p->traces->create(p->traces->arg, device, &d->out, err);
+    return e == ERR_OK ? put_facts(p, device, err) : e;
 }
 
 /* Events of a simulated card name memory pools by their handles, which are small and the same in every run. They have
  * no number of a record: the journal also holds records of which there is no event, and nobody sees the journal
  * itself. */
 static enum err simulated_event(struct calls_device *d, const struct call_record *r, const struct request *about,
-                                struct trace_record *out, struct err_detail *why)
+                                struct trace_record *out, struct err_detail *err)
 {
     uint32_t number = 0;
     out->record = TRACE_NO_RECORD;
@@ -276,14 +271,14 @@ static enum err simulated_event(struct calls_device *d, const struct call_record
     out->stream = r->stream;
     if (about->space != CALL_SPACE_POOL)
         return ERR_OK;
-    const enum err e = memory_pool_number(d, about->other, &number, why);
+    const enum err e = memory_pool_number(d, about->other, &number, err);
     out->pool[0] = d->pool_names[number];
     return e;
 }
 
 /* Puts record i of those at hand as an event of a request. */
 static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind kind, const struct request *about,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     const uint64_t start = p->log->head.start_ns;
@@ -292,16 +287,16 @@ static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind ki
                                .record = p->log->first + i, .addr = about->space == CALL_SPACE_ARRAY ? 0 : about->addr};
     struct calls_device *d = &p->devices[about->device];
     assert(about->record <= out.record);
-    enum err e = find_trace(p, about->device, why);
+    enum err e = find_trace(p, about->device, err);
     if (e != ERR_OK || d->out == NULL)
         return e;
     if (call_journal_is_simulated(p->log))
-        e = simulated_event(d, r, about, &out, why);
-    else if ((e = pool_number(d, about, &out.pool[1], why)) == ERR_OK)
-        e = stack_number(p, d, r, &out.stack, why);
+        e = simulated_event(d, r, about, &out, err);
+    else if ((e = pool_number(d, about, &out.pool[1], err)) == ERR_OK)
+        e = stack_number(p, d, r, &out.stack, err);
     if (e == ERR_OK && kind == EVENT_ALLOC && about->space < CALL_SPACES)
         d->bytes[about->space] = add_capped(d->bytes[about->space], r->bytes);
-    return e == ERR_OK ? trace_put(d->out, &out, why) : e;
+    return e == ERR_OK ? trace_put(d->out, &out, err) : e;
 }
 
 static uint64_t is_array(const struct request *r)
@@ -340,17 +335,17 @@ static void live_unlink(struct calls_import *p, uint32_t place)
 }
 
 /* Record i ends a live allocation. */
-static enum err end_live(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *why)
+static enum err end_live(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *err)
 {
     const struct request *r = &p->requests[place];
-    const enum err e = put_event(p, i, EVENT_FREE, r, why);
+    const enum err e = put_event(p, i, EVENT_FREE, r, err);
     live_unlink(p, place);
     pair_map_remove(&p->live, r->addr, is_array(r));
     place_give(&p->request_places, place);
     return e;
 }
 
-static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct request about = request_of(p, i);
     const uint32_t *found = pair_map_find(&p->live, about.addr, is_array(&about));
@@ -358,10 +353,10 @@ static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail 
         p->n_unknown++;
         return ERR_OK;
     }
-    return end_live(p, i, *found, why);
+    return end_live(p, i, *found, err);
 }
 
-static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct request about = request_of(p, i);
     const uint32_t *known = pair_map_find(&p->live, about.addr, is_array(&about));
@@ -370,7 +365,7 @@ static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail
         return ERR_OK;
     if (known != NULL) {
         p->n_unseen++;
-        e = end_live(p, i, *known, why);
+        e = end_live(p, i, *known, err);
     }
     if (e != ERR_OK)
         return e;
@@ -378,29 +373,29 @@ static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail
     const uint32_t place = place_take(&p->request_places, &requests, &p->room_requests, sizeof *p->requests);
     p->requests = requests;
     if (place == NO_PLACE || !pair_map_add(&p->live, about.addr, is_array(&about), place))
-        return calls_nomem(why);
+        return err_no_memory(err);
     p->requests[place] = about;
     live_link(p, place);
-    return put_event(p, i, EVENT_ALLOC, &p->requests[place], why);
+    return put_event(p, i, EVENT_ALLOC, &p->requests[place], err);
 }
 
 /* A reset frees what was allocated in the device's context. Physical memory belongs to no context and stays. */
-static enum err take_reset(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_reset(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct calls_device *d = &p->devices[p->log->records[i].device];
     enum err e = ERR_OK;
     while (e == ERR_OK && d->first != 0)
-        e = end_live(p, i, d->first - 1, why);
+        e = end_live(p, i, d->first - 1, err);
     return e;
 }
 
 /* A program may ask for any number of bytes. One request too many to write down does not spoil the recording. */
-static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct request about = request_of(p, i);
     if (p->log->records[i].bytes == 0)
         return ERR_OK;
-    const enum err e = put_event(p, i, EVENT_OOM, &about, why);
+    const enum err e = put_event(p, i, EVENT_OOM, &about, err);
     p->n_absurd += e == ERR_FORMAT;
     return e == ERR_FORMAT ? ERR_OK : e;
 }
@@ -408,14 +403,14 @@ static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *
 /* ---- virtual memory ---- */
 
 /* A handle, known or new, needs one more cuMemRelease. */
-static enum err handle_hold(struct calls_import *p, uint64_t handle, uint32_t physical, struct err_detail *why)
+static enum err handle_hold(struct calls_import *p, uint64_t handle, uint32_t physical, struct err_detail *err)
 {
     assert(physical < p->physical_places.n);
     uint32_t *n = pair_map_find(&p->handles, handle, 1);
     if (n != NULL)
         ++*n;
     else if (!pair_map_add(&p->handles, handle, 0, physical) || !pair_map_add(&p->handles, handle, 1, 1))
-        return calls_nomem(why);
+        return err_no_memory(err);
     p->physical[physical].n_holds++;
     return ERR_OK;
 }
@@ -426,7 +421,7 @@ static void handle_forget(struct calls_import *p, uint64_t handle)
     pair_map_remove(&p->handles, handle, 1);
 }
 
-static enum err take_create(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_create(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     void *physical = p->physical;
@@ -435,27 +430,27 @@ static enum err take_create(struct calls_import *p, uint32_t i, struct err_detai
     const uint32_t place = place_take(&p->physical_places, &physical, &p->room_physical, sizeof *p->physical);
     p->physical = physical;
     if (place == NO_PLACE)
-        return calls_nomem(why);
+        return err_no_memory(err);
     p->physical[place] = (struct physical){.request = request_of(p, i)};
     if (pair_map_find(&p->handles, r->other, 0) != NULL) {
         p->n_unseen++;
         handle_forget(p, r->other);
     }
-    const enum err e = handle_hold(p, r->other, place, why);
-    return e == ERR_OK ? put_event(p, i, EVENT_ALLOC, &p->physical[place].request, why) : e;
+    const enum err e = handle_hold(p, r->other, place, err);
+    return e == ERR_OK ? put_event(p, i, EVENT_ALLOC, &p->physical[place].request, err) : e;
 }
 
 /* Ends physical memory that nothing holds any more. */
-static enum err end_physical(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *why)
+static enum err end_physical(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *err)
 {
     const struct physical *m = &p->physical[place];
     if (m->n_holds > 0 || m->n_mappings > 0)
         return ERR_OK;
     place_give(&p->physical_places, place);
-    return put_event(p, i, EVENT_FREE, &m->request, why);
+    return put_event(p, i, EVENT_FREE, &m->request, err);
 }
 
-static enum err take_release(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_release(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const uint64_t handle = p->log->records[i].other;
     const uint32_t *found = pair_map_find(&p->handles, handle, 0);
@@ -468,11 +463,11 @@ static enum err take_release(struct calls_import *p, uint32_t i, struct err_deta
     p->physical[place].n_holds--;
     if (--*pair_map_find(&p->handles, handle, 1) == 0)
         handle_forget(p, handle);
-    return end_physical(p, i, place, why);
+    return end_physical(p, i, place, err);
 }
 
 /* Takes away the mapping that begins at an address. *bytes: its size, 0 if there is none. */
-static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uint64_t *bytes, struct err_detail *why)
+static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uint64_t *bytes, struct err_detail *err)
 {
     const uint32_t *found = pair_map_find(&p->mapped, addr, 0);
     *bytes = 0;
@@ -484,10 +479,10 @@ static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uin
     *bytes = was.bytes;
     assert(p->physical[was.physical].n_mappings > 0);
     p->physical[was.physical].n_mappings--;
-    return end_physical(p, i, was.physical, why);
+    return end_physical(p, i, was.physical, err);
 }
 
-static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     const uint32_t *found = pair_map_find(&p->handles, r->other, 0);
@@ -496,42 +491,42 @@ static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *
         return ERR_OK;                                   /* another process's memory, which is not counted here */
     const uint32_t physical = *found;
     p->physical[physical].n_mappings++;
-    const enum err e = unmap_one(p, i, r->addr, &was, why);
+    const enum err e = unmap_one(p, i, r->addr, &was, err);
     if (e != ERR_OK)
         return e;
     void *mappings = p->mappings;
     const uint32_t place = place_take(&p->mapping_places, &mappings, &p->room_mappings, sizeof *p->mappings);
     p->mappings = mappings;
     if (place == NO_PLACE || !pair_map_add(&p->mapped, r->addr, 0, place))
-        return calls_nomem(why);
+        return err_no_memory(err);
     p->mappings[place] = (struct mapping){.bytes = r->bytes, .physical = physical};
     return ERR_OK;
 }
 
-static enum err take_unmap(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_unmap(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     uint64_t done = 0, bytes = 1;
     enum err e = ERR_OK;
     while (e == ERR_OK && done < r->bytes && bytes > 0) {
-        e = unmap_one(p, i, r->addr + done, &bytes, why);
+        e = unmap_one(p, i, r->addr + done, &bytes, err);
         done = add_capped(done, bytes);
     }
     return e;
 }
 
 /* The handle of memory that is mapped at an address needs one more cuMemRelease. */
-static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     const uint32_t *handle = pair_map_find(&p->handles, r->other, 0), *at = pair_map_find(&p->mapped, r->addr, 0);
     if (handle == NULL && at == NULL)
         return ERR_OK;
-    return handle_hold(p, r->other, handle != NULL ? *handle : p->mappings[*at].physical, why);
+    return handle_hold(p, r->other, handle != NULL ? *handle : p->mappings[*at].physical, err);
 }
 
 /* Only a simulated card writes it, so there is no record's number to keep. */
-static enum err take_wait(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_wait(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     const uint64_t start = p->log->head.start_ns;
@@ -539,27 +534,27 @@ static enum err take_wait(struct calls_import *p, uint32_t i, struct err_detail 
         .kind = EVENT_CONTROL, .time_ns = r->time_ns < start ? 0 : r->time_ns - start, .stream = r->stream,
         .record = TRACE_NO_RECORD, .stack = TRACE_NO_STACK, .control = {.kind = CONTROL_WAIT, .number = r->other != 0},
     };
-    const enum err e = find_trace(p, r->device, why);
-    return e != ERR_OK || p->devices[r->device].out == NULL ? e : trace_put(p->devices[r->device].out, &out, why);
+    const enum err e = find_trace(p, r->device, err);
+    return e != ERR_OK || p->devices[r->device].out == NULL ? e : trace_put(p->devices[r->device].out, &out, err);
 }
 
 /* Takes record i of those at hand. */
-static enum err take_record(struct calls_import *p, uint32_t i, struct err_detail *why)
+static enum err take_record(struct calls_import *p, uint32_t i, struct err_detail *err)
 {
     const struct call_record *r = &p->log->records[i];
     switch ((enum call_kind)r->kind) {
-    case CALL_ALLOC:   return take_alloc(p, i, why);
-    case CALL_FREE:    return take_free(p, i, why);
-    case CALL_OOM:     return take_oom(p, i, why);
-    case CALL_CREATE:  return take_create(p, i, why);
-    case CALL_RESET:   return take_reset(p, i, why);
-    case CALL_RELEASE: return take_release(p, i, why);
-    case CALL_RETAIN:  return take_retain(p, i, why);
-    case CALL_MAP:     return take_map(p, i, why);
-    case CALL_UNMAP:   return take_unmap(p, i, why);
-    case CALL_WAIT:    return take_wait(p, i, why);
+    case CALL_ALLOC:   return take_alloc(p, i, err);
+    case CALL_FREE:    return take_free(p, i, err);
+    case CALL_OOM:     return take_oom(p, i, err);
+    case CALL_CREATE:  return take_create(p, i, err);
+    case CALL_RESET:   return take_reset(p, i, err);
+    case CALL_RELEASE: return take_release(p, i, err);
+    case CALL_RETAIN:  return take_retain(p, i, err);
+    case CALL_MAP:     return take_map(p, i, err);
+    case CALL_UNMAP:   return take_unmap(p, i, err);
+    case CALL_WAIT:    return take_wait(p, i, err);
     case CALL_TEXT:
-    case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : calls_nomem(why);
+    case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : err_no_memory(err);
     case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_SEGMENT: case CALL_SEGMENT_FREE:
     case CALL_PHYSICAL_FREE: case CALL_RANGE: case CALL_RANGE_FREE: case CALL_NO_EFFECT: case CALL_REFUSED:
     case CALL_MISSING: case CALL_WORKSPACE: case CALL_KINDS:
@@ -609,46 +604,45 @@ static unsigned list_devices(const struct call_journal *log, char *list, size_t 
 }
 
 static enum err choose_device(const struct input *in, const struct call_journal *log, int64_t gpu, unsigned *device,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     char list[128];
     const unsigned n = list_devices(log, list, sizeof list, device);
     if (n == 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: holds no calls to replay", input_name(in));
+        return err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "holds no calls to replay");
     if (gpu < 0 && n > 1)
-        return err_set(why, ERR_USAGE, 0, "%s: several devices have events: %s; choose one with --gpu", input_name(in),
-                       list);
+        return err_at(err, ERR_USAGE, 0, input_name(in), "several devices have events: %s; choose one with --gpu",
+                      list);
     if (gpu < 0)
         return ERR_OK;
     if (gpu >= CALL_DEVICES_MAX || log->devices[gpu].requests + log->devices[gpu].ooms == 0)
-        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " has no events; these have: %s", input_name(in), gpu,
-                       list);
+        return err_at(err, ERR_USAGE, 0, input_name(in), "device %" PRId64 " has no events; these have: %s", gpu, list);
     *device = (unsigned)gpu;
     return ERR_OK;
 }
 
 static enum err calls_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     struct calls_import *p = calloc(1, sizeof *p);
     unsigned device = 0;
-    enum err e = p == NULL ? calls_nomem(why) : call_journal_read(in, &p->log, why);
+    enum err e = p == NULL ? err_no_memory(err) : call_journal_read(in, &p->log, err);
     if (e == ERR_OK)
-        e = choose_device(in, p->log, cfg->gpu, &device, why);
+        e = choose_device(in, p->log, cfg->gpu, &device, err);
     if (e == ERR_OK) {
         p->without_stacks = cfg->without_stacks;
         p->devices[device].out = w;
         put_record_count(p, w);
-        e = put_facts(p, device, why);
+        e = put_facts(p, device, err);
     }
     for (uint32_t i = 0; e == ERR_OK && i < p->log->n; i++) {
-        e = take_record(p, i, why);
+        e = take_record(p, i, err);
         if (cfg->progress != NULL && i % (1 << 16) == 0)
             cfg->progress(cfg->progress_arg, i, p->log->n);
     }
     if (e == ERR_OK) {
         note_all(p, &p->devices[device]);
-        e = p->n_notes == 0 ? ERR_OK : trace_put_meta(w, "notes", p->notes, why);
+        e = p->n_notes == 0 ? ERR_OK : trace_put_meta(w, "notes", p->notes, err);
     }
     if (p != NULL)
         import_close(p);
@@ -656,11 +650,11 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
 }
 
 static enum err calls_describe(struct input *in, void (*line)(void *arg, const char *text), void *arg,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct call_journal *log;
     char command_line[CALL_COMMAND_LINE_BYTES], text[LINE_BYTES], bytes[UNITS_TEXT];
-    const enum err e = call_journal_read(in, &log, why);
+    const enum err e = call_journal_read(in, &log, err);
     if (e != ERR_OK)
         return e;
     call_journal_command_line(log, command_line, sizeof command_line);
@@ -680,13 +674,13 @@ static enum err calls_describe(struct input *in, void (*line)(void *arg, const c
     return ERR_OK;
 }
 
-enum err calls_summarise(const char *path, struct calls_summary *out, struct err_detail *why)
+enum err calls_summarise(const char *path, struct calls_summary *out, struct err_detail *err)
 {
     struct input *in = NULL;
     struct call_journal *log = NULL;
-    enum err e = input_open(path, &in, why);
+    enum err e = input_open(path, &in, err);
     if (e == ERR_OK)
-        e = call_journal_read(in, &log, why);
+        e = call_journal_read(in, &log, err);
     if (e == ERR_OK) {
         *out = (struct calls_summary){.pid = log->head.pid, .parent = log->head.parent, .lost = log->head.lost};
         call_journal_command_line(log, out->command_line, sizeof out->command_line);
@@ -697,19 +691,19 @@ enum err calls_summarise(const char *path, struct calls_summary *out, struct err
     return e;
 }
 
-enum err calls_import_file(const char *path, unsigned device, const char *out_path, struct err_detail *why)
+enum err calls_import_file(const char *path, unsigned device, const char *out_path, struct err_detail *err)
 {
     const struct import_config cfg = {.gpu = device};
     struct input *in = NULL;
     struct trace_writer *w = NULL;
-    enum err e = input_open(path, &in, why);
+    enum err e = input_open(path, &in, err);
     if (e == ERR_OK)
-        e = trace_create(out_path, &w, why);
+        e = trace_create(out_path, &w, err);
     if (e == ERR_OK)
-        e = calls_import(in, &cfg, w, why);
+        e = calls_import(in, &cfg, w, err);
     input_close(in);
     if (e == ERR_OK)
-        return trace_finish(w, why);
+        return trace_finish(w, err);
     trace_abandon(w);
     return e;
 }
@@ -722,16 +716,16 @@ struct calls_follow {
 };
 
 enum err calls_follow_open(const char *path, const struct calls_traces *traces, struct calls_follow **out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct calls_follow *f = calloc(1, sizeof *f);
     if (f == NULL || (f->import = calloc(1, sizeof *f->import)) == NULL) {
         free(f);
-        return calls_nomem(why);
+        return err_no_memory(err);
     }
     f->traces = *traces;
     f->import->traces = &f->traces;
-    const enum err e = call_journal_open(path, &f->import->log, why);
+    const enum err e = call_journal_open(path, &f->import->log, err);
     if (e != ERR_OK)
         calls_follow_close(f);
     else
@@ -739,26 +733,26 @@ enum err calls_follow_open(const char *path, const struct calls_traces *traces, 
     return e;
 }
 
-static enum err flush_all(const struct calls_import *p, struct err_detail *why)
+static enum err flush_all(const struct calls_import *p, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (unsigned d = 0; d < CALL_DEVICES_MAX && e == ERR_OK; d++)
         if (p->devices[d].out != NULL)
-            e = trace_flush(p->devices[d].out, why);
+            e = trace_flush(p->devices[d].out, err);
     return e;
 }
 
-enum err calls_follow_look(struct calls_follow *f, bool *has_more, struct err_detail *why)
+enum err calls_follow_look(struct calls_follow *f, bool *has_more, struct err_detail *err)
 {
     struct calls_import *p = f->import;
-    enum err e = call_journal_more(p->log, why);
+    enum err e = call_journal_more(p->log, err);
     for (uint32_t i = 0; e == ERR_OK && i < p->log->n; i++)
-        e = take_record(p, i, why);
+        e = take_record(p, i, err);
     *has_more = p->log->n == CALL_STRETCH_RECORDS;
-    return e == ERR_OK && p->log->n > 0 ? flush_all(p, why) : e;
+    return e == ERR_OK && p->log->n > 0 ? flush_all(p, err) : e;
 }
 
-enum err calls_follow_finish(struct calls_follow *f, struct err_detail *why)
+enum err calls_follow_finish(struct calls_follow *f, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (unsigned d = 0; d < CALL_DEVICES_MAX && e == ERR_OK; d++) {
@@ -766,7 +760,7 @@ enum err calls_follow_finish(struct calls_follow *f, struct err_detail *why)
         f->import->devices[d].out = NULL;
         if (out != NULL) {
             put_record_count(f->import, out);
-            e = trace_finish(out, why);
+            e = trace_finish(out, err);
         }
     }
     calls_follow_close(f);

@@ -96,7 +96,7 @@ static int find_role(const char *word, size_t n)
 }
 
 /* The unit of "unit=us". */
-static enum err read_unit(struct csv_import *c, const char *text, size_t n, struct err_detail *why)
+static enum err read_unit(struct csv_import *c, const char *text, size_t n, struct err_detail *err)
 {
     static const struct { const char *word; uint64_t ns; } units[] = {
         { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
@@ -106,64 +106,63 @@ static enum err read_unit(struct csv_import *c, const char *text, size_t n, stru
             c->time_unit_ns = units[i].ns;
             return ERR_OK;
         }
-    return err_set(why, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms or s", (int)n, text);
+    return err_set(err, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms or s", (int)n, text);
 }
 
-static enum err read_missing(struct csv_import *c, const char *text, size_t n, struct err_detail *why)
+static enum err read_missing(struct csv_import *c, const char *text, size_t n, struct err_detail *err)
 {
     c->puts_missing = n == 3 && strncmp(text, "end", 3) == 0;
     if (c->puts_missing)
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "--from csv: missing=%.*s: expected end", (int)n, text);
+    return err_set(err, ERR_USAGE, 0, "--from csv: missing=%.*s: expected end", (int)n, text);
 }
 
 /* One item of "time=ts,ptr=addr": the column of that name takes the role. */
 static enum err read_item(struct csv_import *c, const struct csv_line *heading, const char *item, size_t n,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     char name[CSV_NAME_MAX];
     const char *equals = memchr(item, '=', n);
     const size_t n_word = equals == NULL ? n : (size_t)(equals - item), n_name = equals == NULL ? 0 : n - n_word - 1;
     if (n_name == 0 || n_name >= sizeof name)
-        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s': expected NAME=COLUMN such as ptr=address", (int)n, item);
+        return err_set(err, ERR_USAGE, 0, "--from csv: '%.*s': expected NAME=COLUMN such as ptr=address", (int)n, item);
     if (n_word == 4 && strncmp(item, "unit", 4) == 0)
-        return read_unit(c, equals + 1, n_name, why);
+        return read_unit(c, equals + 1, n_name, err);
     if (n_word == 7 && strncmp(item, "missing", 7) == 0)
-        return read_missing(c, equals + 1, n_name, why);
+        return read_missing(c, equals + 1, n_name, err);
     const int role = find_role(item, n_word);
     if (role == CSV_ROLE_COUNT)
-        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, thread, lower, "
+        return err_set(err, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, thread, lower, "
                        "upper, unit, missing", (int)n_word, item);
     snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
     c->column[role] = find_column(heading, name);
     return c->column[role] == CSV_NO_COLUMN
-               ? err_set(why, ERR_FORMAT, 0, "%s: has no column '%s'", input_name(c->in), name) : ERR_OK;
+               ? err_at(err, ERR_FORMAT, 0, input_name(c->in), "has no column '%s'", name) : ERR_OK;
 }
 
 /* Two columns of one name may say different things, and nothing tells which is meant. */
-static enum err check_columns(const struct csv_import *c, const struct csv_line *heading, struct err_detail *why)
+static enum err check_columns(const struct csv_import *c, const struct csv_line *heading, struct err_detail *err)
 {
     for (int role = 0; role < CSV_ROLE_COUNT; role++)
         for (size_t i = (size_t)(c->column[role] + 1); c->column[role] >= 0 && i < heading->n; i++)
             if (strcasecmp(heading->fields[i], heading->fields[c->column[role]]) == 0)
-                return err_set(why, ERR_FORMAT, 0, "%s: has two columns '%.40s'", input_name(c->in),
-                               heading->fields[i]);
+                return err_at(err, ERR_FORMAT, 0, input_name(c->in), "has two columns '%s'", heading->fields[i]);
     return ERR_OK;
 }
 
 /* Which column is which: by their usual names, then as `mapping` says (NULL: nothing). */
 static enum err read_heading(struct csv_import *c, const struct csv_line *heading, const char *mapping,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     for (int role = 0; role < CSV_ROLE_COUNT; role++)
         c->column[role] = find_column(heading, roles[role].names);
     enum err e = ERR_OK;
     for (const char *at = mapping; at != NULL && *at != '\0' && e == ERR_OK;) {
         const size_t n = strcspn(at, ",");
-        e = read_item(c, heading, at, n, why);
+        e = read_item(c, heading, at, n, err);
         at += n + (at[n] == ',');
     }
-    return e == ERR_OK ? check_columns(c, heading, why) : e;
+    return e == ERR_OK ? check_columns(c, heading, err) : e;
 }
 
 /* ---- fields ---- */
@@ -176,7 +175,7 @@ static const char *field(const struct csv_import *c, const struct csv_line *line
 
 /* A number, decimal or with 0x. "(nil)" and an empty field are 0. */
 static enum err read_number(const struct csv_import *c, const struct csv_line *line, enum csv_role role, uint64_t *out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const char *text = field(c, line, role);
     char *end;
@@ -186,8 +185,8 @@ static enum err read_number(const struct csv_import *c, const struct csv_line *l
     errno = 0;
     *out = strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 || role == ROLE_STREAM ? 16 : 10);
     if (*end != '\0' || errno != 0 || text[0] == '-')
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": %s '%.40s' is not a number",
-                       input_name(c->in), line->number, roles[role].word, text);
+        return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": %s '%s' is not a number",
+                      line->number, roles[role].word, text);
     return ERR_OK;
 }
 
@@ -206,7 +205,7 @@ static bool read_count(const char *text, uint64_t unit_ns, uint64_t *ns)
 }
 
 /* A time of day, or a number in the unit chosen. */
-static enum err read_time(struct csv_import *c, const struct csv_line *line, uint64_t *ns, struct err_detail *why)
+static enum err read_time(struct csv_import *c, const struct csv_line *line, uint64_t *ns, struct err_detail *err)
 {
     unsigned hour, minute;
     double seconds;
@@ -222,12 +221,12 @@ static enum err read_time(struct csv_import *c, const struct csv_line *line, uin
     }
     if (read_count(text, c->time_unit_ns, ns))
         return ERR_OK;
-    return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": time '%.40s' is none", input_name(c->in),
-                   line->number, text);
+    return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": time '%s' is none", line->number,
+                  text);
 }
 
 static enum err read_kind(const struct csv_import *c, const struct csv_line *line, enum event_kind *out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     static const struct { enum event_kind kind; const char *words; } kinds[] = {
         { EVENT_ALLOC, "alloc,allocate,malloc,cudamalloc,cumemalloc,new,a,+" },
@@ -240,36 +239,36 @@ static enum err read_kind(const struct csv_import *c, const struct csv_line *lin
             *out = kinds[i].kind;
             return ERR_OK;
         }
-    return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": '%.40s' is neither a request nor its end: "
-                   "expected alloc, free or oom", input_name(c->in), line->number, op);
+    return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": '%s' is neither a request nor "
+                  "its end: expected alloc, free or oom", line->number, op);
 }
 
 /* ---- a request or its end in each line ---- */
 
 /* No allocator hands out an address that is live. The log lacks the end of the earlier request, or it is that of
  * several programs; only who made it can know. */
-static enum err put_missing_end(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
+static enum err put_missing_end(struct csv_import *c, const struct trace_record *r, struct err_detail *err)
 {
     struct trace_record end = *r;
     end.kind = EVENT_FREE;
     if (!c->puts_missing)
-        return err_set(why, ERR_FORMAT, r->record + 1, "%s: line %" PRIu64 ": a request at 0x%" PRIx64 ", where one is "
-                       "live: the log lacks an end (--from csv:missing=end puts it here), or mixes processes or cards",
-                       input_name(c->in), r->record + 1, r->ptr);
+        return err_at(err, ERR_FORMAT, r->record + 1, input_name(c->in), "line %" PRIu64 ": a request at 0x%" PRIx64
+                      ", where one is live: the log lacks an end (--from csv:missing=end puts it here), or mixes "
+                      "processes or cards", r->record + 1, r->ptr);
     c->n_missing++;
-    return trace_put(c->w, &end, why);
+    return trace_put(c->w, &end, err);
 }
 
 /* An end of a request that the log does not begin is left out and counted. */
-static enum err put_event(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
+static enum err put_event(struct csv_import *c, const struct trace_record *r, struct err_detail *err)
 {
     const uint64_t live_bytes = trace_live_bytes(c->w, r->ptr);
-    enum err e = r->kind == EVENT_ALLOC && live_bytes > 0 ? put_missing_end(c, r, why) : ERR_OK;
+    enum err e = r->kind == EVENT_ALLOC && live_bytes > 0 ? put_missing_end(c, r, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
     if (r->kind == EVENT_FREE && live_bytes > 0 && r->bytes > 0 && r->bytes != live_bytes && c->n_other_size++ == 0)
         c->other_size_line = r->record + 1;
-    e = trace_put(c->w, r, why);
+    e = trace_put(c->w, r, err);
     if (e != ERR_FORMAT || r->kind != EVENT_FREE)
         return e;
     c->n_unknown++;
@@ -277,32 +276,32 @@ static enum err put_event(struct csv_import *c, const struct trace_record *r, st
 }
 
 /* Says so if another thread made this line than the one before. */
-static enum err put_thread(struct csv_import *c, const struct csv_line *line, uint64_t time_ns, struct err_detail *why)
+static enum err put_thread(struct csv_import *c, const struct csv_line *line, uint64_t time_ns, struct err_detail *err)
 {
     const char *text = field(c, line, ROLE_THREAD);
     const uint32_t thread = text_table_put(&c->threads, text, strlen(text));
     if (thread == UINT32_MAX)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the names of threads");
+        return err_no_memory(err);
     if (thread == c->thread)
         return ERR_OK;
     c->thread = thread;
     const struct trace_record r = { .kind = EVENT_CONTROL, .time_ns = time_ns, .record = line->number - 1,
                                     .control = { .kind = CONTROL_THREAD, .number = thread } };
-    return trace_put(c->w, &r, why);
+    return trace_put(c->w, &r, err);
 }
 
-static enum err put_line(struct csv_import *c, const struct csv_line *line, struct err_detail *why)
+static enum err put_line(struct csv_import *c, const struct csv_line *line, struct err_detail *err)
 {
     struct trace_record r = { .record = line->number - 1 };
-    enum err e = read_kind(c, line, &r.kind, why);
+    enum err e = read_kind(c, line, &r.kind, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_PTR, &r.ptr, why);
+        e = read_number(c, line, ROLE_PTR, &r.ptr, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_SIZE, &r.bytes, why);
+        e = read_number(c, line, ROLE_SIZE, &r.bytes, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_STREAM, &r.stream, why);
+        e = read_number(c, line, ROLE_STREAM, &r.stream, err);
     if (e == ERR_OK && c->column[ROLE_TIME] != CSV_NO_COLUMN)
-        e = read_time(c, line, &r.time_ns, why);
+        e = read_time(c, line, &r.time_ns, err);
     if (e != ERR_OK)
         return e;
     c->n_back += r.time_ns < c->latest_ns;
@@ -313,11 +312,11 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
         return ERR_OK;
     }
     if (c->column[ROLE_THREAD] != CSV_NO_COLUMN)
-        e = put_thread(c, line, r.time_ns, why);
-    return e == ERR_OK ? put_event(c, &r, why) : e;
+        e = put_thread(c, line, r.time_ns, err);
+    return e == ERR_OK ? put_event(c, &r, err) : e;
 }
 
-static enum err put_notes(struct csv_import *c, struct err_detail *why)
+static enum err put_notes(struct csv_import *c, struct err_detail *err)
 {
     char notes[1024];
     size_t n = (size_t)snprintf(notes, sizeof notes, "not recorded: the device's capacity, settings of the allocator%s",
@@ -337,22 +336,21 @@ static enum err put_notes(struct csv_import *c, struct err_detail *why)
                               "before them", c->n_back);
     if (c->n_empty > 0)
         snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " requests of 0 bytes were left out", c->n_empty);
-    return trace_put_meta(c->w, "notes", notes, why);
+    return trace_put_meta(c->w, "notes", notes, err);
 }
 
-static enum err import_events(struct csv_import *c, struct csv_line *line, struct err_detail *why)
+static enum err import_events(struct csv_import *c, struct csv_line *line, struct err_detail *err)
 {
     if (c->column[ROLE_PTR] == CSV_NO_COLUMN || c->column[ROLE_SIZE] == CSV_NO_COLUMN)
-        return err_set(why, ERR_FORMAT, 0, "%s: the heading names no column for %s; say which it is with --from "
-                       "csv:op=...,ptr=...,size=...", input_name(c->in),
-                       c->column[ROLE_PTR] == CSV_NO_COLUMN ? "ptr" : "size");
+        return err_at(err, ERR_FORMAT, 0, input_name(c->in), "the heading names no column for %s; say which it is with "
+                      "--from csv:op=...,ptr=...,size=...", c->column[ROLE_PTR] == CSV_NO_COLUMN ? "ptr" : "size");
     for (;;) {
-        enum err e = csv_next(c->in, line, why);
+        enum err e = csv_next(c->in, line, err);
         if (e != ERR_OK)
             return e;
         if (line->n == 0)
-            return put_notes(c, why);
-        if ((e = put_line(c, line, why)) != ERR_OK)
+            return put_notes(c, err);
+        if ((e = put_line(c, line, err)) != ERR_OK)
             return e;
         trace_writer_info(c->w)->records++;
     }
@@ -376,66 +374,65 @@ static int by_time(const void *a, const void *b)
     return x->ptr < y->ptr ? -1 : x->ptr > y->ptr;
 }
 
-static enum err put_lives(struct csv_import *c, struct sorted_runs *lives, struct err_detail *why)
+static enum err put_lives(struct csv_import *c, struct sorted_runs *lives, struct err_detail *err)
 {
     const void *record;
-    enum err e = sorted_runs_rewind(lives, why);
-    while (e == ERR_OK && (e = sorted_runs_next(lives, &record, why)) == ERR_OK && record != NULL) {
+    enum err e = sorted_runs_rewind(lives, err);
+    while (e == ERR_OK && (e = sorted_runs_next(lives, &record, err)) == ERR_OK && record != NULL) {
         const struct csv_life *life = record;
         const struct trace_record r = { .kind = life->is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = life->time,
                                         .ptr = life->ptr, .bytes = life->bytes, .record = life->ptr - 1 };
-        e = trace_put(c->w, &r, why);
+        e = trace_put(c->w, &r, err);
     }
-    return e == ERR_OK ? put_notes(c, why) : e;
+    return e == ERR_OK ? put_notes(c, err) : e;
 }
 
 static enum err read_life(struct csv_import *c, const struct csv_line *line, struct csv_life pair[2],
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     uint64_t lower, upper, bytes;
-    enum err e = read_number(c, line, ROLE_LOWER, &lower, why);
+    enum err e = read_number(c, line, ROLE_LOWER, &lower, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_UPPER, &upper, why);
+        e = read_number(c, line, ROLE_UPPER, &upper, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_SIZE, &bytes, why);
+        e = read_number(c, line, ROLE_SIZE, &bytes, err);
     if (e != ERR_OK)
         return e;
     if (upper <= lower)
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": its life ends at %" PRIu64 ", before "
-                       "it begins",
-                       input_name(c->in), line->number, upper);
+        return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": its life ends at %" PRIu64
+                      ", before it begins", line->number, upper);
     pair[0] = (struct csv_life){ .time = lower, .ptr = line->number, .bytes = bytes };
     pair[1] = (struct csv_life){ .time = upper, .ptr = line->number, .is_end = true };
     return ERR_OK;
 }
 
 static enum err read_lives(struct csv_import *c, struct csv_line *line, struct sorted_runs *lives,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct csv_life pair[2];
     for (;;) {
-        enum err e = csv_next(c->in, line, why);
+        enum err e = csv_next(c->in, line, err);
         if (e != ERR_OK || line->n == 0)
             return e;
-        if ((e = read_life(c, line, pair, why)) != ERR_OK)
+        if ((e = read_life(c, line, pair, err)) != ERR_OK)
             return e;
         trace_writer_info(c->w)->records++;
         c->n_empty += pair[0].bytes == 0;
         for (int i = 0; i < 2 && pair[0].bytes > 0 && e == ERR_OK; i++)
-            e = sorted_runs_put(lives, &pair[i], why);
+            e = sorted_runs_put(lives, &pair[i], err);
         if (e != ERR_OK)
             return e;
     }
 }
 
-static enum err import_lives(struct csv_import *c, struct csv_line *line, struct err_detail *why)
+static enum err import_lives(struct csv_import *c, struct csv_line *line, struct err_detail *err)
 {
     struct sorted_runs *lives = NULL;
-    enum err e = sorted_runs_create(sizeof(struct csv_life), by_time, SORT_BYTES, &lives, why);
+    enum err e = sorted_runs_create(sizeof(struct csv_life), by_time, SORT_BYTES, &lives, err);
     if (e == ERR_OK)
-        e = read_lives(c, line, lives, why);
+        e = read_lives(c, line, lives, err);
     if (e == ERR_OK)
-        e = put_lives(c, lives, why);
+        e = put_lives(c, lives, err);
     sorted_runs_destroy(lives);
     return e;
 }
@@ -443,20 +440,20 @@ static enum err import_lives(struct csv_import *c, struct csv_line *line, struct
 /* ---- the formats ---- */
 
 static enum err csv_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct csv_import c = { .in = in, .w = w, .time_unit_ns = 1 };
     struct csv_line *line = calloc(1, sizeof *line);
     if (line == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for a line", input_name(in));
-    enum err e = csv_next(in, line, why);
+        return err_no_memory(err);
+    enum err e = csv_next(in, line, err);
     if (e == ERR_OK)
-        e = read_heading(&c, line, cfg->columns, why);
+        e = read_heading(&c, line, cfg->columns, err);
     if (e == ERR_OK)
-        e = trace_put_meta(w, "source", c.column[ROLE_LOWER] != CSV_NO_COLUMN ? "minimalloc" : "csv", why);
+        e = trace_put_meta(w, "source", c.column[ROLE_LOWER] != CSV_NO_COLUMN ? "minimalloc" : "csv", err);
     const bool has_lives = c.column[ROLE_LOWER] != CSV_NO_COLUMN && c.column[ROLE_UPPER] != CSV_NO_COLUMN;
     if (e == ERR_OK)
-        e = has_lives ? import_lives(&c, line, why) : import_events(&c, line, why);
+        e = has_lives ? import_lives(&c, line, err) : import_events(&c, line, err);
     text_table_free(&c.threads);
     free(line);
     return e;

@@ -36,18 +36,18 @@ struct malloc_log {
     uint32_t stack;                          /* of the lines of a dump that follow */
 };
 
-static enum err fail_line(const struct malloc_log *m, const char *what, struct err_detail *why)
+static enum err fail_line(const struct malloc_log *m, const char *what, struct err_detail *err)
 {
-    return err_set(why, ERR_FORMAT, m->number, "%s: line %" PRIu64 ": %s: '%.60s'", input_name(m->in), m->number, what,
-                   m->line);
+    return err_at(err, ERR_FORMAT, m->number, input_name(m->in), "line %" PRIu64 ": %s: '%s'", m->number, what,
+                  m->line);
 }
 
 /* Takes the next line; a longer one is cut. */
-static enum err next_line(struct malloc_log *m, bool *has_line, struct err_detail *why)
+static enum err next_line(struct malloc_log *m, bool *has_line, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    const enum err e = input_peek(m->in, CSV_LINE_MAX - 1, &bytes, &n, why);
+    const enum err e = input_peek(m->in, CSV_LINE_MAX - 1, &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     n = n < CSV_LINE_MAX ? n : CSV_LINE_MAX - 1;
@@ -63,7 +63,7 @@ static enum err next_line(struct malloc_log *m, bool *has_line, struct err_detai
 
 /* ---- requests ---- */
 
-static enum err put_end(struct malloc_log *m, uint64_t name, struct err_detail *why)
+static enum err put_end(struct malloc_log *m, uint64_t name, struct err_detail *err)
 {
     const struct trace_record r = { .kind = EVENT_FREE, .ptr = name, .record = m->number - 1 };
     if (pair_map_find(&m->live, name, 0) == NULL) {
@@ -71,20 +71,20 @@ static enum err put_end(struct malloc_log *m, uint64_t name, struct err_detail *
         return ERR_OK;
     }
     pair_map_remove(&m->live, name, 0);
-    return trace_put(m->w, &r, why);
+    return trace_put(m->w, &r, err);
 }
 
-static enum err put_request(struct malloc_log *m, uint64_t name, uint64_t bytes, struct err_detail *why)
+static enum err put_request(struct malloc_log *m, uint64_t name, uint64_t bytes, struct err_detail *err)
 {
     const struct trace_record r = { .kind = EVENT_ALLOC, .ptr = name, .bytes = bytes, .record = m->number - 1 };
     m->n_empty += bytes == 0;
     if (bytes == 0)
         return ERR_OK;
     if (pair_map_find(&m->live, name, 0) != NULL)
-        return fail_line(m, "is live already", why);
+        return fail_line(m, "is live already", err);
     if (!pair_map_add(&m->live, name, 0, 0))
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for what is live", input_name(m->in));
-    return trace_put(m->w, &r, why);
+        return err_no_memory(err);
+    return trace_put(m->w, &r, err);
 }
 
 /* ---- glibc's mtrace ---- */
@@ -96,26 +96,26 @@ static const char *mtrace_sign(const char *line)
     return place != NULL ? place + 2 : line[0] == '@' ? line + 1 : line;
 }
 
-static enum err take_mtrace(struct malloc_log *m, struct err_detail *why)
+static enum err take_mtrace(struct malloc_log *m, struct err_detail *err)
 {
     const char *sign = mtrace_sign(m->line);
     unsigned long long name = 0, bytes = 0;
     if (m->line[0] == '=' || m->line[0] == '\0' || sign[0] == '!')
         return ERR_OK;
     if (sign[0] == '\0')
-        return fail_line(m, "is not a line of mtrace", why);
+        return fail_line(m, "is not a line of mtrace", err);
     const int n = sscanf(sign + 1, " %llx %llx", &name, &bytes);
     m->n_records++;
     if ((sign[0] == '+' || sign[0] == '>') && n == 2)
-        return put_request(m, name, bytes, why);
+        return put_request(m, name, bytes, err);
     if ((sign[0] == '-' || sign[0] == '<') && n >= 1)
-        return put_end(m, name, why);
-    return fail_line(m, "is not a line of mtrace", why);
+        return put_end(m, name, err);
+    return fail_line(m, "is not a line of mtrace", err);
 }
 
 /* ---- malloc lab ---- */
 
-static enum err take_lab(struct malloc_log *m, struct err_detail *why)
+static enum err take_lab(struct malloc_log *m, struct err_detail *err)
 {
     char kind;
     unsigned long long name = 0, bytes = 0;
@@ -126,17 +126,17 @@ static enum err take_lab(struct malloc_log *m, struct err_detail *why)
         return ERR_OK;                       /* sizes of the heap, counts, a weight */
     m->n_records++;
     if (kind == 'f' && n >= 2)
-        return put_end(m, name, why);
+        return put_end(m, name, err);
     if (n != 3 || (kind != 'a' && kind != 'r'))
-        return fail_line(m, "is not a request (a), resize (r) or end (f)", why);
-    const enum err e = kind == 'r' ? put_end(m, name, why) : ERR_OK;
-    return e == ERR_OK ? put_request(m, name, bytes, why) : e;
+        return fail_line(m, "is not a request (a), resize (r) or end (f)", err);
+    const enum err e = kind == 'r' ? put_end(m, name, err) : ERR_OK;
+    return e == ERR_OK ? put_request(m, name, bytes, err) : e;
 }
 
 /* ---- heap dumps ---- */
 
 /* The addresses after '@', innermost first. */
-static enum err take_stack(struct malloc_log *m, const char *at, struct err_detail *why)
+static enum err take_stack(struct malloc_log *m, const char *at, struct err_detail *err)
 {
     char text[FRAMES_MAX][FRAME_BYTES];
     const char *frames[FRAMES_MAX];
@@ -149,22 +149,22 @@ static enum err take_stack(struct malloc_log *m, const char *at, struct err_deta
         n++;
     }
     m->stack = TRACE_NO_STACK;
-    return n == 0 ? ERR_OK : trace_put_stack(m->w, frames, n, &m->stack, why);
+    return n == 0 ? ERR_OK : trace_put_stack(m->w, frames, n, &m->stack, err);
 }
 
 /* jemalloc: "@ stack", then "  t*: objects: bytes [...]" for all threads. gperftools: both in one line. */
-static enum err take_dump(struct malloc_log *m, struct err_detail *why)
+static enum err take_dump(struct malloc_log *m, struct err_detail *err)
 {
     unsigned long long count = 0, bytes = 0;
     const char *at = strchr(m->line, '@');
     const char *total = strstr(m->line, "t*:");
     const bool is_one_line = sscanf(m->line, " %llu: %llu [", &count, &bytes) == 2;
-    const enum err e = at != NULL ? take_stack(m, at + 1, why) : ERR_OK;
+    const enum err e = at != NULL ? take_stack(m, at + 1, err) : ERR_OK;
     if (e != ERR_OK || (!is_one_line && (total == NULL || sscanf(total + 3, " %llu: %llu", &count, &bytes) != 2)))
         return e;
     m->n_records++;
     return m->stack == TRACE_NO_STACK || count == 0 || bytes == 0
-               ? ERR_OK : live_objects_put(&m->objects, m->in, m->w, count, bytes, m->number - 1, m->stack, why);
+               ? ERR_OK : live_objects_put(&m->objects, m->in, m->w, count, bytes, m->number - 1, m->stack, err);
 }
 
 /* ---- the kinds of file ---- */
@@ -209,7 +209,7 @@ static bool malloc_sniff(const unsigned char *head, size_t n)
     return is_mtrace(head, n) || is_dump(head, n) || is_lab(head, n);
 }
 
-static enum err put_notes(const struct malloc_log *m, bool is_of_dump, struct err_detail *why)
+static enum err put_notes(const struct malloc_log *m, bool is_of_dump, struct err_detail *err)
 {
     char notes[512];
     size_t n = (size_t)snprintf(notes, sizeof notes, "%s", is_of_dump
@@ -223,21 +223,21 @@ static enum err put_notes(const struct malloc_log *m, bool is_of_dump, struct er
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         if (lines[i].count > 0)
             n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%s: %" PRIu64, lines[i].says, lines[i].count);
-    return trace_put_meta(m->w, "notes", notes, why);
+    return trace_put_meta(m->w, "notes", notes, err);
 }
 
 static enum err read_lines(struct malloc_log *m, bool is_of_dump, bool is_of_lab, const struct import_config *cfg,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     bool has_line = true;
     enum err e = ERR_OK;
     while (e == ERR_OK && has_line) {
-        e = next_line(m, &has_line, why);
+        e = next_line(m, &has_line, err);
         if (e != ERR_OK || !has_line || (is_of_dump && begins(m->line, strlen(m->line), "MAPPED_LIBRARIES")))
             break;
         if (is_of_dump && m->number == 1)
             continue;
-        e = is_of_dump ? take_dump(m, why) : is_of_lab ? take_lab(m, why) : take_mtrace(m, why);
+        e = is_of_dump ? take_dump(m, err) : is_of_lab ? take_lab(m, err) : take_mtrace(m, err);
         if (cfg->progress != NULL)
             cfg->progress(cfg->progress_arg, input_raw_offset(m->in), input_raw_size(m->in));
     }
@@ -245,30 +245,30 @@ static enum err read_lines(struct malloc_log *m, bool is_of_dump, bool is_of_lab
 }
 
 static enum err malloc_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     enum { HEAD_BYTES = 4096 };
     const unsigned char *head;
     size_t n;
-    enum err e = input_peek(in, HEAD_BYTES, &head, &n, why);
+    enum err e = input_peek(in, HEAD_BYTES, &head, &n, err);
     if (e != ERR_OK)
         return e;
     const bool is_of_dump = is_dump(head, n), is_of_lab = is_lab(head, n);
     struct malloc_log *m = calloc(1, sizeof *m);
     if (m == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for a line", input_name(in));
+        return err_no_memory(err);
     *m = (struct malloc_log){ .in = in, .w = w, .live = { .seed = hash_seed() },
                               .objects.n_free = input_free_bytes(in) / LIVE_OBJECTS_FREE_BYTES };
-    e = trace_put_meta(w, "source", importer_malloc.name, why);
+    e = trace_put_meta(w, "source", importer_malloc.name, err);
     if (e == ERR_OK && is_of_dump)
-        e = trace_put_meta(w, TRACE_META_BEGINS, TRACE_CUT, why);
+        e = trace_put_meta(w, TRACE_META_BEGINS, TRACE_CUT, err);
     if (e == ERR_OK)
-        e = read_lines(m, is_of_dump, is_of_lab, cfg, why);
+        e = read_lines(m, is_of_dump, is_of_lab, cfg, err);
     trace_writer_info(w)->records = m->n_records;
     if (e == ERR_OK && m->n_records == 0)
-        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: holds no request", input_name(in));
+        e = err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "holds no request");
     if (e == ERR_OK)
-        e = put_notes(m, is_of_dump, why);
+        e = put_notes(m, is_of_dump, err);
     pair_map_free(&m->live);
     free(m);
     return e;

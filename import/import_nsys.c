@@ -55,47 +55,47 @@ static int count_steps(void *arg)
     return 0;
 }
 
-static enum err too_much_work(const struct nsys *s, struct err_detail *why)
+static enum err too_much_work(const struct nsys *s, struct err_detail *err)
 {
-    return err_set(why, ERR_FORMAT, 0, "%s: reading it takes far more work than its size explains", s->name);
+    return err_at(err, ERR_FORMAT, 0, s->name, "reading it takes far more work than its size explains");
 }
 
-static enum err sqlite_fail(const struct nsys *s, struct err_detail *why)
+static enum err sqlite_fail(const struct nsys *s, struct err_detail *err)
 {
     if (s->db != NULL && sqlite3_errcode(s->db) == SQLITE_INTERRUPT)
-        return too_much_work(s, why);
+        return too_much_work(s, err);
     if (s->db == NULL || sqlite3_errcode(s->db) == SQLITE_NOMEM)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->name);
-    return err_set(why, ERR_FORMAT, 0, "%s: %s", s->name, sqlite3_errmsg(s->db));
+        return err_no_memory(err);
+    return err_at(err, ERR_FORMAT, 0, s->name, "%s", sqlite3_errmsg(s->db));
 }
 
 /* Opens the file itself; a copy without a name is mapped, because SQLite opens files by name. */
-static enum err open_database(struct nsys *s, int fd, struct err_detail *why)
+static enum err open_database(struct nsys *s, int fd, struct err_detail *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return err_set(why, ERR_IO, 0, "%s: cannot be looked at", s->name);
+        return err_at(err, ERR_IO, 0, s->name, "cannot be looked at");
     char path[DATABASE_NAME_BYTES];
     const bool has_name = st.st_nlink > 0;
-    enum err e = has_name ? database_name(s->name, path, why) : ERR_OK;
+    enum err e = has_name ? database_name(s->name, path, err) : ERR_OK;
     if (e == ERR_OK && has_name)
-        e = database_files_check(path, why);
+        e = database_files_check(path, err);
     if (e != ERR_OK)
         return e;
     if (sqlite3_open_v2(has_name ? path : ":memory:", &s->db,
                         has_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        return sqlite_fail(s, why);
+        return sqlite_fail(s, err);
     if (!has_name) {
         s->mapped_bytes = (size_t)st.st_size;
         s->mapped = mmap(NULL, s->mapped_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
         if (s->mapped == MAP_FAILED) {
             s->mapped = NULL;
-            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->name);
+            return err_no_memory(err);
         }
         const int status = sqlite3_deserialize(s->db, "main", s->mapped, st.st_size, st.st_size,
                                                SQLITE_DESERIALIZE_READONLY);
         if (status != SQLITE_OK)
-            return sqlite_fail(s, why);
+            return sqlite_fail(s, err);
     }
     s->steps_left = UINT64_C(10000000) + STEPS_PER_BYTE * (uint64_t)st.st_size;
     s->text_left = (UINT64_C(1) << 24) + TEXT_PER_BYTE * (uint64_t)st.st_size;
@@ -111,18 +111,18 @@ static void close_database(struct nsys *s)
         munmap(s->mapped, s->mapped_bytes);
 }
 
-static enum err prepare(const struct nsys *s, const char *query, sqlite3_stmt **out, struct err_detail *why)
+static enum err prepare(const struct nsys *s, const char *query, sqlite3_stmt **out, struct err_detail *err)
 {
-    return sqlite3_prepare_v2(s->db, query, -1, out, NULL) == SQLITE_OK ? ERR_OK : sqlite_fail(s, why);
+    return sqlite3_prepare_v2(s->db, query, -1, out, NULL) == SQLITE_OK ? ERR_OK : sqlite_fail(s, err);
 }
 
 /* Whether a plain table of this name is there; a view, a virtual table and one with computed columns are not. */
-static enum err has_table(const struct nsys *s, const char *name, bool *has, struct err_detail *why)
+static enum err has_table(const struct nsys *s, const char *name, bool *has, struct err_detail *err)
 {
     sqlite3_stmt *q = NULL;
     enum err e = prepare(s, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1 AND sql LIKE 'CREATE TABLE%' "
                          "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)",
-                         &q, why);
+                         &q, err);
     *has = false;
     if (e != ERR_OK)
         return e;
@@ -130,7 +130,7 @@ static enum err has_table(const struct nsys *s, const char *name, bool *has, str
     const int rc = sqlite3_step(q);
     *has = rc == SQLITE_ROW;
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        e = sqlite_fail(s, why);
+        e = sqlite_fail(s, err);
     sqlite3_finalize(q);
     return e;
 }
@@ -144,7 +144,7 @@ static bool has_column(const struct nsys *s, const char *table, const char *colu
 /* ---- events ---- */
 
 /* The number of a process in order of appearance. */
-static enum err process_of(struct nsys *s, int64_t pid, uint64_t *out, struct err_detail *why)
+static enum err process_of(struct nsys *s, int64_t pid, uint64_t *out, struct err_detail *err)
 {
     for (size_t i = 0; i < s->n_processes; i++)
         if (s->processes[i] == pid) {
@@ -152,7 +152,7 @@ static enum err process_of(struct nsys *s, int64_t pid, uint64_t *out, struct er
             return ERR_OK;
         }
     if (s->n_processes == PROCESSES_MAX)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: holds more than %d processes", s->name, PROCESSES_MAX);
+        return err_at(err, ERR_UNSUPPORTED, 0, s->name, "holds more than %d processes", PROCESSES_MAX);
     *out = s->n_processes;
     s->processes[s->n_processes++] = pid;
     return ERR_OK;
@@ -165,7 +165,7 @@ static uint64_t natural(sqlite3_stmt *q, int column)
 }
 
 /* One row: start, deviceId, address, bytes, memKind, memoryOperationType, globalPid, streamId. */
-static enum err take_event(struct nsys *s, sqlite3_stmt *q, struct err_detail *why)
+static enum err take_event(struct nsys *s, sqlite3_stmt *q, struct err_detail *err)
 {
     uint64_t process = 0;
     const int64_t kind = sqlite3_column_int64(q, 4), operation = sqlite3_column_int64(q, 5);
@@ -178,56 +178,56 @@ static enum err take_event(struct nsys *s, sqlite3_stmt *q, struct err_detail *w
         return ERR_OK;
     }
     if (operation != OPERATION_ALLOCATION && operation != OPERATION_DEALLOCATION)
-        return err_set(why, ERR_FORMAT, e.order, "%s: row %" PRIu64 " of %s: %" PRId64 " is neither a request (0) nor "
-                       "its end (1)", s->name, e.order, table_events, operation);
+        return err_at(err, ERR_FORMAT, e.order, s->name, "row %" PRIu64 " of %s: %" PRId64 " is neither a request (0) "
+                      "nor its end (1)", e.order, table_events, operation);
     if (device >= TIMED_DEVICES || e.bytes == 0 || e.addr == 0)
         return ERR_OK;
-    const enum err err = process_of(s, sqlite3_column_int64(q, 6), &process, why);
+    const enum err status = process_of(s, sqlite3_column_int64(q, 6), &process, err);
     e.device = (uint8_t)device;
     e.addr += process << PROCESS_SHIFT;
-    return err == ERR_OK ? timed_events_put(&s->events, &e, why) : err;
+    return status == ERR_OK ? timed_events_put(&s->events, &e, err) : status;
 }
 
 /* Steps through a query and hands each row to `take`. */
 static enum err each_row(struct nsys *s, const char *query,
-                         enum err (*take)(struct nsys *s, sqlite3_stmt *q, struct err_detail *why),
-                         struct err_detail *why)
+                         enum err (*take)(struct nsys *s, sqlite3_stmt *q, struct err_detail *err),
+                         struct err_detail *err)
 {
     sqlite3_stmt *q = NULL;
     int rc = SQLITE_ROW;
     uint64_t n = 0;
-    enum err e = prepare(s, query, &q, why);
+    enum err e = prepare(s, query, &q, err);
     while (e == ERR_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-        e = take(s, q, why);
+        e = take(s, q, err);
         if (s->cfg->progress != NULL)
             s->cfg->progress(s->cfg->progress_arg, ++n, 0);
     }
     if (e == ERR_OK && rc != SQLITE_DONE)
-        e = sqlite_fail(s, why);
+        e = sqlite_fail(s, err);
     sqlite3_finalize(q);
     return e;
 }
 
-static enum err read_events(struct nsys *s, struct err_detail *why)
+static enum err read_events(struct nsys *s, struct err_detail *err)
 {
     char query[QUERY_MAX];
     bool has = false;
-    enum err e = has_table(s, table_events, &has, why);
+    enum err e = has_table(s, table_events, &has, err);
     if (e == ERR_OK && !has)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: is an SQLite database without the table %s: a profile of nsys has "
-                       "it if recorded with --cuda-memory-usage=true; results are read by `replay report`", s->name,
-                       table_events);
+        return err_at(err, ERR_UNSUPPORTED, 0, s->name, "is an SQLite database without the table %s: a profile of nsys "
+                      "has it if recorded with --cuda-memory-usage=true; results are read by `replay report`",
+                      table_events);
     snprintf(query, sizeof query, "SELECT start, %s, address, bytes, memKind, memoryOperationType, %s, %s FROM %s",
              has_column(s, table_events, "deviceId") ? "deviceId" : "0",
              has_column(s, table_events, "globalPid") ? "globalPid" : "0",
              has_column(s, table_events, "streamId") ? "streamId" : "0", table_events);
-    return e == ERR_OK ? each_row(s, query, take_event, why) : e;
+    return e == ERR_OK ? each_row(s, query, take_event, err) : e;
 }
 
 /* ---- marks ---- */
 
 /* One row: start, text. */
-static enum err take_mark(struct nsys *s, sqlite3_stmt *q, struct err_detail *why)
+static enum err take_mark(struct nsys *s, sqlite3_stmt *q, struct err_detail *err)
 {
     const char *text = (const char *)sqlite3_column_text(q, 1);
     const uint64_t n_text = text == NULL ? 0 : (uint64_t)sqlite3_column_bytes(q, 1);
@@ -235,76 +235,76 @@ static enum err take_mark(struct nsys *s, sqlite3_stmt *q, struct err_detail *wh
     if (text == NULL || text[0] == '\0')
         return ERR_OK;
     if (n_text > s->text_left)
-        return too_much_work(s, why);
+        return too_much_work(s, err);
     s->text_left -= n_text;
     s->n_records++;
-    const enum err err = trace_put_label(s->events.w, text, (size_t)n_text, &e.label, why);
-    return err == ERR_OK ? timed_events_put(&s->events, &e, why) : err;
+    const enum err status = trace_put_label(s->events.w, text, (size_t)n_text, &e.label, err);
+    return status == ERR_OK ? timed_events_put(&s->events, &e, err) : status;
 }
 
-static enum err count_mark(struct nsys *s, sqlite3_stmt *q, struct err_detail *why)
+static enum err count_mark(struct nsys *s, sqlite3_stmt *q, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     s->n_marks_left_out = natural(q, 0);
     return ERR_OK;
 }
 
-static enum err read_marks(struct nsys *s, struct err_detail *why)
+static enum err read_marks(struct nsys *s, struct err_detail *err)
 {
     char query[QUERY_MAX], from[QUERY_MAX / 2];
     bool has_marks = false, has_strings = false;
-    enum err e = has_table(s, "NVTX_EVENTS", &has_marks, why);
+    enum err e = has_table(s, "NVTX_EVENTS", &has_marks, err);
     if (e == ERR_OK)
-        e = has_table(s, "StringIds", &has_strings, why);
+        e = has_table(s, "StringIds", &has_strings, err);
     if (e != ERR_OK || !has_marks)
         return e;
     const bool has_ids = has_strings && has_column(s, "NVTX_EVENTS", "textId");
     snprintf(from, sizeof from, "FROM NVTX_EVENTS AS n WHERE n.eventType IN (%d, %d, %d)", NVTX_MARK, NVTX_PUSH_POP,
              NVTX_START_END);
     snprintf(query, sizeof query, "SELECT count(*) %s", from);
-    if ((e = each_row(s, query, count_mark, why)) != ERR_OK || s->n_marks_left_out > MARKS_MAX)
+    if ((e = each_row(s, query, count_mark, err)) != ERR_OK || s->n_marks_left_out > MARKS_MAX)
         return e;
     s->n_marks_left_out = 0;
     snprintf(query, sizeof query, "SELECT n.start, %s %s",
              has_ids ? "coalesce(n.text, (SELECT value FROM StringIds WHERE id = n.textId))" : "n.text", from);
-    return each_row(s, query, take_mark, why);
+    return each_row(s, query, take_mark, err);
 }
 
 /* ---- facts ---- */
 
-static enum err take_capacity(struct nsys *s, sqlite3_stmt *q, struct err_detail *why)
+static enum err take_capacity(struct nsys *s, sqlite3_stmt *q, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     trace_writer_info(s->events.w)->capacity_bytes = natural(q, 0);
     return ERR_OK;
 }
 
-static enum err take_epoch(struct nsys *s, sqlite3_stmt *q, struct err_detail *why)
+static enum err take_epoch(struct nsys *s, sqlite3_stmt *q, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     trace_writer_info(s->events.w)->epoch_us = natural(q, 0) / 1000;
     return ERR_OK;
 }
 
 /* The card's memory and the time of day, of an export that has them. */
-static enum err read_facts(struct nsys *s, int64_t device, struct err_detail *why)
+static enum err read_facts(struct nsys *s, int64_t device, struct err_detail *err)
 {
     char query[QUERY_MAX];
     bool has_gpu = false, has_session = false;
-    enum err e = has_table(s, "TARGET_INFO_GPU", &has_gpu, why);
+    enum err e = has_table(s, "TARGET_INFO_GPU", &has_gpu, err);
     if (e == ERR_OK)
-        e = has_table(s, "TARGET_INFO_SESSION_START_TIME", &has_session, why);
+        e = has_table(s, "TARGET_INFO_SESSION_START_TIME", &has_session, err);
     if (e == ERR_OK && has_gpu && has_column(s, "TARGET_INFO_GPU", "totalMemory") &&
         has_column(s, "TARGET_INFO_GPU", "id")) {
         snprintf(query, sizeof query, "SELECT totalMemory FROM TARGET_INFO_GPU WHERE id = %" PRId64, device);
-        e = each_row(s, query, take_capacity, why);
+        e = each_row(s, query, take_capacity, err);
     }
     if (e == ERR_OK && has_session && has_column(s, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs"))
-        e = each_row(s, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1", take_epoch, why);
+        e = each_row(s, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1", take_epoch, err);
     return e;
 }
 
-static enum err put_notes(const struct nsys *s, struct err_detail *why)
+static enum err put_notes(const struct nsys *s, struct err_detail *err)
 {
     static const char *const kinds[KINDS] = { "pageable host memory", "page-locked host memory", NULL, NULL,
                                               "managed memory", "static device memory", "static managed memory",
@@ -324,43 +324,43 @@ static enum err put_notes(const struct nsys *s, struct err_detail *why)
         snprintf(notes + n, sizeof notes - n, "\nranges of NVTX, too many to be steps, left out: %" PRIu64,
                  s->n_marks_left_out);
     timed_events_note(&s->events, notes, sizeof notes);
-    return trace_put_meta(s->events.w, "notes", notes, why);
+    return trace_put_meta(s->events.w, "notes", notes, err);
 }
 
-static enum err write_trace(struct nsys *s, int64_t wanted, struct err_detail *why)
+static enum err write_trace(struct nsys *s, int64_t wanted, struct err_detail *err)
 {
     int64_t device = -1;
-    enum err e = timed_events_choose(&s->events, wanted, &device, why);
+    enum err e = timed_events_choose(&s->events, wanted, &device, err);
     if (e == ERR_OK && device < 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: its table %s holds no request for a card's memory", s->name,
-                       table_events);
+        return err_at(err, ERR_UNSUPPORTED, 0, s->name, "its table %s holds no request for a card's memory",
+                      table_events);
     if (e == ERR_OK)
-        e = trace_put_meta(s->events.w, "source", importer_nsys.name, why);
+        e = trace_put_meta(s->events.w, "source", importer_nsys.name, err);
     if (e == ERR_OK)
-        e = read_facts(s, device, why);
+        e = read_facts(s, device, err);
     if (e != ERR_OK)
         return e;
     trace_writer_info(s->events.w)->records = s->n_records;
-    e = timed_events_write(&s->events, device, why);
-    return e == ERR_OK ? put_notes(s, why) : e;
+    e = timed_events_write(&s->events, device, err);
+    return e == ERR_OK ? put_notes(s, err) : e;
 }
 
 static enum err nsys_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     struct nsys s = { .name = input_name(in), .cfg = cfg };
     int fd = -1;
-    enum err e = timed_events_open(&s.events, s.name, w, why);
+    enum err e = timed_events_open(&s.events, s.name, w, err);
     if (e == ERR_OK)
-        e = input_whole_file(in, &fd, why);
+        e = input_whole_file(in, &fd, err);
     if (e == ERR_OK)
-        e = open_database(&s, fd, why);
+        e = open_database(&s, fd, err);
     if (e == ERR_OK)
-        e = read_events(&s, why);
+        e = read_events(&s, err);
     if (e == ERR_OK)
-        e = read_marks(&s, why);
+        e = read_marks(&s, err);
     if (e == ERR_OK)
-        e = write_trace(&s, cfg->gpu, why);
+        e = write_trace(&s, cfg->gpu, err);
     close_database(&s);
     if (fd >= 0)
         close(fd);

@@ -47,7 +47,7 @@ static bool time_of(const json_t *event, uint64_t *ns)
 }
 
 /* Keeps an event of a card, and counts the others. */
-static enum err take_memory(struct profiler *p, const json_t *event, struct err_detail *why)
+static enum err take_memory(struct profiler *p, const json_t *event, struct err_detail *err)
 {
     const json_t *args = json_object_get(event, "args");
     int64_t type, device, addr, bytes, allocated, reserved;
@@ -55,8 +55,8 @@ static enum err take_memory(struct profiler *p, const json_t *event, struct err_
     p->n_memory++;
     if (!integer_of(args, "Device Type", &type) || !integer_of(args, "Device Id", &device) ||
         !integer_of(args, "Bytes", &bytes))
-        return err_set(why, ERR_FORMAT, input_offset(p->in), "%s: byte %" PRIu64 ": a memory event lacks its device or "
-                       "its bytes", input_name(p->in), input_offset(p->in));
+        return err_at(err, ERR_FORMAT, input_offset(p->in), input_name(p->in), "byte %" PRIu64 ": a memory event lacks "
+                      "its device or its bytes", input_offset(p->in));
     if (type == DEVICE_TYPE_CPU || device < 0 || device >= TIMED_DEVICES || bytes == 0 || !time_of(event, &e.time_ns))
         return ERR_OK;
     if (!integer_of(args, "Addr", &addr) || !integer_of(args, "Total Allocated", &allocated) ||
@@ -70,50 +70,50 @@ static enum err take_memory(struct profiler *p, const json_t *event, struct err_
     e.bytes = e.requested = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
     e.allocated = allocated > 0 ? (uint64_t)allocated : 0;
     e.reserved = reserved > 0 ? (uint64_t)reserved : 0;
-    return timed_events_put(&p->events, &e, why);
+    return timed_events_put(&p->events, &e, err);
 }
 
 /* A step's beginning on the host; the card's own copy of it is left out. */
-static enum err take_step(struct profiler *p, const json_t *event, struct err_detail *why)
+static enum err take_step(struct profiler *p, const json_t *event, struct err_detail *err)
 {
     const char *category = json_string_value(json_object_get(event, "cat"));
     struct timed_event e = { .kind = EVENT_MARK, .order = p->n_records++ };
     if ((category != NULL && strncmp(category, "gpu", 3) == 0) || !time_of(event, &e.time_ns))
         return ERR_OK;
-    const enum err err = trace_put_label(p->events.w, step_name, sizeof step_name - 1, &e.label, why);
-    return err == ERR_OK ? timed_events_put(&p->events, &e, why) : err;
+    const enum err status = trace_put_label(p->events.w, step_name, sizeof step_name - 1, &e.label, err);
+    return status == ERR_OK ? timed_events_put(&p->events, &e, err) : status;
 }
 
-static enum err take_object(struct profiler *p, const char *text, size_t n, struct err_detail *why)
+static enum err take_object(struct profiler *p, const char *text, size_t n, struct err_detail *err)
 {
     json_t *event;
     if (memmem(text, n, memory_name, sizeof memory_name - 1) == NULL &&
         memmem(text, n, step_name, sizeof step_name - 1) == NULL)
         return ERR_OK;
-    enum err e = json_objects_load(p->in, text, n, &event, why);
+    enum err e = json_objects_load(p->in, text, n, &event, err);
     if (e != ERR_OK)
         return e;
     const char *name = json_string_value(json_object_get(event, "name"));
     if (name != NULL && strcmp(name, memory_name) == 0)
-        e = take_memory(p, event, why);
+        e = take_memory(p, event, err);
     else if (name != NULL && strncmp(name, step_name, sizeof step_name - 1) == 0 && name[sizeof step_name - 1] == '#')
-        e = take_step(p, event, why);
+        e = take_step(p, event, err);
     json_decref(event);
     return e;
 }
 
-static enum err read_events(struct profiler *p, const struct import_config *cfg, struct err_detail *why)
+static enum err read_events(struct profiler *p, const struct import_config *cfg, struct err_detail *err)
 {
     bool is_found;
     const char *text;
     size_t n = 1;
-    enum err e = json_objects_find(p->in, "\"traceEvents\"", &is_found, why);
+    enum err e = json_objects_find(p->in, "\"traceEvents\"", &is_found, err);
     if (e == ERR_OK && !is_found)
-        return err_set(why, ERR_FORMAT, 0, "%s: has no list traceEvents", input_name(p->in));
+        return err_at(err, ERR_FORMAT, 0, input_name(p->in), "has no list traceEvents");
     while (e == ERR_OK && n > 0) {
-        e = json_objects_next(p->in, &text, &n, why);
+        e = json_objects_next(p->in, &text, &n, err);
         if (e == ERR_OK && n > 0)
-            e = take_object(p, text, n, why);
+            e = take_object(p, text, n, err);
         if (cfg->progress != NULL)
             cfg->progress(cfg->progress_arg, input_raw_offset(p->in), input_raw_size(p->in));
     }
@@ -123,41 +123,40 @@ static enum err read_events(struct profiler *p, const struct import_config *cfg,
 /* ---- writing ---- */
 
 /* Refuses a profile that has no memory events of a card, with the reason. */
-static enum err refuse_empty(const struct profiler *p, struct err_detail *why)
+static enum err refuse_empty(const struct profiler *p, struct err_detail *err)
 {
     if (p->n_without_address > 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: its memory events have no addresses or totals, so it cannot be "
-                       "told which request an end belongs to; PyTorch 1.13 and later record them", input_name(p->in));
-    return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no memory events of a card%s", input_name(p->in),
-                   p->n_memory > 0 ? ", only of the host"
-                                   : "; record with torch.profiler.profile(profile_memory=True)");
+        return err_at(err, ERR_UNSUPPORTED, 0, input_name(p->in), "its memory events have no addresses or totals, so "
+                      "it cannot be told which request an end belongs to; PyTorch 1.13 and later record them");
+    return err_at(err, ERR_UNSUPPORTED, 0, input_name(p->in), "has no memory events of a card%s",
+                  p->n_memory > 0 ? ", only of the host" : "; record with torch.profiler.profile(profile_memory=True)");
 }
 
-static enum err write_trace(struct profiler *p, int64_t device, struct err_detail *why)
+static enum err write_trace(struct profiler *p, int64_t device, struct err_detail *err)
 {
     char notes[1024] = "sizes are those of blocks: multiples of 512 bytes\nnot recorded: streams, call stacks, "
                        "segments, the allocator's settings, the device's capacity, and the places of what was live "
                        "before the profile began";
-    enum err e = trace_put_meta(p->events.w, "source", importer_profiler.name, why);
+    enum err e = trace_put_meta(p->events.w, "source", importer_profiler.name, err);
     if (e == ERR_OK)
-        e = timed_events_write(&p->events, device, why);
+        e = timed_events_write(&p->events, device, err);
     timed_events_note(&p->events, notes, sizeof notes);
     trace_writer_info(p->events.w)->records = p->n_records;
-    return e == ERR_OK ? trace_put_meta(p->events.w, "notes", notes, why) : e;
+    return e == ERR_OK ? trace_put_meta(p->events.w, "notes", notes, err) : e;
 }
 
 static enum err profiler_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     struct profiler p = { .in = in };
     int64_t device = -1;
-    enum err e = timed_events_open(&p.events, input_name(in), w, why);
+    enum err e = timed_events_open(&p.events, input_name(in), w, err);
     if (e == ERR_OK)
-        e = read_events(&p, cfg, why);
+        e = read_events(&p, cfg, err);
     if (e == ERR_OK)
-        e = timed_events_choose(&p.events, cfg->gpu, &device, why);
+        e = timed_events_choose(&p.events, cfg->gpu, &device, err);
     if (e == ERR_OK)
-        e = device < 0 ? refuse_empty(&p, why) : write_trace(&p, device, why);
+        e = device < 0 ? refuse_empty(&p, err) : write_trace(&p, device, err);
     timed_events_close(&p.events);
     return e;
 }

@@ -48,14 +48,14 @@ struct timeline {
 
 /* ---- what is live ---- */
 
-static enum err push_live(struct timeline *t, uint64_t bytes, uint64_t category, uint64_t ptr, struct err_detail *why)
+static enum err push_live(struct timeline *t, uint64_t bytes, uint64_t category, uint64_t ptr, struct err_detail *err)
 {
     uint32_t *top = pair_map_find(&t->tops, bytes, category);
     uint32_t at = t->unused;
     if (at == 0) {
         struct live *grown = array_grow(t->live, t->n_live, &t->live_room, sizeof *grown);
         if (grown == NULL || t->n_live == UINT32_MAX - 1)
-            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for what is live", input_name(t->in));
+            return err_no_memory(err);
         t->live = grown;
         at = (uint32_t)++t->n_live;
     } else {
@@ -65,7 +65,7 @@ static enum err push_live(struct timeline *t, uint64_t bytes, uint64_t category,
     if (top != NULL)
         *top = at;
     else if (!pair_map_add(&t->tops, bytes, category, at))
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for what is live", input_name(t->in));
+        return err_no_memory(err);
     return ERR_OK;
 }
 
@@ -89,21 +89,21 @@ static uint64_t pop_live(struct timeline *t, uint64_t bytes, uint64_t category)
 
 /* ---- entries ---- */
 
-static enum err put_request(struct timeline *t, struct trace_record *r, uint64_t category, struct err_detail *why)
+static enum err put_request(struct timeline *t, struct trace_record *r, uint64_t category, struct err_detail *err)
 {
     enum err e = ERR_OK;
     if (labels[category] != NULL && t->stacks[category] == 0)
-        e = trace_put_stack(t->w, &labels[category], 1, &t->stacks[category], why);
+        e = trace_put_stack(t->w, &labels[category], 1, &t->stacks[category], err);
     r->kind = EVENT_ALLOC;
     r->ptr = ++t->next_ptr;
     r->stack = t->stacks[category];
     if (e == ERR_OK)
-        e = push_live(t, r->bytes, category, r->ptr, why);
-    return e == ERR_OK ? trace_put(t->w, r, why) : e;
+        e = push_live(t, r->bytes, category, r->ptr, err);
+    return e == ERR_OK ? trace_put(t->w, r, err) : e;
 }
 
 /* Less bytes, then more bytes of another category. */
-static enum err change_category(struct timeline *t, int64_t bytes, uint64_t category, struct err_detail *why)
+static enum err change_category(struct timeline *t, int64_t bytes, uint64_t category, struct err_detail *err)
 {
     t->n_changes += bytes > 0;
     if (bytes < 0) {
@@ -112,10 +112,10 @@ static enum err change_category(struct timeline *t, int64_t bytes, uint64_t cate
     }
     const uint64_t ptr = t->held_ptr;
     t->held_ptr = 0;
-    return ptr == 0 ? ERR_OK : push_live(t, (uint64_t)bytes, category, ptr, why);
+    return ptr == 0 ? ERR_OK : push_live(t, (uint64_t)bytes, category, ptr, err);
 }
 
-static enum err take_entry(struct timeline *t, const int64_t numbers[ENTRY_NUMBERS], struct err_detail *why)
+static enum err take_entry(struct timeline *t, const int64_t numbers[ENTRY_NUMBERS], struct err_detail *err)
 {
     const int64_t time = numbers[0], bytes = numbers[2];
     const uint64_t category = numbers[3] >= 0 && numbers[3] < CATEGORIES ? (uint64_t)numbers[3] : CATEGORIES - 1;
@@ -128,25 +128,25 @@ static enum err take_entry(struct timeline *t, const int64_t numbers[ENTRY_NUMBE
     switch (numbers[1]) {
     case ACTION_WAS_LIVE:
     case ACTION_BEGINS:
-        return put_request(t, &r, category, why);
+        return put_request(t, &r, category, err);
     case ACTION_CHANGES:
-        return change_category(t, bytes, category, why);
+        return change_category(t, bytes, category, err);
     case ACTION_ENDS:
         r.kind = EVENT_FREE;
         r.ptr = pop_live(t, r.bytes, category);
         t->n_unbegun += r.ptr == 0;
-        return r.ptr == 0 ? ERR_OK : trace_put(t->w, &r, why);
+        return r.ptr == 0 ? ERR_OK : trace_put(t->w, &r, err);
     default:
-        return err_set(why, ERR_FORMAT, r.record, "%s: entry %" PRIu64 ": %" PRId64 " is not an action of a memory "
-                       "timeline (1 to 4)", input_name(t->in), r.record, numbers[1]);
+        return err_at(err, ERR_FORMAT, r.record, input_name(t->in), "entry %" PRIu64 ": %" PRId64 " is not an action "
+                      "of a memory timeline (1 to 4)", r.record, numbers[1]);
     }
 }
 
-static enum err read_entry(struct timeline *t, const char *text, size_t n, struct err_detail *why)
+static enum err read_entry(struct timeline *t, const char *text, size_t n, struct err_detail *err)
 {
     int64_t numbers[ENTRY_NUMBERS];
     json_t *entry;
-    const enum err e = json_objects_load(t->in, text, n, &entry, why);
+    const enum err e = json_objects_load(t->in, text, n, &entry, err);
     if (e != ERR_OK)
         return e;
     bool is_entry = json_array_size(entry) == ENTRY_NUMBERS;
@@ -159,30 +159,30 @@ static enum err read_entry(struct timeline *t, const char *text, size_t n, struc
     }
     json_decref(entry);
     if (!is_entry)
-        return err_set(why, ERR_FORMAT, input_offset(t->in), "%s: byte %" PRIu64 ": not an entry of a memory timeline, "
-                       "which has four numbers", input_name(t->in), input_offset(t->in) - n);
-    return take_entry(t, numbers, why);
+        return err_at(err, ERR_FORMAT, input_offset(t->in), input_name(t->in), "byte %" PRIu64 ": not an entry of a "
+                      "memory timeline, which has four numbers", input_offset(t->in) - n);
+    return take_entry(t, numbers, err);
 }
 
-static enum err read_entries(struct timeline *t, const struct import_config *cfg, struct err_detail *why)
+static enum err read_entries(struct timeline *t, const struct import_config *cfg, struct err_detail *err)
 {
     const char *text;
     size_t n = 1;
-    enum err e = json_lists_begin(t->in, why);
+    enum err e = json_lists_begin(t->in, err);
     while (e == ERR_OK && n > 0) {
-        e = json_lists_next(t->in, &text, &n, why);
+        e = json_lists_next(t->in, &text, &n, err);
         if (e == ERR_OK && n > 0)
-            e = read_entry(t, text, n, why);
+            e = read_entry(t, text, n, err);
         if (cfg->progress != NULL)
             cfg->progress(cfg->progress_arg, input_raw_offset(t->in), input_raw_size(t->in));
     }
     if (e == ERR_FORMAT && t->n_entries == 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: is not a list of entries of four numbers; a timeline written as *.json "
-                       "holds sums alone: let export_memory_timeline write *.raw.json.gz", input_name(t->in));
+        return err_at(err, ERR_FORMAT, 0, input_name(t->in), "is not a list of entries of four numbers; a timeline "
+                      "written as *.json holds sums alone: let export_memory_timeline write *.raw.json.gz");
     return e;
 }
 
-static enum err put_notes(const struct timeline *t, struct err_detail *why)
+static enum err put_notes(const struct timeline *t, struct err_detail *err)
 {
     char notes[512] = "lives are inferred: an end is that of the youngest request of its size and category\n"
                       "what was live before the first event is requested at the beginning\n"
@@ -192,22 +192,22 @@ static enum err put_notes(const struct timeline *t, struct err_detail *why)
         snprintf(notes + used, sizeof notes - used, "\nends of requests that the timeline does not begin, "
                  "left out: %" PRIu64,
                  t->n_unbegun);
-    return trace_put_meta(t->w, "notes", notes, why);
+    return trace_put_meta(t->w, "notes", notes, err);
 }
 
 static enum err timeline_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     struct timeline t = { .in = in, .w = w, .tops = { .seed = hash_seed() } };
-    enum err e = trace_put_meta(w, "source", importer_timeline.name, why);
+    enum err e = trace_put_meta(w, "source", importer_timeline.name, err);
     if (e == ERR_OK)
-        e = read_entries(&t, cfg, why);
+        e = read_entries(&t, cfg, err);
     trace_writer_info(w)->records = t.n_entries;
     trace_writer_info(w)->epoch_us = (uint64_t)t.first_ns / 1000;
     if (e == ERR_OK && t.n_entries == 0)
-        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: the memory timeline is empty", input_name(in));
+        e = err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "the memory timeline is empty");
     if (e == ERR_OK)
-        e = put_notes(&t, why);
+        e = put_notes(&t, err);
     pair_map_free(&t.tops);
     free(t.live);
     return e;

@@ -95,55 +95,55 @@ static uint64_t key_of(int64_t number, bool is_event)
     return (uint64_t)number << 1 | is_event;
 }
 
-static enum err keep_name(struct xplane *x, const struct proto_field *field, struct err_detail *why)
+static enum err keep_name(struct xplane *x, const struct proto_field *field, struct err_detail *err)
 {
     const unsigned char *bytes;
     const bool is_event = field->number == PLANE_EVENT_NAME;
-    enum err e = proto_take(&x->walk, field, &bytes, why);
+    enum err e = proto_take(&x->walk, field, &bytes, err);
     if (e != ERR_OK || bytes == NULL)
         return e;
     ProtobufCAllocator memory = proto_memory(&x->walk);
     ReplayProto__XMetadataEntry *entry = replay_proto__xmetadata_entry__unpack(&memory, (size_t)field->value, bytes);
     if (entry == NULL)
-        return proto_undecoded(&x->walk, "a name of the profile does not decode", why);
+        return proto_undecoded(&x->walk, "a name of the profile does not decode", err);
     const char *name = entry->value == NULL ? "" : entry->value->name;
     const enum meaning meaning = is_event ? meaning_of_event(name) : meaning_of_stat(name);
     const uint64_t key = key_of(entry->key, is_event);
     if (meaning != MEANING_NONE && pair_map_find(&x->meanings, x->n_planes, key) == NULL &&
         !pair_map_add(&x->meanings, x->n_planes, key, (uint32_t)meaning))
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for names", x->name);
+        e = err_no_memory(err);
     replay_proto__xmetadata_entry__free_unpacked(entry, &memory);
     return e;
 }
 
-static enum err keep_plane_name(struct xplane *x, const struct proto_field *field, struct err_detail *why)
+static enum err keep_plane_name(struct xplane *x, const struct proto_field *field, struct err_detail *err)
 {
     static const char host[] = "/host:CPU";
     const unsigned char *bytes;
-    const enum err e = proto_take(&x->walk, field, &bytes, why);
+    const enum err e = proto_take(&x->walk, field, &bytes, err);
     const bool is_host = e == ERR_OK && bytes != NULL && field->value >= sizeof host - 1 &&
                          memcmp(bytes, host, sizeof host - 1) == 0;
     if (is_host && pair_map_find(&x->hosts, x->n_planes, 0) == NULL && !pair_map_add(&x->hosts, x->n_planes, 0, 0))
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for planes", x->name);
+        return err_no_memory(err);
     return e;
 }
 
 /* The time of a line; the line itself is walked through. */
-static enum err keep_line(struct xplane *x, const struct proto_field *line, struct err_detail *why)
+static enum err keep_line(struct xplane *x, const struct proto_field *line, struct err_detail *err)
 {
     struct proto_field field = { .number = 1 };
     struct xplane_line *grown = array_grow(x->lines, x->n_lines, &x->lines_room, sizeof *grown);
     if (grown == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for lines", x->name);
+        return err_no_memory(err);
     x->lines = grown;
     grown[x->n_lines] = (struct xplane_line){ 0 };
-    enum err e = proto_enter(&x->walk, line, why);
+    enum err e = proto_enter(&x->walk, line, err);
     while (e == ERR_OK && field.number != 0) {
-        e = proto_next(&x->walk, &field, why);
+        e = proto_next(&x->walk, &field, err);
         if (e == ERR_OK && field.number == LINE_TIME_NS && !field.is_message)
             grown[x->n_lines].time_ns = field.value;
         if (e == ERR_OK && field.number != 0 && field.is_message)
-            e = proto_skip(&x->walk, &field, why);
+            e = proto_skip(&x->walk, &field, err);
     }
     x->n_lines++;
     return e;
@@ -214,7 +214,7 @@ static void note_state(struct xplane *x, const struct memory_stats *s, uint64_t 
 }
 
 static enum err put_memory(struct xplane *x, const struct memory_stats *s, struct timed_event *e,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     x->n_memory++;
     if (s->device == NO_DEVICE) {
@@ -230,11 +230,11 @@ static enum err put_memory(struct xplane *x, const struct memory_stats *s, struc
     if (e->addr == 0 || e->bytes == 0)
         return ERR_OK;
     note_state(x, s, e->order);
-    enum err err = s->op == NULL ? ERR_OK : trace_put_stack(x->events.w, &s->op, 1, &e->stack, why);
-    return err == ERR_OK ? timed_events_put(&x->events, e, why) : err;
+    enum err status = s->op == NULL ? ERR_OK : trace_put_stack(x->events.w, &s->op, 1, &e->stack, err);
+    return status == ERR_OK ? timed_events_put(&x->events, e, err) : status;
 }
 
-static enum err put_event(struct xplane *x, const ReplayProto__XEvent *event, struct err_detail *why)
+static enum err put_event(struct xplane *x, const ReplayProto__XEvent *event, struct err_detail *err)
 {
     struct memory_stats stats;
     const enum meaning m = find_meaning(x, event->metadata_id, true);
@@ -246,41 +246,41 @@ static enum err put_event(struct xplane *x, const ReplayProto__XEvent *event, st
     if (m == MEANING_ALLOCATION || m == MEANING_DEALLOCATION) {
         x->n_records++;
         e.kind = m == MEANING_ALLOCATION ? EVENT_ALLOC : EVENT_FREE;
-        return put_memory(x, &stats, &e, why);
+        return put_memory(x, &stats, &e, err);
     }
     if (!stats.has[MEANING_STEP])
         return ERR_OK;
     x->n_records++;
     e.kind = EVENT_MARK;
-    const enum err err = trace_put_label(x->events.w, "step", 4, &e.label, why);
-    return err == ERR_OK ? timed_events_put(&x->events, &e, why) : err;
+    const enum err status = trace_put_label(x->events.w, "step", 4, &e.label, err);
+    return status == ERR_OK ? timed_events_put(&x->events, &e, err) : status;
 }
 
-static enum err read_event(struct xplane *x, const struct proto_field *field, struct err_detail *why)
+static enum err read_event(struct xplane *x, const struct proto_field *field, struct err_detail *err)
 {
     const unsigned char *bytes;
-    enum err e = proto_take(&x->walk, field, &bytes, why);
+    enum err e = proto_take(&x->walk, field, &bytes, err);
     if (e != ERR_OK || bytes == NULL)
         return e;
     if (x->at_line >= x->n_lines)                /* somebody writes to the file */
-        return proto_refuse(&x->walk, "the file has changed while it was read", why);
+        return proto_refuse(&x->walk, "the file has changed while it was read", err);
     ProtobufCAllocator memory = proto_memory(&x->walk);
     ReplayProto__XEvent *event = replay_proto__xevent__unpack(&memory, (size_t)field->value, bytes);
     if (event == NULL)
-        return proto_undecoded(&x->walk, "an event does not decode", why);
-    e = put_event(x, event, why);
+        return proto_undecoded(&x->walk, "an event does not decode", err);
+    e = put_event(x, event, err);
     replay_proto__xevent__free_unpacked(event, &memory);
     return e;
 }
 
-static enum err read_line(struct xplane *x, const struct proto_field *line, struct err_detail *why)
+static enum err read_line(struct xplane *x, const struct proto_field *line, struct err_detail *err)
 {
     struct proto_field field = { .number = 1 };
-    enum err e = proto_enter(&x->walk, line, why);
+    enum err e = proto_enter(&x->walk, line, err);
     while (e == ERR_OK && field.number != 0) {
-        e = proto_next(&x->walk, &field, why);
+        e = proto_next(&x->walk, &field, err);
         if (e == ERR_OK && field.is_message)
-            e = field.number == LINE_EVENT ? read_event(x, &field, why) : proto_skip(&x->walk, &field, why);
+            e = field.number == LINE_EVENT ? read_event(x, &field, err) : proto_skip(&x->walk, &field, err);
     }
     x->at_line++;
     return e;
@@ -288,25 +288,25 @@ static enum err read_line(struct xplane *x, const struct proto_field *line, stru
 
 /* ---- both readings ---- */
 
-static enum err read_plane(struct xplane *x, const struct proto_field *plane, bool is_second, struct err_detail *why)
+static enum err read_plane(struct xplane *x, const struct proto_field *plane, bool is_second, struct err_detail *err)
 {
     struct proto_field field = { .number = 1 };
-    enum err e = proto_enter(&x->walk, plane, why);
+    enum err e = proto_enter(&x->walk, plane, err);
     const bool is_read = is_second && pair_map_find(&x->hosts, x->n_planes, 0) != NULL;
     while (e == ERR_OK && field.number != 0) {
-        e = proto_next(&x->walk, &field, why);
+        e = proto_next(&x->walk, &field, err);
         if (e != ERR_OK || !field.is_message)
             continue;
         if (is_second && field.number == PLANE_LINE && is_read)
-            e = read_line(x, &field, why);
+            e = read_line(x, &field, err);
         else if (!is_second && field.number == PLANE_LINE)
-            e = keep_line(x, &field, why);
+            e = keep_line(x, &field, err);
         else if (!is_second && (field.number == PLANE_EVENT_NAME || field.number == PLANE_STAT_NAME))
-            e = keep_name(x, &field, why);
+            e = keep_name(x, &field, err);
         else if (!is_second && field.number == PLANE_NAME)
-            e = keep_plane_name(x, &field, why);
+            e = keep_plane_name(x, &field, err);
         else
-            e = proto_skip(&x->walk, &field, why);
+            e = proto_skip(&x->walk, &field, err);
         x->at_line += is_second && field.number == PLANE_LINE && !is_read;
     }
     x->n_planes++;
@@ -314,17 +314,17 @@ static enum err read_plane(struct xplane *x, const struct proto_field *plane, bo
 }
 
 static enum err read_space(struct xplane *x, int fd, bool is_second, const struct import_config *cfg,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct input *in = NULL;
     struct proto_field field = { .number = 1 };
-    enum err e = input_open_whole(fd, x->name, &in, why);
+    enum err e = input_open_whole(fd, x->name, &in, err);
     x->walk = (struct proto_fields){ .in = in };
     x->n_planes = 0;
     while (e == ERR_OK && field.number != 0) {
-        e = proto_next(&x->walk, &field, why);
+        e = proto_next(&x->walk, &field, err);
         if (e == ERR_OK && field.is_message)
-            e = field.number == SPACE_PLANE ? read_plane(x, &field, is_second, why) : proto_skip(&x->walk, &field, why);
+            e = field.number == SPACE_PLANE ? read_plane(x, &field, is_second, err) : proto_skip(&x->walk, &field, err);
         if (e == ERR_OK && cfg->progress != NULL)
             cfg->progress(cfg->progress_arg, input_raw_offset(in), input_raw_size(in));
     }
@@ -332,7 +332,7 @@ static enum err read_space(struct xplane *x, int fd, bool is_second, const struc
     return e;
 }
 
-static enum err put_notes(const struct xplane *x, int64_t device, struct err_detail *why)
+static enum err put_notes(const struct xplane *x, int64_t device, struct err_detail *err)
 {
     char notes[1024] = "not recorded: streams, the allocator's regions, and where what was live before the\n"
                        "profile began lies";
@@ -344,43 +344,43 @@ static enum err put_notes(const struct xplane *x, int64_t device, struct err_det
     if (x->n_on_host > 0)
         snprintf(notes + used, sizeof notes - used, "\nmemory events of the host, left out: %" PRIu64, x->n_on_host);
     timed_events_note(&x->events, notes, sizeof notes);
-    return trace_put_meta(x->events.w, "notes", notes, why);
+    return trace_put_meta(x->events.w, "notes", notes, err);
 }
 
-static enum err write_trace(struct xplane *x, int64_t wanted, struct err_detail *why)
+static enum err write_trace(struct xplane *x, int64_t wanted, struct err_detail *err)
 {
     int64_t device = -1;
-    enum err e = timed_events_choose(&x->events, wanted, &device, why);
+    enum err e = timed_events_choose(&x->events, wanted, &device, err);
     if (e == ERR_OK && device < 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no memory events of a card%s", x->name,
-                       x->n_memory > 0 ? ", only of the host"
-                                       : "; JAX and TensorFlow record them on a GPU, with host_tracer_level 2 or more");
+        return err_at(err, ERR_UNSUPPORTED, 0, x->name, "has no memory events of a card%s",
+                      x->n_memory > 0 ? ", only of the host"
+                                      : "; JAX and TensorFlow record them on a GPU, with host_tracer_level 2 or more");
     if (e == ERR_OK)
-        e = trace_put_meta(x->events.w, "source", importer_xplane.name, why);
+        e = trace_put_meta(x->events.w, "source", importer_xplane.name, err);
     if (e != ERR_OK)
         return e;
     trace_writer_info(x->events.w)->capacity_bytes = x->capacity[device];
     trace_writer_info(x->events.w)->records = x->n_records;
-    e = timed_events_write(&x->events, device, why);
-    return e == ERR_OK ? put_notes(x, device, why) : e;
+    e = timed_events_write(&x->events, device, err);
+    return e == ERR_OK ? put_notes(x, device, err) : e;
 }
 
 static enum err xplane_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     int fd = -1;
     struct xplane *x = calloc(1, sizeof *x);
     if (x == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", input_name(in));
+        return err_no_memory(err);
     x->name = input_name(in);
     x->meanings.seed = x->hosts.seed = hash_seed();
-    enum err e = timed_events_open(&x->events, x->name, w, why);
+    enum err e = timed_events_open(&x->events, x->name, w, err);
     if (e == ERR_OK)
-        e = input_whole_file(in, &fd, why);
+        e = input_whole_file(in, &fd, err);
     for (int reading = 0; reading < 2 && e == ERR_OK; reading++)
-        e = read_space(x, fd, reading == 1, cfg, why);
+        e = read_space(x, fd, reading == 1, cfg, err);
     if (e == ERR_OK)
-        e = write_trace(x, cfg->gpu, why);
+        e = write_trace(x, cfg->gpu, err);
     if (fd >= 0)
         close(fd);
     timed_events_close(&x->events);

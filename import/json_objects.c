@@ -15,12 +15,12 @@ static bool is_blank(unsigned char c)
 }
 
 /* Takes bytes up to and with `what`, of n letters. */
-static enum err skip_past(struct input *in, const char *what, size_t n, bool *is_found, struct err_detail *why)
+static enum err skip_past(struct input *in, const char *what, size_t n, bool *is_found, struct err_detail *err)
 {
     for (;;) {
         const unsigned char *bytes;
         size_t have;
-        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &have, why);
+        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &have, err);
         if (e != ERR_OK)
             return e;
         const unsigned char *at = memmem(bytes, have, what, n);
@@ -33,10 +33,10 @@ static enum err skip_past(struct input *in, const char *what, size_t n, bool *is
     }
 }
 
-enum err json_objects_find(struct input *in, const char *key, bool *is_found, struct err_detail *why)
+enum err json_objects_find(struct input *in, const char *key, bool *is_found, struct err_detail *err)
 {
-    const enum err e = skip_past(in, key, strlen(key), is_found, why);
-    return e == ERR_OK && *is_found ? skip_past(in, "[", 1, is_found, why) : e;
+    const enum err e = skip_past(in, key, strlen(key), is_found, err);
+    return e == ERR_OK && *is_found ? skip_past(in, "[", 1, is_found, err) : e;
 }
 
 /* The length of the balanced object or list that begins bytes[0, n); 0: it does not end there. */
@@ -58,12 +58,12 @@ static size_t balanced_length(const unsigned char *bytes, size_t n)
 }
 
 /* Takes blanks and commas. *next is the letter that follows; 0 at the end. */
-static enum err skip_blanks(struct input *in, unsigned char *next, struct err_detail *why)
+static enum err skip_blanks(struct input *in, unsigned char *next, struct err_detail *err)
 {
     for (;;) {
         const unsigned char *bytes;
         size_t have, i = 0;
-        const enum err e = input_peek(in, 1, &bytes, &have, why);
+        const enum err e = input_peek(in, 1, &bytes, &have, err);
         if (e != ERR_OK)
             return e;
         while (i < have && (is_blank(bytes[i]) || bytes[i] == ','))
@@ -76,23 +76,24 @@ static enum err skip_blanks(struct input *in, unsigned char *next, struct err_de
 }
 
 /* The next item of an array, which begins with `opening`: a brace or a bracket. */
-static enum err next_item(struct input *in, char opening, const char **text, size_t *n, struct err_detail *why)
+static enum err next_item(struct input *in, char opening, const char **text, size_t *n, struct err_detail *err)
 {
     const unsigned char *bytes;
     unsigned char next;
     size_t have;
     *n = 0;
-    enum err e = skip_blanks(in, &next, why);
+    enum err e = skip_blanks(in, &next, err);
     if (e != ERR_OK || next == ']')
         return e;
     if (next != opening)
-        return err_set(why, ERR_FORMAT, input_offset(in), "%s: byte %" PRIu64 ": %s", input_name(in), input_offset(in),
-                       next == 0 ? "the list of events does not end: the file is cut off"
-                       : opening == '{' ? "an event is not an object" : "an event is not a list");
-    if ((e = input_peek(in, ITEM_OFTEN, &bytes, &have, why)) != ERR_OK)
+        return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "byte %" PRIu64 ": %s", input_offset(in),
+                      next == 0        ? "the list of events does not end: the file is cut off"
+                      : opening == '{' ? "an event is not an object"
+                                       : "an event is not a list");
+    if ((e = input_peek(in, ITEM_OFTEN, &bytes, &have, err)) != ERR_OK)
         return e;
     *n = balanced_length(bytes, have);
-    if (*n == 0 && (e = input_peek(in, INPUT_PEEK_MAX, &bytes, &have, why)) != ERR_OK)
+    if (*n == 0 && (e = input_peek(in, INPUT_PEEK_MAX, &bytes, &have, err)) != ERR_OK)
         return e;
     if (*n == 0)
         *n = balanced_length(bytes, have);
@@ -100,35 +101,35 @@ static enum err next_item(struct input *in, char opening, const char **text, siz
     input_skip(in, *n);
     if (*n > 0)
         return ERR_OK;
-    return err_set(why, ERR_FORMAT, input_offset(in), "%s: byte %" PRIu64 ": %s", input_name(in), input_offset(in),
-                   have < INPUT_PEEK_MAX ? "an event does not end: the file is cut off"
-                                         : "an event is longer than 64 KiB");
+    return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "byte %" PRIu64 ": %s", input_offset(in),
+                  have < INPUT_PEEK_MAX ? "an event does not end: the file is cut off"
+                                        : "an event is longer than 64 KiB");
 }
 
-enum err json_objects_next(struct input *in, const char **text, size_t *n, struct err_detail *why)
+enum err json_objects_next(struct input *in, const char **text, size_t *n, struct err_detail *err)
 {
-    return next_item(in, '{', text, n, why);
+    return next_item(in, '{', text, n, err);
 }
 
-enum err json_lists_begin(struct input *in, struct err_detail *why)
+enum err json_lists_begin(struct input *in, struct err_detail *err)
 {
     bool is_found;
-    return skip_past(in, "[", 1, &is_found, why);
+    return skip_past(in, "[", 1, &is_found, err);
 }
 
-enum err json_lists_next(struct input *in, const char **text, size_t *n, struct err_detail *why)
+enum err json_lists_next(struct input *in, const char **text, size_t *n, struct err_detail *err)
 {
-    return next_item(in, '[', text, n, why);
+    return next_item(in, '[', text, n, err);
 }
 
-enum err json_objects_load(struct input *in, const char *text, size_t n, json_t **out, struct err_detail *why)
+enum err json_objects_load(struct input *in, const char *text, size_t n, json_t **out, struct err_detail *err)
 {
     struct err_detail broken;
     const enum err e = load_json(text, n, 0, UINT64_MAX, "", out, &broken);
     if (e == ERR_HOST_NOMEM)
-        return err_set(why, e, 0, "%s: no memory to read it", input_name(in));
+        return err_at(err, e, 0, input_name(in), "no memory to read it");
     if (e != ERR_OK)
-        return err_set(why, e, input_offset(in), "%s: byte %" PRIu64 ": an event is no JSON", input_name(in),
-                       input_offset(in) - n + broken.offset);
+        return err_at(err, e, input_offset(in), input_name(in), "byte %" PRIu64 ": an event is no JSON",
+                      input_offset(in) - n + broken.offset);
     return ERR_OK;
 }

@@ -2,7 +2,7 @@
 #include "import/live_objects.h"
 
 enum err live_objects_put(struct live_objects *o, const struct input *in, struct trace_writer *w, uint64_t count,
-                          uint64_t bytes, uint64_t record, uint32_t stack, struct err_detail *why)
+                          uint64_t bytes, uint64_t record, uint32_t stack, struct err_detail *err)
 {
     const uint64_t allowed = o->n_free + input_offset(in);
     const bool is_together = count > bytes || o->n >= allowed || count > allowed - o->n;
@@ -12,7 +12,7 @@ enum err live_objects_put(struct live_objects *o, const struct input *in, struct
     for (uint64_t i = 0; i < n && e == ERR_OK; i++) {
         const struct trace_record r = { .kind = EVENT_ALLOC, .ptr = ++o->n, .record = record, .stack = stack,
                                         .bytes = bytes / n + (i < bytes % n) };
-        e = trace_put(w, &r, why);
+        e = trace_put(w, &r, err);
     }
     return e;
 }

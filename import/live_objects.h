@@ -22,7 +22,7 @@ struct live_objects {
 /* Puts `count` requests of `bytes` in all, both above 0. Errors as of trace_put. */
 MUST_USE enum err live_objects_put(struct live_objects *o, const struct input *in, struct trace_writer *w,
                                    uint64_t count, uint64_t bytes, uint64_t record, uint32_t stack,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 
 /* What a trace's notes say of n_together. */
 #define LIVE_OBJECTS_TOGETHER "lines with more objects than the file's size explains, each put as one request"

@@ -6,10 +6,10 @@
 
 enum { VARINT_MAX = 10, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
-enum err proto_refuse(const struct proto_fields *p, const char *what, struct err_detail *why)
+enum err proto_refuse(const struct proto_fields *p, const char *what, struct err_detail *err)
 {
-    return err_set(why, ERR_FORMAT, input_offset(p->in), "%s: byte %" PRIu64 ": %s", input_name(p->in),
-                   input_offset(p->in), what);
+    return err_at(err, ERR_FORMAT, input_offset(p->in), input_name(p->in), "byte %" PRIu64 ": %s", input_offset(p->in),
+                  what);
 }
 
 static void *take_memory(void *walk, size_t bytes)
@@ -31,10 +31,10 @@ ProtobufCAllocator proto_memory(struct proto_fields *p)
     return (ProtobufCAllocator){ .alloc = take_memory, .free = give_memory, .allocator_data = p };
 }
 
-enum err proto_undecoded(const struct proto_fields *p, const char *what, struct err_detail *why)
+enum err proto_undecoded(const struct proto_fields *p, const char *what, struct err_detail *err)
 {
-    return p->lacks_memory ? err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", input_name(p->in))
-                           : proto_refuse(p, what, why);
+    return p->lacks_memory ? err_no_memory(err)
+                           : proto_refuse(p, what, err);
 }
 
 /* The length of the varint at bytes[0, n), and its value; 0: it is none, or does not end there. */
@@ -49,29 +49,29 @@ static size_t read_varint(const unsigned char *bytes, size_t n, uint64_t *value)
     return 0;
 }
 
-static enum err take_varint(struct proto_fields *p, uint64_t *value, struct err_detail *why)
+static enum err take_varint(struct proto_fields *p, uint64_t *value, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    const enum err e = input_peek(p->in, VARINT_MAX, &bytes, &n, why);
+    const enum err e = input_peek(p->in, VARINT_MAX, &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     const size_t length = read_varint(bytes, n, value);
     if (length == 0)
-        return proto_refuse(p, n < VARINT_MAX ? "the file is cut off" : "a number is longer than ten bytes", why);
+        return proto_refuse(p, n < VARINT_MAX ? "the file is cut off" : "a number is longer than ten bytes", err);
     input_skip(p->in, length);
     return ERR_OK;
 }
 
-static enum err take_fixed(struct proto_fields *p, size_t width, uint64_t *value, struct err_detail *why)
+static enum err take_fixed(struct proto_fields *p, size_t width, uint64_t *value, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
-    const enum err e = input_peek(p->in, width, &bytes, &n, why);
+    const enum err e = input_peek(p->in, width, &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     if (n < width)
-        return proto_refuse(p, "the file is cut off", why);
+        return proto_refuse(p, "the file is cut off", err);
     *value = 0;
     for (size_t i = 0; i < width; i++)
         *value |= (uint64_t)bytes[i] << (8 * i);
@@ -80,87 +80,87 @@ static enum err take_fixed(struct proto_fields *p, size_t width, uint64_t *value
 }
 
 /* Whether the message has ended; then the walk goes back to the one around it. */
-static enum err leave_at_end(struct proto_fields *p, bool *has_ended, struct err_detail *why)
+static enum err leave_at_end(struct proto_fields *p, bool *has_ended, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
     if (p->depth > 0) {
         *has_ended = input_offset(p->in) >= p->end[p->depth - 1];
         if (*has_ended && input_offset(p->in) > p->end[p->depth - 1])
-            return proto_refuse(p, "a field ends after the message around it", why);
+            return proto_refuse(p, "a field ends after the message around it", err);
         p->depth -= *has_ended;
         return ERR_OK;
     }
-    const enum err e = input_peek(p->in, 1, &bytes, &n, why);
+    const enum err e = input_peek(p->in, 1, &bytes, &n, err);
     *has_ended = n == 0;
     return e;
 }
 
-enum err proto_next(struct proto_fields *p, struct proto_field *field, struct err_detail *why)
+enum err proto_next(struct proto_fields *p, struct proto_field *field, struct err_detail *err)
 {
     bool has_ended = false;
     uint64_t tag;
     *field = (struct proto_field){ .number = 0 };
-    enum err e = leave_at_end(p, &has_ended, why);
+    enum err e = leave_at_end(p, &has_ended, err);
     if (e != ERR_OK || has_ended)
         return e;
-    if ((e = take_varint(p, &tag, why)) != ERR_OK)
+    if ((e = take_varint(p, &tag, err)) != ERR_OK)
         return e;
     if (tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3)
-        return proto_refuse(p, "is not a field of a message", why);
+        return proto_refuse(p, "is not a field of a message", err);
     field->number = (uint32_t)(tag >> 3);
     field->is_message = (tag & 7) == WIRE_BYTES;
     switch (tag & 7) {
     case WIRE_VARINT:
-        return take_varint(p, &field->value, why);
+        return take_varint(p, &field->value, err);
     case WIRE_64:
-        return take_fixed(p, 8, &field->value, why);
+        return take_fixed(p, 8, &field->value, err);
     case WIRE_32:
-        return take_fixed(p, 4, &field->value, why);
+        return take_fixed(p, 4, &field->value, err);
     case WIRE_BYTES:
-        e = take_varint(p, &field->value, why);
+        e = take_varint(p, &field->value, err);
         if (e == ERR_OK && p->depth > 0 && field->value > p->end[p->depth - 1] - input_offset(p->in))
-            return proto_refuse(p, "a field ends after the message around it", why);
+            return proto_refuse(p, "a field ends after the message around it", err);
         return e;
     default:
-        return proto_refuse(p, "is not a field of a message", why);
+        return proto_refuse(p, "is not a field of a message", err);
     }
 }
 
-enum err proto_enter(struct proto_fields *p, const struct proto_field *field, struct err_detail *why)
+enum err proto_enter(struct proto_fields *p, const struct proto_field *field, struct err_detail *err)
 {
     if (p->depth == PROTO_DEPTH || field->value > UINT64_MAX - input_offset(p->in))
-        return proto_refuse(p, "a message lies too deep", why);
+        return proto_refuse(p, "a message lies too deep", err);
     p->end[p->depth++] = input_offset(p->in) + field->value;
     return ERR_OK;
 }
 
 enum err proto_take(struct proto_fields *p, const struct proto_field *field, const unsigned char **bytes,
-                    struct err_detail *why)
+                    struct err_detail *err)
 {
     size_t n;
     *bytes = NULL;
     if (field->value > INPUT_PEEK_MAX)
-        return proto_skip(p, field, why);
-    const enum err e = input_peek(p->in, (size_t)field->value, bytes, &n, why);
+        return proto_skip(p, field, err);
+    const enum err e = input_peek(p->in, (size_t)field->value, bytes, &n, err);
     if (e != ERR_OK)
         return e;
     if (n < field->value)
-        return proto_refuse(p, "the file is cut off", why);
+        return proto_refuse(p, "the file is cut off", err);
     input_skip(p->in, (size_t)field->value);
     return ERR_OK;
 }
 
-enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *why)
+enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *err)
 {
     for (uint64_t left = field->value; left > 0;) {
         const unsigned char *bytes;
         size_t n;
-        const enum err e = input_peek(p->in, 1, &bytes, &n, why);
+        const enum err e = input_peek(p->in, 1, &bytes, &n, err);
         if (e != ERR_OK)
             return e;
         if (n == 0)
-            return proto_refuse(p, "the file is cut off", why);
+            return proto_refuse(p, "the file is cut off", err);
         const size_t now = n < left ? n : (size_t)left;
         input_skip(p->in, now);
         left -= now;

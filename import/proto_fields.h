@@ -35,23 +35,23 @@ struct proto_field {
 
 /* Takes the next field's head. A message that follows must be entered, taken or skipped before the next call.
  * ERR_FORMAT for what is no field, and for a message that ends after the one around it; input_peek's errors. */
-MUST_USE enum err proto_next(struct proto_fields *p, struct proto_field *field, struct err_detail *why);
+MUST_USE enum err proto_next(struct proto_fields *p, struct proto_field *field, struct err_detail *err);
 
 /* Goes into the message that follows: the next fields are its own. ERR_FORMAT if it lies too deep. */
-MUST_USE enum err proto_enter(struct proto_fields *p, const struct proto_field *field, struct err_detail *why);
+MUST_USE enum err proto_enter(struct proto_fields *p, const struct proto_field *field, struct err_detail *err);
 
 /* Lends the bytes that follow until the next call. One of more than INPUT_PEEK_MAX bytes is skipped: *bytes is NULL. */
 MUST_USE enum err proto_take(struct proto_fields *p, const struct proto_field *field, const unsigned char **bytes,
-                             struct err_detail *why);
-MUST_USE enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *why);
+                             struct err_detail *err);
+MUST_USE enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *err);
 
 /* Memory for protobuf-c's unpacking. The library says of a message only that it cannot be unpacked, never why. */
 ProtobufCAllocator proto_memory(struct proto_fields *p);
 
 /* Why it cannot: ERR_HOST_NOMEM, or ERR_FORMAT with the place. */
-enum err proto_undecoded(const struct proto_fields *p, const char *what, struct err_detail *why);
+enum err proto_undecoded(const struct proto_fields *p, const char *what, struct err_detail *err);
 
 /* ERR_FORMAT with the place. */
-enum err proto_refuse(const struct proto_fields *p, const char *what, struct err_detail *why);
+enum err proto_refuse(const struct proto_fields *p, const char *what, struct err_detail *err);
 
 #endif

@@ -42,20 +42,20 @@ struct timed_events {
 
 /* `name` is borrowed. ERR_HOST_NOMEM. */
 MUST_USE enum err timed_events_open(struct timed_events *t, const char *name, struct trace_writer *w,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 void timed_events_close(struct timed_events *t);
 
 /* ERR_HOST_NOMEM, ERR_IO (sorted_runs_put). */
-MUST_USE enum err timed_events_put(struct timed_events *t, const struct timed_event *e, struct err_detail *why);
+MUST_USE enum err timed_events_put(struct timed_events *t, const struct timed_event *e, struct err_detail *err);
 
 /* The device to take: `wanted`, or the only one with events if that is -1. ERR_USAGE lists them. *device is -1 if there
  * are no events at all. */
 MUST_USE enum err timed_events_choose(const struct timed_events *t, int64_t wanted, int64_t *device,
-                                      struct err_detail *why);
+                                      struct err_detail *err);
 
 /* Writes the recorded start, the events of the device in order of time, all marks, and trace_info.recorded_*; facts and
  * notes are the caller's. Errors as of trace_put, sorted_runs_next. */
-MUST_USE enum err timed_events_write(struct timed_events *t, int64_t device, struct err_detail *why);
+MUST_USE enum err timed_events_write(struct timed_events *t, int64_t device, struct err_detail *err);
 
 /* Appends what the events show to be missing to notes[0, size), each as a line after a line break. */
 void timed_events_note(const struct timed_events *t, char *notes, size_t size);

@@ -86,7 +86,7 @@ static void live_become_visible(void)
         (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-static enum err live_start(struct err_detail *why)
+static enum err live_start(struct err_detail *err)
 {
     const char *typed = getenv("REPLAY_POLICY");
     const char *text = typed == NULL || typed[0] == '\0' ? "pytorch" : typed;
@@ -94,22 +94,22 @@ static enum err live_start(struct err_detail *why)
         return ERR_OK;
     if (strchr(text, '/') != NULL)
         live_become_visible();
-    const enum err e = policy_spec_parse(text, &live.spec, why);
+    const enum err e = policy_spec_parse(text, &live.spec, err);
     if (e == ERR_OK && (live.spec.ops->needs & POLICY_NEEDS_FUTURE) != 0) {
         policy_spec_close(&live.spec);
-        return err_set(why, ERR_UNSUPPORTED, 0, "policy %s must know all requests in advance, and a live program "
+        return err_set(err, ERR_UNSUPPORTED, 0, "policy %s must know all requests in advance, and a live program "
                        "cannot tell them", text);
     }
     live.is_started = e == ERR_OK;
     return e;
 }
 
-static enum err live_open(struct live_card *c, int ordinal, struct err_detail *why)
+static enum err live_open(struct live_card *c, int ordinal, struct err_detail *err)
 {
     static const struct pool_name pool = {.id = {0, 0}};
     struct device_config cfg = device_defaults();
     cfg.ordinal = (unsigned)ordinal;
-    enum err e = device_open(&device_cuda, &cfg, &c->device, why);
+    enum err e = device_open(&device_cuda, &cfg, &c->device, err);
     if (e != ERR_OK)
         return e;
     const struct policy_config policy = {
@@ -117,21 +117,21 @@ static enum err live_open(struct live_card *c, int ordinal, struct err_detail *w
         .n_streams = LIVE_STREAMS_MAX, .pools = &pool, .n_pools = 1};
     struct err_detail reason = {.text = ""};
     e = policy_create(live.spec.ops, &policy, &c->policy, &reason);
-    return e == ERR_OK ? e : policy_spec_refuse(&live.spec, e, &reason, why);
+    return e == ERR_OK ? e : policy_spec_refuse(&live.spec, e, &reason, err);
 }
 
 /* The state of a card, opened at its first request. */
-static enum err live_card(int ordinal, struct live_card **out, struct err_detail *why)
+static enum err live_card(int ordinal, struct live_card **out, struct err_detail *err)
 {
     if (ordinal < 0 || ordinal >= LIVE_DEVICES_MAX)
-        return err_set(why, ERR_USAGE, 0, "there is no device %d", ordinal);
+        return err_set(err, ERR_USAGE, 0, "there is no device %d", ordinal);
     if (live.is_broken[ordinal])
-        return err_set(why, ERR_UNSUPPORTED, 0, "the allocator of device %d could not be started: see the message "
+        return err_set(err, ERR_UNSUPPORTED, 0, "the allocator of device %d could not be started: see the message "
                        "above", ordinal);
-    enum err e = live_start(why);
+    enum err e = live_start(err);
     if (e == ERR_OK && live.cards[ordinal] == NULL) {
         struct live_card *c = calloc(1, sizeof *c);
-        e = c == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : live_open(c, ordinal, why);
+        e = c == NULL ? err_no_memory(err) : live_open(c, ordinal, err);
         if (e != ERR_OK && c != NULL)
             device_close(c->device);
         if (e != ERR_OK)
@@ -147,7 +147,7 @@ static enum err live_card(int ordinal, struct live_card **out, struct err_detail
 /* ---- requests ---- */
 
 /* The dense number of a stream; the default stream is 0. */
-static enum err live_stream(struct live_card *c, uint64_t handle, uint16_t *out, struct err_detail *why)
+static enum err live_stream(struct live_card *c, uint64_t handle, uint16_t *out, struct err_detail *err)
 {
     if (c->n_streams == 0)
         c->n_streams = 1;
@@ -157,19 +157,19 @@ static enum err live_stream(struct live_card *c, uint64_t handle, uint16_t *out,
             return ERR_OK;
         }
     if (c->n_streams == LIVE_STREAMS_MAX)
-        return err_set(why, ERR_UNSUPPORTED, 0, "more than %d streams", LIVE_STREAMS_MAX);
+        return err_set(err, ERR_UNSUPPORTED, 0, "more than %d streams", LIVE_STREAMS_MAX);
     c->streams[c->n_streams] = (struct stream_name){.handle = handle, .number = c->n_streams};
     *out = (uint16_t)c->n_streams++;
     return ERR_OK;
 }
 
 /* A vacant slot, which stays vacant until its request is placed. */
-static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail *why)
+static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail *err)
 {
     if (c->vacant == 0) {
         struct live_request *grown = array_grow(c->requests, c->n_requests, &c->room, sizeof *grown);
         if (grown == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+            return err_no_memory(err);
         c->requests = grown;
         c->requests[c->n_requests].next_vacant = 0;
         c->vacant = (uint32_t)++c->n_requests;
@@ -190,13 +190,13 @@ static void live_describe_refusal(const struct live_card *c, uint64_t bytes, str
 }
 
 static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream, uint64_t *addr,
-                           struct refusal *refusal, struct err_detail *why)
+                           struct refusal *refusal, struct err_detail *err)
 {
     struct event event = {.bytes = bytes, .kind = EVENT_ALLOC};
     struct block block;
-    enum err e = live_stream(c, stream, &event.stream, why);
+    enum err e = live_stream(c, stream, &event.stream, err);
     if (e == ERR_OK)
-        e = live_slot(c, &event.slot, why);
+        e = live_slot(c, &event.slot, err);
     if (e == ERR_OK)
         e = c->policy->ops->alloc(c->policy, &event, &block);
     if (e == ERR_DEVICE_OOM)
@@ -205,7 +205,7 @@ static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream,
         return e;
     if (!pair_map_add(&c->slots, block.addr, 0, event.slot)) {
         c->policy->ops->free(c->policy, &event, &block);
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     }
     struct live_request *r = &c->requests[event.slot];
     c->vacant = r->next_vacant;
@@ -246,13 +246,13 @@ static void live_throw(const char *text)
 }
 
 static enum err live_alloc_locked(int device, uint64_t bytes, uint64_t stream, uint64_t *addr, struct refusal *refusal,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     struct live_card *c = NULL;
     pthread_mutex_lock(&live.lock);
-    enum err e = live_card(device, &c, why);
+    enum err e = live_card(device, &c, err);
     if (e == ERR_OK)
-        e = live_alloc(c, bytes, stream, addr, refusal, why);
+        e = live_alloc(c, bytes, stream, addr, refusal, err);
     pthread_mutex_unlock(&live.lock);
     return e;
 }
@@ -260,20 +260,20 @@ static enum err live_alloc_locked(int device, uint64_t bytes, uint64_t stream, u
 /* No memory is a RuntimeError under PyTorch; elsewhere a sentence on standard error, and NULL. */
 void *replay_alloc(ssize_t size, int device, void *stream)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct refusal refusal = {.text = ""};
     uint64_t addr = 0;
     enum err e = ERR_OK;
     if (size <= 0)
         return NULL;
     if (live.is_forked)
-        e = err_set(&why, ERR_UNSUPPORTED, 0, "this process was forked from one that uses a card, and CUDA allows it "
+        e = err_set(&err, ERR_UNSUPPORTED, 0, "this process was forked from one that uses a card, and CUDA allows it "
                     "none: start it anew (in Python: multiprocessing's method 'spawn')");
     else
-        e = live_alloc_locked(device, (uint64_t)size, (uint64_t)(uintptr_t)stream, &addr, &refusal, &why);
+        e = live_alloc_locked(device, (uint64_t)size, (uint64_t)(uintptr_t)stream, &addr, &refusal, &err);
     if (e == ERR_OK)
         return (void *)(uintptr_t)addr;
-    const char *text = refusal.text[0] != '\0' ? refusal.text : why.text[0] != '\0' ? why.text : err_text(e);
+    const char *text = refusal.text[0] != '\0' ? refusal.text : err.text[0] != '\0' ? err.text : err_text(e);
     live_throw(text);
     fprintf(stderr, "replay: replay_alloc: %s\n", text);
     return NULL;

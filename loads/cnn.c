@@ -128,13 +128,13 @@ static void cnn_train(struct cnn *m, uint64_t steps)
     }
 }
 
-static enum err cnn_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+static enum err cnn_make(const struct load_request *r, struct trace_writer *w, struct err_detail *err)
 {
     const struct load_value *v = r->values;
     struct cnn m = {.n_stages = v[STAGES].number, .width = v[WIDTH].number, .image = v[IMAGE].number,
                     .n_classes = v[CLASSES].number, .batch = v[BATCH].number};
     const enum err e = training_open(&m.training, w, v[CARD].text, 4, (enum training_optimizer)v[OPTIMIZER].number,
-                                     why);
+                                     err);
     if (e != ERR_OK)
         return e;
     cnn_place(&m);

@@ -6,12 +6,12 @@
 
 static const struct value no_value = {.storage = TAPE_NONE, .node = TAPE_NONE};
 
-enum err experts_make(struct experts *e, struct tape *t, struct err_detail *why)
+enum err experts_make(struct experts *e, struct tape *t, struct err_detail *err)
 {
     e->up = calloc(e->n, 2 * sizeof *e->up);
     e->down = calloc(e->n, 2 * sizeof *e->down);
     if (e->up == NULL || e->down == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+        return err_no_memory(err);
     e->router = tape_parameter(t, e->width * e->n, true);
     for (uint64_t i = 0; i < e->n; i++) {
         e->up[2 * i] = tape_parameter(t, e->width * e->hidden, true);

@@ -20,7 +20,7 @@ struct experts {
 };
 
 /* Makes the parameters. ERR_HOST_NOMEM; experts_free frees, also a zeroed struct. */
-MUST_USE enum err experts_make(struct experts *e, struct tape *t, struct err_detail *why);
+MUST_USE enum err experts_make(struct experts *e, struct tape *t, struct err_detail *err);
 void experts_free(struct experts *e);
 
 /* Tokens of `n_rows`, each sent to `chosen` experts, that expert `i` gets. All add up to n_rows * chosen. */

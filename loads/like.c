@@ -34,16 +34,11 @@ struct like {
     size_t  *by_slot;                        /* the request in each slot */
 };
 
-static enum err like_no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "like: %s", err_text(ERR_HOST_NOMEM));
-}
-
-static enum err like_append(struct like *l, struct planned_request r, uint32_t slot, struct err_detail *why)
+static enum err like_append(struct like *l, struct planned_request r, uint32_t slot, struct err_detail *err)
 {
     struct planned_request *more = array_grow(l->requests, l->n, &l->room, sizeof *more);
     if (more == NULL)
-        return like_no_memory(why);
+        return err_no_memory(err);
     l->requests = more;
     l->by_slot[slot] = l->n;
     r.death = UINT64_MAX;                            /* unless a free comes */
@@ -52,7 +47,7 @@ static enum err like_append(struct like *l, struct planned_request r, uint32_t s
 }
 
 /* What is live before the first event is the load's beginning, in the order of addresses. */
-static enum err like_read_start(struct trace_reader *trace, struct like *l, struct err_detail *why)
+static enum err like_read_start(struct trace_reader *trace, struct like *l, struct err_detail *err)
 {
     size_t n;
     const struct trace_block *blocks = trace_start_blocks(trace, &n);
@@ -60,26 +55,26 @@ static enum err like_read_start(struct trace_reader *trace, struct like *l, stru
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         if (blocks[i].slot != TRACE_NO_SLOT)
             e = like_append(l, (struct planned_request){.bytes = blocks[i].requested, .stream = blocks[i].stream,
-                                                        .pool = blocks[i].pool}, blocks[i].slot, why);
+                                                        .pool = blocks[i].pool}, blocks[i].slot, err);
     l->n_before = l->n;
     return e;
 }
 
-static enum err like_read(struct trace_reader *trace, struct like *l, struct err_detail *why)
+static enum err like_read(struct trace_reader *trace, struct like *l, struct err_detail *err)
 {
     const struct event *events;
     size_t n;
     l->by_slot = calloc((size_t)trace_info(trace)->peak_live + 1, sizeof *l->by_slot);
     if (l->by_slot == NULL)
-        return like_no_memory(why);
-    enum err e = like_read_start(trace, l, why);
-    while (e == ERR_OK && (e = trace_next(trace, &events, &n, why)) == ERR_OK && n > 0)
+        return err_no_memory(err);
+    enum err e = like_read_start(trace, l, err);
+    while (e == ERR_OK && (e = trace_next(trace, &events, &n, err)) == ERR_OK && n > 0)
         for (size_t i = 0; i < n && e == ERR_OK; i++) {
             const struct event *ev = &events[i];
             const uint64_t now = ++l->n_events;
             if (ev->kind == EVENT_ALLOC)
                 e = like_append(l, (struct planned_request){.birth = now, .bytes = ev->bytes, .stream = ev->stream,
-                                                            .pool = ev->pool}, ev->slot, why);
+                                                            .pool = ev->pool}, ev->slot, err);
             else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_COMPLETED)
                 l->requests[l->by_slot[ev->slot]].death = now;
         }
@@ -103,12 +98,12 @@ static void like_deal(struct planned_request *requests, size_t n, uint64_t *rand
 
 /* Writes the course once more. What is never freed is freed at the end of a course that is not the last one. */
 static enum err like_write(const struct like *l, uint64_t course, bool is_last, uint64_t stretch, uint64_t *random,
-                           struct schedule *s, struct err_detail *why)
+                           struct schedule *s, struct err_detail *err)
 {
     struct planned_request *dealt = malloc((l->n + 1) * sizeof *dealt);
     const uint64_t begin = course * (l->n_events + 1);
     if (dealt == NULL)
-        return like_no_memory(why);
+        return err_no_memory(err);
     memcpy(dealt, l->requests, l->n * sizeof *dealt);
     for (size_t i = l->n_before; i < l->n; i += stretch)
         like_deal(dealt + i, stretch < l->n - i ? stretch : l->n - i, random);
@@ -120,13 +115,13 @@ static enum err like_write(const struct like *l, uint64_t course, bool is_last, 
             r.death += begin;
         else if (!is_last)
             r.death = begin + l->n_events + 1;
-        e = schedule_put(s, &r, why);
+        e = schedule_put(s, &r, err);
     }
     free(dealt);
     return e;
 }
 
-static enum err like_make(const struct load_request *request, struct trace_writer *w, struct err_detail *why)
+static enum err like_make(const struct load_request *request, struct trace_writer *w, struct err_detail *err)
 {
     const struct load_value *v = request->values;
     struct trace_reader *trace = NULL;
@@ -134,16 +129,16 @@ static enum err like_make(const struct load_request *request, struct trace_write
     struct like l = {.n = 0};
     uint64_t random = request->seed;
     enum err e = trace_open_any(v[FILE_NAME].text, NULL, &(struct import_config){.gpu = -1, .without_stacks = true},
-                                &trace, why);
+                                &trace, err);
     if (e == ERR_OK)
-        e = like_read(trace, &l, why);
+        e = like_read(trace, &l, err);
     if (e == ERR_OK && l.n == 0)
-        e = err_set(why, ERR_UNSUPPORTED, 0, "%s holds no requests", v[FILE_NAME].text);
+        e = err_set(err, ERR_UNSUPPORTED, 0, "%s holds no requests", v[FILE_NAME].text);
     if (e == ERR_OK)
-        e = schedule_open(w, &s, why);
+        e = schedule_open(w, &s, err);
     for (uint64_t i = 0; i < v[TIMES].number && e == ERR_OK; i++)
-        e = like_write(&l, i, i + 1 == v[TIMES].number, v[STRETCH].number, &random, s, why);
-    e = schedule_close(s, e, v[TIMES].number * (l.n_events + 1), why);
+        e = like_write(&l, i, i + 1 == v[TIMES].number, v[STRETCH].number, &random, s, err);
+    e = schedule_close(s, e, v[TIMES].number * (l.n_events + 1), err);
     trace_close(trace);
     free(l.requests);
     free(l.by_slot);

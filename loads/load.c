@@ -34,13 +34,13 @@ const struct load_kind *load_kind_named(const char *name)
     return kind_of(name, strlen(name));
 }
 
-static enum err load_unknown(const char *text, size_t n, struct err_detail *why)
+static enum err load_unknown(const char *text, size_t n, struct err_detail *err)
 {
     struct nearest nearest = {.typed = text, .n_typed = n};
     for (size_t i = 0; i < LOAD_KINDS; i++)
         nearest_offer(&nearest, load_kinds[i]->name, strlen(load_kinds[i]->name));
-    return err_set(why, ERR_USAGE, 0, "\"%.40s\" cannot be generated; the nearest is %s (replay --list shows all)",
-                   text, nearest.name);
+    return err_set(err, ERR_USAGE, 0, "\"%s\" cannot be generated; the nearest is %s (replay --list shows all)", text,
+                   nearest.name);
 }
 
 /* ---- options ---- */
@@ -61,14 +61,14 @@ static size_t option_named(const struct load_kind *k, const char *name, size_t n
     return i;
 }
 
-static enum err option_unknown(const struct load_kind *k, const char *name, size_t n, struct err_detail *why)
+static enum err option_unknown(const struct load_kind *k, const char *name, size_t n, struct err_detail *err)
 {
     struct nearest nearest = {.typed = name, .n_typed = n};
     for (size_t i = 0; i < option_count(k); i++)
         nearest_offer(&nearest, k->options[i].name, strlen(k->options[i].name));
     if (nearest.name == NULL)
-        return err_set(why, ERR_USAGE, 0, "%s takes no options", k->name);
-    return err_set(why, ERR_USAGE, 0, "%s has no option \"%.*s\"; the nearest is %s (replay --help %s lists them)",
+        return err_set(err, ERR_USAGE, 0, "%s takes no options", k->name);
+    return err_set(err, ERR_USAGE, 0, "%s has no option \"%.*s\"; the nearest is %s (replay --help %s lists them)",
                    k->name, (int)(n < 40 ? n : 40), name, nearest.name, k->name);
 }
 
@@ -91,19 +91,19 @@ static bool number_read(const struct load_option *o, const char *text, uint64_t 
 }
 
 static enum err option_read(const struct load_kind *k, const struct load_option *o, const char *text,
-                            struct load_value *out, struct err_detail *why)
+                            struct load_value *out, struct err_detail *err)
 {
     out->text = text;
     if (o->kind == LOAD_NUMBER && !number_read(o, text, &out->number))
-        return err_set(why, ERR_USAGE, 0, "%s: %s=%.40s: it is a whole number from %" PRIu64 " to %" PRIu64, k->name,
-                       o->name, text, o->min, o->max);
+        return err_at(err, ERR_USAGE, 0, k->name, "%s=%s: it is a whole number from %" PRIu64 " to %" PRIu64, o->name,
+                      text, o->min, o->max);
     if (o->kind == LOAD_WORD && (out->number = word_place(o->words, text)) == UINT64_MAX)
-        return err_set(why, ERR_USAGE, 0, "%s: %s=%.40s: it is one of %s", k->name, o->name, text, o->words);
+        return err_at(err, ERR_USAGE, 0, k->name, "%s=%s: it is one of %s", o->name, text, o->words);
     return ERR_OK;
 }
 
 /* Reads "name=value,...", which is changed. A first item without a name is the first option's. */
-static enum err options_read(const struct load_kind *k, char *text, struct load_value *values, struct err_detail *why)
+static enum err options_read(const struct load_kind *k, char *text, struct load_value *values, struct err_detail *err)
 {
     enum err e = ERR_OK;
     bool is_first = true;
@@ -115,61 +115,61 @@ static enum err options_read(const struct load_kind *k, char *text, struct load_
         const size_t n = value == NULL ? strlen(item) : (size_t)(value - item);
         const size_t i = value == NULL && is_first && option_count(k) > 0 ? 0 : option_named(k, item, n);
         if (i == option_count(k))
-            return option_unknown(k, item, n, why);
+            return option_unknown(k, item, n, err);
         if (value == NULL && i != 0)
-            return err_set(why, ERR_USAGE, 0, "%s: %.40s needs a value: %.40s=...", k->name, item, item);
-        e = option_read(k, &k->options[i], value == NULL ? item : value + 1, &values[i], why);
+            return err_at(err, ERR_USAGE, 0, k->name, "%s needs a value: %s=...", item, item);
+        e = option_read(k, &k->options[i], value == NULL ? item : value + 1, &values[i], err);
         item = next;
     }
     return e;
 }
 
-static enum err options_complete(const struct load_kind *k, struct load_value *values, struct err_detail *why)
+static enum err options_complete(const struct load_kind *k, struct load_value *values, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < option_count(k) && e == ERR_OK; i++) {
         if (values[i].text != NULL)
             continue;
         if (k->options[i].fallback == NULL)
-            return err_set(why, ERR_USAGE, 0, "%s needs %s=...: %s", k->name, k->options[i].name, k->options[i].help);
-        e = option_read(k, &k->options[i], k->options[i].fallback, &values[i], why);
+            return err_set(err, ERR_USAGE, 0, "%s needs %s=...: %s", k->name, k->options[i].name, k->options[i].help);
+        e = option_read(k, &k->options[i], k->options[i].fallback, &values[i], err);
     }
     return e;
 }
 
 /* ---- the trace ---- */
 
-static enum err facts_put(const char *text, uint64_t seed, struct trace_writer *w, struct err_detail *why)
+static enum err facts_put(const char *text, uint64_t seed, struct trace_writer *w, struct err_detail *err)
 {
     char number[32];
     snprintf(number, sizeof number, "%" PRIu64, seed);
-    enum err e = trace_put_meta(w, "source", "generated", why);
+    enum err e = trace_put_meta(w, "source", "generated", err);
     if (e == ERR_OK)
-        e = trace_put_meta(w, "kind", text, why);
+        e = trace_put_meta(w, "kind", text, err);
     if (e == ERR_OK)
-        e = trace_put_meta(w, "seed", number, why);
+        e = trace_put_meta(w, "seed", number, err);
     return e;
 }
 
-enum err load_make(const char *text, uint64_t events, uint64_t seed, struct trace_writer *w, struct err_detail *why)
+enum err load_make(const char *text, uint64_t events, uint64_t seed, struct trace_writer *w, struct err_detail *err)
 {
     const size_t n = strcspn(text, ":");
     const struct load_kind *k = kind_of(text, n);
     if (k == NULL)
-        return load_unknown(text, n, why);
+        return load_unknown(text, n, err);
     if (events > 0 && !k->is_endless)
-        return err_set(why, ERR_USAGE, 0, "--events: %s has as many events as its options make", k->name);
+        return err_set(err, ERR_USAGE, 0, "--events: %s has as many events as its options make", k->name);
     struct load_value values[LOAD_OPTIONS_MAX] = {{.text = NULL}};
     char *typed = strdup(text[n] == ':' ? text + n + 1 : "");
     if (typed == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
-    enum err e = text[n] == ':' ? options_read(k, typed, values, why) : ERR_OK;
+        return err_no_memory(err);
+    enum err e = text[n] == ':' ? options_read(k, typed, values, err) : ERR_OK;
     if (e == ERR_OK)
-        e = options_complete(k, values, why);
+        e = options_complete(k, values, err);
     if (e == ERR_OK)
-        e = facts_put(text, seed, w, why);
+        e = facts_put(text, seed, w, err);
     if (e == ERR_OK)
-        e = k->make(&(struct load_request){.values = values, .events = events, .seed = seed}, w, why);
+        e = k->make(&(struct load_request){.values = values, .events = events, .seed = seed}, w, err);
     free(typed);
     return e;
 }

@@ -35,7 +35,7 @@ struct load_kind {
     const char *name, *typed, *summary;  /* "mix", "mix:LIVE" */
     const struct load_option *options;   /* NULL: none. The value of the first may be typed without its name. */
     bool        is_endless;              /* it takes the number of events that is asked for */
-    enum err  (*make)(const struct load_request *r, struct trace_writer *w, struct err_detail *why);
+    enum err  (*make)(const struct load_request *r, struct trace_writer *w, struct err_detail *err);
 };
 
 /* The i-th kind; NULL after the last. load_kind_named: NULL for an unknown name. */
@@ -46,6 +46,6 @@ const struct load_kind *load_kind_named(const char *name);
  * otherwise. ERR_USAGE for a text that cannot be read or a size that no card has; errors of files that an option
  * names. */
 MUST_USE enum err load_make(const char *text, uint64_t events, uint64_t seed, struct trace_writer *w,
-                            struct err_detail *why);
+                            struct err_detail *err);
 
 #endif

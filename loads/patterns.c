@@ -10,26 +10,26 @@
 enum { PATTERN_STEP_NS = 1000, ROUNDS_EVENTS = 12, MIX_EVENTS = 1000000 };
 
 static enum err pattern_put(struct trace_writer *w, enum event_kind kind, uint64_t ptr, uint64_t bytes,
-                            uint64_t time_ns, struct err_detail *why)
+                            uint64_t time_ns, struct err_detail *err)
 {
     const struct trace_record r = {.kind = kind, .time_ns = time_ns, .ptr = ptr, .bytes = bytes,
                                    .record = TRACE_NO_RECORD};
-    return trace_put(w, &r, why);
+    return trace_put(w, &r, err);
 }
 
 /* A training step in small: the peak of each round leaves a hole, and the kept request splits it. */
-static enum err rounds_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+static enum err rounds_make(const struct load_request *r, struct trace_writer *w, struct err_detail *err)
 {
     const uint64_t events = r->events == 0 ? ROUNDS_EVENTS : r->events;
     enum err e = ERR_OK;
     for (uint64_t i = 0; i < events && e == ERR_OK; i++) {
         const uint64_t temporary = 2 * (i / 3) + 1, kept = temporary + 1, time_ns = i * PATTERN_STEP_NS;
         if (i % 3 == 0)
-            e = pattern_put(w, EVENT_ALLOC, temporary, 530 * MIB, time_ns, why);
+            e = pattern_put(w, EVENT_ALLOC, temporary, 530 * MIB, time_ns, err);
         else if (i % 3 == 1)
-            e = pattern_put(w, EVENT_FREE, temporary, 0, time_ns, why);
+            e = pattern_put(w, EVENT_FREE, temporary, 0, time_ns, err);
         else
-            e = pattern_put(w, EVENT_ALLOC, kept, 270 * MIB, time_ns, why);
+            e = pattern_put(w, EVENT_ALLOC, kept, 270 * MIB, time_ns, err);
     }
     return e;
 }
@@ -52,23 +52,23 @@ static uint64_t mix_size(uint64_t *random)
 }
 
 /* The more requests are live, the likelier is a free: their number stays around `live`. */
-static enum err mix_make(const struct load_request *request, struct trace_writer *w, struct err_detail *why)
+static enum err mix_make(const struct load_request *request, struct trace_writer *w, struct err_detail *err)
 {
     const uint64_t live = request->values[0].number, events = request->events == 0 ? MIX_EVENTS : request->events;
     uint64_t random = request->seed, n = 0, next = 0, time_ns = 0;
     uint64_t *ptrs = malloc(2 * live * sizeof *ptrs);
     if (ptrs == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+        return err_no_memory(err);
     enum err e = ERR_OK;
     for (uint64_t i = 0; i < events && e == ERR_OK; i++) {
         const uint64_t r = random_next(&random);
         time_ns += (1 + (r >> 40) % 20) * PATTERN_STEP_NS;
         if ((r & 0xffffffff) % (2 * live) >= n) {
             ptrs[n++] = ++next;
-            e = pattern_put(w, EVENT_ALLOC, next, mix_size(&random), time_ns, why);
+            e = pattern_put(w, EVENT_ALLOC, next, mix_size(&random), time_ns, err);
         } else {
             const uint64_t victim = random_next(&random) % n;
-            e = pattern_put(w, EVENT_FREE, ptrs[victim], 0, time_ns, why);
+            e = pattern_put(w, EVENT_FREE, ptrs[victim], 0, time_ns, err);
             ptrs[victim] = ptrs[--n];
         }
     }

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 enum err prefix_blocks_open(struct prefix_blocks *p, struct tape *t, uint64_t bytes, uint64_t n_max, size_t n_ids,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     *p = (struct prefix_blocks){.tape = t, .bytes = bytes, .n_max = n_max, .n_ids = n_ids, .oldest = NO_ID,
                                 .newest = NO_ID};
     p->shared = calloc(n_ids + 1, sizeof *p->shared);
     if (p->shared == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+        return err_no_memory(err);
     for (size_t i = 0; i < n_ids; i++)
         p->shared[i].storage = TAPE_NONE;
     return ERR_OK;

@@ -25,7 +25,7 @@ struct prefix_blocks {
 
 /* `n_ids`: ids are below it. ERR_HOST_NOMEM. */
 MUST_USE enum err prefix_blocks_open(struct prefix_blocks *p, struct tape *t, uint64_t bytes, uint64_t n_max,
-                                     size_t n_ids, struct err_detail *why);
+                                     size_t n_ids, struct err_detail *err);
 void prefix_blocks_close(struct prefix_blocks *p);
 
 /* Promises a request `n` blocks; false if others may need them. */

@@ -103,30 +103,30 @@ static void draw_place(const struct load_value *v, uint64_t *random, struct plan
     r->pool = (uint8_t)(n_pools == 0 || b % 4 != 0 ? 0 : 1 + (b >> 8) % n_pools);
 }
 
-static enum err random_make(const struct load_request *request, struct trace_writer *w, struct err_detail *why)
+static enum err random_make(const struct load_request *request, struct trace_writer *w, struct err_detail *err)
 {
     const struct load_value *v = request->values;
     uint64_t random = request->seed;
     if (v[LEAST].number > v[MOST].number)
-        return err_set(why, ERR_USAGE, 0, "random: least is more than most");
+        return err_set(err, ERR_USAGE, 0, "random: least is more than most");
     struct schedule *s;
-    enum err e = schedule_open(w, &s, why);
+    enum err e = schedule_open(w, &s, err);
     for (uint64_t i = 0; i < v[N].number && e == ERR_OK; i++) {
         const uint64_t phase = i * v[PHASES].number / v[N].number;
         const uint64_t phase_end = (phase + 1) * v[N].number / v[PHASES].number;
         if (v[PHASES].number > 1 && (i == 0 || (i - 1) * v[PHASES].number / v[N].number != phase)) {
             char label[32];
             snprintf(label, sizeof label, "phase %llu", (unsigned long long)phase + 1);
-            e = schedule_mark(s, i, label, why);
+            e = schedule_mark(s, i, label, err);
         }
         struct planned_request r = {.birth = i, .bytes = draw_size(v, &random)};
         const uint64_t life = draw_life(v, &random);
         r.death = v[PHASES].number > 1 && life > phase_end - i ? phase_end : i + life;
         draw_place(v, &random, &r);
         if (e == ERR_OK)
-            e = schedule_put(s, &r, why);
+            e = schedule_put(s, &r, err);
     }
-    return schedule_close(s, e, v[N].number, why);
+    return schedule_close(s, e, v[N].number, err);
 }
 
 const struct load_kind load_random = {

@@ -56,12 +56,12 @@ static void reinforcement_run(struct transformer *m, const struct load_value *v)
     }
 }
 
-static enum err reinforcement_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+static enum err reinforcement_make(const struct load_request *r, struct trace_writer *w, struct err_detail *err)
 {
     const struct load_value *v = r->values;
     const uint64_t length = v[PROMPT].number + v[ANSWER].number;
     if (v[WIDTH].number % v[HEADS].number != 0)
-        return err_set(why, ERR_USAGE, 0, "rl: heads divide the width");
+        return err_set(err, ERR_USAGE, 0, "rl: heads divide the width");
     struct transformer m = {
         .is_first = true, .is_last = true, .n_data = 1, .n_tensor = 1,
         .n_blocks = v[LAYERS].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
@@ -71,7 +71,7 @@ static enum err reinforcement_make(const struct load_request *r, struct trace_wr
                   .width = v[WIDTH].number / v[HEADS].number},
     };
     const enum err e = transformer_open(&m, w, v[CARD].text, v[PRECISION].number == 0 ? 4 : 2,
-                                        (enum training_optimizer)v[OPTIMIZER].number, why);
+                                        (enum training_optimizer)v[OPTIMIZER].number, err);
     if (e == ERR_OK)
         reinforcement_run(&m, v);
     const enum err closing = transformer_close(&m);

@@ -21,17 +21,12 @@ void request_trace_free(struct request_trace *t)
     *t = (struct request_trace){.requests = NULL};
 }
 
-static enum err requests_no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "requests: %s", err_text(ERR_HOST_NOMEM));
-}
-
 /* Appends a request. Its time is raised to the last one's. */
-static enum err requests_append(struct request_trace *t, struct served_request r, struct err_detail *why)
+static enum err requests_append(struct request_trace *t, struct served_request r, struct err_detail *err)
 {
     struct served_request *more = array_grow(t->requests, t->n_requests, &t->requests_room, sizeof *more);
     if (more == NULL)
-        return requests_no_memory(why);
+        return err_no_memory(err);
     t->requests = more;
     if (t->n_requests > 0 && r.arrival_us < more[t->n_requests - 1].arrival_us)
         r.arrival_us = more[t->n_requests - 1].arrival_us;
@@ -39,15 +34,15 @@ static enum err requests_append(struct request_trace *t, struct served_request r
     return ERR_OK;
 }
 
-static enum err requests_check(const struct served_request *r, const char *path, uint64_t line, struct err_detail *why)
+static enum err requests_check(const struct served_request *r, const char *path, uint64_t line, struct err_detail *err)
 {
     if (r->arrival_us > REQUEST_ARRIVAL_MAX)
-        return err_set(why, ERR_FORMAT, line, "%s: line %llu: comes more than 285 years after the first request", path,
-                       (unsigned long long)line);
+        return err_at(err, ERR_FORMAT, line, path, "line %llu: comes more than 285 years after the first request",
+                      (unsigned long long)line);
     if (r->prompt > 0 && r->prompt <= REQUEST_TOKENS_MAX && r->answer <= REQUEST_TOKENS_MAX)
         return ERR_OK;
-    return err_set(why, ERR_FORMAT, line, "%s: line %llu: a request has 1 to %d tokens, and an answer up to as many",
-                   path, (unsigned long long)line, REQUEST_TOKENS_MAX);
+    return err_at(err, ERR_FORMAT, line, path, "line %llu: a request has 1 to %d tokens, and an answer up to as many",
+                  (unsigned long long)line, REQUEST_TOKENS_MAX);
 }
 
 /* ---- CSV ---- */
@@ -131,44 +126,44 @@ static bool tokens_read(const char *text, uint64_t *out)
 }
 
 static enum err csv_row_read(const struct csv_line *line, const size_t columns[REQUEST_COLUMNS], const char *path,
-                             uint64_t *origin_us, struct request_trace *out, struct err_detail *why)
+                             uint64_t *origin_us, struct request_trace *out, struct err_detail *err)
 {
     struct served_request r = {.n_ids = 0};
     uint64_t us;
     for (size_t i = 0; i < REQUEST_COLUMNS; i++)
         if (columns[i] >= line->n)
-            return err_set(why, ERR_FORMAT, line->number, "%s: line %llu has %zu fields only", path,
-                           (unsigned long long)line->number, line->n);
+            return err_at(err, ERR_FORMAT, line->number, path, "line %llu has %zu fields only",
+                          (unsigned long long)line->number, line->n);
     if (!time_read(line->fields[columns[COLUMN_ARRIVAL]], &us) ||
         !tokens_read(line->fields[columns[COLUMN_PROMPT]], &r.prompt) ||
         !tokens_read(line->fields[columns[COLUMN_ANSWER]], &r.answer))
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %llu: a time or a number of tokens cannot be read",
-                       path, (unsigned long long)line->number);
+        return err_at(err, ERR_FORMAT, line->number, path, "line %llu: a time or a number of tokens cannot be read",
+                      (unsigned long long)line->number);
     if (out->n_requests == 0)
         *origin_us = us;
     r.arrival_us = us > *origin_us ? us - *origin_us : 0;
-    const enum err e = requests_check(&r, path, line->number, why);
-    return e == ERR_OK ? requests_append(out, r, why) : e;
+    const enum err e = requests_check(&r, path, line->number, err);
+    return e == ERR_OK ? requests_append(out, r, err) : e;
 }
 
 static enum err csv_read(struct input *in, const char *path, size_t n_max, struct request_trace *out,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct csv_line *line = calloc(1, sizeof *line);
     size_t columns[REQUEST_COLUMNS];
     uint64_t origin_us = 0;
-    enum err e = line == NULL ? requests_no_memory(why) : csv_next(in, line, why);
+    enum err e = line == NULL ? err_no_memory(err) : csv_next(in, line, err);
     for (size_t i = 0; i < REQUEST_COLUMNS && e == ERR_OK; i++) {
         columns[i] = column_find(line, (enum request_column)i);
         if (columns[i] == line->n)
-            e = err_set(why, ERR_FORMAT, 1, "%s: line 1 names no column \"%s\", \"%s\" or \"%s\"", path,
-                        column_names[i][0], column_names[i][1], column_names[i][2]);
+            e = err_at(err, ERR_FORMAT, 1, path, "line 1 names no column \"%s\", \"%s\" or \"%s\"", column_names[i][0],
+                       column_names[i][1], column_names[i][2]);
     }
     while (e == ERR_OK && out->n_requests < n_max) {
-        e = csv_next(in, line, why);
+        e = csv_next(in, line, err);
         if (e != ERR_OK || line->n == 0)
             break;
-        e = csv_row_read(line, columns, path, &origin_us, out, why);
+        e = csv_row_read(line, columns, path, &origin_us, out, err);
     }
     free(line);
     return e;
@@ -185,102 +180,100 @@ static uint32_t id_number(struct request_trace *t, uint64_t id)
 }
 
 static enum err json_ids_read(const json_t *ids, struct request_trace *out, struct served_request *r, const char *path,
-                              uint64_t line, struct err_detail *why)
+                              uint64_t line, struct err_detail *err)
 {
     r->first_id = out->n_ids;
     r->n_ids = json_array_size(ids);
     uint32_t *more = array_reserve(out->ids, out->n_ids, r->n_ids + 1, &out->ids_room, sizeof *more);
     if (more == NULL)
-        return requests_no_memory(why);
+        return err_no_memory(err);
     out->ids = more;
     for (size_t i = 0; i < r->n_ids; i++) {
         const json_int_t id = json_integer_value(json_array_get(ids, i));
         if (id < 0)
-            return err_set(why, ERR_FORMAT, line, "%s: line %llu: a hash id is below 0", path,
-                           (unsigned long long)line);
+            return err_at(err, ERR_FORMAT, line, path, "line %llu: a hash id is below 0", (unsigned long long)line);
         more[out->n_ids] = id_number(out, (uint64_t)id);
         if (more[out->n_ids++] == UINT32_MAX)
-            return requests_no_memory(why);
+            return err_no_memory(err);
     }
     return ERR_OK;
 }
 
 static enum err json_row_take(const json_t *o, const char *path, uint64_t line, struct request_trace *out,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     const json_t *prompt = json_object_get(o, "input_length"), *answer = json_object_get(o, "output_length");
     const json_int_t ms = json_integer_value(json_object_get(o, "timestamp"));
     if (!json_is_integer(prompt) || !json_is_integer(answer) || ms < 0 || ms > INT64_MAX / US_PER_MS ||
         json_integer_value(prompt) < 0 || json_integer_value(answer) < 0)
-        return err_set(why, ERR_FORMAT, line, "%s: line %llu is not an object with timestamp, input_length and "
-                       "output_length", path,
-                       (unsigned long long)line);
+        return err_at(err, ERR_FORMAT, line, path, "line %llu is not an object with timestamp, input_length and "
+                      "output_length", (unsigned long long)line);
     struct served_request r = {.arrival_us = (uint64_t)ms * US_PER_MS,
                                .prompt = (uint64_t)json_integer_value(prompt),
                                .answer = (uint64_t)json_integer_value(answer)};
-    enum err e = requests_check(&r, path, line, why);
+    enum err e = requests_check(&r, path, line, err);
     if (e == ERR_OK)
-        e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, why);
-    return e == ERR_OK ? requests_append(out, r, why) : e;
+        e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, err);
+    return e == ERR_OK ? requests_append(out, r, err) : e;
 }
 
 static enum err json_row_read(const char *text, size_t n, const char *path, uint64_t line, struct request_trace *out,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     json_t *o;
     struct err_detail reason = {.text = ""};
     enum err e = load_json(text, n, JSON_REJECT_DUPLICATES, UINT64_MAX, path, &o, &reason);
     if (e != ERR_OK)
-        return err_set(why, e, line, "%s: line %llu: %.160s", path, (unsigned long long)line, reason.text);
-    e = json_row_take(o, path, line, out, why);
+        return err_at(err, e, line, path, "line %llu: %s", (unsigned long long)line, reason.text);
+    e = json_row_take(o, path, line, out, err);
     json_decref(o);
     return e;
 }
 
 static enum err json_read(struct input *in, const char *path, size_t n_max, struct request_trace *out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (uint64_t line = 1; e == ERR_OK && out->n_requests < n_max; line++) {
         const unsigned char *bytes;
         size_t n;
-        e = input_peek(in, JSON_LINE_MAX, &bytes, &n, why);
+        e = input_peek(in, JSON_LINE_MAX, &bytes, &n, err);
         if (e != ERR_OK || n == 0)
             break;
         const unsigned char *end = memchr(bytes, '\n', n);
         const size_t length = end == NULL ? n : (size_t)(end - bytes);
         if (end == NULL && n == JSON_LINE_MAX)
-            return err_set(why, ERR_FORMAT, line, "%s: line %llu is longer than %d bytes", path,
-                           (unsigned long long)line, JSON_LINE_MAX);
+            return err_at(err, ERR_FORMAT, line, path, "line %llu is longer than %d bytes", (unsigned long long)line,
+                          JSON_LINE_MAX);
         if (length > 0)
-            e = json_row_read((const char *)bytes, length, path, line, out, why);
+            e = json_row_read((const char *)bytes, length, path, line, out, err);
         input_skip(in, end == NULL ? length : length + 1);
     }
     return e;
 }
 
 enum err request_trace_read_input(struct input *in, const char *name, size_t n_max, struct request_trace *out,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n;
     *out = (struct request_trace){.number_of_id = {.seed = hash_seed()}};
-    enum err e = input_peek(in, 1, &bytes, &n, why);
+    enum err e = input_peek(in, 1, &bytes, &n, err);
     if (e == ERR_OK)
-        e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, why) : csv_read(in, name, n_max, out, why);
+        e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, err) : csv_read(in, name, n_max, out, err);
     if (e == ERR_OK && out->n_requests == 0)
-        e = err_set(why, ERR_FORMAT, 0, "%s holds no requests", name);
+        e = err_set(err, ERR_FORMAT, 0, "%s holds no requests", name);
     return e;
 }
 
-enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *why)
+enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *err)
 {
     struct input *in;
     *out = (struct request_trace){.requests = NULL};
-    enum err e = input_open(path, &in, why);
+    enum err e = input_open(path, &in, err);
     if (e != ERR_OK)
         return e;
-    e = request_trace_read_input(in, path, n_max, out, why);
+    e = request_trace_read_input(in, path, n_max, out, err);
     if (e == ERR_OK)
         input_is_of_use(in);
     input_close(in);
@@ -299,7 +292,7 @@ static uint64_t tokens_make(uint64_t *random, uint64_t low, unsigned powers)
 }
 
 enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     enum err e = ERR_OK;
     uint64_t us = 0, random = seed;
@@ -308,7 +301,7 @@ enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct
         const struct served_request r = {.arrival_us = us, .prompt = tokens_make(&random, 16, 7),
                                          .answer = tokens_make(&random, 16, 5)};
         us += random_next(&random) % (2 * US_PER_S / rate_per_s);
-        e = requests_append(out, r, why);
+        e = requests_append(out, r, err);
     }
     return e;
 }

@@ -38,13 +38,13 @@ struct request_trace {
  * ERR_INPUT, ERR_IO; ERR_HOST_NOMEM. request_trace_free frees, also after an error. */
 struct input;
 MUST_USE enum err request_trace_read_input(struct input *in, const char *name, size_t n_max, struct request_trace *out,
-                                           struct err_detail *why);
-MUST_USE enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *why);
+                                           struct err_detail *err);
+MUST_USE enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *err);
 
 /* `n` requests made up: at random times, about `rate_per_s` a second, with prompts of 16 to 2,047 tokens and answers of
  * 16 to 511, short ones more often. */
 MUST_USE enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 void request_trace_free(struct request_trace *t);
 
 #endif

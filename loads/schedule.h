@@ -12,14 +12,14 @@ struct schedule;
 /* Times are counted in any unit, such as requests. `death` > birth. */
 struct planned_request { uint64_t birth, death, bytes; uint16_t stream; uint8_t pool; };
 
-MUST_USE enum err schedule_open(struct trace_writer *w, struct schedule **out, struct err_detail *why);
+MUST_USE enum err schedule_open(struct trace_writer *w, struct schedule **out, struct err_detail *err);
 
 /* Puts a request; births never decrease. Frees that are due are written first. */
-MUST_USE enum err schedule_put(struct schedule *s, const struct planned_request *r, struct err_detail *why);
-MUST_USE enum err schedule_mark(struct schedule *s, uint64_t time, const char *label, struct err_detail *why);
+MUST_USE enum err schedule_put(struct schedule *s, const struct planned_request *r, struct err_detail *err);
+MUST_USE enum err schedule_mark(struct schedule *s, uint64_t time, const char *label, struct err_detail *err);
 
 /* Writes the frees that are due by `end`, unless `e` is an error, and frees the schedule; NULL is accepted. Returns the
  * first error. */
-enum err schedule_close(struct schedule *s, enum err e, uint64_t end, struct err_detail *why);
+enum err schedule_close(struct schedule *s, enum err e, uint64_t end, struct err_detail *err);
 
 #endif

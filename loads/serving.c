@@ -175,7 +175,7 @@ static void prompt_share(struct server *s, struct active *a)
         a->n_done = r->prompt - 1;
 }
 
-static enum err active_begin(struct server *s, const struct served_request *r, struct err_detail *why)
+static enum err active_begin(struct server *s, const struct served_request *r, struct err_detail *err)
 {
     const uint64_t n_blocks = blocks_of(s, r->prompt + r->answer), n_layers = s->v[LAYERS].number;
     struct active a = {.request = r, .tokens = TAPE_NONE, .n_promised = n_blocks > r->n_ids ? n_blocks : r->n_ids};
@@ -184,7 +184,7 @@ static enum err active_begin(struct server *s, const struct served_request *r, s
     if (a.caches == NULL || a.own == NULL) {
         free(a.caches);
         free(a.own);
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+        return err_no_memory(err);
     }
     for (uint64_t i = 0; i < n_layers; i++)
         a.caches[i] = LAYERS_NO_CACHE;
@@ -214,7 +214,7 @@ static void active_end(struct server *s, struct active *a)
 }
 
 /* Begins those that have come, as long as there is room. */
-static enum err server_admit(struct server *s, struct err_detail *why)
+static enum err server_admit(struct server *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     while (e == ERR_OK && s->n_running < s->v[RUNNING].number && s->next < s->trace.n_requests) {
@@ -224,11 +224,11 @@ static enum err server_admit(struct server *s, struct err_detail *why)
             break;
         if (s->v[CACHE].number == PAGED && !prefix_blocks_promise(&s->blocks, n)) {
             if (s->n_running == 0)
-                return err_set(why, ERR_USAGE, 0, "serve: request %zu needs %llu blocks, more than pool=%llu",
+                return err_set(err, ERR_USAGE, 0, "serve: request %zu needs %llu blocks, more than pool=%llu",
                                s->next + 1, (unsigned long long)n, (unsigned long long)s->v[POOL].number);
             break;
         }
-        e = active_begin(s, r, why);
+        e = active_begin(s, r, err);
         s->next++;
     }
     return e;
@@ -296,14 +296,14 @@ static void server_end_done(struct server *s)
     s->n_running = n;
 }
 
-static enum err server_run(struct server *s, struct err_detail *why)
+static enum err server_run(struct server *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     while (e == ERR_OK && (s->n_running > 0 || s->next < s->trace.n_requests)) {
         if (s->n_running == 0 && s->trace.requests[s->next].arrival_us > s->now_us)
             s->now_us = s->trace.requests[s->next].arrival_us;
         tape_wait_until(tape_of(s), s->now_us * NS_PER_US);
-        e = server_admit(s, why);
+        e = server_admit(s, err);
         if (e == ERR_OK && s->v[CACHE].number == PAGED)
             step_paged(s);
         else if (e == ERR_OK)
@@ -318,20 +318,20 @@ static enum err server_run(struct server *s, struct err_detail *why)
 
 /* ---- the load ---- */
 
-static enum err serving_check(const struct load_value *v, struct err_detail *why)
+static enum err serving_check(const struct load_value *v, struct err_detail *err)
 {
     const uint64_t kv = v[KV_HEADS].number;
     if (v[WIDTH].number % v[HEADS].number != 0 || (kv > 0 && v[HEADS].number % kv != 0))
-        return err_set(why, ERR_USAGE, 0, "serve: heads divide the width, and kv_heads divide heads");
+        return err_set(err, ERR_USAGE, 0, "serve: heads divide the width, and kv_heads divide heads");
     return ERR_OK;
 }
 
-static enum err serving_requests(const struct load_request *r, struct request_trace *out, struct err_detail *why)
+static enum err serving_requests(const struct load_request *r, struct request_trace *out, struct err_detail *err)
 {
     const struct load_value *v = r->values;
     if (strcmp(v[REQUESTS].text, "made") == 0)
-        return request_trace_make(v[N].number, v[RATE].number, r->seed, out, why);
-    return request_trace_read(v[REQUESTS].text, v[N].number, out, why);
+        return request_trace_make(v[N].number, v[RATE].number, r->seed, out, err);
+    return request_trace_read(v[REQUESTS].text, v[N].number, out, err);
 }
 
 static size_t ids_end(const struct request_trace *t)
@@ -343,7 +343,7 @@ static size_t ids_end(const struct request_trace *t)
 }
 
 static enum err server_open(struct server *s, const struct load_request *r, struct trace_writer *w,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const struct load_value *v = r->values;
     s->v = v;
@@ -352,26 +352,26 @@ static enum err server_open(struct server *s, const struct load_request *r, stru
     s->layers = calloc(v[LAYERS].number, sizeof *s->layers);
     s->running = calloc(v[RUNNING].number, sizeof *s->running);
     if (s->layers == NULL || s->running == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
-    enum err e = serving_requests(r, &s->trace, why);
+        return err_no_memory(err);
+    enum err e = serving_requests(r, &s->trace, err);
     if (e == ERR_OK)
-        e = training_open(&s->base, w, v[CARD].text, ELEMENT_BYTES, TRAINING_SGD, why);
+        e = training_open(&s->base, w, v[CARD].text, ELEMENT_BYTES, TRAINING_SGD, err);
     if (e == ERR_OK)
         e = prefix_blocks_open(&s->blocks, tape_of(s),
                                v[BLOCK].number * v[LAYERS].number * 2 * s->kv_width * ELEMENT_BYTES, v[POOL].number,
-                               ids_end(&s->trace), why);
+                               ids_end(&s->trace), err);
     return e;
 }
 
-static enum err serving_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+static enum err serving_make(const struct load_request *r, struct trace_writer *w, struct err_detail *err)
 {
     struct server s = {.n_running = 0};
-    enum err e = serving_check(r->values, why);
+    enum err e = serving_check(r->values, err);
     if (e == ERR_OK)
-        e = server_open(&s, r, w, why);
+        e = server_open(&s, r, w, err);
     if (e == ERR_OK) {
         server_place(&s);
-        e = server_run(&s, why);
+        e = server_run(&s, err);
     }
     if (s.base.layers.tape != NULL) {
         const enum err closing = training_close(&s.base);

@@ -24,7 +24,7 @@ struct section {
 
 struct tape {
     struct trace_writer *w;
-    struct err_detail *why;
+    struct err_detail *err;
     enum err e;
     uint64_t next_ptr, time_ns;
     unsigned element_bytes;
@@ -51,15 +51,15 @@ struct tape {
 /* The node of a parameter is its index with this bit. */
 #define PARAMETER_BIT UINT32_C(0x80000000)
 
-struct tape *tape_open(struct trace_writer *w, unsigned element_bytes, void *context, struct err_detail *why)
+struct tape *tape_open(struct trace_writer *w, unsigned element_bytes, void *context, struct err_detail *err)
 {
     struct tape *t = calloc(1, sizeof *t);
     if (t == NULL) {
-        (void)err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+        (void)err_no_memory(err);
         return NULL;
     }
     t->w = w;
-    t->why = why;
+    t->err = err;
     t->element_bytes = element_bytes;
     t->context = context;
     t->first_run = t->again_run = TAPE_NONE;
@@ -91,7 +91,7 @@ void *tape_context(const struct tape *t)
 void tape_no_memory(struct tape *t)
 {
     if (t->e == ERR_OK)
-        t->e = err_set(t->why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+        t->e = err_no_memory(t->err);
 }
 
 /* Room for one element more of an array of the tape; false after an error. */
@@ -117,7 +117,7 @@ static void tape_put(struct tape *t, enum event_kind kind, uint64_t ptr, uint64_
     const struct trace_record r = {.kind = kind, .time_ns = t->time_ns, .ptr = ptr, .bytes = bytes,
                                    .record = TRACE_NO_RECORD};
     t->time_ns += TAPE_STEP_NS;
-    t->e = trace_put(t->w, &r, t->why);
+    t->e = trace_put(t->w, &r, t->err);
 }
 
 uint32_t tape_new(struct tape *t, uint64_t bytes)
@@ -166,7 +166,7 @@ void tape_flush(struct tape *t)
 {
     const struct trace_record r = {.kind = EVENT_FLUSH, .time_ns = t->time_ns, .record = TRACE_NO_RECORD};
     if (t->e == ERR_OK)
-        t->e = trace_put(t->w, &r, t->why);
+        t->e = trace_put(t->w, &r, t->err);
 }
 
 void tape_wait_until(struct tape *t, uint64_t time_ns)
@@ -178,9 +178,9 @@ void tape_mark(struct tape *t, const char *label)
 {
     struct trace_record r = {.kind = EVENT_MARK, .time_ns = t->time_ns, .record = TRACE_NO_RECORD};
     if (t->e == ERR_OK)
-        t->e = trace_put_label(t->w, label, strlen(label), &r.label, t->why);
+        t->e = trace_put_label(t->w, label, strlen(label), &r.label, t->err);
     if (t->e == ERR_OK)
-        t->e = trace_put(t->w, &r, t->why);
+        t->e = trace_put(t->w, &r, t->err);
 }
 
 /* ---- parameters ---- */

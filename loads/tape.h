@@ -47,7 +47,7 @@ struct tape_node {
 
 /* `element_bytes` is that of parameters; `context` is the backward functions'. Errors stay in the tape: after one,
  * nothing is written any more, and tape_close returns it. NULL: the host is out of memory. */
-struct tape *tape_open(struct trace_writer *w, unsigned element_bytes, void *context, struct err_detail *why);
+struct tape *tape_open(struct trace_writer *w, unsigned element_bytes, void *context, struct err_detail *err);
 enum err tape_close(struct tape *t);
 unsigned tape_element_bytes(const struct tape *t);
 void *tape_context(const struct tape *t);

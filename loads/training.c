@@ -8,15 +8,15 @@
 #include <string.h>
 
 enum err training_open(struct training *t, struct trace_writer *w, const char *card, unsigned element_bytes,
-                       enum training_optimizer optimizer, struct err_detail *why)
+                       enum training_optimizer optimizer, struct err_detail *err)
 {
     const struct device_model *model;
     if (cards_find(card, strlen(card), &model, 1) == 0)
-        return err_set(why, ERR_USAGE, 0, "card=%.40s: there is no such card (replay --list shows all)", card);
+        return err_set(err, ERR_USAGE, 0, "card=%s: there is no such card (replay --list shows all)", card);
     *t = (struct training){.optimizer = optimizer};
     t->layers.card = model;
     t->layers.class = compute_class_of(model->capability);
-    t->layers.tape = tape_open(w, element_bytes, &t->layers, why);
+    t->layers.tape = tape_open(w, element_bytes, &t->layers, err);
     return t->layers.tape == NULL ? ERR_HOST_NOMEM : ERR_OK;
 }
 

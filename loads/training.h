@@ -18,7 +18,7 @@ struct training {
 
 /* Opens a tape for a card by any spelling of its name. ERR_USAGE for an unknown card; ERR_HOST_NOMEM. */
 MUST_USE enum err training_open(struct training *t, struct trace_writer *w, const char *card, unsigned element_bytes,
-                                enum training_optimizer optimizer, struct err_detail *why);
+                                enum training_optimizer optimizer, struct err_detail *err);
 enum err training_close(struct training *t);
 
 /* Marks the beginning of a step, counted from 0. */

@@ -40,11 +40,11 @@ static void norm_make(const struct transformer *m, struct value norm[2])
         norm[i] = tape_parameter(m->training.layers.tape, m->width, m->rank == 0);
 }
 
-static enum err feed_forward_make(const struct transformer *m, struct transformer_block *b, struct err_detail *why)
+static enum err feed_forward_make(const struct transformer *m, struct transformer_block *b, struct err_detail *err)
 {
     if (m->experts.n > 0) {
         b->experts = m->experts;
-        return experts_make(&b->experts, m->training.layers.tape, why);
+        return experts_make(&b->experts, m->training.layers.tape, err);
     }
     b->up = outputs_split(m, m->width, m->hidden);
     b->down = inputs_split(m, m->hidden, m->width);
@@ -72,7 +72,7 @@ static void transformer_shard(struct transformer *m)
     free(groups);
 }
 
-static enum err transformer_place(struct transformer *m, struct err_detail *why)
+static enum err transformer_place(struct transformer *m, struct err_detail *err)
 {
     struct tape *t = m->training.layers.tape;
     enum err e = ERR_OK;
@@ -86,7 +86,7 @@ static enum err transformer_place(struct transformer *m, struct err_detail *why)
         norm_make(m, b->norm2);
         b->qkv = outputs_split(m, m->width, 3 * m->width);
         b->out = inputs_split(m, m->width, m->width);
-        e = feed_forward_make(m, b, why);
+        e = feed_forward_make(m, b, err);
     }
     if (m->is_last) {
         norm_make(m, m->norm);
@@ -345,14 +345,14 @@ void transformer_generate(struct transformer *m, uint64_t prompt, uint64_t answe
 /* ---- */
 
 enum err transformer_open(struct transformer *m, struct trace_writer *w, const char *card, unsigned element_bytes,
-                          enum training_optimizer optimizer, struct err_detail *why)
+                          enum training_optimizer optimizer, struct err_detail *err)
 {
     m->blocks = calloc(m->n_blocks, sizeof *m->blocks);
     m->again = calloc(m->n_blocks, sizeof *m->again);
     if (m->blocks == NULL || m->again == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
-    const enum err e = training_open(&m->training, w, card, element_bytes, optimizer, why);
-    return e == ERR_OK ? transformer_place(m, why) : e;
+        return err_no_memory(err);
+    const enum err e = training_open(&m->training, w, card, element_bytes, optimizer, err);
+    return e == ERR_OK ? transformer_place(m, err) : e;
 }
 
 enum err transformer_close(struct transformer *m)

@@ -41,7 +41,7 @@ struct transformer {
 /* Opens the tape and places the parameters. Errors of training_open; transformer_close frees, also after an error, and
  * returns the tape's error. */
 MUST_USE enum err transformer_open(struct transformer *m, struct trace_writer *w, const char *card,
-                                   unsigned element_bytes, enum training_optimizer optimizer, struct err_detail *why);
+                                   unsigned element_bytes, enum training_optimizer optimizer, struct err_detail *err);
 enum err transformer_close(struct transformer *m);
 
 /* A batch through what is here: `x` are tokens in the first stage, else what the stage before gave. Gives the loss in

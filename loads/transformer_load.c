@@ -48,44 +48,44 @@ static uint64_t hidden_of(const struct load_value *v)
     return v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number;
 }
 
-static enum err ranks_check(const struct load_value *v, struct err_detail *why)
+static enum err ranks_check(const struct load_value *v, struct err_detail *err)
 {
     if (v[HEADS].number % v[TENSOR].number != 0 || hidden_of(v) % v[TENSOR].number != 0)
-        return err_set(why, ERR_USAGE, 0, "transformer: tensor=%llu does not divide the heads and the hidden width",
+        return err_set(err, ERR_USAGE, 0, "transformer: tensor=%llu does not divide the heads and the hidden width",
                        (unsigned long long)v[TENSOR].number);
     if (v[TENSOR].number > 1 && (v[LORA].number > 0 || v[EXPERTS].number > 0))
-        return err_set(why, ERR_USAGE, 0, "transformer: tensor= is not with lora= or experts= here");
+        return err_set(err, ERR_USAGE, 0, "transformer: tensor= is not with lora= or experts= here");
     if (v[STAGE].number >= v[STAGES].number || v[LAYERS].number % v[STAGES].number != 0)
-        return err_set(why, ERR_USAGE, 0, "transformer: stage= is one of stages=, which divides the layers");
+        return err_set(err, ERR_USAGE, 0, "transformer: stage= is one of stages=, which divides the layers");
     if (v[STAGES].number > 1 && (v[DATA].number > 1 || v[TENSOR].number > 1))
-        return err_set(why, ERR_USAGE, 0, "transformer: stages= is not with data= or tensor= here");
+        return err_set(err, ERR_USAGE, 0, "transformer: stages= is not with data= or tensor= here");
     if (v[ZERO].number != ZERO_NO && v[DATA].number == 1)
-        return err_set(why, ERR_USAGE, 0, "transformer: zero= needs data=...: the ranks that share");
+        return err_set(err, ERR_USAGE, 0, "transformer: zero= needs data=...: the ranks that share");
     if (v[ZERO].number == ZERO_ALL && (v[CHECKPOINTING].number > 0 || v[ACCUMULATE].number > 1 || v[LORA].number > 0 ||
                                        v[PRECISION].number == AUTOCAST))
-        return err_set(why, ERR_USAGE, 0, "transformer: zero=all is not with checkpointing, accumulate, lora or "
+        return err_set(err, ERR_USAGE, 0, "transformer: zero=all is not with checkpointing, accumulate, lora or "
                        "autocast here");
     return ERR_OK;
 }
 
-static enum err transformer_check(const struct load_value *v, struct err_detail *why)
+static enum err transformer_check(const struct load_value *v, struct err_detail *err)
 {
     if (v[WIDTH].number % v[HEADS].number != 0)
-        return err_set(why, ERR_USAGE, 0, "transformer: %llu heads do not divide a width of %llu",
+        return err_set(err, ERR_USAGE, 0, "transformer: %llu heads do not divide a width of %llu",
                        (unsigned long long)v[HEADS].number, (unsigned long long)v[WIDTH].number);
     if (v[EXPERTS].number > 0 && v[LORA].number > 0)
-        return err_set(why, ERR_USAGE, 0, "transformer: experts have no lora here");
+        return err_set(err, ERR_USAGE, 0, "transformer: experts have no lora here");
     if (v[EXPERTS].number > 0 && v[CHOSEN].number > v[EXPERTS].number)
-        return err_set(why, ERR_USAGE, 0, "transformer: chosen is more than there are experts");
+        return err_set(err, ERR_USAGE, 0, "transformer: chosen is more than there are experts");
     if (v[BATCH].number * v[LENGTH].number > UINT64_C(1) << 32)
-        return err_set(why, ERR_USAGE, 0, "transformer: a batch of more than 2^32 tokens");
-    return ranks_check(v, why);
+        return err_set(err, ERR_USAGE, 0, "transformer: a batch of more than 2^32 tokens");
+    return ranks_check(v, err);
 }
 
-static enum err transformer_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+static enum err transformer_make(const struct load_request *r, struct trace_writer *w, struct err_detail *err)
 {
     const struct load_value *v = r->values;
-    enum err e = transformer_check(v, why);
+    enum err e = transformer_check(v, err);
     if (e != ERR_OK)
         return e;
     struct transformer m = {
@@ -101,7 +101,7 @@ static enum err transformer_make(const struct load_request *r, struct trace_writ
                     .width = v[WIDTH].number, .hidden = hidden_of(v)},
     };
     e = transformer_open(&m, w, v[CARD].text, v[PRECISION].number == BF16 ? 2 : 4,
-                         (enum training_optimizer)v[OPTIMIZER].number, why);
+                         (enum training_optimizer)v[OPTIMIZER].number, err);
     if (v[ZERO].number == ZERO_STATES)
         m.training.n_sharers = v[DATA].number;
     struct training_batch batch = TRAINING_NO_BATCH;

@@ -147,10 +147,10 @@ static void kept_flush(struct policy *p, uint32_t stream)
     mirror(k);
 }
 
-static enum err kept_control(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why)
+static enum err kept_control(struct policy *p, const struct control *c, const struct block *b, struct err_detail *err)
 {
     struct kept *k = kept_of(p);
-    const enum err e = k->inner->ops->control(k->inner, c, b == NULL ? NULL : &k->blocks[b->cookie].b, why);
+    const enum err e = k->inner->ops->control(k->inner, c, b == NULL ? NULL : &k->blocks[b->cookie].b, err);
     mirror(k);
     return e;
 }
@@ -229,9 +229,9 @@ static void kept_refusal(const struct policy *p, struct refusal *out)
     inner_of(p)->ops->refusal(inner_of(p), out);
 }
 
-static enum err kept_check(const struct policy *p, struct err_detail *why)
+static enum err kept_check(const struct policy *p, struct err_detail *err)
 {
-    return inner_of(p)->ops->check(inner_of(p), why);
+    return inner_of(p)->ops->check(inner_of(p), err);
 }
 
 /* The policy's table, but for what goes through here. Hints are not passed on: they may name blocks long gone. */

@@ -18,12 +18,12 @@ struct none {
     uint64_t n_live;
 };
 
-static enum err none_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err none_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     (void)cfg;
     struct none *none = calloc(1, sizeof *none);
     if (none == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy none");
+        return err_no_memory(err);
     *out = &none->base;
     return ERR_OK;
 }
@@ -71,12 +71,12 @@ static void none_refusal(const struct policy *p, struct refusal *out)
     snprintf(out->text, sizeof out->text, "CUDA error: out of memory");
 }
 
-static enum err none_check(const struct policy *p, struct err_detail *why)
+static enum err none_check(const struct policy *p, struct err_detail *err)
 {
     const struct none *none = (const struct none *)p;
     const struct device_usage *u = &p->device->usage;
     if (u->reserved_bytes != none->live_bytes || u->segments != none->n_live)
-        return err_set(why, ERR_CORRUPT, 0,
+        return err_set(err, ERR_CORRUPT, 0,
                        "none: %" PRIu64 " B are live in %" PRIu64 " blocks, the device holds %" PRIu64 " B in %" PRIu64,
                        none->live_bytes, none->n_live, u->reserved_bytes, u->segments);
     return ERR_OK;

@@ -205,7 +205,7 @@ struct policy_ops {
     /* policy_create fills in *out's first member afterwards; until then only what `create` itself put there is set. A
      * policy that reserves memory at its start asks for it here, from cfg->device, unless it has `restore`: that comes
      * after `create`. ERR_DEVICE_OOM is a refusal before the first event. ERR_USAGE for options: POLICY_PLACE. */
-    enum err (*create)(const struct policy_config *cfg, struct policy **out, struct err_detail *why);
+    enum err (*create)(const struct policy_config *cfg, struct policy **out, struct err_detail *err);
     void     (*destroy)(struct policy *p);   /* may leave segments to device_close */
 
     /* The hot pair, called once per event: no host malloc except to grow tables, no I/O. alloc: places req->bytes (> 0)
@@ -225,7 +225,7 @@ struct policy_ops {
               * keep streams apart gives back all. */
     enum err (*reserve)(struct policy *p, const struct event *req, struct block *out);
              /* As alloc, for a request that wants memory of its own past the cache (ONNX Runtime's Reserve). */
-    enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why);
+    enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *err);
              /* b: the block in c->slot for CONTROL_USE, else NULL. ERR_UNSUPPORTED: the policy knows no such
               * control. CONTROL_THREAD says which thread makes the requests that follow; before the first it is
               * thread 0. */
@@ -237,9 +237,9 @@ struct policy_ops {
                                                                                 * among them */
     void     (*remarks)(const struct policy *p, remark_visit visit, void *arg);
     void     (*refusal)(const struct policy *p, struct refusal *out);         /* of the alloc just refused */
-    enum err (*check)(const struct policy *p, struct err_detail *why);        /* every invariant */
+    enum err (*check)(const struct policy *p, struct err_detail *err);        /* every invariant */
     enum err (*restore)(struct policy *p, const struct trace_segment *segments, size_t n_segments,
-                        const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why);
+                        const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *err);
              /* Takes over the recorded state before the first event; live[slot] gets the blocks. Called once, before
               * all other calls. Asks the device for one segment per recorded one, and for one range per stream, pool
               * and size class that has any, in the order of their first appearance: the device hands out the recorded
@@ -282,19 +282,19 @@ const struct policy_ops *policy_find(const char *name);
 
 /* Loads a shared object. *out is a copy in which members unknown to the plugin are NULL; policy_unload frees it.
  * ERR_IO; ERR_ABI, with both numbers. */
-MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why);
+MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *err);
 void policy_unload(const struct policy_ops *ops, void *handle);
 
 /* What policy_load does with a table: checks it, reading nothing beyond its `size`, and copies it; free() the copy.
  * `path` is for messages. ERR_ABI; ERR_FORMAT; ERR_HOST_NOMEM. */
 MUST_USE enum err policy_take_table(const struct policy_ops *ops, const char *path, struct policy_ops **out,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 /* Creates a policy and fills in its first member, struct policy. ERR_UNSUPPORTED if the device lacks what it needs. If
  * the device refuses the memory that `create` asks for, *out is a policy that refuses every request: see
  * policy_is_refused. */
 MUST_USE enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 
 /* Whether the device refused the memory that the policy reserves at its start; *bytes: the last call that it
  * refused. */

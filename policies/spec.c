@@ -203,7 +203,7 @@ struct spec_reader {
     char       *values;           /* room after that: the other values, each terminated */
     unsigned    depth;            /* in how many brackets we are */
     bool        is_foreign;       /* of a file: no plugin is loaded */
-    struct err_detail *why;
+    struct err_detail *err;
 };
 
 /* Where a place of expanded was typed; 0 for what a preset put there. */
@@ -221,8 +221,8 @@ static enum err spec_refuse(const struct spec_reader *r, size_t typed_at, struct
 {
     const int n = (int)(shown.n < SPEC_SHOWN ? shown.n : SPEC_SHOWN);
     if (typed_at == 0 && shown.n == strlen(r->spec->typed))          /* the place would repeat it all */
-        return err_set(r->why, ERR_USAGE, 0, "policy '%.*s': %s", n, shown.at, reason);
-    return err_set(r->why, ERR_USAGE, typed_at, "policy '%.*s': at character %zu, '%.*s': %s", SPEC_SHOWN,
+        return err_set(r->err, ERR_USAGE, 0, "policy '%.*s': %s", n, shown.at, reason);
+    return err_set(r->err, ERR_USAGE, typed_at, "policy '%.*s': at character %zu, '%.*s': %s", SPEC_SHOWN,
                    r->spec->typed, typed_at + 1, n, shown.at, reason);
 }
 
@@ -308,7 +308,7 @@ static enum err spec_make_room(struct spec_reader *r, size_t n)
     if (room == NULL || pairs_at == NULL) {
         free(room);
         free(pairs_at);
-        return err_set(r->why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+        return err_no_memory(r->err);
     }
     r->spec->expanded = room;
     r->spec->pairs_at = pairs_at;
@@ -426,7 +426,7 @@ static enum err spec_take_value(struct spec_reader *r, const struct policy_optio
 }
 
 static enum err spec_parse(const char *text, unsigned depth, bool is_foreign, struct policy_spec *out,
-                           struct err_detail *why);
+                           struct err_detail *err);
 
 /* Reads the policy that is the value of an option, without its brackets. A mistake in it is shown at its place in the
  * whole text. */
@@ -436,13 +436,13 @@ static enum err spec_take_nested(struct spec_reader *r, const struct policy_opti
     struct err_detail inner = {.text = ""};
     struct policy_spec *nested = calloc(1, sizeof *nested);
     if (nested == NULL)
-        return err_set(r->why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+        return err_no_memory(r->err);
     const enum err e = r->depth == SPEC_DEPTH_MAX
                            ? err_set(&inner, ERR_USAGE, 0, "more than %d policies in brackets", SPEC_DEPTH_MAX)
                            : spec_parse(text, r->depth + 1, r->is_foreign, nested, &inner);
     if (e != ERR_OK) {
         free(nested);
-        return err_set(r->why, e, spec_typed_at(r, shown.at) + inner.offset, "in %s=: %s", o->name, inner.text);
+        return err_set(r->err, e, spec_typed_at(r, shown.at) + inner.offset, "in %s=: %s", o->name, inner.text);
     }
     nested->choice = (struct policy_choice){.ops = nested->ops, .values = nested->values};
     nested->next = r->spec->nested;
@@ -539,7 +539,7 @@ static enum err spec_take_fallbacks(struct spec_reader *r)
         if (o->kind == OPTION_PAIRS && r->has_pairs && o == spec_pairs_option(ops))
             *v = (struct option_value){.is_given = true, .is_set = true, .text = r->pairs};
         if (!v->is_given && o->fallback != NULL && !option_parse(o, o->fallback, v))
-            return err_set(r->why, ERR_FORMAT, 0, "policy %s: its option %s has the fallback '%s', which is not valid",
+            return err_set(r->err, ERR_FORMAT, 0, "policy %s: its option %s has the fallback '%s', which is not valid",
                            ops->name, o->name, o->fallback);
     }
     return ERR_OK;
@@ -551,13 +551,13 @@ static enum err spec_load_plugin(struct spec_reader *r)
 {
     struct policy_spec *spec = r->spec;
     if (r->is_foreign)
-        return err_set(r->why, ERR_UNSUPPORTED, 0, "'%.100s' lies in a file of its own; code is loaded only if the "
-                       "command line names it", spec->typed);
+        return err_set(r->err, ERR_UNSUPPORTED, 0, "'%s' lies in a file of its own; code is loaded only if the command "
+                       "line names it", spec->typed);
     enum err e = spec_make_room(r, strlen(spec->typed));
     if (e != ERR_OK)
         return e;
     memcpy(spec->expanded, r->head.at, r->head.n);               /* the loader needs the path alone, terminated */
-    e = policy_load(spec->expanded, &spec->ops, &spec->plugin, r->why);
+    e = policy_load(spec->expanded, &spec->ops, &spec->plugin, r->err);
     memcpy(spec->expanded, spec->typed, strlen(spec->typed));
     r->rest_at = (size_t)(r->rest.at - spec->typed);
     return e;
@@ -629,24 +629,24 @@ bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const
     return true;
 }
 
-enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)
+enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *err)
 {
-    return spec_parse(text, 0, false, out, why);
+    return spec_parse(text, 0, false, out, err);
 }
 
-enum err policy_spec_parse_foreign(const char *text, struct policy_spec *out, struct err_detail *why)
+enum err policy_spec_parse_foreign(const char *text, struct policy_spec *out, struct err_detail *err)
 {
-    return spec_parse(text, 0, true, out, why);
+    return spec_parse(text, 0, true, out, err);
 }
 
 static enum err spec_parse(const char *text, unsigned depth, bool is_foreign, struct policy_spec *out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct policy_spec spec = {.typed = strdup(spec_skip_shell(text))};
     if (spec.typed == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+        return err_no_memory(err);
     const struct span typed = {spec.typed, strlen(spec.typed)};
-    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .why = why, .depth = depth,
+    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .err = err, .depth = depth,
                             .is_foreign = is_foreign};
     r.rest = span_skip(typed, r.head.n < typed.n ? r.head.n + 1 : typed.n);
     const enum err e = spec_read(&r);
@@ -685,15 +685,15 @@ static size_t spec_value_place(const struct policy_spec *spec, size_t option, si
 }
 
 enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const size_t option = (size_t)(reason->offset >> 32);
     if (e != ERR_USAGE || option == 0 || option > spec->n_options)   /* a plugin may name any place */
-        return err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
+        return err_set(err, e, reason->offset, "policy '%s': %s", spec->typed, reason->text);
     const size_t place = spec_value_place(spec, option - 1, (size_t)(reason->offset & UINT32_MAX));
     const size_t n = strcspn(spec->typed + place, ",");
     if (n == 0 || n == strlen(spec->typed))              /* the place would say nothing, or repeat it all */
-        return err_set(why, e, place, "policy '%.60s': %.150s", spec->typed, reason->text);
-    return err_set(why, e, place, "policy '%.60s': at character %zu, '%.*s': %.120s", spec->typed, place + 1,
+        return err_set(err, e, place, "policy '%s': %s", spec->typed, reason->text);
+    return err_set(err, e, place, "policy '%s': at character %zu, '%.*s': %s", spec->typed, place + 1,
                    (int)(n < SPEC_SHOWN ? n : SPEC_SHOWN), spec->typed + place, reason->text);
 }

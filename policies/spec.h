@@ -40,17 +40,17 @@ struct policy_spec {
 /* Parses a spec. "none" or "off" leaves a size, number, share or text without a fallback unset. ERR_USAGE, with the
  * nearest name or the range and the place in the text; policy_load's errors. policy_spec_close frees it, also after
  * use. */
-MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why);
+MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *err);
 
 /* The same for a text that no person typed but that a file holds: it never loads code. ERR_UNSUPPORTED, before anything
  * is opened, if the policy, or one in brackets, lies in a shared object. A text that this parses has none. */
-MUST_USE enum err policy_spec_parse_foreign(const char *text, struct policy_spec *out, struct err_detail *why);
+MUST_USE enum err policy_spec_parse_foreign(const char *text, struct policy_spec *out, struct err_detail *err);
 void policy_spec_close(struct policy_spec *spec);
 
 /* Completes the error of a policy_create that failed: names the spec, and shows the place in what was typed if `reason`
  * has one (POLICY_PLACE). Returns `e`. */
 enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
-                            struct err_detail *why);
+                            struct err_detail *err);
 
 /* Whether `is_good` holds for each file that the spec, or a policy in brackets in it, names for its policy to read. */
 bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path));

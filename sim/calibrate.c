@@ -89,12 +89,12 @@ static enum err measure_size(struct device *dev, uint64_t bytes, struct calibrat
 
 enum err calibrate(const struct device_ops *ops, const struct device_config *cfg,
                    struct calibration out[CALIBRATION_SIZES], size_t *n, struct device_measured *card,
-                   struct device_config *settled, struct err_detail *why)
+                   struct device_config *settled, struct err_detail *err)
 {
     *n = 0;
     for (size_t i = 0; i < CALIBRATION_SIZES; i++) {
         struct device *dev;
-        enum err e = device_open(ops, cfg, &dev, why);
+        enum err e = device_open(ops, cfg, &dev, err);
         if (e != ERR_OK)
             return e;
         if (i == 0) {
@@ -104,12 +104,12 @@ enum err calibrate(const struct device_ops *ops, const struct device_config *cfg
         }
         e = measure_size(dev, calibration_bytes[i], &out[i]);
         if (e != ERR_OK && e != ERR_DEVICE_OOM)
-            err_set(why, e, 0, "%s", dev->why.text[0] != '\0' ? dev->why.text : err_text(e));
+            err_set(err, e, 0, "%s", dev->err.text[0] != '\0' ? dev->err.text : err_text(e));
         device_close(dev);
         if (e == ERR_DEVICE_OOM && i > 0)
             break;
         if (e == ERR_DEVICE_OOM)
-            return err_set(why, e, 0, "the card has no room for a segment of 2 MiB");
+            return err_set(err, e, 0, "the card has no room for a segment of 2 MiB");
         if (e != ERR_OK)
             return e;
         ++*n;

@@ -25,6 +25,6 @@ enum { CALIBRATION_TYPICAL = 1 };
  * device_open's errors; ERR_DEVICE_OOM if even the smallest does not fit; ERR_INTERRUPTED. */
 MUST_USE enum err calibrate(const struct device_ops *ops, const struct device_config *cfg,
                             struct calibration out[CALIBRATION_SIZES], size_t *n, struct device_measured *card,
-                            struct device_config *settled, struct err_detail *why);
+                            struct device_config *settled, struct err_detail *err);
 
 #endif

@@ -24,11 +24,11 @@ struct row {
 };
 
 /* `field` is what is wrong; NULL: the whole line. */
-static enum err row_refuse(const struct row *r, struct err_detail *why, const char *what, const char *field)
+static enum err row_refuse(const struct row *r, struct err_detail *err, const char *what, const char *field)
 {
     if (field == NULL)
-        return err_set(why, ERR_FORMAT, r->line, "%.60s:%zu: %s", r->file, r->line, what);
-    return err_set(why, ERR_FORMAT, r->line, "%.60s:%zu: %s '%.60s'", r->file, r->line, what, field);
+        return err_set(err, ERR_FORMAT, r->line, "%s:%zu: %s", r->file, r->line, what);
+    return err_set(err, ERR_FORMAT, r->line, "%s:%zu: %s '%s'", r->file, r->line, what, field);
 }
 
 static bool is_blank(char c)
@@ -50,17 +50,17 @@ static char *quoted_end(char *at)
 }
 
 /* Cuts a terminated text at its commas. */
-static enum err row_cut(struct row *r, char *at, struct err_detail *why)
+static enum err row_cut(struct row *r, char *at, struct err_detail *err)
 {
     for (bool has_more = true; has_more; r->n++) {
         while (is_blank(*at))
             at++;
         char *begin = at + (*at == '"'), *end = *at == '"' ? quoted_end(begin) : at + strcspn(at, ",");
         if (end == NULL)
-            return row_refuse(r, why, "quotes that do not end", NULL);
+            return row_refuse(r, err, "quotes that do not end", NULL);
         char *next = end + strspn(end, " \t\r");
         if (r->n == CARD_FIELDS || (*next != '\0' && *next != ','))
-            return row_refuse(r, why, r->n == CARD_FIELDS ? "too many fields" : "a comma is missing", NULL);
+            return row_refuse(r, err, r->n == CARD_FIELDS ? "too many fields" : "a comma is missing", NULL);
         has_more = *next == ',';
         *end = '\0';
         for (char *last = end; *at != '"' && last > begin && is_blank(last[-1]);)
@@ -120,29 +120,29 @@ static void put_card(struct card_table *t, const struct device_model *card)
     t->n_cards++;
 }
 
-static enum err read_card(const struct row *r, struct err_detail *why)
+static enum err read_card(const struct row *r, struct err_detail *err)
 {
     char *const *f = r->fields;
     struct device_model c = { .name = f[1], .title = f[2], .is_often = strcmp(f[0], "often") == 0, .source = f[11] };
     unsigned l2_kib, clock_mhz, memory_mhz;
     if (r->n != CARD_FIELDS)
-        return row_refuse(r, why, "a card has 12 fields", NULL);
+        return row_refuse(r, err, "a card has 12 fields", NULL);
     if (!is_card_name(f[1]))
-        return row_refuse(r, why, "a card's name is of small letters, digits, '-' and '.', and no size; not", f[1]);
+        return row_refuse(r, err, "a card's name is of small letters, digits, '-' and '.', and no size; not", f[1]);
     if (f[2][0] == '\0' || f[11][0] == '\0')
-        return row_refuse(r, why, "a card has a title and a source", NULL);
+        return row_refuse(r, err, "a card has a title and a source", NULL);
     if (!read_bytes(f[3], &c.total_bytes) || c.total_bytes < 2 * MIB)
-        return row_refuse(r, why, "not the memory of a card:", f[3]);
+        return row_refuse(r, err, "not the memory of a card:", f[3]);
     c.smi_bytes = c.total_bytes;
     if (f[4][0] != '\0' && (!read_bytes(f[4], &c.smi_bytes) || c.smi_bytes < c.total_bytes))
-        return row_refuse(r, why, "nvidia-smi shows at least the card's memory, not", f[4]);
+        return row_refuse(r, err, "nvidia-smi shows at least the card's memory, not", f[4]);
     if (!read_capability(f[5], &c.capability))
-        return row_refuse(r, why, "not a compute capability that is known:", f[5]);
+        return row_refuse(r, err, "not a compute capability that is known:", f[5]);
     if (!read_number(f[6], &c.multiprocessors) || !read_number(f[7], &l2_kib) || !read_number(f[8], &c.bus_bits) ||
         !read_number(f[9], &clock_mhz) || !read_number(f[10], &memory_mhz))
-        return row_refuse(r, why, "multiprocessors, L2, bus and clocks are whole numbers from 1 to 1,048,576", NULL);
+        return row_refuse(r, err, "multiprocessors, L2, bus and clocks are whole numbers from 1 to 1,048,576", NULL);
     if (r->table->n_cards == CARDS_MOST)
-        return row_refuse(r, why, "there is room for 512 cards", NULL);
+        return row_refuse(r, err, "there is room for 512 cards", NULL);
     c.l2_bytes = l2_kib * 1024;
     c.clock_khz = clock_mhz * 1000;
     c.memory_clock_khz = memory_mhz * 1000;
@@ -156,32 +156,32 @@ static bool is_same_context(const struct card_context *a, const struct card_cont
                                               : strcmp(a->card, b->card) == 0;
 }
 
-static enum err read_context(const struct row *r, struct err_detail *why)
+static enum err read_context(const struct row *r, struct err_detail *err)
 {
     struct card_table *t = r->table;
     struct card_context c = { .source = r->fields[4] };
     size_t at = 0;
     if (r->n != CONTEXT_FIELDS)
-        return row_refuse(r, why, "a context has 5 fields", NULL);
+        return row_refuse(r, err, "a context has 5 fields", NULL);
     if (!read_capability(r->fields[1], &c.capability)) {
         c.card = r->fields[1];
         while (at < t->n_cards && strcmp(t->cards[at].name, c.card) != 0)
             at++;
         if (at == t->n_cards)
-            return row_refuse(r, why, "neither a card of the table nor a compute capability:", c.card);
+            return row_refuse(r, err, "neither a card of the table nor a compute capability:", c.card);
     }
     if (!read_bytes(r->fields[2], &c.bytes) || !read_bytes(r->fields[3], &c.most_bytes) || c.bytes > c.most_bytes)
-        return row_refuse(r, why, "not two sizes, the larger one last:", r->fields[2]);
+        return row_refuse(r, err, "not two sizes, the larger one last:", r->fields[2]);
     for (at = 0; at < t->n_contexts && !is_same_context(&t->contexts[at], &c);)
         at++;
     if (at == CONTEXTS_MOST)
-        return row_refuse(r, why, "there is room for 256 contexts", NULL);
+        return row_refuse(r, err, "there is room for 256 contexts", NULL);
     t->contexts[at] = c;
     t->n_contexts += at == t->n_contexts;
     return ERR_OK;
 }
 
-static enum err row_read(struct row *r, const char *line, size_t n, struct err_detail *why)
+static enum err row_read(struct row *r, const char *line, size_t n, struct err_detail *err)
 {
     struct card_table *t = r->table;
     while (n > 0 && is_blank(line[0]))
@@ -189,29 +189,29 @@ static enum err row_read(struct row *r, const char *line, size_t n, struct err_d
     if (n == 0 || line[0] == '#')
         return ERR_OK;
     if (memchr(line, '\0', n) != NULL || n >= sizeof t->text - t->n_text)
-        return row_refuse(r, why, n >= sizeof t->text - t->n_text ? "the table is too long" : "a byte is zero",
+        return row_refuse(r, err, n >= sizeof t->text - t->n_text ? "the table is too long" : "a byte is zero",
                           NULL);
     char *text = memcpy(t->text + t->n_text, line, n);
     text[n] = '\0';
     t->n_text += n + 1;
-    const enum err e = row_cut(r, text, why);
+    const enum err e = row_cut(r, text, err);
     if (e != ERR_OK || strcmp(r->fields[0], "kind") == 0)
         return e;
     if (strcmp(r->fields[0], "context") == 0)
-        return read_context(r, why);
+        return read_context(r, err);
     if (strcmp(r->fields[0], "card") == 0 || strcmp(r->fields[0], "often") == 0)
-        return read_card(r, why);
-    return row_refuse(r, why, "a line begins with card, often, context or #, not with", r->fields[0]);
+        return read_card(r, err);
+    return row_refuse(r, err, "a line begins with card, often, context or #, not with", r->fields[0]);
 }
 
-enum err card_table_read(struct card_table *t, const char *file, const char *bytes, size_t n, struct err_detail *why)
+enum err card_table_read(struct card_table *t, const char *file, const char *bytes, size_t n, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t at = 0, line = 1; e == ERR_OK && at < n; line++) {
         const char *end = memchr(bytes + at, '\n', n - at);
         const size_t length = end == NULL ? n - at : (size_t)(end - bytes) - at;
         struct row r = { .table = t, .file = file, .line = line };
-        e = row_read(&r, bytes + at, length, why);
+        e = row_read(&r, bytes + at, length, err);
         at += length + 1;
     }
     return e;
@@ -226,11 +226,11 @@ static pthread_once_t is_read = PTHREAD_ONCE_INIT;
 
 static void read_embedded(void)
 {
-    struct err_detail why;
+    struct err_detail err;
     const char *const cards = (const char *)sim_cards_csv, *const contexts = (const char *)sim_contexts_csv;
-    enum err e = card_table_read(&table, "sim/cards.csv", cards, strlen(cards), &why);
+    enum err e = card_table_read(&table, "sim/cards.csv", cards, strlen(cards), &err);
     if (e == ERR_OK)
-        e = card_table_read(&table, "sim/contexts.csv", contexts, strlen(contexts), &why);
+        e = card_table_read(&table, "sim/contexts.csv", contexts, strlen(contexts), &err);
     assert(e == ERR_OK);
     (void)e;
 }
@@ -241,7 +241,7 @@ const struct card_table *card_table(void)
     return &table;
 }
 
-enum err cards_add_own(struct err_detail *why)
+enum err cards_add_own(struct err_detail *err)
 {
     static char bytes[CARD_FILE_MOST];
     const char *path = getenv(CARDS_ENV);
@@ -250,12 +250,12 @@ enum err cards_add_own(struct err_detail *why)
     (void)card_table();
     FILE *f = fopen(path, "rb");
     if (f == NULL)
-        return err_set(why, err_of_open(errno), 0, "%s=%.120s: %s", CARDS_ENV, path, strerror(errno));
+        return err_set(err, err_of_open(errno), 0, "%s=%s: %s", CARDS_ENV, path, strerror(errno));
     const size_t n = fread(bytes, 1, sizeof bytes, f);
     const bool has_failed = ferror(f) != 0;
     fclose(f);
     if (has_failed || n == sizeof bytes)
-        return err_set(why, ERR_INPUT, 0, "%s=%.120s: %s", CARDS_ENV, path,
+        return err_set(err, ERR_INPUT, 0, "%s=%s: %s", CARDS_ENV, path,
                        has_failed ? "cannot be read" : "a table of cards has less than 32 KiB");
-    return card_table_read(&table, path, bytes, n, why);
+    return card_table_read(&table, path, bytes, n, err);
 }

@@ -30,7 +30,7 @@ struct card_table {
 /* Adds the rows of bytes[0, n). A row of a name that is there takes its place. ERR_FORMAT, with the line's number as
  * offset and "FILE:LINE: ..." as text; rows before that line have been added. */
 MUST_USE enum err card_table_read(struct card_table *t, const char *file, const char *bytes, size_t n,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* The program's own table. */
 const struct card_table *card_table(void);

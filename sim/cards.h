@@ -41,7 +41,7 @@ struct compute_class {
 #define CARDS_ENV "REPLAY_CARDS"
 
 /* Adds that file's rows, if there is one. Call it once, before anything asks for a card. ERR_INPUT, ERR_FORMAT. */
-MUST_USE enum err cards_add_own(struct err_detail *why);
+MUST_USE enum err cards_add_own(struct err_detail *err);
 
 /* The i-th of all named cards, ascending by memory; NULL after the last. */
 const struct device_model *card_at(size_t i);

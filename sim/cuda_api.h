@@ -101,6 +101,6 @@ struct cuda_api {
 
 /* Opens what the host has. ERR_UNSUPPORTED, with what is missing. The libraries stay loaded: they must not be unloaded
  * while a context exists, and opening them again finds the same. */
-MUST_USE enum err cuda_library_open(struct cuda_api *out, struct err_detail *why);
+MUST_USE enum err cuda_library_open(struct cuda_api *out, struct err_detail *err);
 
 #endif

@@ -94,7 +94,7 @@ static void card_open_nvml(struct cuda_card *card)
 
 /* ---- the card ---- */
 
-static enum err card_find(struct cuda_card *card, unsigned ordinal, struct err_detail *why)
+static enum err card_find(struct cuda_card *card, unsigned ordinal, struct err_detail *err)
 {
     const struct cuda_api *api = card->api;
     char text[64];
@@ -103,18 +103,18 @@ static enum err card_find(struct cuda_card *card, unsigned ordinal, struct err_d
     if (result == CUDA_DONE)
         result = api->cuDeviceGetCount(&n);
     if (result == CUDA_NO_DEVICE || (result == CUDA_DONE && n <= 0))
-        return err_set(why, ERR_UNSUPPORTED, 0, "no CUDA card: the driver is there but finds none "
+        return err_set(err, ERR_UNSUPPORTED, 0, "no CUDA card: the driver is there but finds none "
                        "(CUDA_VISIBLE_DEVICES, or a container without access to it?)");
     if (result == CUDA_STUB_LIBRARY)
-        return err_set(why, ERR_UNSUPPORTED, 0, "no CUDA driver: libcuda.so.1 is the CUDA Toolkit's stub");
+        return err_set(err, ERR_UNSUPPORTED, 0, "no CUDA driver: libcuda.so.1 is the CUDA Toolkit's stub");
     if (result != CUDA_DONE)
-        return err_set(why, ERR_DRIVER, 0, "the CUDA driver cannot be started: %s",
+        return err_set(err, ERR_DRIVER, 0, "the CUDA driver cannot be started: %s",
                        cuda_result_text(api, result, text));
     if (ordinal >= (unsigned)n)
-        return err_set(why, ERR_USAGE, 0, "device cuda:%u: this host has %d, numbered from cuda:0", ordinal, n);
+        return err_set(err, ERR_USAGE, 0, "device cuda:%u: this host has %d, numbered from cuda:0", ordinal, n);
     result = api->cuDeviceGet(&card->device, (int)ordinal);
     if (result != CUDA_DONE)
-        return err_set(why, ERR_DRIVER, 0, "device cuda:%u: %s", ordinal, cuda_result_text(api, result, text));
+        return err_set(err, ERR_DRIVER, 0, "device cuda:%u: %s", ordinal, cuda_result_text(api, result, text));
     return ERR_OK;
 }
 
@@ -140,11 +140,11 @@ static void card_find_ranges(struct cuda_card *card)
         card->has_ranges = true;
 }
 
-enum err cuda_card_open(const struct cuda_api *api, unsigned ordinal, struct cuda_card *out, struct err_detail *why)
+enum err cuda_card_open(const struct cuda_api *api, unsigned ordinal, struct cuda_card *out, struct err_detail *err)
 {
     struct cuda_card card = {.api = api};
     char text[64];
-    const enum err e = card_find(&card, ordinal, why);
+    const enum err e = card_find(&card, ordinal, err);
     if (e != ERR_OK)
         return e;
     card_open_nvml(&card);
@@ -156,9 +156,9 @@ enum err cuda_card_open(const struct cuda_api *api, unsigned ordinal, struct cud
     if (result != CUDA_DONE) {
         cuda_card_close(&card);
         return result == CUDA_OUT_OF_MEMORY
-                   ? err_set(why, ERR_DEVICE_OOM, 0, "device cuda:%u: the card is full: no room even for a context",
+                   ? err_set(err, ERR_DEVICE_OOM, 0, "device cuda:%u: the card is full: no room even for a context",
                              ordinal)
-                   : err_set(why, ERR_DRIVER, 0, "device cuda:%u: no context: %s", ordinal,
+                   : err_set(err, ERR_DRIVER, 0, "device cuda:%u: no context: %s", ordinal,
                              cuda_result_text(api, result, text));
     }
     card_find_ranges(&card);

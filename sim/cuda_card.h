@@ -26,7 +26,7 @@ struct cuda_card {
 /* Retains the primary context of the n-th card and makes it current. ERR_UNSUPPORTED without any card, ERR_USAGE if
  * there is no such card, ERR_DEVICE_OOM if its context does not fit, ERR_DRIVER. */
 MUST_USE enum err cuda_card_open(const struct cuda_api *api, unsigned ordinal, struct cuda_card *out,
-                                 struct err_detail *why);
+                                 struct err_detail *err);
 void cuda_card_close(struct cuda_card *card);
 
 /* The name of a result, such as "CUDA_ERROR_ILLEGAL_ADDRESS (700)". */

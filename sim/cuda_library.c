@@ -87,35 +87,35 @@ static void library_open_runtime(struct cuda_api *api)
             return;
 }
 
-static enum err library_open_driver(struct cuda_api *api, struct err_detail *why)
+static enum err library_open_driver(struct cuda_api *api, struct err_detail *err)
 {
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     const char *reason = handle != NULL ? NULL : dlerror();          /* starts with the name */
     if (handle == NULL && (reason == NULL || strstr(reason, "No such file") != NULL))
-        return err_set(why, ERR_UNSUPPORTED, 0,
+        return err_set(err, ERR_UNSUPPORTED, 0,
                        "no CUDA driver: libcuda.so.1, which comes with NVIDIA's driver, is not on this host");
     if (handle == NULL)
-        return err_set(why, ERR_DRIVER, 0, "the CUDA driver's library cannot be opened: %.200s", reason);
+        return err_set(err, ERR_DRIVER, 0, "the CUDA driver's library cannot be opened: %s", reason);
     const char *missing = library_take(handle, driver_symbols, COUNT(driver_symbols), api);
     if (missing != NULL)
-        return err_set(why, ERR_UNSUPPORTED, 0, "the CUDA driver's library libcuda.so.1 lacks %s", missing);
+        return err_set(err, ERR_UNSUPPORTED, 0, "the CUDA driver's library libcuda.so.1 lacks %s", missing);
     library_take(handle, extra_symbols, COUNT(extra_symbols), api);
     if (library_take(handle, virtual_symbols, COUNT(virtual_symbols), api) != NULL)
         library_drop(virtual_symbols, COUNT(virtual_symbols), api);
     return ERR_OK;
 }
 
-enum err cuda_library_open(struct cuda_api *out, struct err_detail *why)
+enum err cuda_library_open(struct cuda_api *out, struct err_detail *err)
 {
     struct cuda_api api = {.runtime = ""};
-    const enum err e = library_open_driver(&api, why);
+    const enum err e = library_open_driver(&api, err);
     if (e != ERR_OK)
         return e;
     library_open_runtime(&api);
     const bool can_allocate = api.cuMemAlloc_v2 != NULL && api.cuMemFree_v2 != NULL && api.cuMemGetInfo_v2 != NULL &&
                               api.cuMemsetD8_v2 != NULL && api.cuCtxSynchronize != NULL;
     if (api.runtime[0] == '\0' && !can_allocate)
-        return err_set(why, ERR_UNSUPPORTED, 0,
+        return err_set(err, ERR_UNSUPPORTED, 0,
                        "no CUDA runtime (libcudart.so.13, .12, .11.0, ...), and the driver's library has no "
                        "cuMemAlloc");
     library_take(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), nvml_symbols, COUNT(nvml_symbols), &api);

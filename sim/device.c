@@ -110,16 +110,16 @@ static void device_table_leave(struct device *dev, uint32_t id)
 }
 
 enum err device_open(const struct device_ops *ops, const struct device_config *cfg, struct device **out,
-                     struct err_detail *why)
+                     struct err_detail *err)
 {
     if (ops->abi != DEVICE_ABI || ops->size != sizeof *ops)
-        return err_set(why, ERR_ABI, 0, "device %s: interface %u of %u bytes, not %u of %zu", ops->name, ops->abi,
+        return err_set(err, ERR_ABI, 0, "device %s: interface %u of %u bytes, not %u of %zu", ops->name, ops->abi,
                        ops->size, DEVICE_ABI, sizeof *ops);
     struct pages *shared = NULL;
     if (cfg->packing && pages_create(&shared) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the device's page table");
+        return err_no_memory(err);
     struct device *dev;
-    const enum err e = ops->open(cfg, &dev, why);
+    const enum err e = ops->open(cfg, &dev, err);
     if (e != ERR_OK) {
         pages_destroy(shared);
         return e;

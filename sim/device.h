@@ -138,7 +138,7 @@ struct device_log {
 struct device_ops {
     uint32_t    abi, size;           /* DEVICE_ABI, sizeof(struct device_ops) */
     const char *name;                /* "sim", "cuda" */
-    enum err (*open)(const struct device_config *cfg, struct device **out, struct err_detail *why);
+    enum err (*open)(const struct device_config *cfg, struct device **out, struct err_detail *err);
     void     (*close)(struct device *dev);
 
     /* Whole segments, as by cudaMalloc and cudaFree. Sets addr only. */
@@ -182,7 +182,7 @@ struct device {                      /* first member of every device */
     /* Of a real device. */
     struct device_measured  *measured;       /* NULL: nothing is measured */
     enum err                 failure;        /* of a call that cannot report it; growing calls report it instead */
-    struct err_detail        why;            /* the sentence of the last ERR_DRIVER, UNSUPPORTED or INTERRUPTED */
+    struct err_detail        err;            /* the sentence of the last ERR_DRIVER, UNSUPPORTED or INTERRUPTED */
     bool                     lacks_ranges;   /* the hardware has no virtual memory calls */
     bool                     is_given_back;
 
@@ -191,7 +191,7 @@ struct device {                      /* first member of every device */
 
 /* Opens a device. The config is copied; what it points to is borrowed. */
 MUST_USE enum err device_open(const struct device_ops *ops, const struct device_config *cfg, struct device **out,
-                              struct err_detail *why);
+                              struct err_detail *err);
 
 /* Gives everything back and frees the device. NULL is accepted. */
 void device_close(struct device *dev);
@@ -275,7 +275,7 @@ uint64_t device_process_bytes(const struct device *dev, uint64_t page_bytes);
 
 extern const struct device_ops device_sim;
 
-/* A real card. If opening it fails, `why` says what is missing: the driver, a card, room for a context.
+/* A real card. If opening it fails, `err` says what is missing: the driver, a card, room for a context.
  * ERR_UNSUPPORTED, ERR_DRIVER, ERR_DEVICE_OOM, ERR_HOST_NOMEM. */
 extern const struct device_ops device_cuda;
 
@@ -284,12 +284,12 @@ extern const struct device_ops device_cuda;
  * addresses=linux|rising|first-fit|descending, and call costs (alloc_ns=, ... sync_ns=). `has_total` says whether the
  * text gave a capacity. ERR_USAGE with the place and reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
-                               bool *has_total, struct err_detail *why);
+                               bool *has_total, struct err_detail *err);
 
 /* The same, plus "cuda", "cuda:1", "cuda:0,limit=8GiB"; further options: packing= and call costs. `is_real` says
  * which of the two it is, device_sim or device_cuda. A real card has a total. */
 MUST_USE enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 
 /* The card that a program finds: the named one; by size only, a typical one of the given capability, or an H100, with
  * the title "Simulated GPU". What was typed stands in place of the card's own. */

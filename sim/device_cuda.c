@@ -56,7 +56,7 @@ static int cuda_timed(struct cuda *c, enum measured_call kind, uint64_t since_ns
 static enum err cuda_fail(struct cuda *c, const char *what, uint64_t bytes, int result)
 {
     char text[64], size[UNITS_TEXT];
-    return err_set(&c->base.why, ERR_DRIVER, 0, "cuda:%u: %s of %s failed: %s", c->base.cfg.ordinal, what,
+    return err_set(&c->base.err, ERR_DRIVER, 0, "cuda:%u: %s of %s failed: %s", c->base.cfg.ordinal, what,
                    units_format_bytes(bytes, size), cuda_result_text(c->api, result, text));
 }
 
@@ -89,7 +89,7 @@ static enum err cuda_enter(struct cuda *c)
     if (dev->failure != ERR_OK)
         return dev->failure;
     if (dev->cfg.interrupted != NULL && *dev->cfg.interrupted != 0)
-        return err_set(&dev->why, ERR_INTERRUPTED, 0, "interrupted");
+        return err_set(&dev->err, ERR_INTERRUPTED, 0, "interrupted");
     const int result = c->api->cuCtxSetCurrent(c->card.context);
     return result == CUDA_DONE ? ERR_OK : cuda_fail(c, "use", 0, result);
 }
@@ -390,15 +390,15 @@ static void cuda_measure_idle(struct cuda *c)
         m->others_bytes = m->idle.card_bytes - m->context_bytes;
 }
 
-static enum err cuda_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
+static enum err cuda_open(const struct device_config *cfg, struct device **out, struct err_detail *err)
 {
     struct cuda *c = calloc(1, sizeof *c);
     if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a device");
-    enum err e = cfg->cuda != NULL ? ERR_OK : cuda_library_open(&c->own, why);
+        return err_no_memory(err);
+    enum err e = cfg->cuda != NULL ? ERR_OK : cuda_library_open(&c->own, err);
     c->api = cfg->cuda != NULL ? cfg->cuda : &c->own;
     if (e == ERR_OK)
-        e = cuda_card_open(c->api, cfg->ordinal, &c->card, why);
+        e = cuda_card_open(c->api, cfg->ordinal, &c->card, err);
     if (e != ERR_OK) {
         cuda_destroy(c);
         return e;
@@ -409,12 +409,12 @@ static enum err cuda_open(const struct device_config *cfg, struct device **out, 
     if (c->measured.idle.free_bytes == MEASURED_UNKNOWN) {
         cuda_card_close(&c->card);
         cuda_destroy(c);
-        return err_set(why, ERR_DRIVER, 0, "device cuda:%u does not say how much memory it has", cfg->ordinal);
+        return err_set(err, ERR_DRIVER, 0, "device cuda:%u does not say how much memory it has", cfg->ordinal);
     }
     c->base.measured = &c->measured;
     c->base.lacks_ranges = !c->card.has_ranges;
     if (c->base.lacks_ranges)
-        err_set(&c->base.why, ERR_UNSUPPORTED, 0, "cuda:%u: %s", cfg->ordinal, c->card.no_ranges);
+        err_set(&c->base.err, ERR_UNSUPPORTED, 0, "cuda:%u: %s", cfg->ordinal, c->card.no_ranges);
     *out = &c->base;
     return ERR_OK;
 }

@@ -44,11 +44,11 @@ struct sim {
     struct extents listed;                  /* Linux: given by a list, in its order, rests not yet looked for */
 };
 
-static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
+static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *err)
 {
     struct sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a simulated device");
+        return err_no_memory(err);
     sim->above = sim->below = cfg->base_addr != 0 ? cfg->base_addr : SIM_BASE;
     *out = &sim->base;
     return ERR_OK;

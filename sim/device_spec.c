@@ -276,18 +276,18 @@ static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct 
 }
 
 static enum err device_refuse_item(const char *text, const char *item, size_t n, bool is_capacity, const char *hint,
-                                   struct err_detail *why)
+                                   struct err_detail *err)
 {
     char cards[HINT_TEXT] = "";
     if (is_capacity)
         device_suggest_card(item, n, cards);
-    return err_set(why, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s%s",
+    return err_set(err, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s%s",
                    text, (size_t)(item - text) + 1, (int)n, item, hint, cards);
 }
 
 /* Takes all items after the separator `at`. *has_first: the first of them was no option. */
 static enum err device_parse_items(const char *text, const char *at, bool is_cuda, struct device_config *cfg,
-                                   bool *has_first, struct err_detail *why)
+                                   bool *has_first, struct err_detail *err)
 {
     *has_first = false;
     for (const char *comma; at != NULL; at = comma) {
@@ -298,7 +298,7 @@ static enum err device_parse_items(const char *text, const char *at, bool is_cud
         const bool is_first = *at == ':' && at == strchr(text, ':') && memchr(item, '=', n) == NULL;
         if (is_first ? !device_parse_first(item, n, is_cuda, cfg, &hint)
                      : !device_parse_option(item, n, is_cuda, cfg, &hint))
-            return device_refuse_item(text, item, n, is_first && !is_cuda, hint, why);
+            return device_refuse_item(text, item, n, is_first && !is_cuda, hint, err);
         *has_first = *has_first || is_first;
     }
     return ERR_OK;
@@ -316,21 +316,21 @@ static void device_settle_system(struct device_config *cfg)
 }
 
 enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops, bool *has_total,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     struct device_config cfg = device_defaults();
     bool has_first;
     if (text_is(text, strcspn(text, ":,"), "cuda"))
-        return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card can replay one trace; here the simulated "
+        return err_set(err, ERR_UNSUPPORTED, 0, "device '%s': a real card can replay one trace; here the simulated "
                        "device 'sim' is needed", text);
     if (device_parse_capacity(text, strcspn(text, ",:"), &cfg)) {
         static const char sim[] = "sim:";
         char whole[256];
         if ((size_t)snprintf(whole, sizeof whole, "%s%s", sim, text) >= sizeof whole)
-            return err_set(why, ERR_USAGE, 0, "device '%.60s...': too long", text);
-        const enum err e = device_parse(whole, out, ops, has_total, why);
-        if (e != ERR_OK && why != NULL && why->offset >= strlen(sim))
-            why->offset -= strlen(sim);          /* a place in what was typed */
+            return err_set(err, ERR_USAGE, 0, "device '%s': too long", text);
+        const enum err e = device_parse(whole, out, ops, has_total, err);
+        if (e != ERR_OK && err != NULL && err->offset >= strlen(sim))
+            err->offset -= strlen(sim);          /* a place in what was typed */
         return e;
     }
     if (!text_is(text, strcspn(text, ":"), "sim")) {
@@ -340,14 +340,14 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
         const char *const sentence = cards[0] != '\0' ? "device '%.*s': no single card of that name%s"
                                    : "device '%.*s': neither a size such as 24GiB nor a card that is known (replay "
                                      "--list), nor 'cuda', a real one%s";
-        return err_set(why, ERR_USAGE, 0, sentence, (int)n, text, cards);
+        return err_set(err, ERR_USAGE, 0, sentence, (int)n, text, cards);
     }
-    const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);
+    const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, err);
     if (e != ERR_OK)
         return e;
     device_settle_system(&cfg);
     if (device_card_bytes(&(struct device){.cfg = cfg}, 0) > cfg.total_bytes)
-        return err_set(why, ERR_USAGE, 0, "device '%s': context and others take more than the card has", text);
+        return err_set(err, ERR_USAGE, 0, "device '%s': context and others take more than the card has", text);
     *out = cfg;
     *ops = &device_sim;
     *has_total = has_first;
@@ -355,7 +355,7 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
 }
 
 enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     const struct device_ops *ops;
     const size_t n_name = strcspn(text, ":,");
@@ -363,9 +363,9 @@ enum err device_parse_any(const char *text, struct device_config *out, bool *is_
     bool has_ordinal;
     *is_real = text_is(text, n_name, "cuda");
     if (!*is_real)
-        return device_parse(text, out, &ops, has_total, why);
+        return device_parse(text, out, &ops, has_total, err);
     const char *items = text[n_name] == '\0' ? NULL : text + n_name;
-    const enum err e = device_parse_items(text, items, true, &cfg, &has_ordinal, why);
+    const enum err e = device_parse_items(text, items, true, &cfg, &has_ordinal, err);
     if (e != ERR_OK)
         return e;
     *out = cfg;

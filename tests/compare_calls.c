@@ -32,11 +32,11 @@ struct plain_calls {
     size_t n, room;
 };
 
-static void expect(enum err e, const struct err_detail *why)
+static void expect(enum err e, const struct err_detail *err)
 {
     if (e == ERR_OK)
         return;
-    fprintf(stderr, "compare_calls: %s: %s\n", err_name(e), why->text);
+    fprintf(stderr, "compare_calls: %s: %s\n", err_name(e), err->text);
     exit(2);
 }
 
@@ -59,11 +59,11 @@ static void read_driver(const char *path, struct plain_calls *out)
     const struct event *events;
     size_t n;
     uint64_t n_allocs = 0;
-    struct err_detail why = {.text = ""};
-    expect(trace_open_any(path, NULL, NULL, &trace, &why), &why);
+    struct err_detail err = {.text = ""};
+    expect(trace_open_any(path, NULL, NULL, &trace, &err), &err);
     uint64_t *which = calloc(trace_info(trace)->peak_live + 1u, sizeof *which);
     do {
-        expect(trace_next(trace, &events, &n, &why), &why);
+        expect(trace_next(trace, &events, &n, &err), &err);
         for (size_t i = 0; i < n; i++) {
             const struct event *e = &events[i];
             const uint64_t *pool = trace_pools(trace)[e->pool].id;
@@ -89,25 +89,25 @@ static struct trace_reader *read_lines(FILE *f)
     char line[160];
     void *bytes;
     size_t n;
-    struct err_detail why = {.text = ""};
-    expect(trace_create(NULL, &w, &why), &why);
+    struct err_detail err = {.text = ""};
+    expect(trace_create(NULL, &w, &err), &err);
     while (fgets(line, sizeof line, f) != NULL) {
         struct trace_record r = {.record = TRACE_NO_RECORD,
                                  .kind = line[0] == 'A' ? EVENT_ALLOC : line[0] == 'O' ? EVENT_OOM : EVENT_FREE};
         unsigned thread;
         if (sscanf(line + 1, "%u %" SCNx64 " %" SCNu64 " %" SCNu64, &thread, &r.ptr, &r.bytes, &r.stream) >= 2)
-            expect(trace_put(w, &r, &why), &why);
+            expect(trace_put(w, &r, &err), &err);
     }
     fclose(f);
-    expect(trace_finish_bytes(w, &bytes, &n, &why), &why);
-    expect(trace_open_owned(bytes, n, "lines", 0, &trace, &why), &why);
+    expect(trace_finish_bytes(w, &bytes, &n, &err), &err);
+    expect(trace_open_owned(bytes, n, "lines", 0, &trace, &err), &err);
     return trace;
 }
 
 static struct trace_reader *open_requests(const char *path)
 {
     struct trace_reader *trace;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     FILE *f = fopen(path, "r");
     const int first = f == NULL ? EOF : getc(f);
     if (first == 'A') {
@@ -116,7 +116,7 @@ static struct trace_reader *open_requests(const char *path)
     }
     if (f != NULL)
         fclose(f);
-    expect(trace_open_any(path, NULL, NULL, &trace, &why), &why);
+    expect(trace_open_any(path, NULL, NULL, &trace, &err), &err);
     return trace;
 }
 
@@ -128,16 +128,16 @@ static void run_replay(const char *policy, const char *device, struct trace_read
     struct device_choice choice;
     struct lane lane;
     struct device_calls log = {.n = 0};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct replay_config cfg = {.on_oom = OOM_SKIP, .threads = 1};
     const struct device_log listener = device_calls_listener(&log);
-    expect(policy_spec_parse(policy, &spec, &why), &why);
-    expect(recorded_release(trace, &release, &why), &why);
+    expect(policy_spec_parse(policy, &spec, &err), &err);
+    expect(recorded_release(trace, &release, &err), &err);
     recorded_take_release(release, &spec);
-    expect(device_choose(device, trace, &choice, &why), &why);
-    expect(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), &why);
+    expect(device_choose(device, trace, &choice, &err), &err);
+    expect(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &err), &err);
     lane.calls = &listener;
-    expect(replay_run(trace, &lane, 1, &cfg, &why), &why);
+    expect(replay_run(trace, &lane, 1, &cfg, &err), &err);
     uint64_t *which = calloc(log.n + 1, sizeof *which), n_allocs = 0;
     for (size_t i = 0; i < log.n; i++) {
         const struct device_call *c = &log.at[i];

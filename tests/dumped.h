@@ -31,13 +31,13 @@ static inline void dumped_replay(struct single_run *run, uint64_t event, const s
                                  const char *path)
 {
     struct snapshot_export d;
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     FILE *out = fopen(path, "wb");
     cr_assert_not_null(out);
-    cr_assert_eq(snapshot_export_open(&d, event, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(snapshot_export_open(&d, event, &err), ERR_OK, "%s", err.text);
     snapshot_export_listen(&d, &run->lane);
-    cr_assert_eq(single_run_replay(run, cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(snapshot_export_write(&d, &run->lane, run->trace, out, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(single_run_replay(run, cfg, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(snapshot_export_write(&d, &run->lane, run->trace, out, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(fclose(out), 0);
     snapshot_export_close(&d);
 }
@@ -128,15 +128,15 @@ static inline enum err render_container(struct rendering *r, const uint64_t *ite
     return ERR_OK;
 }
 
-static inline enum err render_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static inline enum err render_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     return render_container(arg, items, n, 2, out);
 }
 
-static inline enum err render_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static inline enum err render_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     return render_container(arg, items, n, 1, out);
 }
 
@@ -146,11 +146,11 @@ static inline char *rendered(const char *path, const char *const *left_out)
     struct rendering r = {.left_out = left_out};
     const struct pickle_handler handler = {.arg = &r, .dict = render_dict, .list = render_list, .tuple = render_list};
     struct input *in = NULL;
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     uint64_t value;
-    cr_assert_eq(input_open(path, &in, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(pickle_open(in, &handler, NULL, 0, &r.pickle, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(pickle_read(r.pickle, &value, &why), ERR_OK, "%s: %s", path, why.text);
+    cr_assert_eq(input_open(path, &in, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(pickle_open(in, &handler, NULL, 0, &r.pickle, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(pickle_read(r.pickle, &value, &err), ERR_OK, "%s: %s", path, err.text);
     cr_assert_eq(pickle_kind(value), PICKLE_USER);
     char *text = strdup(r.texts[pickle_index(value)]);
     for (size_t i = 0; i < r.n; i++)

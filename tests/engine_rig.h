@@ -32,11 +32,11 @@ struct bump {
     unsigned       n_pending;
 };
 
-static inline enum err bump_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static inline enum err bump_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct bump *bump = calloc(1, sizeof *bump);
     if (bump == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory");
+        return err_no_memory(err);
     bump->fault = cfg->values == NULL ? BUMP_SOUND : (enum bump_fault)cfg->values[0].number;
     bump->fault_at = cfg->values == NULL ? 0 : cfg->values[1].number;
     *out = &bump->base;
@@ -118,13 +118,13 @@ static inline void bump_flush(struct policy *p, uint32_t stream)
 
 /* Knows one kind of control; fails on another. */
 static inline enum err bump_control(struct policy *p, const struct control *c, const struct block *b,
-                                    struct err_detail *why)
+                                    struct err_detail *err)
 {
     ((struct bump *)p)->controls++;
     if (c->kind == CONTROL_USE)
-        return b != NULL && b->bytes > 0 ? ERR_OK : err_set(why, ERR_CORRUPT, 0, "a use without its block");
+        return b != NULL && b->bytes > 0 ? ERR_OK : err_set(err, ERR_CORRUPT, 0, "a use without its block");
     if (c->kind == CONTROL_SETTINGS)
-        return err_set(why, ERR_USAGE, 0, "settings '%s' are not known", c->text == NULL ? "" : c->text);
+        return err_set(err, ERR_USAGE, 0, "settings '%s' are not known", c->text == NULL ? "" : c->text);
     return ERR_UNSUPPORTED;
 }
 
@@ -163,33 +163,33 @@ struct rig_trace {
 };
 
 /* Ends the trace that `w` wrote and opens it. */
-static inline enum err rig_trace_finish(struct rig_trace *t, struct trace_writer *w, struct err_detail *why)
+static inline enum err rig_trace_finish(struct rig_trace *t, struct trace_writer *w, struct err_detail *err)
 {
     size_t n_bytes;
-    const enum err e = trace_finish_bytes(w, &t->bytes, &n_bytes, why);
-    return e != ERR_OK ? e : trace_open_bytes(t->bytes, n_bytes, &t->reader, why);
+    const enum err e = trace_finish_bytes(w, &t->bytes, &n_bytes, err);
+    return e != ERR_OK ? e : trace_open_bytes(t->bytes, n_bytes, &t->reader, err);
 }
 
 static inline enum err rig_trace_put(struct trace_writer *w, const struct trace_record *records, size_t n,
-                                     struct err_detail *why)
+                                     struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = trace_put(w, &records[i], why);
+        e = trace_put(w, &records[i], err);
     return e;
 }
 
 static inline enum err rig_trace_open(struct rig_trace *t, const struct trace_record *records, size_t n,
-                                      struct err_detail *why)
+                                      struct err_detail *err)
 {
     struct trace_writer *w;
     *t = (struct rig_trace){ .bytes = NULL };
-    enum err e = trace_create(NULL, &w, why);
+    enum err e = trace_create(NULL, &w, err);
     if (e != ERR_OK)
         return e;
-    e = rig_trace_put(w, records, n, why);
+    e = rig_trace_put(w, records, n, err);
     if (e == ERR_OK)
-        return rig_trace_finish(t, w, why);
+        return rig_trace_finish(t, w, err);
     trace_abandon(w);
     return e;
 }

@@ -19,11 +19,11 @@ static const struct policy_option preallocating_options[] = {
     { .name = NULL },
 };
 
-static enum err preallocating_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err preallocating_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct preallocating *p = calloc(1, sizeof *p);
     if (p == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory");
+        return err_no_memory(err);
     p->pool_bytes = cfg->values[0].number;
     const enum err e = cfg->values[1].number != 0 ? device_segment_alloc(cfg->device, p->pool_bytes, &p->pool) : ERR_OK;
     if (e != ERR_OK)

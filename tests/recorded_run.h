@@ -19,8 +19,8 @@ static inline struct trace_reader *recorded_open(const char *path, int64_t gpu)
 {
     const struct import_config cfg = {.gpu = gpu};
     struct trace_reader *trace = NULL;
-    struct err_detail why = {0};
-    cr_assert_eq(trace_open_any(path, NULL, &cfg, &trace, &why), ERR_OK, "%s: %s", path, why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(trace_open_any(path, NULL, &cfg, &trace, &err), ERR_OK, "%s: %s", path, err.text);
     return trace;
 }
 
@@ -30,11 +30,11 @@ static inline void recorded_start_on(struct trace_reader *trace, const char *con
                                      struct single_run *run)
 {
     const bool has_conf = conf != NULL && conf[0] != '\0';
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     char policy[1024];
     snprintf(policy, sizeof policy, "pytorch%s%s%s%s", has_conf || more != NULL ? ":" : "", more == NULL ? "" : more,
              has_conf && more != NULL ? "," : "", has_conf ? conf : "");
-    cr_assert_eq(single_run_open(run, trace, policy, device, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
+    cr_assert_eq(single_run_open(run, trace, policy, device, &err), ERR_OK, "%s on %s: %s", policy, device, err.text);
 }
 
 /* On a card of that size, whose order of addresses is the recording's to show. */
@@ -49,8 +49,8 @@ static inline void recorded_start(struct trace_reader *trace, const char *conf, 
 static inline void recorded_run(struct single_run *run)
 {
     const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1};
-    struct err_detail why = {0};
-    cr_assert_eq(single_run_replay(run, &cfg, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(single_run_replay(run, &cfg, &err), ERR_OK, "%s", err.text);
 }
 
 static inline void recorded_replay(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,

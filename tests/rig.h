@@ -106,7 +106,7 @@ static inline bool rig_spec_at(size_t n, char spec[RIG_SPEC_MAX])
 
 static inline void rig_open(struct rig *r, const struct rig_config *cfg)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_config device = device_defaults();
     memset(r, 0, sizeof *r);
     for (uint32_t i = 0; i < RIG_STREAMS; i++)          /* numbers as PyTorch gives them from 2.4 on */
@@ -114,13 +114,13 @@ static inline void rig_open(struct rig *r, const struct rig_config *cfg)
     device.total_bytes = cfg->total_bytes != 0 ? cfg->total_bytes : DEVICE_UNLIMITED;
     device.fail_from_call = cfg->fail_from_call;
     const char *suited = rig_suited_spec(cfg->policy, cfg->total_bytes);
-    cr_assert_eq(policy_spec_parse(suited, &r->spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_open(&device_sim, &device, &r->device, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(suited, &r->spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_open(&device_sim, &device, &r->device, &err), ERR_OK, "%s", err.text);
     const struct policy_config config = {
         .device = r->device,     .peak_live = RIG_SLOTS,     .seed = cfg->seed,  .values = r->spec.values,
         .streams = r->streams,   .n_streams = RIG_STREAMS,   .pools = &r->pool,  .n_pools = 1,
     };
-    cr_assert_eq(policy_create(r->spec.ops, &config, &r->policy, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_create(r->spec.ops, &config, &r->policy, &err), ERR_OK, "%s", err.text);
 }
 
 static inline void rig_close(struct rig *r)
@@ -156,9 +156,9 @@ static inline void rig_flush(struct rig *r)
 /* Every invariant that the policy knows of holds. */
 static inline void rig_check(const struct rig *r)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (r->policy->ops->check != NULL)
-        cr_assert_eq(r->policy->ops->check(r->policy, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(r->policy->ops->check(r->policy, &err), ERR_OK, "%s", err.text);
 }
 
 #endif

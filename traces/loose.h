@@ -19,6 +19,6 @@ struct loose_events {
 /* trace_open_owned for bytes whose event section has no content. The reader owns bytes and events, also on error. */
 MUST_USE enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loose, const char *name,
                                    uint64_t source_bytes, uint64_t memory_limit,
-                                   struct trace_reader **out, struct err_detail *why);
+                                   struct trace_reader **out, struct err_detail *err);
 
 #endif

@@ -42,7 +42,7 @@ struct reader_chunk {
     struct event     *at;
     size_t            n, room;
     enum err          outcome;
-    struct err_detail why;
+    struct err_detail err;
 };
 enum { READER_CHUNKS = 2 };                      /* the lent one, and the one being decoded ahead */
 
@@ -107,54 +107,54 @@ struct trace_reader {
 
 /* Refuses a section that would make these bytes necessary. */
 static enum err reader_check_kept(const struct trace_reader *r, const struct section *s, uint64_t bytes,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     const uint64_t n = r->source_bytes != 0 ? r->source_bytes : r->file.size;
     if (r->memory_limit != 0 ? bytes <= r->memory_limit : native_allows(n, bytes))
         return ERR_OK;
     if (r->source_bytes != 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: %s", r->file.name,
-                       r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
-                                            : "stands for far more requests or stack frames than a file of its size "
-                                              "can hold; --memory-limit SIZE allows that");
+        return err_at(err, ERR_FORMAT, 0, r->file.name, "%s",
+                      r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
+                                           : "stands for far more requests or stack frames than a file of its size can "
+                                             "hold; --memory-limit SIZE allows that");
     return native_damage(&r->file, s, r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
                                       : "unpacks to far more bytes than a trace of this file size can hold; "
-                                        "--memory-limit SIZE allows that", why);
+                                        "--memory-limit SIZE allows that", err);
 }
 
 /* Counts bytes that are kept because of a section. */
 static enum err reader_count_kept(struct trace_reader *r, const struct section *s, uint64_t bytes,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     r->kept_bytes = add_capped(r->kept_bytes, bytes);
-    return reader_check_kept(r, s, r->kept_bytes, why);
+    return reader_check_kept(r, s, r->kept_bytes, err);
 }
 
 /* Checks what a replay of so many events and live requests needs. */
 static enum err reader_check_events(const struct trace_reader *r, const struct section *s, uint64_t events,
-                                    uint64_t live, struct err_detail *why)
+                                    uint64_t live, struct err_detail *err)
 {
     return reader_check_kept(r, s, add_capped(r->kept_bytes, live * NATIVE_MEMORY_LIVE + events * NATIVE_MEMORY_EVENT),
-                             why);
+                             err);
 }
 
 /* Copies a section's content; the copy lives as long as the reader. */
 static enum err reader_section_kept(struct trace_reader *r, const struct section *s, struct cursor *content,
-                                    struct err_detail *why)
+                                    struct err_detail *err)
 {
     size_t n;
-    enum err e = native_section(&r->file, s, &n, why);
+    enum err e = native_section(&r->file, s, &n, err);
     if (e == ERR_OK)
-        e = reader_count_kept(r, s, n, why);
+        e = reader_count_kept(r, s, n, err);
     if (e != ERR_OK)
         return e;
     void **kept = array_grow(r->kept, r->n_kept, &r->room_kept, sizeof *kept);
     if (kept == NULL)
-        return native_nomem(&r->file, why);
+        return err_no_memory(err);
     r->kept = kept;
     void *copy = malloc(n == 0 ? 1 : n);
     if (copy == NULL)
-        return native_nomem(&r->file, why);
+        return err_no_memory(err);
     r->kept[r->n_kept++] = copy;
     memcpy(copy, r->file.raw, n);
     *content = cursor_over(copy, n);
@@ -191,7 +191,7 @@ static void index_totals(struct cursor *c, struct trace_info *i, uint64_t column
 }
 
 /* Adds facts. A later fact replaces an earlier one of the same name. */
-static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, struct err_detail *why)
+static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, struct err_detail *err)
 {
     const uint64_t n = cursor_varint_at_most(c, NATIVE_FACTS_MAX);
     for (uint64_t k = 0; k < n && !c->is_bad; k++) {
@@ -200,7 +200,7 @@ static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, stru
         struct reader_fact *facts = i == UINT32_MAX ? NULL : array_grow(r->facts, r->n_facts, &r->room_facts,
                                                                         sizeof *facts);
         if (facts == NULL)
-            return native_nomem(&r->file, why);
+            return err_no_memory(err);
         r->facts = facts;
         r->facts[i] = (struct reader_fact){.name = name, .value = value};
         r->n_facts += i == r->n_facts;
@@ -224,7 +224,7 @@ static bool reader_number_section(struct trace_reader *r, uint32_t i, uint64_t a
 }
 
 /* Reads the list of sections. Their sizes must fill the file between head and index. */
-static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_t end, struct err_detail *why)
+static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_t end, struct err_detail *err)
 {
     const uint64_t n = cursor_varint_at_most(c, r->file.size / (NATIVE_SECTION_BYTES + NATIVE_ZSTD_MIN_BYTES));
     r->sections = calloc((size_t)n + 1, sizeof *r->sections);
@@ -242,7 +242,7 @@ static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_
     free(scratch);
     free(values);
     if (is_nomem)
-        return native_nomem(&r->file, why);
+        return err_no_memory(err);
     r->n_sections = (uint32_t)n;
     uint64_t at = NATIVE_HEAD_BYTES;
     for (uint32_t i = 0; i < r->n_sections && !c->is_bad; i++) {
@@ -286,12 +286,12 @@ static bool index_is_consistent(const struct trace_reader *r)
            i->peak_live <= i->by_kind[EVENT_ALLOC] + r->rows[SECTION_START_BLOCKS];
 }
 
-static enum err reader_list_kinds(struct trace_reader *r, struct err_detail *why)
+static enum err reader_list_kinds(struct trace_reader *r, struct err_detail *err)
 {
     for (uint32_t kind = 0; kind < SECTION_KINDS; kind++) {
         r->of_kind[kind] = malloc((r->n_of_kind[kind] + 1u) * sizeof *r->of_kind[kind]);
         if (r->of_kind[kind] == NULL)
-            return native_nomem(&r->file, why);
+            return err_no_memory(err);
         r->n_of_kind[kind] = 0;
     }
     for (uint32_t i = 0; i < r->n_sections; i++) {
@@ -338,96 +338,96 @@ static void reader_count_bytes(struct trace_reader *r)
 }
 
 /* Reads the index: totals and the list of sections. */
-static enum err reader_load_index(struct trace_reader *r, const struct section *index, struct err_detail *why)
+static enum err reader_load_index(struct trace_reader *r, const struct section *index, struct err_detail *err)
 {
     struct cursor c;
     uint64_t column_bytes[EVENT_COLUMN_COUNT];
     size_t n;
-    enum err e = native_section(&r->file, index, &n, why);
+    enum err e = native_section(&r->file, index, &n, err);
     if (e != ERR_OK)
         return e;
     c = cursor_over(r->file.raw, n);
     index_totals(&c, &r->info, column_bytes);
-    e = index_sections(r, &c, index->offset, why);
+    e = index_sections(r, &c, index->offset, err);
     if (e != ERR_OK)
         return e;
     if (c.is_bad || c.at != c.end || !sections_are_consistent(r) || !index_is_consistent(r))
-        return native_damage(&r->file, index, "contradicts itself or the file", why);
+        return native_damage(&r->file, index, "contradicts itself or the file", err);
     r->costs.times = column_bytes[EVENT_COLUMN_TIME];
-    return reader_check_events(r, index, r->info.events, r->info.peak_live, why);
+    return reader_check_events(r, index, r->info.events, r->info.peak_live, err);
 }
 
 /* Lists the sections of a file without index, up to the place where the file is cut off. */
-static enum err reader_walk(struct trace_reader *r, struct err_detail *why)
+static enum err reader_walk(struct trace_reader *r, struct err_detail *err)
 {
     struct section s;
     uint64_t at = NATIVE_HEAD_BYTES;
     enum err e;
     r->info.is_unfinished = true;
-    while ((e = native_walk(&r->file, at, &s, why)) == ERR_OK && s.kind != SECTION_KINDS) {
+    while ((e = native_walk(&r->file, at, &s, err)) == ERR_OK && s.kind != SECTION_KINDS) {
         struct section *more = array_grow(r->sections, r->n_sections, &r->room_sections, sizeof *more);
         if (more == NULL)
-            return native_nomem(&r->file, why);
+            return err_no_memory(err);
         r->sections = more;
         r->sections[r->n_sections++] = s;
         if (!reader_number_section(r, r->n_sections - 1, at))
-            return native_damage(&r->file, &s, "is invalid", why);
+            return native_damage(&r->file, &s, "is invalid", err);
         at += NATIVE_SECTION_BYTES + (uint64_t)s.packed_bytes;
     }
     if (e != ERR_OK)
         return e;
     if (r->n_sections == 0)
-        return err_set(why, ERR_FORMAT, at, "%s: byte %llu: the trace is cut off here, before its facts", r->file.name,
-                       (unsigned long long)at);
+        return err_at(err, ERR_FORMAT, at, r->file.name, "byte %llu: the trace is cut off here, before its facts",
+                      (unsigned long long)at);
     if (!sections_are_consistent(r))
-        return native_damage(&r->file, &r->sections[0], "is not followed by the sections of a trace", why);
+        return native_damage(&r->file, &r->sections[0], "is not followed by the sections of a trace", err);
     r->info.cut_off_bytes = r->file.size - at;
     return ERR_OK;
 }
 
 /* Finds all sections. */
-static enum err reader_find_sections(struct trace_reader *r, struct err_detail *why)
+static enum err reader_find_sections(struct trace_reader *r, struct err_detail *err)
 {
     struct section index;
-    enum err e = native_find_index(&r->file, &index, why);
+    enum err e = native_find_index(&r->file, &index, err);
     if (e == ERR_OK)
-        e = index.rows > 0 ? reader_load_index(r, &index, why) : reader_walk(r, why);
+        e = index.rows > 0 ? reader_load_index(r, &index, err) : reader_walk(r, err);
     if (e != ERR_OK)
         return e;
     reader_count_bytes(r);
-    return reader_list_kinds(r, why);
+    return reader_list_kinds(r, err);
 }
 
 /* Writes the sentence for an error `e` of decoding a section. */
 static enum err reader_explain(const struct trace_reader *r, const struct section *s, enum err e,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     if (e == ERR_FORMAT)
-        return native_damage(&r->file, s, "has damaged columns", why);
-    return e == ERR_HOST_NOMEM ? native_nomem(&r->file, why) : e;
+        return native_damage(&r->file, s, "has damaged columns", err);
+    return e == ERR_HOST_NOMEM ? err_no_memory(err) : e;
 }
 
 /* Reads all rows of a kind into a new array, after `before` rows of zeros. The array has at least one element. */
 static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size_t before, void **out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const size_t size = rows_size(kind);
     char *rows = calloc(before + 1, size);
     size_t done = before;
-    enum err e = rows == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    enum err e = rows == NULL ? err_no_memory(err) : ERR_OK;
     for (uint32_t i = 0; i < r->n_of_kind[kind] && e == ERR_OK; i++) {
         const struct section *s = &r->sections[r->of_kind[kind][i]];
         size_t n;
-        e = native_section(&r->file, s, &n, why);
+        e = native_section(&r->file, s, &n, err);
         if (e == ERR_OK)
-            e = reader_count_kept(r, s, (uint64_t)s->rows * size, why);
+            e = reader_count_kept(r, s, (uint64_t)s->rows * size, err);
         char *more = e == ERR_OK ? realloc(rows, (done + s->rows) * size) : NULL;
         if (more != NULL)
             rows = more;
         else if (e == ERR_OK)
-            e = native_nomem(&r->file, why);
+            e = err_no_memory(err);
         if (e == ERR_OK)
-            e = reader_explain(r, s, rows_decode(kind, r->file.raw, n, rows + done * size, s->rows), why);
+            e = reader_explain(r, s, rows_decode(kind, r->file.raw, n, rows + done * size, s->rows), err);
         done += s->rows;
     }
     if (e != ERR_OK)
@@ -438,46 +438,46 @@ static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size
 }
 
 static enum err reader_texts(struct trace_reader *r, enum section_kind kind, struct reader_texts *t,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     size_t room = 0;
     for (uint32_t i = 0; i < r->n_of_kind[kind]; i++) {
         const struct section *s = &r->sections[r->of_kind[kind][i]];
         struct cursor c;
-        const enum err e = reader_section_kept(r, s, &c, why);
+        const enum err e = reader_section_kept(r, s, &c, err);
         if (e != ERR_OK)
             return e;
         for (uint32_t k = 0; k < s->rows && !c.is_bad; k++) {
             const char **text = array_grow(t->text, t->n, &room, sizeof *text);
             if (text == NULL)
-                return native_nomem(&r->file, why);
+                return err_no_memory(err);
             t->text = text;
             t->text[t->n++] = cursor_text(&c);
             c.is_bad |= strnlen(text[t->n - 1], NATIVE_TEXT_MAX) == NATIVE_TEXT_MAX;
         }
         if (c.is_bad || c.at != c.end)
-            return native_damage(&r->file, s, "does not hold the texts that the index says", why);
+            return native_damage(&r->file, s, "does not hold the texts that the index says", err);
     }
     return ERR_OK;
 }
 
 /* "FILE: byte B: section 'evts': row N is invalid": an error that no checksum shows. */
 static enum err reader_bad_row(const struct trace_reader *r, enum section_kind kind, uint64_t row,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     const struct section *s = NULL;
     for (uint32_t i = 0; i < r->n_of_kind[kind]; i++)
         if (row >= r->sections[r->of_kind[kind][i]].first)
             s = &r->sections[r->of_kind[kind][i]];
-    return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s': row %llu is invalid", r->file.name,
-                   (unsigned long long)s->offset, section_tag(kind), (unsigned long long)row);
+    return err_at(err, ERR_FORMAT, s->offset, r->file.name, "byte %llu: section '%s': row %llu is invalid",
+                  (unsigned long long)s->offset, section_tag(kind), (unsigned long long)row);
 }
 
 /* Reads facts. The numbers next to them count only without an index, which has later values. */
-static enum err reader_load_meta(struct trace_reader *r, const struct section *s, struct err_detail *why)
+static enum err reader_load_meta(struct trace_reader *r, const struct section *s, struct err_detail *err)
 {
     struct cursor c;
-    enum err e = reader_section_kept(r, s, &c, why);
+    enum err e = reader_section_kept(r, s, &c, err);
     if (e != ERR_OK)
         return e;
     const uint64_t capacity_bytes = cursor_varint(&c), epoch_us = cursor_varint(&c);
@@ -487,34 +487,34 @@ static enum err reader_load_meta(struct trace_reader *r, const struct section *s
         r->info.epoch_us = epoch_us;
         r->info.device = device;
     }
-    e = reader_read_facts(r, &c, why);
+    e = reader_read_facts(r, &c, err);
     if (e == ERR_OK && (c.is_bad || c.at != c.end))
-        e = native_damage(&r->file, s, "has damaged facts", why);
+        e = native_damage(&r->file, s, "has damaged facts", err);
     return e;
 }
 
-static enum err reader_load_facts(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load_facts(struct trace_reader *r, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (uint32_t i = 0; i < r->n_of_kind[SECTION_META] && e == ERR_OK; i++)
-        e = reader_load_meta(r, &r->sections[r->of_kind[SECTION_META][i]], why);
+        e = reader_load_meta(r, &r->sections[r->of_kind[SECTION_META][i]], err);
     return e;
 }
 
 /* reader_rows of two kinds. Both arrays are the caller's, also after an error. */
 static enum err reader_rows_twice(struct trace_reader *r, enum section_kind one, enum section_kind other, size_t before,
-                                  void *rows[2], struct err_detail *why)
+                                  void *rows[2], struct err_detail *err)
 {
     rows[0] = rows[1] = NULL;
-    const enum err e = reader_rows(r, one, before, &rows[0], why);
-    return e == ERR_OK ? reader_rows(r, other, before, &rows[1], why) : e;
+    const enum err e = reader_rows(r, one, before, &rows[0], err);
+    return e == ERR_OK ? reader_rows(r, other, before, &rows[1], err) : e;
 }
 
 /* The default stream and the shared pool have no rows: they are number 0 and all zero. */
-static enum err reader_load_names(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load_names(struct trace_reader *r, struct err_detail *err)
 {
     void *rows[2];
-    const enum err e = reader_rows_twice(r, SECTION_STREAMS, SECTION_POOLS, 1, rows, why);
+    const enum err e = reader_rows_twice(r, SECTION_STREAMS, SECTION_POOLS, 1, rows, err);
     r->streams = rows[0];
     r->pools = rows[1];
     r->info.n_streams = (uint32_t)r->rows[SECTION_STREAMS] + 1;
@@ -523,10 +523,10 @@ static enum err reader_load_names(struct trace_reader *r, struct err_detail *why
 }
 
 /* Loads and checks the start state. Slots are checked later, by reader_start_slots. */
-static enum err reader_load_start(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load_start(struct trace_reader *r, struct err_detail *err)
 {
     void *rows[2];
-    const enum err e = reader_rows_twice(r, SECTION_START_SEGMENTS, SECTION_START_BLOCKS, 0, rows, why);
+    const enum err e = reader_rows_twice(r, SECTION_START_SEGMENTS, SECTION_START_BLOCKS, 0, rows, err);
     r->start_segments = rows[0];
     r->start_blocks = rows[1];
     if (e != ERR_OK)
@@ -537,22 +537,22 @@ static enum err reader_load_start(struct trace_reader *r, struct err_detail *why
         const struct trace_segment *s = &r->start_segments[i];
         if (s->stream >= r->info.n_streams || s->pool >= r->info.n_pools ||
             start_segment_fault(s, i == 0 ? NULL : s - 1) != NULL)
-            return reader_bad_row(r, SECTION_START_SEGMENTS, i, why);
+            return reader_bad_row(r, SECTION_START_SEGMENTS, i, err);
     }
     for (size_t i = 0; i < r->n_start_blocks; i++) {
         const struct trace_block *b = &r->start_blocks[i];
         if (b->stream >= r->info.n_streams || b->pool >= r->info.n_pools ||
             start_block_fault(b, i == 0 ? NULL : b - 1, r->start_segments, r->n_start_segments) != NULL)
-            return reader_bad_row(r, SECTION_START_BLOCKS, i, why);
+            return reader_bad_row(r, SECTION_START_BLOCKS, i, err);
     }
     return ERR_OK;
 }
 
 /* Loads controls and resolves their texts. A CONTROL_USE is checked when its event is decoded. */
-static enum err reader_load_controls(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load_controls(struct trace_reader *r, struct err_detail *err)
 {
     void *read;
-    const enum err e = reader_rows(r, SECTION_CONTROLS, 0, &read, why);
+    const enum err e = reader_rows(r, SECTION_CONTROLS, 0, &read, err);
     if (e != ERR_OK)
         return e;
     struct control_row *rows = read;
@@ -569,9 +569,9 @@ static enum err reader_load_controls(struct trace_reader *r, struct err_detail *
     }
     free(rows);
     if (r->controls == NULL)
-        return native_nomem(&r->file, why);
+        return err_no_memory(err);
     r->info.n_controls = n;
-    return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_CONTROLS, bad, why);
+    return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_CONTROLS, bad, err);
 }
 
 /* A text's share of what is counted for a frame. Each section of strings is kept whole, so a length is read once. */
@@ -585,7 +585,7 @@ static uint16_t *reader_text_weights(const struct trace_reader *r)
 
 /* The frames of all stacks, one after the other, and a share of their texts. Stacks share nodes, so a few bytes may
  * stand for thousands of frames; who reads each stack to its end reads this many. */
-static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *bytes, struct err_detail *why)
+static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *bytes, struct err_detail *err)
 {
     /* With its callers; counted from 1. */
     uint64_t *of_node = calloc(array_bytes(r->rows[SECTION_NODES] + 1, sizeof *of_node), 1);
@@ -598,71 +598,71 @@ static enum err reader_weigh_frames(const struct trace_reader *r, uint64_t *byte
         *bytes = add_capped(*bytes, of_node[r->stacks[i]]);
     free(of_node);
     free(of_text);
-    return has_memory ? ERR_OK : native_nomem(&r->file, why);
+    return has_memory ? ERR_OK : err_no_memory(err);
 }
 
 /* Loads stacks. A caller's number is less than its node's, so following callers always ends. */
-static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *err)
 {
     void *rows[2];
-    enum err e = reader_rows_twice(r, SECTION_NODES, SECTION_STACKS, 0, rows, why);
+    enum err e = reader_rows_twice(r, SECTION_NODES, SECTION_STACKS, 0, rows, err);
     r->nodes = rows[0];
     r->stacks = rows[1];
     if (e != ERR_OK)
         return e;
     for (uint64_t i = 0; i < r->rows[SECTION_NODES]; i++)
         if (r->nodes[i].caller > i || r->nodes[i].text >= r->strings.n)
-            return reader_bad_row(r, SECTION_NODES, i, why);
+            return reader_bad_row(r, SECTION_NODES, i, err);
     for (uint64_t i = 0; i < r->rows[SECTION_STACKS]; i++)
         if (r->stacks[i] == 0 || r->stacks[i] > r->rows[SECTION_NODES])
-            return reader_bad_row(r, SECTION_STACKS, i, why);
+            return reader_bad_row(r, SECTION_STACKS, i, err);
     r->info.n_stacks = (uint32_t)r->rows[SECTION_STACKS];
     if (r->info.n_stacks == 0)
         return ERR_OK;
     uint64_t bytes;
-    if ((e = reader_weigh_frames(r, &bytes, why)) == ERR_OK)
-        e = reader_check_kept(r, &r->sections[r->of_kind[SECTION_STACKS][0]], add_capped(r->kept_bytes, bytes), why);
+    if ((e = reader_weigh_frames(r, &bytes, err)) == ERR_OK)
+        e = reader_check_kept(r, &r->sections[r->of_kind[SECTION_STACKS][0]], add_capped(r->kept_bytes, bytes), err);
     if (e != ERR_OK)
         return e;
     r->frames = malloc(NATIVE_STACK_MAX * sizeof *r->frames);
-    return r->frames == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    return r->frames == NULL ? err_no_memory(err) : ERR_OK;
 }
 
-static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why);
+static enum err reader_sum_up(struct trace_reader *r, struct err_detail *err);
 
 /* Loads everything but events, sides and recorded segment events. */
-static enum err reader_load(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load(struct trace_reader *r, struct err_detail *err)
 {
-    enum err e = reader_find_sections(r, why);
+    enum err e = reader_find_sections(r, err);
     if (e == ERR_OK)
-        e = reader_load_facts(r, why);
+        e = reader_load_facts(r, err);
     if (e == ERR_OK)
-        e = reader_load_names(r, why);
+        e = reader_load_names(r, err);
     if (e == ERR_OK)
-        e = reader_load_start(r, why);
+        e = reader_load_start(r, err);
     if (e == ERR_OK)
-        e = reader_texts(r, SECTION_STRINGS, &r->strings, why);
+        e = reader_texts(r, SECTION_STRINGS, &r->strings, err);
     if (e == ERR_OK)
-        e = reader_texts(r, SECTION_LABELS, &r->labels, why);
+        e = reader_texts(r, SECTION_LABELS, &r->labels, err);
     if (e == ERR_OK)
-        e = reader_load_controls(r, why);
+        e = reader_load_controls(r, err);
     if (e == ERR_OK)
-        e = reader_load_stacks(r, why);
+        e = reader_load_stacks(r, err);
     r->info.n_labels = r->labels.n;
     if (e == ERR_OK && r->info.is_unfinished)
-        e = reader_sum_up(r, why);
-    return e == ERR_OK ? trace_seek(r, 0, why) : e;
+        e = reader_sum_up(r, err);
+    return e == ERR_OK ? trace_seek(r, 0, err) : e;
 }
 
 /* The rest of opening; `e` is how opening the file ended. The reader is ready in *out, or closed. */
-static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *why)
+static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *err)
 {
     r->side_section = UINT32_MAX;
     r->most_chunk = NATIVE_SECTION_EVENTS;
     if (e == ERR_OK && (r->decoder = malloc(sizeof *r->decoder)) == NULL)
-        e = native_nomem(&r->file, why);
+        e = err_no_memory(err);
     if (e == ERR_OK)
-        e = reader_load(r, why);
+        e = reader_load(r, err);
     if (e != ERR_OK)
         trace_close(r);
     else
@@ -670,61 +670,61 @@ static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_re
     return e;
 }
 
-enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why)
+enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *err)
 {
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", path, err_text(ERR_HOST_NOMEM));
-    return reader_begin(r, native_open_path(&r->file, path, why), out, why);
+        return err_no_memory(err);
+    return reader_begin(r, native_open_path(&r->file, path, err), out, err);
 }
 
 enum err trace_open_file(int fd, const char *name, uint64_t memory_limit, struct trace_reader **out,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL) {
         close(fd);
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+        return err_no_memory(err);
     }
     r->memory_limit = memory_limit;
-    return reader_begin(r, native_open_file(&r->file, fd, name, why), out, why);
+    return reader_begin(r, native_open_file(&r->file, fd, name, err), out, err);
 }
 
-enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why)
+enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *err)
 {
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "<bytes>: %s", err_text(ERR_HOST_NOMEM));
-    return reader_begin(r, native_open_bytes(&r->file, bytes, n, NULL, "<bytes>", why), out, why);
+        return err_no_memory(err);
+    return reader_begin(r, native_open_bytes(&r->file, bytes, n, NULL, "<bytes>", err), out, err);
 }
 
 static enum err reader_open_owned(void *bytes, size_t n, const char *name, uint64_t source_bytes, uint64_t memory_limit,
-                                  struct trace_reader **out, struct err_detail *why)
+                                  struct trace_reader **out, struct err_detail *err)
 {
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL) {
         free(bytes);
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+        return err_no_memory(err);
     }
     r->source_bytes = source_bytes;
     r->memory_limit = memory_limit;
-    return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, why), out, why);
+    return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, err), out, err);
 }
 
 enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit, struct trace_reader **out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
-    return reader_open_owned(bytes, n, name, 0, memory_limit, out, why);
+    return reader_open_owned(bytes, n, name, 0, memory_limit, out, err);
 }
 
 /* Puts the events where a reader has them after its first decoding: in a kept chunk, with the sides of the only
  * section. */
 enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loose, const char *name,
                           uint64_t source_bytes, uint64_t memory_limit, struct trace_reader **out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct trace_reader *r = NULL;
-    const enum err e = reader_open_owned(bytes, n_bytes, name, source_bytes, memory_limit, &r, why);
+    const enum err e = reader_open_owned(bytes, n_bytes, name, source_bytes, memory_limit, &r, err);
     if (e != ERR_OK || loose->n == 0) {
         free(loose->events);
         free(loose->sides);
@@ -851,14 +851,14 @@ static struct events_bounds reader_bounds(const struct trace_reader *r)
 
 /* "FILE: event N WHY (section at byte M)". */
 static enum err reader_bad_event(const struct trace_reader *r, const struct section *s,
-                                 const struct events_fault *fault, struct err_detail *why)
+                                 const struct events_fault *fault, struct err_detail *err)
 {
-    return err_set(why, ERR_FORMAT, fault->event, "%s: event %llu %s (section at byte %llu)", r->file.name,
-                   (unsigned long long)fault->event, fault->reason, (unsigned long long)s->offset);
+    return err_at(err, ERR_FORMAT, fault->event, r->file.name, "event %llu %s (section at byte %llu)",
+                  (unsigned long long)fault->event, fault->reason, (unsigned long long)s->offset);
 }
 
 /* Resets the table of slots to the start state. */
-static enum err reader_start_slots(struct trace_reader *r, struct err_detail *why)
+static enum err reader_start_slots(struct trace_reader *r, struct err_detail *err)
 {
     struct slot_table *t = &r->slots;
     if (t->room > 0)
@@ -871,11 +871,11 @@ static enum err reader_start_slots(struct trace_reader *r, struct err_detail *wh
         if (b->slot == TRACE_NO_SLOT && !b->is_pending)
             continue;
         if (b->slot >= t->limit || b->requested == 0 || b->requested > NATIVE_LIVE_MAX - t->live_bytes)
-            return reader_bad_row(r, SECTION_START_BLOCKS, i, why);
+            return reader_bad_row(r, SECTION_START_BLOCKS, i, err);
         if (!slot_table_reach(t, b->slot))
-            return native_nomem(&r->file, why);
+            return err_no_memory(err);
         if (t->at[b->slot].state != SLOT_VACANT)
-            return reader_bad_row(r, SECTION_START_BLOCKS, i, why);
+            return reader_bad_row(r, SECTION_START_BLOCKS, i, err);
         slot_table_take(t, b->slot, (struct slot){.bytes = b->requested, .place = place_of(b->stream, b->pool),
                                                   .state = b->is_pending ? SLOT_PENDING : SLOT_LIVE});
     }
@@ -884,21 +884,21 @@ static enum err reader_start_slots(struct trace_reader *r, struct err_detail *wh
 
 /* Reads a section of slots into r->listed; *first is its first slot. */
 static enum err reader_list_slots(struct trace_reader *r, const struct section *s, uint32_t *first,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     size_t n;
-    enum err e = native_section(&r->file, s, &n, why);
+    enum err e = native_section(&r->file, s, &n, err);
     if (e != ERR_OK)
         return e;
     if (r->listed == NULL && (r->listed = malloc(NATIVE_SECTION_EVENTS * sizeof *r->listed)) == NULL)
-        return native_nomem(&r->file, why);
+        return err_no_memory(err);
     struct cursor c = cursor_over(r->file.raw, n);
     const struct events_bounds bounds = reader_bounds(r);
     c.is_bad |= cursor_varint(&c) != s->first;
     *first = (uint32_t)cursor_varint_at_most(&c, r->info.peak_live);
     if (c.is_bad || s->rows > r->info.peak_live - *first ||
         !slots_decode(&r->decoder->columns[0], c.at, (size_t)(c.end - c.at), s->rows, &bounds, r->listed))
-        return native_damage(&r->file, s, "lists invalid slots", why);
+        return native_damage(&r->file, s, "lists invalid slots", err);
     return ERR_OK;
 }
 
@@ -923,7 +923,7 @@ static uint32_t reader_slots_at(const struct trace_reader *r, uint64_t at)
 }
 
 /* Compares the slots listed in the file at the present place with those that the events led to. */
-static enum err reader_check_slots(struct trace_reader *r, struct err_detail *why)
+static enum err reader_check_slots(struct trace_reader *r, struct err_detail *err)
 {
     const uint64_t at = r->place.first_event;
     uint32_t expected = 0;
@@ -932,26 +932,26 @@ static enum err reader_check_slots(struct trace_reader *r, struct err_detail *wh
         uint32_t first;
         if (s->first != at)
             break;
-        const enum err e = reader_list_slots(r, s, &first, why);
+        const enum err e = reader_list_slots(r, s, &first, err);
         if (e != ERR_OK)
             return e;
         if (first != expected || s->rows > r->slots.n - first)
-            return native_damage(&r->file, s, "does not list the slots that are in use there", why);
+            return native_damage(&r->file, s, "does not list the slots that are in use there", err);
         for (uint32_t k = 0; k < s->rows; k++) {
             const struct slot *a = &r->listed[k], *b = &r->slots.at[first + k];
             if (a->bytes != b->bytes || a->place != b->place || a->state != b->state)
-                return native_damage(&r->file, s, "does not list the slots that are in use there", why);
+                return native_damage(&r->file, s, "does not list the slots that are in use there", err);
         }
         expected += s->rows;
     }
     if (expected != 0 && expected != r->slots.n)
         return native_damage(&r->file, reader_events(r, r->next_section - 1),
-                             "is followed by an incomplete list of slots", why);
+                             "is followed by an incomplete list of slots", err);
     return ERR_OK;
 }
 
 /* Fills the table of slots from the slot sections at event `at`. */
-static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct err_detail *why)
+static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct err_detail *err)
 {
     struct slot_table *t = &r->slots;
     if (t->room > 0)
@@ -963,16 +963,16 @@ static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct er
         uint32_t first;
         if (s->first != at)
             break;
-        const enum err e = reader_list_slots(r, s, &first, why);
+        const enum err e = reader_list_slots(r, s, &first, err);
         if (e != ERR_OK)
             return e;
         if (first != t->n)
-            return native_damage(&r->file, s, "lists invalid slots", why);
+            return native_damage(&r->file, s, "lists invalid slots", err);
         if (!slot_table_reach(t, first + s->rows - 1))
-            return native_nomem(&r->file, why);
+            return err_no_memory(err);
         for (uint32_t k = 0; k < s->rows; k++) {
             if (r->listed[k].bytes > NATIVE_LIVE_MAX - t->live_bytes)
-                return native_damage(&r->file, s, "lists invalid slots", why);
+                return native_damage(&r->file, s, "lists invalid slots", err);
             slot_table_take(t, first + k, r->listed[k]);
         }
     }
@@ -980,39 +980,39 @@ static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct er
 }
 
 /* Decodes the next event section into `out`, and advances slots and place past it. */
-static enum err reader_decode_events(struct trace_reader *r, struct event *out, struct err_detail *why)
+static enum err reader_decode_events(struct trace_reader *r, struct event *out, struct err_detail *err)
 {
     const struct section *s = reader_events(r, r->next_section);
     const struct events_bounds bounds = reader_bounds(r);
     struct events_fault fault;
     size_t n;
     r->has_state = false;                                /* until the section proves to be whole */
-    enum err e = native_section(&r->file, s, &n, why);
+    enum err e = native_section(&r->file, s, &n, err);
     if (e != ERR_OK)
         return e;
     if (!events_decode(r->decoder, r->file.raw, n, s->rows, &r->place, &bounds, &r->slots, out, &fault))
-        return fault.is_nomem ? native_nomem(&r->file, why) : reader_bad_event(r, s, &fault, why);
+        return fault.is_nomem ? err_no_memory(err) : reader_bad_event(r, s, &fault, err);
     for (int k = 0; k < EVENT_KINDS; k++)
         r->by_kind[k] += r->decoder->by_kind[k];
     r->next_section++;
-    e = reader_check_slots(r, why);
+    e = reader_check_slots(r, err);
     r->has_state = e == ERR_OK;
     return e;
 }
 
 /* After all events were decoded: compares the totals of the index with those of the events. */
-static enum err reader_check_totals(const struct trace_reader *r, struct err_detail *why)
+static enum err reader_check_totals(const struct trace_reader *r, struct err_detail *err)
 {
     const bool is_right = memcmp(r->by_kind, r->info.by_kind, sizeof r->by_kind) == 0 &&
                           r->place.time_ns == r->info.duration_ns && r->slots.n == r->info.peak_live &&
                           r->slots.peak_bytes == r->info.peak_requested_bytes;
     if (is_right)
         return ERR_OK;
-    return err_set(why, ERR_FORMAT, r->info.events, "%s: event %llu: the events do not add up to the index's totals",
-                   r->file.name, (unsigned long long)r->info.events);
+    return err_at(err, ERR_FORMAT, r->info.events, r->file.name, "event %llu: the events do not add up to the index's "
+                  "totals", (unsigned long long)r->info.events);
 }
 
-static enum err reader_chunk_room(const struct trace_reader *r, struct reader_chunk *c, struct err_detail *why)
+static enum err reader_chunk_room(const struct trace_reader *r, struct reader_chunk *c, struct err_detail *err)
 {
     const size_t room = 1 + (r->info.events < r->most_chunk ? (size_t)r->info.events : r->most_chunk);
     if (room <= c->room)
@@ -1020,7 +1020,7 @@ static enum err reader_chunk_room(const struct trace_reader *r, struct reader_ch
     free(c->at);                                 /* not copied: its events are used up */
     *c = (struct reader_chunk){.at = malloc(room * sizeof *c->at)};
     c->room = c->at == NULL ? 0 : room;
-    return c->at == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    return c->at == NULL ? err_no_memory(err) : ERR_OK;
 }
 
 static bool reader_is_at_end(const struct trace_reader *r)
@@ -1029,14 +1029,14 @@ static bool reader_is_at_end(const struct trace_reader *r)
 }
 
 /* Decodes as many of the next event sections into a chunk as fit. */
-static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk *c, struct err_detail *why)
+static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk *c, struct err_detail *err)
 {
-    enum err e = reader_chunk_room(r, c, why);
+    enum err e = reader_chunk_room(r, c, err);
     c->n = 0;
     while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_events(r, r->next_section)->rows <= r->most_chunk) {
         const size_t rows = reader_events(r, r->next_section)->rows;
         assert(c->n + rows <= c->room);
-        e = reader_decode_events(r, c->at + c->n, why);
+        e = reader_decode_events(r, c->at + c->n, err);
         c->n += rows;
     }
     return e;
@@ -1048,7 +1048,7 @@ static bool reader_fill(void *arg, unsigned place)
     struct trace_reader *r = arg;
     assert(place < READER_CHUNKS && (r->is_ahead || place == r->lent));
     struct reader_chunk *c = &r->chunks[place];
-    c->outcome = reader_decode_chunk(r, c, &c->why);
+    c->outcome = reader_decode_chunk(r, c, &c->err);
     return c->outcome == ERR_OK && !reader_is_at_end(r);
 }
 
@@ -1100,13 +1100,13 @@ static void reader_lend_kept(struct trace_reader *r, const struct event **events
 }
 
 /* After the last chunk: checks the totals, if all events were read. */
-static enum err reader_end(struct trace_reader *r, struct err_detail *why)
+static enum err reader_end(struct trace_reader *r, struct err_detail *err)
 {
     if (!r->has_state)
-        return err_set(why, ERR_FORMAT, r->place.first_event, "%s: cannot be read past the damage", r->file.name);
+        return err_at(err, ERR_FORMAT, r->place.first_event, r->file.name, "cannot be read past the damage");
     if (!r->is_whole)
         return ERR_OK;
-    const enum err e = reader_check_totals(r, why);
+    const enum err e = reader_check_totals(r, err);
     if (e != ERR_OK)
         return e;
     reader_keep(r);
@@ -1129,7 +1129,7 @@ static void reader_tell(struct trace_reader *r, size_t n)
         r->watch(r->watch_arg, r->watched, r->info.events);
 }
 
-static enum err reader_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
+static enum err reader_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *err)
 {
     static const struct event none;              /* callers may memcpy 0 events from it */
     *events = &none;
@@ -1140,11 +1140,11 @@ static enum err reader_next(struct trace_reader *r, const struct event **events,
         return ERR_OK;
     }
     if (!reader_move(r))
-        return reader_end(r, why);
+        return reader_end(r, err);
     const struct reader_chunk *c = &r->chunks[r->lent];
     if (c->outcome != ERR_OK) {
-        if (why != NULL)
-            *why = c->why;
+        if (err != NULL)
+            *err = c->err;
         return c->outcome;
     }
     assert(r->skip <= c->n);
@@ -1154,9 +1154,9 @@ static enum err reader_next(struct trace_reader *r, const struct event **events,
     return ERR_OK;
 }
 
-enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
+enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *err)
 {
-    const enum err e = reader_next(r, events, n, why);
+    const enum err e = reader_next(r, events, n, err);
     if (r->watch != NULL)
         reader_tell(r, *n);
     return e;
@@ -1171,23 +1171,23 @@ static uint32_t reader_section_of(const struct trace_reader *r, uint64_t at)
 }
 
 /* Reads from the next event section what comes before it. */
-static enum err reader_find_place(struct trace_reader *r, struct err_detail *why)
+static enum err reader_find_place(struct trace_reader *r, struct err_detail *err)
 {
     size_t n;
     if (r->next_section == r->n_of_kind[SECTION_EVENTS])
         return ERR_OK;
     const struct section *s = reader_events(r, r->next_section);
-    const enum err e = native_section(&r->file, s, &n, why);
+    const enum err e = native_section(&r->file, s, &n, err);
     if (e != ERR_OK)
         return e;
     if (!events_find_place(r->file.raw, n, &r->place) || r->place.first_event != s->first)
-        return native_damage(&r->file, s, "holds other events than the index says", why);
+        return native_damage(&r->file, s, "holds other events than the index says", err);
     return ERR_OK;
 }
 
 /* Sets slots and place to a point at or before event section `section` from which decoding can start: the present one
  * if it is nearest, else the last list of slots, else the start. */
-static enum err reader_rewind(struct trace_reader *r, uint32_t section, struct err_detail *why)
+static enum err reader_rewind(struct trace_reader *r, uint32_t section, struct err_detail *err)
 {
     const uint64_t target = section == r->n_of_kind[SECTION_EVENTS] ? r->info.events : reader_events(r, section)->first;
     uint32_t i = reader_slots_at(r, target + 1);
@@ -1199,20 +1199,20 @@ static enum err reader_rewind(struct trace_reader *r, uint32_t section, struct e
     memset(r->by_kind, 0, sizeof r->by_kind);
     r->place = (struct events_place){.first_event = at};
     r->next_section = 0;
-    enum err e = at == 0 ? reader_start_slots(r, why) : reader_load_slots(r, at, why);
+    enum err e = at == 0 ? reader_start_slots(r, err) : reader_load_slots(r, at, err);
     if (e == ERR_OK && at > 0) {
         r->next_section = reader_section_of(r, at);
-        e = reader_find_place(r, why);
+        e = reader_find_place(r, err);
     }
     r->has_state = e == ERR_OK;
     return e;
 }
 
-enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *why)
+enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *err)
 {
     if (first > r->info.events)
-        return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
-                       (unsigned long long)first, (unsigned long long)r->info.events);
+        return err_at(err, ERR_USAGE, first, r->file.name, "event %llu: the trace has only %llu",
+                      (unsigned long long)first, (unsigned long long)r->info.events);
     r->watched = first;
     if (r->is_kept) {
         r->next_kept = (size_t)first;
@@ -1221,12 +1221,12 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
     producer_begin_anew(r->producer);
     struct reader_chunk *c = &r->chunks[r->lent];
     const uint32_t section = reader_section_of(r, first);
-    enum err e = reader_rewind(r, section, why);
+    enum err e = reader_rewind(r, section, err);
     c->n = 0;
     if (e == ERR_OK && r->next_section < section)
-        e = reader_chunk_room(r, c, why);
+        e = reader_chunk_room(r, c, err);
     while (e == ERR_OK && r->next_section < section)
-        e = reader_decode_events(r, c->at, why);
+        e = reader_decode_events(r, c->at, err);
     r->skip = section == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_events(r, section)->first);
     reader_begin_ahead(r);
     return e;
@@ -1241,48 +1241,48 @@ static const struct section *reader_sides_of(const struct trace_reader *r, uint3
     return i > 0 && r->sections[i - 1].kind == SECTION_SIDES ? &r->sections[i - 1] : NULL;
 }
 
-static enum err reader_sides_room(struct trace_reader *r, struct err_detail *why)
+static enum err reader_sides_room(struct trace_reader *r, struct err_detail *err)
 {
     if (r->sides == NULL)
         r->sides = malloc(NATIVE_SECTION_EVENTS * sizeof *r->sides);
     if (r->side_slots == NULL)
         r->side_slots = malloc(NATIVE_SECTION_EVENTS * sizeof *r->side_slots);
-    return r->sides == NULL || r->side_slots == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    return r->sides == NULL || r->side_slots == NULL ? err_no_memory(err) : ERR_OK;
 }
 
 /* Decodes the sides of an event section into r->sides. */
 static enum err reader_decode_sides(struct trace_reader *r, uint32_t section, const struct section *s,
-                                    struct err_detail *why)
+                                    struct err_detail *err)
 {
     const struct section *events = reader_events(r, section);
     size_t n;
-    enum err e = native_section(&r->file, events, &n, why);
+    enum err e = native_section(&r->file, events, &n, err);
     if (e != ERR_OK)
         return e;
     if (!events_decode_slots(r->decoder, r->file.raw, n, events->rows, r->info.peak_live, r->side_slots))
-        return native_damage(&r->file, events, "has damaged columns", why);
-    e = native_section(&r->file, s, &n, why);
+        return native_damage(&r->file, events, "has damaged columns", err);
+    e = native_section(&r->file, s, &n, err);
     if (e == ERR_OK)
         e = reader_explain(r, s, sides_decode(&r->decoder->columns[0], r->file.raw, n, r->side_slots, s->rows,
-                                              &r->side_memory, r->sides), why);
+                                              &r->side_memory, r->sides), err);
     for (uint32_t i = 0; e == ERR_OK && i < s->rows; i++)
         if (r->sides[i].stack > r->info.n_stacks)
-            e = native_damage(&r->file, s, "names a stack that is not there", why);
+            e = native_damage(&r->file, s, "names a stack that is not there", err);
     return e;
 }
 
 /* Makes r->sides those of an event section. */
-static enum err reader_load_sides(struct trace_reader *r, uint32_t section, struct err_detail *why)
+static enum err reader_load_sides(struct trace_reader *r, uint32_t section, struct err_detail *err)
 {
     if (r->side_section == section)
         return ERR_OK;
     r->side_section = UINT32_MAX;
-    enum err e = reader_sides_room(r, why);
+    enum err e = reader_sides_room(r, err);
     if (e != ERR_OK)
         return e;
     const struct section *s = reader_sides_of(r, section), *events = reader_events(r, section);
     if (s != NULL)
-        e = reader_decode_sides(r, section, s, why);
+        e = reader_decode_sides(r, section, s, err);
     for (uint32_t i = 0; e == ERR_OK && i < events->rows; i++) {
         if (s == NULL)
             r->sides[i] = (struct trace_side){.record = TRACE_NO_RECORD};
@@ -1294,15 +1294,15 @@ static enum err reader_load_sides(struct trace_reader *r, uint32_t section, stru
     return e;
 }
 
-enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct trace_side *out, struct err_detail *why)
+enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct trace_side *out, struct err_detail *err)
 {
     if (n > r->info.events || first > r->info.events - n)
-        return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
-                       (unsigned long long)first, (unsigned long long)r->info.events);
+        return err_at(err, ERR_USAGE, first, r->file.name, "event %llu: the trace has only %llu",
+                      (unsigned long long)first, (unsigned long long)r->info.events);
     producer_rest(r->producer);
     for (size_t done = 0; done < n;) {
         const uint32_t section = reader_section_of(r, first + done);
-        const enum err e = reader_load_sides(r, section, why);
+        const enum err e = reader_load_sides(r, section, err);
         if (e != ERR_OK)
             return e;
         const struct section *s = reader_events(r, section);
@@ -1315,18 +1315,18 @@ enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct tr
     return ERR_OK;
 }
 
-enum err trace_side_at(struct trace_reader *r, uint64_t event, struct trace_side *out, struct err_detail *why)
+enum err trace_side_at(struct trace_reader *r, uint64_t event, struct trace_side *out, struct err_detail *err)
 {
-    return trace_sides(r, event, 1, out, why);
+    return trace_sides(r, event, 1, out, err);
 }
 
 enum err trace_segment_events(struct trace_reader *r, const struct trace_segment_event **out, size_t *n,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     if (r->segment_events == NULL) {
         void *rows;
         producer_rest(r->producer);
-        const enum err e = reader_rows(r, SECTION_SEGMENT_EVENTS, 0, &rows, why);
+        const enum err e = reader_rows(r, SECTION_SEGMENT_EVENTS, 0, &rows, err);
         if (e != ERR_OK)
             return e;
         const struct trace_segment_event *events = rows;
@@ -1338,7 +1338,7 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
             if (s->before > r->info.events || (i > 0 && s->before < s[-1].before) || s->stream >= r->info.n_streams ||
                 s->pool >= r->info.n_pools || s->bytes > UINT64_MAX - s->addr) {
                 free(rows);
-                return reader_bad_row(r, SECTION_SEGMENT_EVENTS, i, why);
+                return reader_bad_row(r, SECTION_SEGMENT_EVENTS, i, err);
             }
         }
         r->segment_events = rows;
@@ -1353,18 +1353,18 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
 
 /* Adds the next event section to the totals that an index would hold. Slots are bounded by the events read so far, so
  * memory grows only with what was read. */
-static enum err reader_sum_up_events(struct trace_reader *r, struct err_detail *why)
+static enum err reader_sum_up_events(struct trace_reader *r, struct err_detail *err)
 {
     struct trace_info *i = &r->info;
     const uint32_t section = r->next_section, rows = reader_events(r, section)->rows;
     i->peak_live = rows < UINT32_MAX - 1 - i->peak_live ? i->peak_live + rows : UINT32_MAX - 1;
     r->slots.limit = i->peak_live;
     i->has_source_numbers = true;                        /* else reader_load_sides would number the events itself */
-    enum err e = reader_decode_events(r, r->chunks[r->lent].at, why);
+    enum err e = reader_decode_events(r, r->chunks[r->lent].at, err);
     if (e == ERR_OK)
-        e = reader_check_events(r, reader_events(r, section), i->events, r->slots.n, why);
+        e = reader_check_events(r, reader_events(r, section), i->events, r->slots.n, err);
     if (e == ERR_OK)
-        e = reader_load_sides(r, section, why);
+        e = reader_load_sides(r, section, err);
     for (uint32_t k = 0; e == ERR_OK && k < rows; k++) {
         const struct trace_side *side = &r->sides[k];
         i->has_addresses |= side->addr != 0;
@@ -1375,7 +1375,7 @@ static enum err reader_sum_up_events(struct trace_reader *r, struct err_detail *
 }
 
 /* Computes the totals of a trace without index from its events. */
-static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
+static enum err reader_sum_up(struct trace_reader *r, struct err_detail *err)
 {
     struct trace_info *i = &r->info;
     const uint32_t *slots = r->of_kind[SECTION_SLOTS], *events = r->of_kind[SECTION_EVENTS];
@@ -1386,15 +1386,15 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     i->events = r->rows[SECTION_EVENTS];
     i->starts_mid_run = r->n_start_segments + r->n_start_blocks > 0;
     i->peak_live = (uint32_t)r->n_start_blocks;
-    enum err e = trace_seek(r, 0, why);
+    enum err e = trace_seek(r, 0, err);
     if (e == ERR_OK)
-        e = reader_chunk_room(r, &r->chunks[r->lent], why);
+        e = reader_chunk_room(r, &r->chunks[r->lent], err);
     while (e == ERR_OK && r->next_section < n_sections)
-        e = reader_sum_up_events(r, why);
+        e = reader_sum_up_events(r, err);
     const struct trace_segment_event *rows;
     size_t n_rows = 0;
     if (e == ERR_OK)
-        e = trace_segment_events(r, &rows, &n_rows, why);
+        e = trace_segment_events(r, &rows, &n_rows, err);
     i->has_segment_events = n_rows > 0;
     i->has_source_numbers = i->records > 0;
     i->records = i->has_source_numbers ? i->records : i->events;

@@ -88,18 +88,18 @@ bool trace_is_native(const unsigned char *head, size_t n);
 
 /* Opens a native trace from a file ("-": standard input) or from bytes, which are borrowed until trace_close. An
  * unfinished trace is read once from end to end to build its index. ERR_IO; ERR_FORMAT with the offset in the file. */
-MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
+MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *err);
 
-MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);
+MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *err);
 
 /* The same from a regular file that is open, or from malloc'ed bytes; the reader owns them from here on, also on error.
  * `name` is for messages. `memory_limit` is what the trace's tables, live requests and events may ask for: 0 is 256
  * bytes for each of the file, and 64 MiB whatever its size. Without a bound a small file could ask for any amount. Our
  * writer makes files long enough for what they hold (FORMAT.md, "Memory"). Above it: ERR_FORMAT. */
 MUST_USE enum err trace_open_file(int fd, const char *name, uint64_t memory_limit, struct trace_reader **out,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 MUST_USE enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit,
-                                   struct trace_reader **out, struct err_detail *why);
+                                   struct trace_reader **out, struct err_detail *err);
 void trace_close(struct trace_reader *r);
 
 const struct trace_info *trace_info(const struct trace_reader *r);
@@ -147,11 +147,11 @@ bool trace_note_contradicts(const char *line);
 
 /* The number of an event in its source, if the source numbers its records; otherwise the event's own number. -1 stays
  * -1. Errors as of trace_side_at. */
-MUST_USE enum err trace_event_number(struct trace_reader *r, int64_t event, int64_t *out, struct err_detail *why);
+MUST_USE enum err trace_event_number(struct trace_reader *r, int64_t event, int64_t *out, struct err_detail *err);
 
 /* Calls `visit` for every event from the first on; `number` is the event's own. Errors as of trace_next. */
 typedef void (*event_visit)(void *arg, const struct event *ev, uint64_t number);
-MUST_USE enum err trace_each_event(struct trace_reader *r, event_visit visit, void *arg, struct err_detail *why);
+MUST_USE enum err trace_each_event(struct trace_reader *r, event_visit visit, void *arg, struct err_detail *err);
 
 /* What such a number counts: "record" if the source numbers its records, else "event". */
 const char *trace_event_word(const struct trace_reader *r);
@@ -169,7 +169,7 @@ const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_
  *
  * Chunks are small at first, so that they stay in the caches. They grow after trace_enlarge_chunks, or once a trace
  * that fits into one large chunk has been read to its end: it then stays decoded for the next reading. */
-MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why);
+MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *err);
 
 /* Lets chunks from the next trace_next on hold TRACE_CHUNK_EVENTS. Call this if each chunk is walked several times, or
  * if each walk has large tables to bring into the caches. */
@@ -191,22 +191,22 @@ void trace_read_ahead(struct trace_reader *r);
  * bytes for each event meanwhile. ERR_HOST_NOMEM; errors as of trace_side_at. */
 #define TRACE_NO_EVENT UINT64_MAX
 MUST_USE enum err trace_stacks_at(struct trace_reader *r, const uint64_t *events, size_t n, uint32_t *stacks,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* Makes the next chunk begin at event `first` (<= trace_info.events). Decodes from the nearest list of slots before it,
  * not from the start of the file. ERR_USAGE for a larger `first`. */
-MUST_USE enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *why);
+MUST_USE enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *err);
 
 /* What was recorded beside one event, and beside events [first, first + n). Independent of trace_next. ERR_USAGE for
  * events that the trace does not have. */
 MUST_USE enum err trace_side_at(struct trace_reader *r, uint64_t event, struct trace_side *out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 MUST_USE enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct trace_side *out,
-                              struct err_detail *why);
+                              struct err_detail *err);
 
 /* All recorded segment events, in order; lent until trace_close. */
 MUST_USE enum err trace_segment_events(struct trace_reader *r, const struct trace_segment_event **out, size_t *n,
-                                       struct err_detail *why);
+                                       struct err_detail *err);
 
 /* The frames of a stack as texts ("function file:line"), innermost first; returns their number, 0 for an unknown id.
  * The list is lent until the next call, the texts until trace_close. */
@@ -235,19 +235,19 @@ struct trace_writer;
 void trace_watch_writing(struct trace_writer *w, uint64_t total, trace_watch watch, void *arg);
 
 /* Starts a trace in a temporary file next to `path` ("-": standard output; NULL: in memory). */
-MUST_USE enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why);
+MUST_USE enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *err);
 
 /* Starts a trace in a file that grows under its final name and replaces a file of that name. Before trace_finish it can
  * be read up to the last trace_flush, also after the process was killed. */
-MUST_USE enum err trace_create_growing(const char *path, struct trace_writer **out, struct err_detail *why);
+MUST_USE enum err trace_create_growing(const char *path, struct trace_writer **out, struct err_detail *err);
 
 /* Names the file that the records are read from: errors about a record then name that file instead of the trace. It is
  * also the fact "path". */
-MUST_USE enum err trace_put_source_path(struct trace_writer *w, const char *path, struct err_detail *why);
+MUST_USE enum err trace_put_source_path(struct trace_writer *w, const char *path, struct err_detail *err);
 
 /* Sets a fact (copied) before the first record; "notes" and trace_info.recorded_* may also be set later: the last value
  * counts. */
-MUST_USE enum err trace_put_meta(struct trace_writer *w, const char *name, const char *value, struct err_detail *why);
+MUST_USE enum err trace_put_meta(struct trace_writer *w, const char *name, const char *value, struct err_detail *err);
 
 /* The caller fills in capacity_bytes, recorded_*, epoch_us, device and records; the writer the rest. */
 struct trace_info *trace_writer_info(struct trace_writer *w);
@@ -255,61 +255,61 @@ struct trace_info *trace_writer_info(struct trace_writer *w);
 /* Sets PyTorch's own number of a stream, before the first event that names the stream. The default stream, handle 0,
  * has number 0. ERR_USAGE if the stream is written already. */
 MUST_USE enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64_t number,
-                                          struct err_detail *why);
+                                          struct err_detail *err);
 
 /* The state before the first record: first all segments, then all blocks, each ascending by address without overlap,
  * each block within its segment. The raw `stream` and `pool` replace those of the struct. A block that is not free gets
  * its slot here, and its address is its ptr. ERR_FORMAT with the address. */
 MUST_USE enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segment *s, uint64_t stream,
-                                          const uint64_t pool[2], struct err_detail *why);
+                                          const uint64_t pool[2], struct err_detail *err);
 MUST_USE enum err trace_put_start_block(struct trace_writer *w, const struct trace_block *b, bool is_live,
-                                        uint64_t stream, const uint64_t pool[2], struct err_detail *why);
+                                        uint64_t stream, const uint64_t pool[2], struct err_detail *err);
 
 /* Interned: equal texts and equal stacks get equal ids. `frames` as trace_stack returns them. A text is cut at a zero
  * byte and at 65535 bytes; of a deeper stack the 4096 innermost frames are kept.
  * ERR_FORMAT for stacks of more than 16 GiB of frames (FORMAT.md, "Memory"). */
 MUST_USE enum err trace_put_label(struct trace_writer *w, const char *text, size_t n, uint32_t *id,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 MUST_USE enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* trace_put_stack in two steps, cheaper if frames occur in many stacks: first the text of a frame, then a stack of such
  * frames. */
-MUST_USE enum err trace_put_frame(struct trace_writer *w, const char *text, uint32_t *frame, struct err_detail *why);
+MUST_USE enum err trace_put_frame(struct trace_writer *w, const char *text, uint32_t *frame, struct err_detail *err);
 MUST_USE enum err trace_put_stack_of(struct trace_writer *w, const uint32_t *frames, size_t n, uint32_t *id,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 
 /* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE with the time, address
  * and stack of the request. ERR_FORMAT, with the record's number, for an ALLOC of a live ptr, a free of a ptr that is
  * not live, a size of 0, and more than 65535 streams, 255 pools or 2^62 bytes live at once, a refused request among
  * them; the trace is then as it was. */
-MUST_USE enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *why);
+MUST_USE enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *err);
 MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr,
                                           uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,
-                                          struct err_detail *why);
+                                          struct err_detail *err);
 
 /* The bytes of the request of that pointer that was put, and has not ended; 0: there is none. */
 uint64_t trace_live_bytes(const struct trace_writer *w, uint64_t ptr);
 
 /* Writes everything put so far into the file, so that a reader of the unfinished trace sees it. Costs about 100 bytes.
  * A FREE_REQUESTED that came last is no longer merged with its FREE_COMPLETED. */
-MUST_USE enum err trace_flush(struct trace_writer *w, struct err_detail *why);
+MUST_USE enum err trace_flush(struct trace_writer *w, struct err_detail *err);
 
 /* Ends the trace: writes the index and renames the file to `path`, or hands out the bytes of a trace in memory (free()
  * them). Destroys the writer, also on error; nothing of the trace is then left. ERR_USAGE for the function of the other
  * kind of trace. */
-MUST_USE enum err trace_finish(struct trace_writer *w, struct err_detail *why);
-MUST_USE enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why);
+MUST_USE enum err trace_finish(struct trace_writer *w, struct err_detail *err);
+MUST_USE enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *err);
 
 /* trace_finish_bytes and trace_open_owned in one. The events of a short trace are handed over without being packed and
  * decoded; trace_bytes then does not count them. */
 MUST_USE enum err trace_finish_open(struct trace_writer *w, const char *name, struct trace_reader **out,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 /* The same for what was imported from a file that unpacks to `source_bytes`. The limit of trace_open_file holds in
  * proportion to these. */
 MUST_USE enum err trace_finish_import(struct trace_writer *w, const char *name, uint64_t source_bytes,
-                                      uint64_t memory_limit, struct trace_reader **out, struct err_detail *why);
+                                      uint64_t memory_limit, struct trace_reader **out, struct err_detail *err);
 
 /* Destroys the writer and removes its unfinished file. NULL is accepted. */
 void trace_abandon(struct trace_writer *w);

@@ -6,17 +6,17 @@
 #include "traces/trace.h"
 
 /* Puts the numbers of a trace's streams into another. Errors as of trace_put_stream_number. */
-MUST_USE enum err trace_copy_streams(const struct trace_reader *in, struct trace_writer *out, struct err_detail *why);
+MUST_USE enum err trace_copy_streams(const struct trace_reader *in, struct trace_writer *out, struct err_detail *err);
 
 /* Fills in a record that repeats an event of `in`: all but ptr, bytes and stack. What ptr names is left to the caller:
  * the request in the event's slot, or for a control in record.control.slot. The label of a mark is put into `out`. */
 MUST_USE enum err trace_copy_event(const struct trace_reader *in, const struct event *ev, struct trace_writer *out,
-                                   struct trace_record *record, struct err_detail *why);
+                                   struct trace_record *record, struct err_detail *err);
 
 /* Puts the facts of a trace into another that repeats it changed, with `note` in place of its notes: what the recorded
  * file's path and units were is left out. */
 MUST_USE enum err trace_copy_facts(const struct trace_reader *in, struct trace_writer *out, const char *note,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 
 /* Which stacks of one trace another has already: each is put once, however many events share it. Zero is a valid
  * beginning. */
@@ -28,8 +28,8 @@ void stack_copies_close(struct stack_copies *c);
 /* Puts a stack of `in`, by its number, or that of an event into another trace; *stack is as before if there is none.
  * ERR_HOST_NOMEM; the reader's errors. */
 MUST_USE enum err trace_copy_stack(struct stack_copies *c, const struct trace_reader *in, uint32_t number,
-                                   struct trace_writer *out, uint32_t *stack, struct err_detail *why);
+                                   struct trace_writer *out, uint32_t *stack, struct err_detail *err);
 MUST_USE enum err trace_copy_stack_of(struct stack_copies *c, struct trace_reader *in, uint64_t event,
-                                      struct trace_writer *out, uint32_t *stack, struct err_detail *why);
+                                      struct trace_writer *out, uint32_t *stack, struct err_detail *err);
 
 #endif

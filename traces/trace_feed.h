@@ -38,26 +38,26 @@ struct trace_feed {
 /* The factor is 1 and the tag 0 until the caller sets them. The reader, the writer and next_ptr are borrowed until
  * trace_feed_close. ERR_HOST_NOMEM. */
 MUST_USE enum err trace_feed_open(struct trace_feed *f, struct trace_reader *in, struct trace_writer *out,
-                                  uint64_t *next_ptr, struct err_detail *why);
+                                  uint64_t *next_ptr, struct err_detail *err);
 void trace_feed_close(struct trace_feed *f);
 
 /* Puts what is live, oldest first, each as a request at the time of `time_ns` + shift_ns. Without trace_feed_skip that
  * is what the recording begins with. */
-MUST_USE enum err trace_feed_put_live(struct trace_feed *f, uint64_t time_ns, struct err_detail *why);
+MUST_USE enum err trace_feed_put_live(struct trace_feed *f, uint64_t time_ns, struct err_detail *err);
 
 /* Puts the next event of the trace, which is `ev`. */
-MUST_USE enum err trace_feed_put(struct trace_feed *f, const struct event *ev, struct err_detail *why);
+MUST_USE enum err trace_feed_put(struct trace_feed *f, const struct event *ev, struct err_detail *err);
 
 /* Passes over the next event: of requests and frees only what is live is kept.
  * Settings and the making of pools are put. */
-MUST_USE enum err trace_feed_skip(struct trace_feed *f, const struct event *ev, struct err_detail *why);
+MUST_USE enum err trace_feed_skip(struct trace_feed *f, const struct event *ev, struct err_detail *err);
 
 /* Puts a mark. */
-MUST_USE enum err trace_feed_mark(struct trace_feed *f, const char *label, uint64_t time_ns, struct err_detail *why);
+MUST_USE enum err trace_feed_mark(struct trace_feed *f, const char *label, uint64_t time_ns, struct err_detail *err);
 
 /* Puts a request like `live` once more, with another name, and makes it the request of the slot. `live` remembers its
  * stack from then on. */
 MUST_USE enum err trace_feed_put_again(struct trace_feed *f, uint32_t slot, struct feed_live *live, uint64_t time_ns,
-                                       struct err_detail *why);
+                                       struct err_detail *err);
 
 #endif

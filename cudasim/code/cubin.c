@@ -234,34 +234,34 @@ static void read_section(const struct cubin_file *f, struct cubin *c, const Elf6
 
 /* ---- the file ---- */
 
-static enum err file_open(struct cubin_file *f, struct err_detail *why)
+static enum err file_open(struct cubin_file *f, struct err_detail *err)
 {
     if (!is_cubin(f->bytes, f->n, &f->head))
-        return err_set(why, ERR_FORMAT, 0, "no machine code for a CUDA card");
+        return err_set(err, ERR_FORMAT, 0, "no machine code for a CUDA card");
     if (!file_section(f, f->head.e_shstrndx, &f->names))
-        return err_set(why, ERR_FORMAT, f->head.e_shoff, "no names of sections");
+        return err_set(err, ERR_FORMAT, f->head.e_shoff, "no names of sections");
     for (uint32_t i = 0; i < f->head.e_shnum; i++) {
         Elf64_Shdr s;
         if (!file_section(f, i, &s))
-            return err_set(why, ERR_FORMAT, f->head.e_shoff, "section %u lies beyond the end", i);
+            return err_set(err, ERR_FORMAT, f->head.e_shoff, "section %u lies beyond the end", i);
         f->symbols = s.sh_type == SHT_SYMTAB ? s : f->symbols;
     }
     if (f->symbols.sh_type != SHT_SYMTAB || !file_section(f, f->symbols.sh_link, &f->strings))
-        return err_set(why, ERR_FORMAT, f->head.e_shoff, "no symbols, or symbols without names");
+        return err_set(err, ERR_FORMAT, f->head.e_shoff, "no symbols, or symbols without names");
     return ERR_OK;
 }
 
-enum err cubin_read(const unsigned char *bytes, size_t n, struct cubin *out, struct err_detail *why)
+enum err cubin_read(const unsigned char *bytes, size_t n, struct cubin *out, struct err_detail *err)
 {
     struct cubin_file f = { .bytes = bytes, .n = n };
-    const enum err e = file_open(&f, why);
+    const enum err e = file_open(&f, err);
     if (e != ERR_OK)
         return e;
     struct cubin c = { .capability = f.head.e_ident[EI_OSABI] == OSABI_CUDA_V2 ? f.head.e_flags >> 8 & 0xff
                                                                                : f.head.e_flags & 0xff };
     if (!read_symbols(&f, &c)) {
         cubin_close(&c);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the kernels' names");
+        return err_no_memory(err);
     }
     for (uint32_t i = 0; i < f.head.e_shnum; i++) {
         Elf64_Shdr s;

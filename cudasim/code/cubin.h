@@ -52,7 +52,7 @@ size_t cubin_extent(const unsigned char *image, size_t most);
 
 /* Reads n bytes. FORMAT: no cubin, or a table lies outside of it. What an attribute says of a kernel that is not there
  * is ignored. cubin_close frees. */
-MUST_USE enum err cubin_read(const unsigned char *bytes, size_t n, struct cubin *out, struct err_detail *why);
+MUST_USE enum err cubin_read(const unsigned char *bytes, size_t n, struct cubin *out, struct err_detail *err);
 void cubin_close(struct cubin *c);
 
 const struct cubin_kernel *cubin_kernel(const struct cubin *c, const char *name);

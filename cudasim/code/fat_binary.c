@@ -86,14 +86,14 @@ static void consider(struct fat_choice *c, const struct fat_entry *e, const unsi
 }
 
 enum err fat_binary_choose(const unsigned char *bytes, size_t n, unsigned capability, struct fat_choice *out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct fat_header h;
     struct fat_entry e;
     struct fat_choice c = { .image = NULL };
     const size_t end = fat_binary_extent(bytes, n);
     if (end == 0)
-        return err_set(why, ERR_FORMAT, 0, "no fat binary, or its header is wrong about its length");
+        return err_set(err, ERR_FORMAT, 0, "no fat binary, or its header is wrong about its length");
     memcpy(&h, bytes, sizeof h);
     for (size_t at = h.header_bytes; end - at >= sizeof e;) {
         memcpy(&e, bytes + at, sizeof e);
@@ -124,18 +124,18 @@ static bool unpack_into(const struct fat_choice *c, unsigned char *to)
     return true;
 }
 
-enum err fat_binary_unpack(const struct fat_choice *c, unsigned char **out, struct err_detail *why)
+enum err fat_binary_unpack(const struct fat_choice *c, unsigned char **out, struct err_detail *err)
 {
     if (c->image == NULL)
-        return err_set(why, ERR_FORMAT, 0, "no machine code for this card");
+        return err_set(err, ERR_FORMAT, 0, "no machine code for this card");
     if (c->image_bytes == 0 || c->image_bytes > IMAGE_BYTES_MOST)
-        return err_set(why, ERR_FORMAT, 0, "machine code of %zu bytes", c->image_bytes);
+        return err_set(err, ERR_FORMAT, 0, "machine code of %zu bytes", c->image_bytes);
     unsigned char *to = malloc(c->image_bytes);
     if (to == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu bytes of machine code", c->image_bytes);
+        return err_no_memory(err);
     if (!unpack_into(c, to)) {
         free(to);
-        return err_set(why, ERR_FORMAT, 0, "packed machine code is damaged");
+        return err_set(err, ERR_FORMAT, 0, "packed machine code is damaged");
     }
     *out = to;
     return ERR_OK;

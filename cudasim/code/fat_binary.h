@@ -38,9 +38,9 @@ size_t fat_binary_extent(const unsigned char *image, size_t most);
  * PTX not above the card. `capability` is 86 for 8.6. FORMAT: this is no fat binary. Entries after a malformed one are
  * not seen. */
 MUST_USE enum err fat_binary_choose(const unsigned char *bytes, size_t n, unsigned capability, struct fat_choice *out,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 /* Copies the chosen machine code out, unpacked. The caller frees *out. FORMAT if it cannot be unpacked. */
-MUST_USE enum err fat_binary_unpack(const struct fat_choice *c, unsigned char **out, struct err_detail *why);
+MUST_USE enum err fat_binary_unpack(const struct fat_choice *c, unsigned char **out, struct err_detail *err);
 
 #endif

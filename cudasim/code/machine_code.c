@@ -19,17 +19,17 @@ static enum cudasim_code load_fat_binary(const unsigned char *binary, size_t byt
                                          struct machine_code *m)
 {
     struct fat_choice c;
-    struct err_detail why;
-    if (fat_binary_choose(binary, bytes, card, &c, &why) != ERR_OK)
+    struct err_detail err;
+    if (fat_binary_choose(binary, bytes, card, &c, &err) != ERR_OK)
         return CODE_INVALID_IMAGE;
     if (c.code == 0 && c.ptx == 0)
         return CODE_NO_BINARY;
     m->code = c.code;
     m->ptx = c.ptx;
     unsigned char *image = NULL;
-    if (c.code == 0 || fat_binary_unpack(&c, &image, &why) != ERR_OK)
+    if (c.code == 0 || fat_binary_unpack(&c, &image, &err) != ERR_OK)
         return CODE_SUCCESS;
-    if (cubin_read(image, c.image_bytes, &m->cubin, &why) == ERR_OK)
+    if (cubin_read(image, c.image_bytes, &m->cubin, &err) == ERR_OK)
         m->image = image;
     else
         free(image);
@@ -38,12 +38,12 @@ static enum cudasim_code load_fat_binary(const unsigned char *binary, size_t byt
 
 static enum cudasim_code load_cubin(const unsigned char *cubin, uint64_t bytes, unsigned card, struct machine_code *m)
 {
-    struct err_detail why;
+    struct err_detail err;
     unsigned char *image = malloc(bytes);
     if (image == NULL)
         return CODE_OUT_OF_MEMORY;
     memcpy(image, cubin, bytes);
-    enum cudasim_code code = cubin_read(image, bytes, &m->cubin, &why) == ERR_OK ? CODE_SUCCESS : CODE_INVALID_IMAGE;
+    enum cudasim_code code = cubin_read(image, bytes, &m->cubin, &err) == ERR_OK ? CODE_SUCCESS : CODE_INVALID_IMAGE;
     m->code = m->ptx = m->cubin.capability;
     if (code == CODE_SUCCESS && (m->code / 10 != card / 10 || m->code > card)) {
         cubin_close(&m->cubin);

@@ -95,15 +95,15 @@ __attribute__((constructor)) static void cudasim_loaded(void)
 }
 
 /* All devices are described by one text; each has addresses of its own. */
-static enum err cudasim_open_devices(struct err_detail *why)
+static enum err cudasim_open_devices(struct err_detail *err)
 {
     struct device_config cfg;
     const struct device_ops *ops;
     int n = 0;
     const char *text = cudasim_setting(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
-    enum err e = cards_add_own(why);
+    enum err e = cards_add_own(err);
     if (e == ERR_OK)
-        e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
+        e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, err);
     if (e == ERR_OK)
         cudasim.card = device_found(&cfg);
     cudasim.is_card_given = e == ERR_OK && (cfg.model != NULL || cfg.capability != 0);
@@ -115,7 +115,7 @@ static enum err cudasim_open_devices(struct err_detail *why)
         const uint64_t base = ADDRESSES_BEGIN + (uint64_t)i * stride;
         const bool is_falling = cfg.addresses == ADDRESSES_DESCENDING || cfg.addresses == ADDRESSES_LINUX;
         cfg.base_addr = is_falling ? base + stride : base;
-        e = device_open(ops, &cfg, &d->device, why);
+        e = device_open(ops, &cfg, &d->device, err);
         d->end_addr = base + stride;
         if (e == ERR_OK)
             cudasim.n_devices = i + 1;
@@ -145,13 +145,13 @@ void cudasim_open_journal(void)
 
 static void cudasim_open(void)
 {
-    struct err_detail why;
+    struct err_detail err;
     cudasim.is_open = true;
     if (cudasim.next_handle == 0)
         cudasim.next_handle = HANDLES_FIRST;
     cudasim_open_journal();
-    if (cudasim_open_devices(&why) != ERR_OK) {
-        fprintf(stderr, "replay cudasim: %s\n", why.text);
+    if (cudasim_open_devices(&err) != ERR_OK) {
+        fprintf(stderr, "replay cudasim: %s\n", err.text);
         cudasim.is_broken = true;
         return;
     }

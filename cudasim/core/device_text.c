@@ -24,23 +24,23 @@ int cudasim_take_count(char *text)
 }
 
 enum err cudasim_parse_devices(const char *text, struct device_config *cfg, const struct device_ops **ops, int *count,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     char copy[256];
     bool has_total;
     if (strlen(text) >= sizeof copy)
-        return err_set(why, ERR_USAGE, 0, "device '%.40s...': the text is too long", text);
+        return err_set(err, ERR_USAGE, 0, "device '%s': the text is too long", text);
     memcpy(copy, text, strlen(text) + 1);
     const int n = cudasim_take_count(copy);
     if (n == 0)
-        return err_set(why, ERR_USAGE, 0, "device '%s': count= is a number from 1 to %d", text, CUDASIM_COUNT_MAX);
-    const enum err e = device_parse(copy, cfg, ops, &has_total, why);
+        return err_set(err, ERR_USAGE, 0, "device '%s': count= is a number from 1 to %d", text, CUDASIM_COUNT_MAX);
+    const enum err e = device_parse(copy, cfg, ops, &has_total, err);
     if (e != ERR_OK)
         return e;
     if (!has_total)
         cfg->total_bytes = 24 * GIB;
     if (cfg->total_bytes == DEVICE_UNLIMITED)
-        return err_set(why, ERR_USAGE, 0, "device '%s': a card for a program needs a capacity, as in sim:24GiB", text);
+        return err_set(err, ERR_USAGE, 0, "device '%s': a card for a program needs a capacity, as in sim:24GiB", text);
     *count = n;
     return ERR_OK;
 }

@@ -12,7 +12,7 @@ enum { CUDASIM_COUNT_MAX = 16 };
 /* As device_parse, after count= (1 to CUDASIM_COUNT_MAX, by default 1) is cut out. A card without a capacity gets 24
  * GiB. ERR_USAGE with the reason; also for an unlimited card, because programs ask how much memory there is. */
 MUST_USE enum err cudasim_parse_devices(const char *text, struct device_config *cfg, const struct device_ops **ops,
-                                        int *count, struct err_detail *why);
+                                        int *count, struct err_detail *err);
 
 /* Cuts "count=N" out of the text, because device_parse does not know it, and returns N. Without one 1; 0 if it is
  * wrong. */

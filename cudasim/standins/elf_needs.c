@@ -96,7 +96,7 @@ static bool walk_symbols(struct elf_file *f, const struct elf_visitor *v)
     return true;
 }
 
-enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *why)
+enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *err)
 {
     elf_version(EV_CURRENT);
     struct elf_file f = { .elf = elf_memory((char *)bytes, n) };             /* which only reads */
@@ -104,9 +104,9 @@ enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, str
         take_section(&f, s);
     enum err e = ERR_OK;
     if (gelf_getclass(f.elf) != ELFCLASS64 || f.dynamic == NULL)
-        e = err_set(why, ERR_FORMAT, 0, "not a 64-bit shared object with a table of sections");
+        e = err_set(err, ERR_FORMAT, 0, "not a 64-bit shared object with a table of sections");
     else if (!walk_libraries(&f, v) || !walk_symbols(&f, v))
-        e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        e = err_no_memory(err);
     elf_end(f.elf);
     return e;
 }

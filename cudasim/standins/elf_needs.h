@@ -23,6 +23,6 @@ struct elf_visitor {
 
 /* Walks a shared object's needs. ERR_FORMAT if it is not a 64-bit shared object; ERR_HOST_NOMEM if the visitor
  * ended the walk. */
-MUST_USE enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *why);
+MUST_USE enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *err);
 
 #endif

@@ -114,20 +114,20 @@ static size_t target_index(const struct elf_writer *w, const char *target)
     return i;
 }
 
-static enum err collect(struct elf_writer *w, struct err_detail *why)
+static enum err collect(struct elf_writer *w, struct err_detail *err)
 {
     if (w->lib->n_functions > FUNCTIONS_MAX)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s has more than %d functions", w->lib->soname, FUNCTIONS_MAX);
+        return err_set(err, ERR_UNSUPPORTED, 0, "%s has more than %d functions", w->lib->soname, FUNCTIONS_MAX);
     w->targets = calloc(w->lib->n_functions + 1, sizeof *w->targets);
     if (w->targets == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < w->lib->n_functions; i++) {
         const struct elf_function *f = &w->lib->functions[i];
         size_t k = 0;
         while (f->version != NULL && k < w->n_versions && strcmp(w->versions[k], f->version) != 0)
             k++;
         if (f->version != NULL && k == VERSIONS_MAX)
-            return err_set(why, ERR_UNSUPPORTED, 0, "%s has more than %d versions", w->lib->soname, VERSIONS_MAX);
+            return err_set(err, ERR_UNSUPPORTED, 0, "%s has more than %d versions", w->lib->soname, VERSIONS_MAX);
         if (f->version != NULL && k == w->n_versions)
             w->versions[w->n_versions++] = f->version;
         if (f->target != NULL && target_index(w, f->target) == w->n_targets)
@@ -322,18 +322,18 @@ static void write_all(struct elf_writer *w)
     set_headers(w, tables_end, text_end);
 }
 
-enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *why)
+enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *err)
 {
 #if !defined(__x86_64__) && !defined(__aarch64__)
     (void)lib, (void)bytes, (void)n;
-    return err_set(why, ERR_UNSUPPORTED, 0, "stand-ins for libraries are written for x86-64 and aarch64 only");
+    return err_set(err, ERR_UNSUPPORTED, 0, "stand-ins for libraries are written for x86-64 and aarch64 only");
 #endif
     struct elf_writer w = { .lib = lib };
-    enum err e = collect(&w, why);
+    enum err e = collect(&w, err);
     if (e == ERR_OK) {
         write_all(&w);
         if (w.image.has_failed || w.strings.has_failed)
-            e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+            e = err_no_memory(err);
     }
     free(w.targets);
     free(w.strings.bytes);

@@ -25,6 +25,6 @@ struct elf_library {
 
 /* Makes the bytes of the library, which the caller free()s. Equal input gives equal bytes. ERR_UNSUPPORTED on
  * processors other than x86-64 and aarch64; ERR_HOST_NOMEM. */
-MUST_USE enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *why);
+MUST_USE enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *err);
 
 #endif

@@ -34,19 +34,19 @@ struct real_library *real_libraries_get(const struct real_libraries *r, const ch
     return NULL;
 }
 
-static enum err put(struct real_libraries *r, const char *path, struct err_detail *why)
+static enum err put(struct real_libraries *r, const char *path, struct err_detail *err)
 {
     struct real_library *all = realloc(r->all, (r->n + 1) * sizeof *all);
     if (all != NULL)
         r->all = all;
     if (all == NULL || (all[r->n].path = strdup(path)) == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     all[r->n++].is_wanted = false;
     return ERR_OK;
 }
 
 /* A folder that cannot be read holds none. */
-static enum err look_in(struct real_libraries *r, const char *folder, struct err_detail *why)
+static enum err look_in(struct real_libraries *r, const char *folder, struct err_detail *err)
 {
     char path[PATH_MAX];
     enum err e = ERR_OK;
@@ -54,38 +54,38 @@ static enum err look_in(struct real_libraries *r, const char *folder, struct err
     for (const struct dirent *f; d != NULL && e == ERR_OK && (f = readdir(d)) != NULL;)
         if (is_able(f->d_name) && real_libraries_get(r, f->d_name) == NULL &&
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
-            e = put(r, path, why);
+            e = put(r, path, err);
     if (d != NULL)
         closedir(d);
     return e;
 }
 
 /* PyPI's wheels have their libraries in nvidia/<part>/lib. */
-static enum err look_in_package(struct real_libraries *r, const char *package, struct err_detail *why)
+static enum err look_in_package(struct real_libraries *r, const char *package, struct err_detail *err)
 {
     char nvidia[PATH_MAX], lib[PATH_MAX];
     enum err e = ERR_OK;
     DIR *d = (size_t)snprintf(nvidia, sizeof nvidia, "%s/nvidia", package) < sizeof nvidia ? opendir(nvidia) : NULL;
     for (const struct dirent *f; d != NULL && e == ERR_OK && (f = readdir(d)) != NULL;)
         if (f->d_name[0] != '.' && (size_t)snprintf(lib, sizeof lib, "%s/%s/lib", nvidia, f->d_name) < sizeof lib)
-            e = look_in(r, lib, why);
+            e = look_in(r, lib, err);
     if (d != NULL)
         closedir(d);
     return e;
 }
 
 enum err real_libraries_find(const char *const *packages, size_t n_packages, struct real_libraries *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     const char *const toolkits[] = { getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda" };
     char lib[PATH_MAX];
     enum err e = ERR_OK;
     *out = (struct real_libraries){ 0 };
     for (size_t i = 0; e == ERR_OK && i < n_packages; i++)
-        e = look_in_package(out, packages[i], why);
+        e = look_in_package(out, packages[i], err);
     for (size_t i = 0; e == ERR_OK && i < sizeof toolkits / sizeof toolkits[0]; i++)
         if (toolkits[i] != NULL && (size_t)snprintf(lib, sizeof lib, "%s/lib64", toolkits[i]) < sizeof lib)
-            e = look_in(out, lib, why);
+            e = look_in(out, lib, err);
     if (e != ERR_OK)
         real_libraries_close(out);
     return e;

@@ -25,7 +25,7 @@ struct real_libraries {
  * library of a soname counts. A path that the loader's lists cannot hold (with ':' or a blank) is passed over.
  * ERR_HOST_NOMEM. */
 MUST_USE enum err real_libraries_find(const char *const *packages, size_t n_packages, struct real_libraries *out,
-                                      struct err_detail *why);
+                                      struct err_detail *err);
 
 /* The soname: the last part of the path. */
 const char *real_library_soname(const struct real_library *l);

@@ -146,7 +146,7 @@ static bool on_package_library(void *arg, const char *soname)
     return true;
 }
 
-static enum err read_library(const char *path, const struct elf_visitor *v, struct err_detail *why)
+static enum err read_library(const char *path, const struct elf_visitor *v, struct err_detail *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -159,23 +159,23 @@ static enum err read_library(const char *path, const struct elf_visitor *v, stru
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (bytes == MAP_FAILED)
-        return err_set(why, ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
-    e = elf_needs(bytes, (size_t)st.st_size, v, why);
+        return err_at(err, ERR_IO, 0, path, "cannot be mapped: %s", strerror(errno));
+    e = elf_needs(bytes, (size_t)st.st_size, v, err);
     munmap(bytes, (size_t)st.st_size);
     return e == ERR_FORMAT ? ERR_OK : e;
 }
 
-static enum err read_folder(struct wants *w, const char *folder, struct err_detail *why)
+static enum err read_folder(struct wants *w, const char *folder, struct err_detail *err)
 {
     const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = w };
     DIR *d = opendir(folder);
     enum err e = ERR_OK;
     if (d == NULL)
-        return err_set(why, ERR_IO, 0, "%s: %s", folder, strerror(errno));
+        return err_at(err, ERR_IO, 0, folder, "%s", strerror(errno));
     for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
         char path[4096];
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
-            e = read_library(path, &v, why);
+            e = read_library(path, &v, err);
     }
     closedir(d);
     return e;
@@ -189,7 +189,7 @@ static bool is_package(const struct dirent *f)
            strcmp(f->d_name, "dist-packages") != 0;
 }
 
-static enum err read_packages(struct wants *w, const char *folder, unsigned depth, struct err_detail *why)
+static enum err read_packages(struct wants *w, const char *folder, unsigned depth, struct err_detail *err)
 {
     const struct elf_visitor v = { .library = on_package_library, .symbol = on_symbol, .arg = w };
     DIR *d = opendir(folder);
@@ -201,9 +201,9 @@ static enum err read_packages(struct wants *w, const char *folder, unsigned dept
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) >= sizeof path)
             continue;
         if (strstr(f->d_name, ".so") != NULL)
-            e = read_library(path, &v, why);
+            e = read_library(path, &v, err);
         else if (depth > 0 && is_package(f))
-            e = read_packages(w, path, depth - 1, why);
+            e = read_packages(w, path, depth - 1, err);
     }
     closedir(d);
     return e;
@@ -223,7 +223,7 @@ static int compare_wants(const void *a, const void *b)
 
 /* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A function of a library that no object names
  * is dropped. */
-static enum err wants_resolve(struct wants *w, struct err_detail *why)
+static enum err wants_resolve(struct wants *w, struct err_detail *err)
 {
     size_t kept = 0;
     const char *library = "";        /* the last one that was named; its functions follow it */
@@ -239,7 +239,7 @@ static enum err wants_resolve(struct wants *w, struct err_detail *why)
             if (w->all[k].name == NULL && w->all[k].soname != NULL && begins(w->all[k].soname, one.soname)) {
                 char *soname = strdup(w->all[k].soname);
                 if (soname == NULL)
-                    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+                    return err_no_memory(err);
                 free(one.soname);
                 one.soname = soname;
                 is_kept = true;
@@ -267,47 +267,47 @@ struct made {
 };
 
 /* Makes one library of what is wanted of its soname, [first, end). */
-static enum err make_one(const struct want *first, size_t n, struct made *out, struct err_detail *why)
+static enum err make_one(const struct want *first, size_t n, struct made *out, struct err_detail *err)
 {
     struct elf_function *functions = calloc(n, sizeof *functions);
     size_t n_functions = 0;
     if (functions == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < n; i++)
         if (first[i].name != NULL && (i == 0 || compare_wants(&first[i], &first[i - 1]) != 0))
             functions[n_functions++] = (struct elf_function){
                 .name = first[i].name, .version = first[i].version, .target = target_of(first->soname, first[i].name) };
     const struct elf_library lib = { .soname = first->soname, .needed = CORE_SONAME, .functions = functions,
                                      .n_functions = n_functions };
-    const enum err e = elf_write(&lib, &out->bytes, &out->n, why);
+    const enum err e = elf_write(&lib, &out->bytes, &out->n, err);
     free(functions);
     out->soname = first->soname;
     return e;
 }
 
-static enum err make_folder(const char *path, struct err_detail *why)
+static enum err make_folder(const char *path, struct err_detail *err)
 {
     char part[4096];
     if (strlen(path) >= sizeof part)
-        return err_set(why, ERR_IO, 0, "%.60s...: the name is too long", path);
+        return err_at(err, ERR_IO, 0, path, "the name is too long");
     for (const char *at = path; at != NULL;) {
         at = strchr(at + 1, '/');
         const size_t n = at == NULL ? strlen(path) : (size_t)(at - path);
         memcpy(part, path, n);
         part[n] = '\0';
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return err_set(why, ERR_IO, 0, "%s: cannot be made: %s", part, strerror(errno));
+            return err_at(err, ERR_IO, 0, part, "cannot be made: %s", strerror(errno));
     }
     return ERR_OK;
 }
 
 /* Writes to a temporary name first, because another run may be writing the same file. */
-static enum err write_file(const char *folder, const struct made *m, struct err_detail *why)
+static enum err write_file(const char *folder, const struct made *m, struct err_detail *err)
 {
     char path[4096], temporary[4096];
     snprintf(path, sizeof path, "%s/%s", folder, m->soname);
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%d", path, (int)getpid()) >= sizeof temporary)
-        return err_set(why, ERR_IO, 0, "%.60s...: the name is too long", path);
+        return err_at(err, ERR_IO, 0, path, "the name is too long");
     if (access(path, R_OK) == 0)
         return ERR_OK;
     FILE *f = fopen(temporary, "wb");
@@ -315,7 +315,7 @@ static enum err write_file(const char *folder, const struct made *m, struct err_
     const bool is_closed = f != NULL && fclose(f) == 0;
     if (is_written && is_closed && rename(temporary, path) == 0)
         return ERR_OK;
-    const enum err e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", path, strerror(errno));
+    const enum err e = err_at(err, ERR_IO, 0, path, "cannot be written: %s", strerror(errno));
     unlink(temporary);
     return e;
 }
@@ -329,13 +329,13 @@ static uint64_t sum_text(uint64_t sum, const char *text)
 
 /* The folder's name depends on what is wanted, on what answers it, and on how stand-ins are made; STANDINS_FORM changes
  * with the latter. */
-static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *why)
+static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *err)
 {
     const size_t room = strlen(cache) + 32;
     uint64_t sum = sum_text(0, STANDINS_FORM);
     *folder = malloc(room);
     if (*folder == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < w->n; i++) {
         const struct want *one = &w->all[i];
         sum = sum_text(sum_text(sum_text(sum, one->soname), one->name), one->version);
@@ -345,48 +345,48 @@ static enum err name_folder(const struct wants *w, const char *cache, char **fol
     return ERR_OK;
 }
 
-static enum err write_all(const struct made *made, size_t n, const char *folder, struct err_detail *why)
+static enum err write_all(const struct made *made, size_t n, const char *folder, struct err_detail *err)
 {
-    enum err e = make_folder(folder, why);
+    enum err e = make_folder(folder, err);
     for (size_t i = 0; e == ERR_OK && i < n; i++)
-        e = write_file(folder, &made[i], why);
+        e = write_file(folder, &made[i], err);
     return e;
 }
 
 /* Adds `soname` to the list. */
-static enum err put_soname(struct standins *s, const char *soname, struct err_detail *why)
+static enum err put_soname(struct standins *s, const char *soname, struct err_detail *err)
 {
     char **sonames = realloc(s->sonames, (s->n_sonames + 1) * sizeof *sonames);
     if (sonames != NULL)
         s->sonames = sonames;
     if (sonames == NULL || (sonames[s->n_sonames] = strdup(soname)) == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     s->n_sonames++;
     return ERR_OK;
 }
 
-static enum err make_all(const struct wants *w, const char *cache, struct standins *out, struct err_detail *why)
+static enum err make_all(const struct wants *w, const char *cache, struct standins *out, struct err_detail *err)
 {
     struct made *made = calloc(w->n + 1, sizeof *made);
     size_t n_made = 0;
-    enum err e = made == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : ERR_OK;
+    enum err e = made == NULL ? err_no_memory(err) : ERR_OK;
     for (size_t i = 0, n; e == ERR_OK && i < w->n; i += n) {
         for (n = 1; i + n < w->n && strcmp(w->all[i].soname, w->all[i + n].soname) == 0;)
             n++;
         if (is_ours(w->all[i].soname))
             continue;
-        e = make_one(&w->all[i], n, &made[n_made], why);
+        e = make_one(&w->all[i], n, &made[n_made], err);
         if (e == ERR_OK)
-            e = put_soname(out, made[n_made++].soname, why);
+            e = put_soname(out, made[n_made++].soname, err);
     }
     out->n_made = n_made;
     if (e == ERR_OK && n_made > 0)
-        e = name_folder(w, cache, &out->folder, why);
+        e = name_folder(w, cache, &out->folder, err);
     if (e == ERR_OK && n_made > 0)
-        e = write_all(made, n_made, out->folder, why);
+        e = write_all(made, n_made, out->folder, err);
     for (size_t i = 0; i < w->n && e == ERR_OK; i++)
         if (is_ours(w->all[i].soname) && (i == 0 || strcmp(w->all[i].soname, w->all[i - 1].soname) != 0))
-            e = put_soname(out, w->all[i].soname, why);
+            e = put_soname(out, w->all[i].soname, err);
     for (size_t i = 0; made != NULL && i < n_made; i++)
         free(made[i].bytes);
     free(made);
@@ -394,19 +394,19 @@ static enum err make_all(const struct wants *w, const char *cache, struct standi
 }
 
 enum err standins_make(const struct standin_places *places, const char *cache, struct standins *out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct wants w = { .places = places, .names_left = PACKAGES_NAMES };
     enum err e = ERR_OK;
     *out = (struct standins){ 0 };
     for (size_t i = 0; e == ERR_OK && i < places->n_folders; i++)
-        e = read_folder(&w, places->folders[i], why);
+        e = read_folder(&w, places->folders[i], err);
     for (size_t i = 0; e == ERR_OK && i < places->n_packages; i++)
-        e = read_packages(&w, places->packages[i], PACKAGES_DEPTH, why);
+        e = read_packages(&w, places->packages[i], PACKAGES_DEPTH, err);
     if (e == ERR_OK)
-        e = wants_resolve(&w, why);
+        e = wants_resolve(&w, err);
     if (e == ERR_OK)
-        e = make_all(&w, cache, out, why);
+        e = make_all(&w, cache, out, err);
     wants_close(&w);
     if (e != ERR_OK)
         standins_close(out);

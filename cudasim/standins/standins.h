@@ -34,7 +34,7 @@ struct standin_places {
 
 /* `cache`: the folder of the stand-ins is made in it. ERR_IO; ERR_UNSUPPORTED. */
 MUST_USE enum err standins_make(const struct standin_places *places, const char *cache, struct standins *out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 void standins_close(struct standins *s);
 
 #endif

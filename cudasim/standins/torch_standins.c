@@ -25,22 +25,22 @@ static size_t cut_paths(char *paths, const char *out[PATHS_MAX])
 }
 
 enum err torch_standins_make(const char *found, const char *cache, bool wants_real, struct real_libraries *real,
-                             struct standins *out, struct err_detail *why)
+                             struct standins *out, struct err_detail *err)
 {
     char lib[PATH_MAX], *copy = strdup(found);
     const char *paths[PATHS_MAX];
     enum err e = ERR_OK;
     if (copy == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     const size_t n_paths = cut_paths(copy, paths);
     const char *folders[2] = { paths[0], lib };
     snprintf(lib, sizeof lib, "%s/lib", paths[0]);
     if (wants_real)
-        e = real_libraries_find(paths + 1, n_paths - 1, real, why);
+        e = real_libraries_find(paths + 1, n_paths - 1, real, err);
     const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
                                            .packages = paths + 1, .n_packages = n_paths - 1, .real = *real };
     if (e == ERR_OK)
-        e = standins_make(&places, cache, out, why);
+        e = standins_make(&places, cache, out, err);
     free(copy);
     return e;
 }
@@ -70,10 +70,10 @@ bool replay_torch_standins(const char *found, const char *cache, bool wants_real
 {
     struct standins s = { 0 };
     struct real_libraries real = { 0 };
-    struct err_detail why = { 0 };
-    bool is_made = torch_standins_make(found, cache, wants_real, &real, &s, &why) == ERR_OK;
+    struct err_detail err = { 0 };
+    bool is_made = torch_standins_make(found, cache, wants_real, &real, &s, &err) == ERR_OK;
     if (!is_made)
-        snprintf(out, room, "%s", why.text);
+        snprintf(out, room, "%s", err.text);
     else if (!list_libraries(&s, &real, out, room)) {
         is_made = false;
         snprintf(out, room, "too many libraries");

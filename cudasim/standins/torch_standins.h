@@ -24,6 +24,6 @@
  * Libraries get stand-ins that the first one and its lib/ name. ERR_IO; ERR_UNSUPPORTED. The caller closes `real`, also
  * after an error. */
 MUST_USE enum err torch_standins_make(const char *found, const char *cache, bool wants_real,
-                                      struct real_libraries *real, struct standins *out, struct err_detail *why);
+                                      struct real_libraries *real, struct standins *out, struct err_detail *err);
 
 #endif

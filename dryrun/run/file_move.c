@@ -8,13 +8,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum err file_copy(const char *from, const char *to, struct err_detail *why)
+static enum err file_copy(const char *from, const char *to, struct err_detail *err)
 {
     struct output *out;
     FILE *in = fopen(from, "rb");
     if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(errno));
-    const enum err e = output_open(to, &out, why);
+        return err_at(err, ERR_IO, 0, from, "cannot be read: %s", strerror(errno));
+    const enum err e = output_open(to, &out, err);
     if (e != ERR_OK) {
         fclose(in);
         return e;
@@ -25,19 +25,19 @@ static enum err file_copy(const char *from, const char *to, struct err_detail *w
     const int reason = ferror(in) ? errno : 0;
     fclose(in);
     if (reason == 0)
-        return output_commit(&out, why);
+        return output_commit(&out, err);
     output_abandon(out);
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(reason));
+    return err_at(err, ERR_IO, 0, from, "cannot be read: %s", strerror(reason));
 }
 
-enum err file_move(const char *from, const char *to, struct err_detail *why)
+enum err file_move(const char *from, const char *to, struct err_detail *err)
 {
     struct stat st;
     if (stat(from, &st) == 0 && S_ISDIR(st.st_mode))
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(EISDIR));
+        return err_at(err, ERR_IO, 0, from, "cannot be read: %s", strerror(EISDIR));
     if (rename(from, to) == 0)
         return ERR_OK;
     if (errno != EXDEV)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", to, strerror(errno));
-    return file_copy(from, to, why);
+        return err_at(err, ERR_IO, 0, to, "cannot be written: %s", strerror(errno));
+    return file_copy(from, to, err);
 }

@@ -9,6 +9,6 @@
 
 /* Moves a file; copies it if the two folders are on different disks, and then the caller removes `from`. A file of the
  * new name is replaced. ERR_IO. */
-MUST_USE enum err file_move(const char *from, const char *to, struct err_detail *why);
+MUST_USE enum err file_move(const char *from, const char *to, struct err_detail *err);
 
 #endif

@@ -9,18 +9,18 @@ static bool look(void *arg)
 }
 
 enum err followed_child_run(const char *const *argv, const struct child_env *env, const char *folder,
-                            const char *command, struct following **following, int *status, struct err_detail *why)
+                            const char *command, struct following **following, int *status, struct err_detail *err)
 {
     struct following *f;
     struct child_setting setting = { .env = env };
     if (folder == NULL)
-        return child_run(argv, &setting, status, why);
-    enum err e = following_start(folder, command, &f, why);
+        return child_run(argv, &setting, status, err);
+    enum err e = following_start(folder, command, &f, err);
     if (e != ERR_OK)
         return e;
     const struct child_watch watch = { .look = look, .arg = f, .every_ms = FOLLOWING_LOOK_MS };
     setting.watch = &watch;
-    e = child_run(argv, &setting, status, why);
+    e = child_run(argv, &setting, status, err);
     if (e != ERR_OK)
         following_end(f, false);
     else

@@ -13,6 +13,6 @@
  * wants are made. `command` ("record"): the name for messages. */
 MUST_USE enum err followed_child_run(const char *const *argv, const struct child_env *env, const char *folder,
                                      const char *command, struct following **following, int *status,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 
 #endif

@@ -88,7 +88,7 @@ static int open_count(const char *path, int flags)
     return open(name, flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-enum err journal_folder_begin(const char *path, struct err_detail *why)
+enum err journal_folder_begin(const char *path, struct err_detail *err)
 {
     const uint64_t none = 0;
     const int fd = open_count(path, O_WRONLY | O_CREAT | O_EXCL);
@@ -96,7 +96,7 @@ enum err journal_folder_begin(const char *path, struct err_detail *why)
     const int reason = errno;
     if (fd >= 0)
         close(fd);
-    return is_done ? ERR_OK : err_set(why, ERR_IO, 0, "%.150s: cannot be written to: %s", path, strerror(reason));
+    return is_done ? ERR_OK : err_at(err, ERR_IO, 0, path, "cannot be written to: %s", strerror(reason));
 }
 
 static uint64_t read_unrecorded(const char *path)
@@ -111,12 +111,12 @@ static uint64_t read_unrecorded(const char *path)
 }
 
 enum err journal_folder_open(const char *path, const char *command, struct journal_folder *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     struct journal_folder f = { .path = path, .unrecorded = read_unrecorded(path) };
     f.n = scandir(path, &f.files, is_journal, alphasort);
     if (f.n < 0)
-        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
+        return err_at(err, ERR_IO, 0, path, "%s", strerror(errno));
     drop_others(&f, command);
     *out = f;
     return ERR_OK;

@@ -20,13 +20,13 @@ struct journal_folder {
 };
 
 /* Before the program starts: makes the file that counts calls without a journal. ERR_IO, as on a full disk. */
-MUST_USE enum err journal_folder_begin(const char *path, struct err_detail *why);
+MUST_USE enum err journal_folder_begin(const char *path, struct err_detail *err);
 
 /* Lists the journals. One of a process that ended before it wrote anything is reported on standard error in the name of
  * `command` ("record"), removed, and not listed. What is no regular file is reported, left there, and not listed.
  * ERR_IO. */
 MUST_USE enum err journal_folder_open(const char *path, const char *command, struct journal_folder *out,
-                                      struct err_detail *why);
+                                      struct err_detail *err);
 void journal_folder_close(struct journal_folder *f);
 
 /* The path of journal i. */

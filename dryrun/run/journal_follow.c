@@ -37,11 +37,11 @@ struct following {
     uint64_t n_looks;
 };
 
-enum err following_start(const char *folder, const char *command, struct following **out, struct err_detail *why)
+enum err following_start(const char *folder, const char *command, struct following **out, struct err_detail *err)
 {
     struct following *f = calloc(1, sizeof *f);
     if (f == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     f->folder = folder;
     f->command = command;
     *out = f;
@@ -55,19 +55,19 @@ static void trace_path(const struct followed *j, unsigned device, char path[PATH
     snprintf(path, PATH_MAX, "%s/%s.gpu%u.zst", j->folder, j->name, device);
 }
 
-static enum err create_trace(void *arg, unsigned device, struct trace_writer **out, struct err_detail *why)
+static enum err create_trace(void *arg, unsigned device, struct trace_writer **out, struct err_detail *err)
 {
     struct followed *j = arg;
     char path[PATH_MAX];
     trace_path(j, device, path);
-    const enum err e = trace_create_growing(path, out, why);
+    const enum err e = trace_create_growing(path, out, err);
     j->has_device[device] = e == ERR_OK;
     return e;
 }
 
-static void followed_drop(struct following *f, struct followed *j, const struct err_detail *why)
+static void followed_drop(struct following *f, struct followed *j, const struct err_detail *err)
 {
-    fprintf(stderr, "replay %s: %s: no trace grows with it: %s\n", f->command, j->name, why->text);
+    fprintf(stderr, "replay %s: %s: no trace grows with it: %s\n", f->command, j->name, err->text);
     calls_follow_close(j->follow);
     j->follow = NULL;
     assert(f->n_open > 0);
@@ -76,26 +76,26 @@ static void followed_drop(struct following *f, struct followed *j, const struct 
 
 static void followed_finish(struct following *f, struct followed *j)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct calls_follow *follow = j->follow;
     j->follow = NULL;
     f->n_open--;
-    if (calls_follow_finish(follow, &why) != ERR_OK)
-        fprintf(stderr, "replay %s: %s\n", f->command, why.text);
+    if (calls_follow_finish(follow, &err) != ERR_OK)
+        fprintf(stderr, "replay %s: %s\n", f->command, err.text);
 }
 
 /* After its process has ended, a journal gets two more looks: the first may wait for a record that nobody will
  * finish. */
 static void followed_look(struct following *f, struct followed *j)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const bool has_ended = !process_is_running((unsigned)strtoul(j->name, NULL, 10));
     bool has_more = true;
     if (!has_ended)
         j->last = f->n_looks;
     for (int i = 0; has_more && i < STRETCHES_PER_LOOK; i++)
-        if (calls_follow_look(j->follow, &has_more, &why) != ERR_OK) {
-            followed_drop(f, j, &why);
+        if (calls_follow_look(j->follow, &has_more, &err) != ERR_OK) {
+            followed_drop(f, j, &err);
             return;
         }
     if (has_ended && j->has_ended && !has_more)
@@ -123,7 +123,7 @@ static size_t name_place(const struct following *f, const char *name, bool *is_t
 /* Starts to follow a journal that was not there before. If it has no head yet, the next look tries again. */
 static void follow_new(struct following *f, const char *name)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     char path[PATH_MAX];
     bool is_there;
     const size_t place = name_place(f, name, &is_there);
@@ -141,7 +141,7 @@ static void follow_new(struct following *f, const char *name)
     j->first = j->last = f->n_looks;
     snprintf(path, sizeof path, "%s/%s.calls", f->folder, name);
     const struct calls_traces traces = { .create = create_trace, .arg = j };
-    if (calls_follow_open(path, &traces, &j->follow, &why) != ERR_OK) {
+    if (calls_follow_open(path, &traces, &j->follow, &err) != ERR_OK) {
         free(j);
         return;
     }
@@ -179,11 +179,11 @@ void following_look(struct following *f)
             followed_look(f, f->at[i]);
 }
 
-enum err following_spans_read(const struct following *f, struct following_spans *out, struct err_detail *why)
+enum err following_spans_read(const struct following *f, struct following_spans *out, struct err_detail *err)
 {
     *out = (struct following_spans){ .at = calloc(f->n + 1, sizeof *out->at) };
     if (out->at == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (; out->n < f->n; out->n++) {
         const struct followed *j = f->at[out->n];
         out->at[out->n] = (struct following_span){ .pid = (uint32_t)strtoul(j->name, NULL, 10), .first = j->first,

@@ -19,7 +19,7 @@ struct following;
 /* Follows the journals that come into a folder; `command` ("record") is the name for messages. Both are borrowed.
  * ERR_HOST_NOMEM. */
 MUST_USE enum err following_start(const char *folder, const char *command, struct following **out,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* Appends what came since the last look, and ends the traces of processes that have ended. A journal that cannot be
  * followed is left alone; the reason is said once on standard error. */
@@ -37,7 +37,7 @@ struct following_spans {
 };
 
 /* Those of all journals that were followed, in no order. The caller free()s `at`. ERR_HOST_NOMEM. */
-MUST_USE enum err following_spans_read(const struct following *f, struct following_spans *out, struct err_detail *why);
+MUST_USE enum err following_spans_read(const struct following *f, struct following_spans *out, struct err_detail *err);
 
 /* Ends the traces, or removes them if better ones have been made. NULL is accepted. */
 void following_end(struct following *f, bool is_removed);

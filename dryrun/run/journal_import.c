@@ -131,12 +131,12 @@ static const char *program_shown(const char *command_line)
 
 /* A device that has calls may have none of PyTorch's, if something else in the program used it. */
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
-                                       const char *what, bool ends_at_exit, const char *path, struct err_detail *why)
+                                       const char *what, bool ends_at_exit, const char *path, struct err_detail *err)
 {
     const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit };
     char name[PATH_MAX];
     file_name(r, j, (int)device, what, NULL, name);
-    const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);
+    const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, err);
     if (e == ERR_OK && is_told(r))
         fprintf(stderr, "replay %s: %s: PyTorch's requests, process %u, device %u\n", command_of(r), name, j->pid,
                 device);
@@ -147,13 +147,13 @@ static enum err import_snapshot_device(const struct recording *r, const struct r
 }
 
 static enum err import_snapshot(const struct recording *r, const struct recorded_journal *j, size_t k,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     const char *what = is_run_sim(r) ? "" : snapshots[k].what;
     char path[PATH_MAX], name[PATH_MAX];
     snapshot_path(r, j->pid, k, path);
     file_name(r, j, -1, what, ".pickle", name);
-    enum err e = file_move(path, name, why);
+    enum err e = file_move(path, name, err);
     if (e != ERR_OK)
         return e;
     if (is_told(r))
@@ -162,16 +162,16 @@ static enum err import_snapshot(const struct recording *r, const struct recorded
                                                         .device = -1 });
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(j, d))
-            e = import_snapshot_device(r, j, d, what, k == SNAPSHOT_OF_END, name, why);
+            e = import_snapshot_device(r, j, d, what, k == SNAPSHOT_OF_END, name, err);
     return e;
 }
 
-static enum err import_snapshots(const struct recording *r, const struct recorded_journal *j, struct err_detail *why)
+static enum err import_snapshots(const struct recording *r, const struct recorded_journal *j, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t k = 0; e == ERR_OK && k < N_SNAPSHOTS; k++)
         if (j->has_snapshot[k])
-            e = import_snapshot(r, j, k, why);
+            e = import_snapshot(r, j, k, err);
     return e;
 }
 
@@ -185,7 +185,7 @@ static bool has_any_snapshot(const struct recorded_journal *j)
 
 /* ---- journals ---- */
 
-static enum err import_device(const struct recording *r, int i, unsigned device, struct err_detail *why)
+static enum err import_device(const struct recording *r, int i, unsigned device, struct err_detail *err)
 {
     const struct import_config cfg = { .gpu = device };
     const struct recorded_journal *j = &r->journals[i];
@@ -194,8 +194,8 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     char path[PATH_MAX], name[PATH_MAX], requests[TEXT_NUMBER], refused[TEXT_NUMBER];
     journal_folder_path(&r->folder, i, path);
     file_name(r, j, (int)device, is_beside_snapshot ? ".driver" : "", NULL, name);
-    const enum err e = is_run_sim(r) ? calls_import_file(path, device, name, why)
-                                     : trace_import(path, importer_calls.name, &cfg, name, why);
+    const enum err e = is_run_sim(r) ? calls_import_file(path, device, name, err)
+                                     : trace_import(path, importer_calls.name, &cfg, name, err);
     if (e != ERR_OK)
         return e;
     if (is_told(r)) {
@@ -213,17 +213,17 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     return ERR_OK;
 }
 
-static enum err import_devices(const struct recording *r, int i, struct err_detail *why)
+static enum err import_devices(const struct recording *r, int i, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(&r->journals[i], d))
-            e = import_device(r, i, d, why);
+            e = import_device(r, i, d, err);
     return e;
 }
 
 /* The order is that of `files` in the JSON: run-sim has the snapshot first. */
-static enum err import_journal(const struct recording *r, int i, struct err_detail *why)
+static enum err import_journal(const struct recording *r, int i, struct err_detail *err)
 {
     struct recorded_journal *j = &r->journals[i];
     char path[PATH_MAX];
@@ -231,11 +231,11 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     journal_folder_path(&r->folder, i, path);
     j->is_running = journal_is_written(path, j->summary.pid);
     if (is_run_sim(r))
-        e = import_snapshots(r, j, why);
+        e = import_snapshots(r, j, err);
     if (e == ERR_OK)
-        e = import_devices(r, i, why);
+        e = import_devices(r, i, err);
     if (e == ERR_OK && !is_run_sim(r))
-        e = import_snapshots(r, j, why);
+        e = import_snapshots(r, j, err);
     if (e != ERR_OK)
         return e;
     if (j->summary.lost > 0)
@@ -251,7 +251,7 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
 
 /* Reads what journal i holds. run-sim leaves out a journal that it cannot read and has said so before; to record, that
  * is an error. */
-static enum err summarise(struct recording *r, int i, struct err_detail *why)
+static enum err summarise(struct recording *r, int i, struct err_detail *err)
 {
     struct recorded_journal *j = &r->journals[i];
     char path[PATH_MAX];
@@ -259,7 +259,7 @@ static enum err summarise(struct recording *r, int i, struct err_detail *why)
     const bool has_numbers = journal_folder_numbers(&r->folder, i, &j->pid, &j->part);
     if (is_run_sim(r) && !has_numbers)
         return ERR_OK;
-    const enum err e = calls_summarise(path, &j->summary, why);
+    const enum err e = calls_summarise(path, &j->summary, err);
     if (e != ERR_OK)
         return is_run_sim(r) && !err_is_unread(e) ? ERR_OK : e;
     j->pid = j->summary.pid;
@@ -374,11 +374,11 @@ static void json_processes(const struct recording *r)
     json_put_number(r->json, "unrecorded_calls", r->folder.unrecorded);
 }
 
-static enum err import_all(struct recording *r, struct err_detail *why)
+static enum err import_all(struct recording *r, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
-        e = summarise(r, i, why);
+        e = summarise(r, i, err);
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         take_snapshots(r, i);
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
@@ -388,7 +388,7 @@ static enum err import_all(struct recording *r, struct err_detail *why)
         json_put_array(r->json, "files");
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         if (r->journals[i].is_read)
-            e = import_journal(r, i, why);
+            e = import_journal(r, i, err);
     if (e == ERR_OK)
         remove_ranks(r);
     if (r->json != NULL)
@@ -413,14 +413,14 @@ static void say_if_nothing_recorded(const struct recording *r)
 }
 
 enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
-                          bool *is_whole, struct err_detail *why)
+                          bool *is_whole, struct err_detail *err)
 {
     struct recording r = { .out = out, .rules = rules, .json = json, .is_whole = true };
-    enum err e = journal_folder_open(folder, command_of(&r), &r.folder, why);
+    enum err e = journal_folder_open(folder, command_of(&r), &r.folder, err);
     if (e != ERR_OK)
         return e;
     r.journals = calloc((size_t)r.folder.n + 1, sizeof *r.journals);
-    e = r.journals == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : import_all(&r, why);
+    e = r.journals == NULL ? err_no_memory(err) : import_all(&r, err);
     say_unrecorded(&r);
     if (e == ERR_OK)
         say_if_nothing_recorded(&r);
@@ -430,7 +430,7 @@ enum err recording_import(const char *folder, const char *out, enum recording_ru
     return e;
 }
 
-enum err recording_check(bool is_whole, struct err_detail *why)
+enum err recording_check(bool is_whole, struct err_detail *err)
 {
-    return is_whole ? ERR_OK : err_set(why, ERR_IO, 0, "the recording is not whole: calls are missing, as said above");
+    return is_whole ? ERR_OK : err_set(err, ERR_IO, 0, "the recording is not whole: calls are missing, as said above");
 }

@@ -36,9 +36,9 @@ size_t recording_stem_length(const char *name);
  * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. *is_whole: no call is missing.
  * ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO; the errors of trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
-                                   struct json_writer *json, bool *is_whole, struct err_detail *why);
+                                   struct json_writer *json, bool *is_whole, struct err_detail *err);
 
 /* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */
-MUST_USE enum err recording_check(bool is_whole, struct err_detail *why);
+MUST_USE enum err recording_check(bool is_whole, struct err_detail *err);
 
 #endif

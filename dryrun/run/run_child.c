@@ -45,7 +45,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 }
 
 enum err child_env_put(struct child_env *env, const char *name, const char *value, char separator,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     const char *old = separator == '\0' ? NULL : getenv(name);
     const size_t room = strlen(value) + 2 + (old == NULL ? 0 : strlen(old));
@@ -53,7 +53,7 @@ enum err child_env_put(struct child_env *env, const char *name, const char *valu
     if (env->n == CHILD_VARIABLES_MAX || text == NULL || copy == NULL) {
         free(text);
         free(copy);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the environment");
+        return err_no_memory(err);
     }
     if (old == NULL || old[0] == '\0')
         snprintf(text, room, "%s", value);
@@ -122,21 +122,21 @@ static void child_start(const char *const *argv, const struct child_setting *set
 }
 
 /* A pipe that a started program does not inherit. */
-static enum err open_pipe(int fds[2], struct err_detail *why)
+static enum err open_pipe(int fds[2], struct err_detail *err)
 {
     if (pipe(fds) != 0)
-        return err_set(why, ERR_IO, 0, "a pipe cannot be made: %s", strerror(errno));
+        return err_set(err, ERR_IO, 0, "a pipe cannot be made: %s", strerror(errno));
     fcntl(fds[0], F_SETFD, FD_CLOEXEC);
     fcntl(fds[1], F_SETFD, FD_CLOEXEC);
     return ERR_OK;
 }
 
-static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
+static enum err wait_for(pid_t pid, int *status, struct err_detail *err)
 {
     int raw;
     while (waitpid(pid, &raw, 0) < 0)
         if (errno != EINTR)
-            return err_set(why, ERR_IO, 0, "waiting for the program: %s", strerror(errno));
+            return err_set(err, ERR_IO, 0, "waiting for the program: %s", strerror(errno));
     *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
     return ERR_OK;
 }
@@ -277,11 +277,11 @@ static void end_orphans(const struct children *before)
 
 /* Waits for a child that was forked, in what its parent does while it runs. */
 static enum err child_wait(pid_t pid, const struct child_setting *setting, const struct children *before,
-                           int *status, struct err_detail *why)
+                           int *status, struct err_detail *err)
 {
     if (setting->watch != NULL)
         look_until_end(pid, setting->watch);
-    const enum err e = wait_for(pid, status, why);
+    const enum err e = wait_for(pid, status, err);
     if (setting->log == NULL)
         return e;
     kill(-pid, SIGKILL);                             /* what the child started and left behind */
@@ -322,24 +322,23 @@ static const char *nearest_program(const char *program)
     return nearest.distance > 0 && nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
 }
 
-static enum err start_error(const char *program, int reason, struct err_detail *why)
+static enum err start_error(const char *program, int reason, struct err_detail *err)
 {
     const char *says = reason == ENOMEM ? "" : file_says(program), *meant = nearest_program(program);
     if (says[0] != '\0')
-        return err_set(why, ERR_USAGE, 0, "%.80s: cannot be started: %s%.80s", program, says, program);
+        return err_at(err, ERR_USAGE, 0, program, "cannot be started: %s%s", says, program);
     if (reason == ENOENT && meant != NULL)
-        return err_set(why, ERR_USAGE, 0, "%.80s: cannot be started: %s; did you mean '%s'?", program, strerror(reason),
-                       meant);
-    return err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%.200s: cannot be started: %s", program,
-                   strerror(reason));
+        return err_at(err, ERR_USAGE, 0, program, "cannot be started: %s; did you mean '%s'?", strerror(reason), meant);
+    return err_at(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, program, "cannot be started: %s",
+                  strerror(reason));
 }
 
-enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *why)
+enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *err)
 {
     int fds[2], reason = 0;
     struct passing_on passing_on;
     sigset_t starting, waiting, mask;
-    if (open_pipe(fds, why) != ERR_OK)
+    if (open_pipe(fds, err) != ERR_OK)
         return ERR_IO;
     keep_children();
     sigprocmask(SIG_SETMASK, NULL, &mask);
@@ -360,17 +359,17 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     child_pid = pid;
     sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(fds[1]);
-    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno))
+    enum err e = pid < 0 ? err_at(err, ERR_IO, 0, argv[0], "no process can be made for it: %s", strerror(errno))
                          : ERR_OK;
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
     close(fds[0]);
     if (e == ERR_OK)
-        e = child_wait(pid, setting, &before, status, why);
+        e = child_wait(pid, setting, &before, status, err);
     child_pid = 0;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     passing_on_end(&passing_on);
     if (e == ERR_OK && has_failed)
-        e = start_error(argv[0], reason, why);
+        e = start_error(argv[0], reason, err);
     return e;
 }
 
@@ -400,11 +399,11 @@ static char *read_line(int fd)
     return line;
 }
 
-enum err child_first_line(const char *const *argv, char **out, struct err_detail *why)
+enum err child_first_line(const char *const *argv, char **out, struct err_detail *err)
 {
     const struct child_setting as_parent = { .env = NULL };
     int fds[2], status = 0;
-    if (open_pipe(fds, why) != ERR_OK)
+    if (open_pipe(fds, err) != ERR_OK)
         return ERR_IO;
     sigset_t mask;
     keep_children();
@@ -421,10 +420,10 @@ enum err child_first_line(const char *const *argv, char **out, struct err_detail
     char *line = pid < 0 ? NULL : read_line(fds[0]);
     if (pid < 0)
         close(fds[0]);
-    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno))
-                         : wait_for(pid, &status, why);
+    enum err e = pid < 0 ? err_at(err, ERR_IO, 0, argv[0], "no process can be made for it: %s", strerror(errno))
+                         : wait_for(pid, &status, err);
     if (e == ERR_OK && line == NULL)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        e = err_no_memory(err);
     if (e == ERR_OK && status != 0)
         line[0] = '\0';
     if (e != ERR_OK)

@@ -21,7 +21,7 @@ struct child_env {
 /* Sets a variable. The parent's own value follows after `separator`, or is dropped if that is '\0'. A later put of the
  * same name wins. ERR_HOST_NOMEM. */
 MUST_USE enum err child_env_put(struct child_env *env, const char *name, const char *value, char separator,
-                                struct err_detail *why);
+                                struct err_detail *err);
 void child_env_close(struct child_env *env);
 
 /* Called while a child runs: at its start, then at this interval. */
@@ -54,7 +54,7 @@ enum { CHILD_GRACE_MS = 3000 };
  * and SIGUSR2 are passed on to it, unless they were ignored when we started. *status: its exit status, or 128 + the
  * signal that ended it. ERR_USAGE if the program cannot be started; ERR_IO. */
 MUST_USE enum err child_run(const char *const *argv, const struct child_setting *setting, int *status,
-                            struct err_detail *why);
+                            struct err_detail *err);
 
 /* Whether a process runs. A zombie does not: it has ended, and keeps its number until its parent asks for its
  * status. */
@@ -62,6 +62,6 @@ bool process_is_running(unsigned pid);
 
 /* The first line that a program prints, without the line feed; "" if it printed nothing or failed. The caller free()s
  * *out. */
-MUST_USE enum err child_first_line(const char *const *argv, char **out, struct err_detail *why);
+MUST_USE enum err child_first_line(const char *const *argv, char **out, struct err_detail *err);
 
 #endif

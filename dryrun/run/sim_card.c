@@ -61,7 +61,7 @@ struct sim_card {
 /* ---- before the program ---- */
 
 /* "1MiB" or "1MiB,256MiB". */
-static enum err check_values(const struct sim_card_request *r, struct err_detail *why)
+static enum err check_values(const struct sim_card_request *r, struct err_detail *err)
 {
     const char *text = r->values;
     uint64_t bytes;
@@ -69,7 +69,7 @@ static enum err check_values(const struct sim_card_request *r, struct err_detail
     if (text == NULL || (units_parse_bytes(text, n, &bytes) &&
                          (text[n] == '\0' || units_parse_bytes(text + n + 1, strlen(text + n + 1), &bytes))))
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "--values '%.60s': expected a size such as 1MiB, or two as in 1MiB,256MiB", text);
+    return err_set(err, ERR_USAGE, 0, "--values '%s': expected a size such as 1MiB, or two as in 1MiB,256MiB", text);
 }
 
 static bool wants_real(const struct sim_card_request *r)
@@ -77,38 +77,38 @@ static bool wants_real(const struct sim_card_request *r)
     return r->libraries != NULL && strcmp(r->libraries, "real") == 0;
 }
 
-static enum err check_libraries(const struct sim_card_request *r, struct err_detail *why)
+static enum err check_libraries(const struct sim_card_request *r, struct err_detail *err)
 {
     const char *text = r->libraries;
     return text == NULL || wants_real(r) || strcmp(text, "stand-in") == 0 ? ERR_OK
-         : err_set(why, ERR_USAGE, 0, "--libraries '%.60s': expected stand-in or real", text);
+         : err_set(err, ERR_USAGE, 0, "--libraries '%s': expected stand-in or real", text);
 }
 
 /* A size alone is one of a simulated card. */
-static enum err choose_device(struct sim_card *c, struct err_detail *why)
+static enum err choose_device(struct sim_card *c, struct err_detail *err)
 {
     struct device_config cfg;
     const struct device_ops *ops;
     int count;
     const char *typed = c->asked.device != NULL ? c->asked.device : "sim";
     snprintf(c->device, sizeof c->device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
-    return cudasim_parse_devices(c->device, &cfg, &ops, &count, why);
+    return cudasim_parse_devices(c->device, &cfg, &ops, &count, err);
 }
 
-static enum err find_libraries(struct sim_card *c, struct err_detail *why)
+static enum err find_libraries(struct sim_card *c, struct err_detail *err)
 {
-    const enum err e = installed_file_find("cudasim/libreplay-cudasim.so", c->libraries, why);
+    const enum err e = installed_file_find("cudasim/libreplay-cudasim.so", c->libraries, err);
     char *slash = e == ERR_OK ? strrchr(c->libraries, '/') : NULL;
     if (slash != NULL)
         *slash = '\0';
     return e;
 }
 
-static enum err make_journals(struct sim_card *c, const char *parent, struct err_detail *why)
+static enum err make_journals(struct sim_card *c, const char *parent, struct err_detail *err)
 {
     const int reason = folder_make_unique(parent, "replay-run", c->journals);
-    return reason == 0 ? journal_folder_begin(c->journals, why)
-                       : err_set(why, ERR_IO, 0, "%.150s: no folder can be made in it: %s", parent, strerror(reason));
+    return reason == 0 ? journal_folder_begin(c->journals, err)
+                       : err_at(err, ERR_IO, 0, parent, "no folder can be made in it: %s", strerror(reason));
 }
 
 /* The home folder that the system knows, for a service or a job without HOME; NULL: none. */
@@ -118,7 +118,7 @@ static const char *home_of_user(void)
     return user == NULL ? NULL : user->pw_dir;
 }
 
-static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
+static enum err cache_folder(char out[PATH_MAX], struct err_detail *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME") != NULL ? getenv("HOME") : home_of_user();
     if (cache != NULL && cache[0] == '/')
@@ -126,7 +126,7 @@ static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
     else if (home != NULL && home[0] == '/')
         snprintf(out, PATH_MAX, "%s/.cache/replay", home);
     else
-        return err_set(why, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is a folder's path");
+        return err_set(err, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is a folder's path");
     return ERR_OK;
 }
 
@@ -134,7 +134,7 @@ static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
  * if there is none. A command that is no interpreter is never run to ask it: python3 is asked for it. Python is not
  * isolated (-I), because that hides packages of the user and of PYTHONPATH, which the program has. The working folder
  * is taken off the search path before anything is imported, so that no file in it runs. */
-static enum err find_torch(const struct sim_card_request *r, char **out, struct err_detail *why)
+static enum err find_torch(const struct sim_card_request *r, char **out, struct err_detail *err)
 {
     static const char *const script = "import sys; sys.path = [p for p in sys.path if p != '']; "
                                       "import importlib.util as u; s = u.find_spec('torch'); "
@@ -142,42 +142,42 @@ static enum err find_torch(const struct sim_card_request *r, char **out, struct 
     char python[PATH_MAX];
     const char *const argv[] = { python, "-c", script, NULL };
     if (python_found(r->program, python) || python_found("python3", python))
-        return child_first_line(argv, out, why);
+        return child_first_line(argv, out, err);
     *out = strdup("");
-    return *out != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    return *out != NULL ? ERR_OK : err_no_memory(err);
 }
 
 /* Libraries get stand-ins that the torch which was found names, or a folder that was given. A program that runs another
  * Python gets those of its torch when it is imported (cudasim/standins/torch_standins.h). */
-static enum err make_standins(struct sim_card *c, struct err_detail *why)
+static enum err make_standins(struct sim_card *c, struct err_detail *err)
 {
-    enum err e = cache_folder(c->cache, why);
+    enum err e = cache_folder(c->cache, err);
     if (e == ERR_OK && c->asked.torch_libs == NULL)
-        e = find_torch(&c->asked, &c->torch, why);
+        e = find_torch(&c->asked, &c->torch, err);
     const char *found = c->torch != NULL ? c->torch : c->asked.torch_libs;
     if (e != ERR_OK || found[0] == '\0')
         return e;
-    return torch_standins_make(found, c->cache, wants_real(&c->asked), &c->real, &c->standins, why);
+    return torch_standins_make(found, c->cache, wants_real(&c->asked), &c->real, &c->standins, err);
 }
 
 enum err sim_card_open(const struct sim_card_request *request, const char *parent, struct sim_card **out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct sim_card *c = calloc(1, sizeof *c);
     if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     c->asked = *request;
-    enum err e = check_values(request, why);
+    enum err e = check_values(request, err);
     if (e == ERR_OK)
-        e = check_libraries(request, why);
+        e = check_libraries(request, err);
     if (e == ERR_OK)
-        e = choose_device(c, why);
+        e = choose_device(c, err);
     if (e == ERR_OK)
-        e = find_libraries(c, why);
+        e = find_libraries(c, err);
     if (e == ERR_OK)
-        e = make_standins(c, why);
+        e = make_standins(c, err);
     if (e == ERR_OK)
-        e = make_journals(c, parent, why);
+        e = make_journals(c, parent, err);
     if (e != ERR_OK)
         sim_card_close(c, false);
     else
@@ -208,7 +208,7 @@ const char *sim_card_journals(const struct sim_card *c)
 
 /* The sonames to load before all else. A library with a run path of its own would find the machine's libraries first.
  * What the user preloads stays in front of ours: a sanitizer must be the first. */
-static enum err put_preload(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
+static enum err put_preload(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *err)
 {
     const char *const before[] = { first, getenv("LD_PRELOAD") };
     size_t room = 64;
@@ -220,7 +220,7 @@ static enum err put_preload(const struct sim_card *c, const char *first, struct 
         room += strlen(c->real.all[i].path) + 1;
     char *list = calloc(room, 1);
     if (list == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < 2; i++)
         if (before[i] != NULL && before[i][0] != '\0') {
             strcat(list, before[i]);
@@ -237,46 +237,46 @@ static enum err put_preload(const struct sim_card *c, const char *first, struct 
             strcat(list, c->real.all[i].path);
         }
     assert(strlen(list) < room);
-    const enum err e = child_env_put(env, "LD_PRELOAD", list, '\0', why);
+    const enum err e = child_env_put(env, "LD_PRELOAD", list, '\0', err);
     free(list);
     return e;
 }
 
 /* What python/sitecustomize.py needs to make stand-ins later. */
-static enum err put_standins(const struct sim_card *c, struct child_env *env, struct err_detail *why)
+static enum err put_standins(const struct sim_card *c, struct child_env *env, struct err_detail *err)
 {
     char torch[PATH_MAX] = "";
     if (c->torch == NULL)
         return ERR_OK;
     snprintf(torch, sizeof torch, "%.*s", (int)strcspn(c->torch, ":"), c->torch);
-    enum err e = child_env_put(env, STANDINS_ENV_CACHE, c->cache, '\0', why);
+    enum err e = child_env_put(env, STANDINS_ENV_CACHE, c->cache, '\0', err);
     if (e == ERR_OK)
-        e = child_env_put(env, STANDINS_ENV_TORCH, torch, '\0', why);
-    return e == ERR_OK && wants_real(&c->asked) ? child_env_put(env, STANDINS_ENV_LIBRARIES, "real", '\0', why) : e;
+        e = child_env_put(env, STANDINS_ENV_TORCH, torch, '\0', err);
+    return e == ERR_OK && wants_real(&c->asked) ? child_env_put(env, STANDINS_ENV_LIBRARIES, "real", '\0', err) : e;
 }
 
-enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
+enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *err)
 {
     char paths[2 * PATH_MAX], python[PATH_MAX + 8];
     const char *folder = c->standins.folder;
     snprintf(paths, sizeof paths, "%s%s%s", c->libraries, folder != NULL ? ":" : "", folder != NULL ? folder : "");
     snprintf(python, sizeof python, "%s/python", c->libraries);
-    enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', why);
+    enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', err);
     if (e == ERR_OK)
-        e = put_preload(c, first, env, why);
+        e = put_preload(c, first, env, err);
     if (e == ERR_OK)
-        e = put_standins(c, env, why);
+        e = put_standins(c, env, err);
     if (e == ERR_OK)
-        e = child_env_put(env, "PYTHONPATH", python, ':', why);
+        e = child_env_put(env, "PYTHONPATH", python, ':', err);
     if (e == ERR_OK)                         /* PyTorch keeps kernels that it compiled for a later run on a real card */
-        e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', why);
+        e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', err);
     if (e == ERR_OK)
-        e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
+        e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', err);
     if (e == ERR_OK && c->asked.values != NULL)
-        e = child_env_put(env, CUDASIM_ENV_VALUES, c->asked.values, '\0', why);
+        e = child_env_put(env, CUDASIM_ENV_VALUES, c->asked.values, '\0', err);
     if (e == ERR_OK && getenv(CARDS_ENV) != NULL && realpath(getenv(CARDS_ENV), paths) != NULL)
-        e = child_env_put(env, CARDS_ENV, paths, '\0', why);     /* the program may change its folder */
-    return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
+        e = child_env_put(env, CARDS_ENV, paths, '\0', err);     /* the program may change its folder */
+    return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', err) : e;
 }
 
 /* ---- after the program ---- */
@@ -313,12 +313,12 @@ static void name_list_sort(struct name_list *l)
  *     journal    4711.0    4711.1    4712.0
  *     peak        512 MiB    1 MiB     3 MiB     together: 515 MiB
  */
-static enum err begin_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *why)
+static enum err begin_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *err)
 {
     const bool is_other = log->head.pid != c->pid || c->n_uses == 0;
     struct process_use *uses = array_grow(c->processes, c->n_uses, &c->uses_room, sizeof *uses);
     if (uses == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     c->processes = uses;
     if (is_other)
         uses[c->n_uses++] = (struct process_use){ .pid = log->head.pid };
@@ -333,9 +333,9 @@ static enum err begin_journal(struct sim_card *c, const struct call_journal *log
     return ERR_OK;
 }
 
-static enum err take_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *why)
+static enum err take_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *err)
 {
-    const enum err e = begin_journal(c, log, why);
+    const enum err e = begin_journal(c, log, err);
     if (e != ERR_OK)
         return e;
     call_journal_sum(log, c->use);
@@ -364,16 +364,16 @@ static enum err take_journal(struct sim_card *c, const struct call_journal *log,
 /* The run is over and its status is the program's: a journal that cannot be read takes nothing from the others. */
 static void read_journal(struct sim_card *c, const char *path)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct call_journal *log = NULL;
     struct input *in = NULL;
-    enum err e = input_open(path, &in, &why);
+    enum err e = input_open(path, &in, &err);
     if (e == ERR_OK)
-        e = call_journal_read(in, &log, &why);
+        e = call_journal_read(in, &log, &err);
     if (e == ERR_OK)
-        e = take_journal(c, log, &why);
+        e = take_journal(c, log, &err);
     if (e != ERR_OK) {
-        fprintf(stderr, "replay %s: %s; this journal is left out\n", c->asked.command, why.text);
+        fprintf(stderr, "replay %s: %s; this journal is left out\n", c->asked.command, err.text);
         c->n_unread++;
         c->has_lost = c->has_lost || err_is_unread(e);
     }
@@ -400,10 +400,10 @@ static void read_stand_ins(struct sim_card *c)
     name_list_sort(&c->stood_in);
 }
 
-enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why)
+enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *err)
 {
     struct journal_folder folder;
-    const enum err e = journal_folder_open(c->journals, c->asked.command, &folder, why);
+    const enum err e = journal_folder_open(c->journals, c->asked.command, &folder, err);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < folder.n; i++) {

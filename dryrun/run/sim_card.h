@@ -25,7 +25,7 @@ struct sim_card_request {
 /* Finds the libraries, makes stand-ins for those that the program's PyTorch wants, and makes a folder for the journals
  * in `parent`. ERR_USAGE, ERR_SPEC and the like for a wrong text; ERR_IO. */
 MUST_USE enum err sim_card_open(const struct sim_card_request *request, const char *parent, struct sim_card **out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 
 /* Removes the folder of the journals, unless `keeps_journals`: then it is removed only if it is empty, and otherwise
  * named on standard error. NULL is accepted. */
@@ -33,14 +33,14 @@ void sim_card_close(struct sim_card *c, bool keeps_journals);
 
 /* The environment of a program on this card. `first`: preloaded before all else; NULL for nothing. */
 MUST_USE enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 
 /* The folder of the journals, absolute. */
 const char *sim_card_journals(const struct sim_card *c);
 
 /* After the program: reads the journals. One that cannot be read is reported and left out; *is_complete is then
  * false. */
-MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why);
+MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *err);
 
 /* Whether a journal was left out because the host could not read it, not because of what is in it. */
 bool sim_card_has_lost(const struct sim_card *c);

@@ -487,17 +487,17 @@ static int switch_on(struct overlay *o)
     return lacked;
 }
 
-enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *why)
+enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *err)
 {
     *o = (struct overlay){ .is_on = false };
     clock_gettime(CLOCK_REALTIME, &o->started);
     if (getcwd(o->here, sizeof o->here) == NULL)
-        return err_set(why, ERR_IO, 0, "the working folder cannot be read: %s", strerror(errno));
+        return err_set(err, ERR_IO, 0, "the working folder cannot be read: %s", strerror(errno));
     add_likely_folders(o, arguments);
     const int reason = unwanted ? 0 : switch_on(o);
     if (reason == ENOMEM)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "what can be covered is not known: %s", strerror(reason));
+        return err_no_memory(err);
+    return reason == 0 ? ERR_OK : err_set(err, ERR_IO, 0, "what can be covered is not known: %s", strerror(reason));
 }
 
 bool overlay_is_whole(const struct overlay *o)
@@ -505,10 +505,10 @@ bool overlay_is_whole(const struct overlay *o)
     return o->is_on && o->open[0] == '\0';
 }
 
-enum err overlay_clear(struct overlay *o, struct err_detail *why)
+enum err overlay_clear(struct overlay *o, struct err_detail *err)
 {
     const int reason = o->is_on ? renew_stores(o) : 0;
-    return reason == 0 ? ERR_OK : err_set(why, ERR_IO, 0, "what was written cannot be cleared: %s", strerror(reason));
+    return reason == 0 ? ERR_OK : err_set(err, ERR_IO, 0, "what was written cannot be cleared: %s", strerror(reason));
 }
 
 void overlay_share(struct overlay *o, const char *folder)

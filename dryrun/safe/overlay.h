@@ -50,7 +50,7 @@ struct overlay {
 /* Finds out what this system lets us cover. If it is not even the working folder, or if an overlay is `unwanted`, is_on
  * is false, which is no error; then the folders are the working one and those that the arguments (a list that NULL
  * ends) name by a path. Close it also after an error: ERR_IO, ERR_HOST_NOMEM. */
-MUST_USE enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *why);
+MUST_USE enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *err);
 
 /* Whether nothing that the program can write to is left as it is. */
 bool overlay_is_whole(const struct overlay *o);
@@ -69,7 +69,7 @@ enum { OVERLAY_FILES_MAX = 200000 };
 bool overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
 
 /* Throws away what was written, for a next run; ERR_IO if a store cannot be emptied. */
-MUST_USE enum err overlay_clear(struct overlay *o, struct err_detail *why);
+MUST_USE enum err overlay_clear(struct overlay *o, struct err_detail *err);
 
 /* Removes the stores. Accepts an overlay of zeros. */
 void overlay_close(struct overlay *o);

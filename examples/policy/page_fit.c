@@ -44,15 +44,15 @@ static const struct policy_option page_fit_options[] = {
     {.name = NULL},
 };
 
-static enum err page_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err page_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const uint64_t page_bytes = cfg->values[PAGE_OPTION].number;
     if (!is_power_of_two(page_bytes))
-        return err_set(why, ERR_USAGE, 0, "page-fit: a page of %llu bytes is no power of two",
+        return err_set(err, ERR_USAGE, 0, "page-fit: a page of %llu bytes is no power of two",
                        (unsigned long long)page_bytes);
     struct page_fit *f = calloc(1, sizeof *f);
     if (f == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy page-fit");
+        return err_no_memory(err);
     f->page_bytes = page_bytes;
     f->arena_bytes = align_up(cfg->values[ARENA_OPTION].number, page_bytes);
     *out = &f->base;
@@ -225,7 +225,7 @@ static enum err page_fit_walk(const struct policy *p, block_visit visit, void *a
 }
 
 /* Checks that the arenas are what the device has given us, and that each counts its pages right. */
-static enum err page_fit_check(const struct policy *p, struct err_detail *why)
+static enum err page_fit_check(const struct policy *p, struct err_detail *err)
 {
     const struct page_fit *f = (const struct page_fit *)p;
     uint64_t bytes = 0;
@@ -235,12 +235,12 @@ static enum err page_fit_check(const struct policy *p, struct err_detail *why)
         for (size_t k = 0; k < a->n_pages; k++)
             n_taken += a->pages[k] != PAGE_FREE;
         if (n_taken != a->n_taken)
-            return err_set(why, ERR_CORRUPT, 0, "page-fit: arena %zu has %zu pages taken, not %zu", i, n_taken,
+            return err_set(err, ERR_CORRUPT, 0, "page-fit: arena %zu has %zu pages taken, not %zu", i, n_taken,
                            a->n_taken);
         bytes += a->segment.bytes;
     }
     if (bytes != p->device->usage.reserved_bytes)
-        return err_set(why, ERR_CORRUPT, 0, "page-fit: the arenas are not what the device has reserved");
+        return err_set(err, ERR_CORRUPT, 0, "page-fit: the arenas are not what the device has reserved");
     return ERR_OK;
 }
 

@@ -21,11 +21,11 @@ struct size_cache {
     static size_cache *of(policy *p) { return reinterpret_cast<size_cache *>(p); }
 };
 
-err create(const policy_config *, policy **out, err_detail *why)
+err create(const policy_config *, policy **out, err_detail *err)
 {
     auto *cache = new (std::nothrow) size_cache{};
     if (cache == nullptr)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy size-cache");
+        return err_no_memory(err);
     *out = &cache->base;
     return ERR_OK;
 }

@@ -31,14 +31,14 @@ bool html_sniff(const unsigned char *head, size_t n)
 }
 
 /* Takes everything up to the end of `key`; *found says whether there is one. */
-static enum err html_find(struct input *in, const char *key, bool *found, struct err_detail *why)
+static enum err html_find(struct input *in, const char *key, bool *found, struct err_detail *err)
 {
     const size_t length = strlen(key);
     *found = true;
     for (;;) {
         const unsigned char *bytes;
         size_t n;
-        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, err);
         if (e != ERR_OK)
             return e;
         for (size_t i = 0; i + length <= n; i++) {
@@ -60,44 +60,43 @@ static enum err html_find(struct input *in, const char *key, bool *found, struct
 }
 
 /* Takes white space and `c` after it. */
-static enum err html_expect(struct input *in, unsigned char c, struct err_detail *why)
+static enum err html_expect(struct input *in, unsigned char c, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t n, i = 0;
-    const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+    const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     while (i < n && is_space(bytes[i]))
         i++;
     if (i == n || bytes[i] != c)
-        return err_set(why, ERR_FORMAT, input_offset(in),
-                       "%s: byte %llu: the page does not hold its snapshot where it should", input_name(in),
-                       (unsigned long long)input_offset(in));
+        return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "byte %llu: the page does not hold its "
+                      "snapshot where it should", (unsigned long long)input_offset(in));
     input_skip(in, i + 1);
     return ERR_OK;
 }
 
-enum err html_enter(struct input *in, struct err_detail *why)
+enum err html_enter(struct input *in, struct err_detail *err)
 {
     bool found;
-    enum err e = html_find(in, html_key, &found, why);
+    enum err e = html_find(in, html_key, &found, err);
     if (e == ERR_OK && !found)
-        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: an HTML page without a snapshot inside", input_name(in));
+        e = err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "an HTML page without a snapshot inside");
     if (e == ERR_OK)
-        e = html_expect(in, ':', why);
+        e = html_expect(in, ':', err);
     if (e == ERR_OK)
-        e = html_expect(in, '"', why);
-    return e == ERR_OK ? input_push_base64(in, why) : e;
+        e = html_expect(in, '"', err);
+    return e == ERR_OK ? input_push_base64(in, err) : e;
 }
 
-enum err html_count_others(struct input *in, uint32_t *n, struct err_detail *why)
+enum err html_count_others(struct input *in, uint32_t *n, struct err_detail *err)
 {
     bool found = true;
     enum err e = ERR_OK;
     input_pop_base64(in);
     *n = 0;
     while (e == ERR_OK && found) {
-        e = html_find(in, html_key, &found, why);
+        e = html_find(in, html_key, &found, err);
         *n += e == ERR_OK && found;
     }
     return e;

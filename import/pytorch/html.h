@@ -14,9 +14,9 @@
 bool html_sniff(const unsigned char *head, size_t n);
 
 /* Moves the input to the first byte of the pickle in the page. ERR_UNSUPPORTED if there is none. */
-MUST_USE enum err html_enter(struct input *in, struct err_detail *why);
+MUST_USE enum err html_enter(struct input *in, struct err_detail *err);
 
 /* After the pickle was read: *n is how many more there are in the page. */
-MUST_USE enum err html_count_others(struct input *in, uint32_t *n, struct err_detail *why);
+MUST_USE enum err html_count_others(struct input *in, uint32_t *n, struct err_detail *err);
 
 #endif

@@ -52,11 +52,6 @@ struct pytorch_import {
     size_t n_notes;
 };
 
-static enum err pytorch_nomem(const struct input *in, struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to import it", input_name(in));
-}
-
 /* ---- facts ---- */
 
 #define OTHERS_TEXT "the page holds %" PRIu32 " more snapshots; only the first is read"
@@ -167,16 +162,16 @@ static void note_room(struct pytorch_import *p, const struct walk_room *room)
 }
 
 /* What was held at most is under the limit; no fact if the refusals contradict that. */
-static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *why)
+static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *err)
 {
     char text[LINE_BYTES];
     if (room->limit_below == 0 || p->s->is_host || room->bytes >= room->limit_below)
         return ERR_OK;
     snprintf(text, sizeof text, TRACE_LIMIT_TEXT, room->bytes, room->limit_below, room->limit_card);
-    return trace_put_meta(p->out, TRACE_META_LIMIT, text, why);
+    return trace_put_meta(p->out, TRACE_META_LIMIT, text, err);
 }
 
-static enum err put_settings(struct pytorch_import *p, struct err_detail *why)
+static enum err put_settings(struct pytorch_import *p, struct err_detail *err)
 {
     const struct snapshot_settings *t = &p->s->settings;
     char text[LINE_BYTES];
@@ -184,20 +179,20 @@ static enum err put_settings(struct pytorch_import *p, struct err_detail *why)
     const char *conf = pickle_string(p->s->pickle, t->conf, &n);
     if (!t->is_known)
         return ERR_OK;
-    enum err e = conf == NULL || n >= NOTES_BYTES ? ERR_OK : trace_put_meta(p->out, "conf", conf, why);
+    enum err e = conf == NULL || n >= NOTES_BYTES ? ERR_OK : trace_put_meta(p->out, "conf", conf, err);
     snprintf(text, sizeof text, "%" PRId64, t->max_split_size);
     if (e == ERR_OK)
-        e = trace_put_meta(p->out, "max_split_size", text, why);
+        e = trace_put_meta(p->out, "max_split_size", text, err);
     snprintf(text, sizeof text, "%.17g", t->gc_threshold);
     if (e == ERR_OK)
-        e = trace_put_meta(p->out, "garbage_collection_threshold", text, why);
+        e = trace_put_meta(p->out, "garbage_collection_threshold", text, err);
     if (e == ERR_OK)
-        e = trace_put_meta(p->out, "expandable_segments", t->is_expandable ? "True" : "False", why);
+        e = trace_put_meta(p->out, "expandable_segments", t->is_expandable ? "True" : "False", err);
     size_t used = 0;
     for (int k = 0; k < ROUNDUP_CLASSES; k++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%d:%" PRIu64, k == 0 ? "" : ",", 1 << k,
                                  t->roundup[k] < 65536 ? t->roundup[k] : 0);
-    return e == ERR_OK ? trace_put_meta(p->out, "roundup_power2_divisions", text, why) : e;
+    return e == ERR_OK ? trace_put_meta(p->out, "roundup_power2_divisions", text, err) : e;
 }
 
 /* What the first path that tells says of the platform; NULL: none does. */
@@ -209,7 +204,7 @@ static const char *find_platform(const struct snapshot *s)
     return word;
 }
 
-static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
+static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
 {
     struct trace_info *info = trace_writer_info(p->out);
     const struct walk *w = p->w;
@@ -227,21 +222,21 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     note_contradictions(p);
     note_layout(p);
     note_room(p, &room);
-    enum err e = trace_put_meta(p->out, "source", p->s->is_host ? "pytorch-snapshot:host" : importer_pytorch.name, why);
+    enum err e = trace_put_meta(p->out, "source", p->s->is_host ? "pytorch-snapshot:host" : importer_pytorch.name, err);
     if (e == ERR_OK && !p->s->is_host)
-        e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), why);
+        e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), err);
     const char *platform = find_platform(p->s);
     if (e == ERR_OK && platform != NULL)
-        e = trace_put_meta(p->out, TRACE_META_PLATFORM, platform, why);
+        e = trace_put_meta(p->out, TRACE_META_PLATFORM, platform, err);
     if (e == ERR_OK)
-        e = put_limit(p, &room, why);
+        e = put_limit(p, &room, err);
     if (e == ERR_OK && w->n_forgotten > 0)
-        e = trace_put_meta(p->out, TRACE_META_BEGINS, TRACE_CUT, why);
+        e = trace_put_meta(p->out, TRACE_META_BEGINS, TRACE_CUT, err);
     if (e == ERR_OK && p->ends_at_exit)
-        e = trace_put_meta(p->out, TRACE_META_ENDS, TRACE_EXIT, why);
+        e = trace_put_meta(p->out, TRACE_META_ENDS, TRACE_EXIT, err);
     if (e == ERR_OK && !p->s->is_host)
-        e = put_settings(p, why);
-    return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, why) : e;
+        e = put_settings(p, err);
+    return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, err) : e;
 }
 
 static int handle_order(const void *a, const void *b)
@@ -252,7 +247,7 @@ static int handle_order(const void *a, const void *b)
 
 /* Guesses PyTorch's own numbers of the streams, which are not recorded: PyTorch gives them out in order, and handles
  * mostly ascend in the same order (c10/cuda/CUDAStream.cpp, streams of normal priority). */
-static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *why)
+static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *err)
 {
     const struct snapshot *s = p->s;
     const bool is_old = strcmp(snapshot_profile(s), "2.0") == 0;
@@ -266,11 +261,11 @@ static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *
     for (size_t i = 0; handles != NULL && is_used != NULL && i < s->n_streams; i++)
         if (is_used[i] && s->streams[i] != 0)
             handles[n++] = s->streams[i];
-    enum err e = handles != NULL && is_used != NULL ? ERR_OK : pytorch_nomem(s->in, why);
+    enum err e = handles != NULL && is_used != NULL ? ERR_OK : err_no_memory(err);
     if (n > 0)
         qsort(handles, n, sizeof *handles, handle_order);
     for (size_t i = 0; e == ERR_OK && i < n; i++)
-        e = trace_put_stream_number(p->out, handles[i], is_old ? i % 32 * 8 + 1 : i % 32 * 32 + 3, why);
+        e = trace_put_stream_number(p->out, handles[i], is_old ? i % 32 * 8 + 1 : i % 32 * 32 + 3, err);
     free(handles);
     free(is_used);
     return e;
@@ -278,62 +273,62 @@ static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *
 
 /* ---- the start ---- */
 
-static enum err put_start_segment(struct pytorch_import *p, const struct reserved_segment *st, struct err_detail *why)
+static enum err put_start_segment(struct pytorch_import *p, const struct reserved_segment *st, struct err_detail *err)
 {
     const struct trace_segment row = {.addr = st->addr, .bytes = st->bytes, .is_small = st->is_small,
                                       .is_range = st->is_range};
-    return trace_put_start_segment(p->out, &row, p->s->streams[st->stream], p->s->pools[st->pool], why);
+    return trace_put_start_segment(p->out, &row, p->s->streams[st->stream], p->s->pools[st->pool], err);
 }
 
 /* Puts the segments, and among them the beginnings of ranges that are not mapped there. */
-static enum err put_start_segments(struct pytorch_import *p, struct err_detail *why)
+static enum err put_start_segments(struct pytorch_import *p, struct err_detail *err)
 {
     const struct segment_set *start = &p->w->start, *ranges = &p->w->range_starts;
     size_t next = 0;
     enum err e = ERR_OK;
     for (size_t i = 0; e == ERR_OK && i < start->n; i++) {
         for (; e == ERR_OK && next < ranges->n && ranges->at[next].addr < start->at[i].addr; next++)
-            e = put_start_segment(p, &ranges->at[next], why);
+            e = put_start_segment(p, &ranges->at[next], err);
         if (e == ERR_OK)
-            e = put_start_segment(p, &start->at[i], why);
+            e = put_start_segment(p, &start->at[i], err);
         p->start_rows[i] = (uint32_t)(i + next);
     }
     return e;
 }
 
-static enum err put_start_used(struct pytorch_import *p, const struct walk_block *b, struct err_detail *why)
+static enum err put_start_used(struct pytorch_import *p, const struct walk_block *b, struct err_detail *err)
 {
     const bool is_placed = b->segment != UINT32_MAX;
     const struct trace_block row = {
         .addr = b->addr, .bytes = is_placed ? b->bytes : 0, .requested = b->requested,
         .segment = is_placed ? p->start_rows[b->segment] : UINT32_MAX,
         .is_pending = b->is_pending, .is_size_guessed = b->is_guessed || !is_placed};
-    return trace_put_start_block(p->out, &row, !b->is_pending, p->s->streams[b->stream], p->s->pools[b->pool], why);
+    return trace_put_start_block(p->out, &row, !b->is_pending, p->s->streams[b->stream], p->s->pools[b->pool], err);
 }
 
 static enum err put_start_free(struct pytorch_import *p, uint32_t segment, uint64_t from, uint64_t to,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     const struct reserved_segment *st = &p->w->start.at[segment];
     const struct trace_block row = {.addr = from, .bytes = to - from, .segment = p->start_rows[segment]};
     if (from >= to)
         return ERR_OK;
-    return trace_put_start_block(p->out, &row, false, p->s->streams[st->stream], p->s->pools[st->pool], why);
+    return trace_put_start_block(p->out, &row, false, p->s->streams[st->stream], p->s->pools[st->pool], err);
 }
 
 /* Puts the blocks below address `end` that lie in no segment. */
-static enum err put_start_strays(struct pytorch_import *p, size_t *next, uint64_t end, struct err_detail *why)
+static enum err put_start_strays(struct pytorch_import *p, size_t *next, uint64_t end, struct err_detail *err)
 {
     const struct walk *w = p->w;
     enum err e = ERR_OK;
     for (; e == ERR_OK && *next < w->n_blocks && w->blocks[*next].addr < end; ++*next)
         if (!w->blocks[*next].is_dropped)
-            e = put_start_used(p, &w->blocks[*next], why);
+            e = put_start_used(p, &w->blocks[*next], err);
     return e;
 }
 
 /* Puts all blocks by address: used blocks as rebuilt, free blocks as the gaps between them. */
-static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *why)
+static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *err)
 {
     const struct walk *w = p->w;
     size_t next = 0;
@@ -341,26 +336,26 @@ static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *wh
     for (uint32_t k = 0; e == ERR_OK && k < w->start.n; k++) {
         const uint64_t begin = w->start.at[k].addr, end = begin + w->start.at[k].bytes;
         uint64_t at = begin;
-        e = put_start_strays(p, &next, begin, why);
+        e = put_start_strays(p, &next, begin, err);
         for (; e == ERR_OK && next < w->n_blocks && w->blocks[next].addr < end; next++) {
             const struct walk_block *b = &w->blocks[next];
             if (b->is_dropped)
                 continue;
-            e = put_start_free(p, k, at, b->addr, why);
+            e = put_start_free(p, k, at, b->addr, err);
             if (e == ERR_OK)
-                e = put_start_used(p, b, why);
+                e = put_start_used(p, b, err);
             at = b->segment == UINT32_MAX ? end : b->addr + b->bytes;
         }
         if (e == ERR_OK)
-            e = put_start_free(p, k, at, end, why);
+            e = put_start_free(p, k, at, end, err);
     }
-    return e == ERR_OK ? put_start_strays(p, &next, UINT64_MAX, why) : e;
+    return e == ERR_OK ? put_start_strays(p, &next, UINT64_MAX, err) : e;
 }
 
 /* ---- stacks ---- */
 
 /* The trace's number of a stack frame of the snapshot; the first use puts it into the trace. */
-static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t *out, struct err_detail *why)
+static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t *out, struct err_detail *err)
 {
     if (p->frame_of[frame] == 0) {
         char text[2 * FRAME_BYTES + UNITS_TEXT];
@@ -369,7 +364,7 @@ static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t 
         snprintf(text, sizeof text, "%.*s %.*s:%" PRIu32, FRAME_BYTES, snapshot_text(p->s, f->name), FRAME_BYTES,
                  snapshot_text(p->s, f->file), f->line);
         text[FRAME_BYTES - 1] = '\0';
-        const enum err e = trace_put_frame(p->out, text, &number, why);
+        const enum err e = trace_put_frame(p->out, text, &number, err);
         if (e != ERR_OK)
             return e;
         p->frame_of[frame] = number + 1;
@@ -379,7 +374,7 @@ static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t 
 }
 
 /* The trace's number of a stack of the snapshot; the first use puts it into the trace. */
-static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t *out, struct err_detail *why)
+static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t *out, struct err_detail *err)
 {
     const struct stack_table *t = &p->s->stacks;
     if (stack == 0 || p->without_stacks || p->stack_of[stack] != 0) {
@@ -390,13 +385,13 @@ static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t 
     for (uint32_t node = t->stack[stack - 1]; node != 0; node = t->node[node - 1].caller) {
         uint32_t *frames = array_grow(p->frames, n, &p->frames_room, sizeof *frames);
         if (frames == NULL)
-            return pytorch_nomem(p->s->in, why);
+            return err_no_memory(err);
         p->frames = frames;
-        const enum err e = frame_number(p, t->node[node - 1].text, &p->frames[n++], why);
+        const enum err e = frame_number(p, t->node[node - 1].text, &p->frames[n++], err);
         if (e != ERR_OK)
             return e;
     }
-    const enum err e = trace_put_stack_of(p->out, p->frames, n, &p->stack_of[stack], why);
+    const enum err e = trace_put_stack_of(p->out, p->frames, n, &p->stack_of[stack], err);
     *out = p->stack_of[stack];
     return e;
 }
@@ -421,18 +416,18 @@ static void note_epoch(struct pytorch_import *p, uint32_t record)
     p->has_epoch = true;
 }
 
-static enum err put_segment_record(struct pytorch_import *p, uint32_t i, struct err_detail *why)
+static enum err put_segment_record(struct pytorch_import *p, uint32_t i, struct err_detail *err)
 {
     static const enum trace_segment_kind kinds[] = {
         [ACTION_SEGMENT_ALLOC] = TRACE_SEGMENT_ALLOC, [ACTION_SEGMENT_FREE] = TRACE_SEGMENT_FREE,
         [ACTION_SEGMENT_MAP] = TRACE_SEGMENT_MAP, [ACTION_SEGMENT_UNMAP] = TRACE_SEGMENT_UNMAP};
     const struct snapshot_record *r = &p->w->records[i];
     return trace_put_segment_event(p->out, kinds[r->action], r->addr, r->size, p->s->streams[r->stream],
-                                   p->s->pools[r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool], i, why);
+                                   p->s->pools[r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool], i, err);
 }
 
 /* Puts a record as an event. */
-static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind kind, struct err_detail *why)
+static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind kind, struct err_detail *err)
 {
     static const enum control_kind controls[ACTION_KINDS] = {
         [ACTION_SNAPSHOT] = CONTROL_SNAPSHOT, [ACTION_CAPTURE_BEGIN] = CONTROL_CAPTURE_BEGIN,
@@ -444,32 +439,32 @@ static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind 
         .stream = p->s->streams[r->stream], .pool = {pool[0], pool[1]}, .record = i, .addr = r->addr,
         .control.kind = (uint8_t)controls[r->action]};
     note_epoch(p, i);
-    const enum err e = stack_number(p, r->stack, &out.stack, why);
-    return e != ERR_OK ? e : trace_put(p->out, &out, why);
+    const enum err e = stack_number(p, r->stack, &out.stack, err);
+    return e != ERR_OK ? e : trace_put(p->out, &out, err);
 }
 
 /* Puts a record. OOM and segment records of 0 bytes say nothing and are left out. */
-static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_detail *why)
+static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_detail *err)
 {
     const struct walk *w = p->w;
     switch (w->records[i].action) {
     case ACTION_ALLOC:
-        return put_event(p, i, EVENT_ALLOC, why);
+        return put_event(p, i, EVENT_ALLOC, err);
     case ACTION_FREE_REQUESTED:
-        return put_event(p, i, EVENT_FREE_REQUESTED, why);
+        return put_event(p, i, EVENT_FREE_REQUESTED, err);
     case ACTION_FREE_COMPLETED:
-        return put_event(p, i, w->has_requests_of_frees ? EVENT_FREE_COMPLETED : EVENT_FREE, why);
+        return put_event(p, i, w->has_requests_of_frees ? EVENT_FREE_COMPLETED : EVENT_FREE, err);
     case ACTION_SEGMENT_ALLOC:
     case ACTION_SEGMENT_FREE:
     case ACTION_SEGMENT_MAP:
     case ACTION_SEGMENT_UNMAP:
-        return w->records[i].size == 0 ? ERR_OK : put_segment_record(p, i, why);
+        return w->records[i].size == 0 ? ERR_OK : put_segment_record(p, i, err);
     case ACTION_OOM:
-        return w->records[i].size == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, why);
+        return w->records[i].size == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, err);
     case ACTION_SNAPSHOT:
     case ACTION_CAPTURE_BEGIN:
     case ACTION_CAPTURE_END:
-        return put_event(p, i, EVENT_CONTROL, why);
+        return put_event(p, i, EVENT_CONTROL, err);
     default:
         return ERR_OK;
     }
@@ -477,7 +472,7 @@ static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_deta
 
 /* Puts who gave a run of segments back: a FLUSH, a dropped pool, or nothing if it was the allocator. Each graph of a
  * pool that held it must be gone. */
-static enum err put_free_run(struct pytorch_import *p, const struct free_run *run, struct err_detail *why)
+static enum err put_free_run(struct pytorch_import *p, const struct free_run *run, struct err_detail *err)
 {
     const uint64_t *pool = p->s->pools[run->pool];
     const uint32_t n_captures = p->w->captures[run->pool];
@@ -491,8 +486,8 @@ static enum err put_free_run(struct pytorch_import *p, const struct free_run *ru
         return ERR_OK;
     note_epoch(p, run->record);
     for (uint32_t i = 1; e == ERR_OK && i < n_captures && run->reading == FREED_WITH_POOL; i++)
-        e = trace_put(p->out, &out, why);
-    return e == ERR_OK ? trace_put(p->out, &out, why) : e;
+        e = trace_put(p->out, &out, err);
+    return e == ERR_OK ? trace_put(p->out, &out, err) : e;
 }
 
 /* ---- frees that a request waited for ---- */
@@ -552,7 +547,7 @@ static uint32_t find_waiting_request(struct pytorch_import *p, uint32_t i)
 }
 
 /* Holds back the free completed at record i if a request waited for it; *is_held says so. */
-static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, struct err_detail *why)
+static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, struct err_detail *err)
 {
     *is_held = false;
     if (p->w->records[i].action != ACTION_FREE_COMPLETED)
@@ -563,25 +558,25 @@ static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, s
         return ERR_OK;
     uint32_t *held = array_grow(p->held, p->n_held, &p->held_room, sizeof *held);
     if (held == NULL)
-        return pytorch_nomem(p->s->in, why);
+        return err_no_memory(err);
     p->held = held;
     p->held[p->n_held++] = i;
     *is_held = true;
     return ERR_OK;
 }
 
-static enum err put_held(struct pytorch_import *p, struct err_detail *why)
+static enum err put_held(struct pytorch_import *p, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; e == ERR_OK && i < p->n_held; i++)
-        e = put_record(p, p->held[i], why);
+        e = put_record(p, p->held[i], err);
     p->n_held = 0;
     p->held_until = UINT32_MAX;
     return e;
 }
 
 /* Puts all records in order, except that frees which a request waited for come after that request. */
-static enum err put_records(struct pytorch_import *p, struct err_detail *why)
+static enum err put_records(struct pytorch_import *p, struct err_detail *err)
 {
     const struct walk *w = p->w;
     enum err e = ERR_OK;
@@ -589,13 +584,13 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
         bool is_held = false;
         for (; e == ERR_OK && p->next_free_run < w->n_free_runs && w->free_runs[p->next_free_run].record == i;
              p->next_free_run++)
-            e = put_free_run(p, &w->free_runs[p->next_free_run], why);
+            e = put_free_run(p, &w->free_runs[p->next_free_run], err);
         if (e == ERR_OK)
-            e = hold_back(p, i, &is_held, why);
+            e = hold_back(p, i, &is_held, err);
         if (e == ERR_OK && !is_held)
-            e = put_record(p, i, why);
+            e = put_record(p, i, err);
         if (e == ERR_OK && i == p->held_until)
-            e = put_held(p, why);
+            e = put_held(p, err);
     }
     assert(e != ERR_OK || (p->n_held == 0 && p->next_free_run == w->n_free_runs));
     return e;
@@ -649,16 +644,16 @@ static struct device_state *device_states(const struct snapshot *s)
     return states;
 }
 
-static enum err refuse_state(const struct input *in, const struct snapshot *s, struct err_detail *why)
+static enum err refuse_state(const struct input *in, const struct snapshot *s, struct err_detail *err)
 {
     char text[UNITS_TEXT];
     uint64_t reserved = 0;
     for (uint32_t i = 0; i < s->final_segments.n; i++)
         reserved = add_capped(reserved, s->segments[s->final_segments.first + i].size);
-    return err_set(why, ERR_UNSUPPORTED, 0,
-                   "%s: holds only a final state (%u segments, %s), which `replay info` accounts for, and no events to "
-                   "replay; record them with torch.cuda.memory._record_memory_history()", input_name(in),
-                   s->final_segments.n, units_format_bytes(reserved, text));
+    return err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "holds only a final state (%u segments, %s), which `replay "
+                  "info` accounts for, and no events to replay; record them with "
+                  "torch.cuda.memory._record_memory_history()", s->final_segments.n,
+                  units_format_bytes(reserved, text));
 }
 
 /* True if a device has events (or, for a final state, memory); *what says how much. */
@@ -674,7 +669,7 @@ static bool device_has(const struct snapshot *s, const struct device_state *stat
 
 /* The device that is asked for, or the only one that has what is asked for. */
 static enum err choose_among(const struct input *in, const struct snapshot *s, const struct device_state *states,
-                             const struct import_config *cfg, uint32_t *device, struct err_detail *why)
+                             const struct import_config *cfg, uint32_t *device, struct err_detail *err)
 {
     static const char *const words[2][2] = {{"have events", "has no events; these have"},
                                             {"hold memory", "holds no memory; these do"}};
@@ -694,26 +689,25 @@ static enum err choose_among(const struct input *in, const struct snapshot *s, c
         used = k > 0 && (size_t)k < sizeof list - used ? used + (size_t)k : used;
     }
     if (n == 0)
-        return !cfg->final_state ? refuse_state(in, s, why)
-                                 : err_set(why, ERR_UNSUPPORTED, 0, "%s: its final state holds no memory",
-                                           input_name(in));
+        return !cfg->final_state ? refuse_state(in, s, err)
+                                 : err_at(err, ERR_UNSUPPORTED, 0, input_name(in), "its final state holds no memory");
     if (cfg->gpu < 0)
         return n == 1 || cfg->gpu == IMPORT_GPU_MOST
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "%s: several devices %s: %s; choose one with --gpu", input_name(in),
-                                words[cfg->final_state][0], list);
+                   : err_at(err, ERR_USAGE, 0, input_name(in), "several devices %s: %s; choose one with --gpu",
+                            words[cfg->final_state][0], list);
     if (cfg->gpu >= device_count(s) || !device_has(s, states, (uint32_t)cfg->gpu, cfg->final_state, what))
-        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " %s: %s", input_name(in), cfg->gpu,
-                       words[cfg->final_state][1], list);
+        return err_at(err, ERR_USAGE, 0, input_name(in), "device %" PRId64 " %s: %s", cfg->gpu,
+                      words[cfg->final_state][1], list);
     *device = (uint32_t)cfg->gpu;
     return ERR_OK;
 }
 
 static enum err choose_device(const struct input *in, const struct snapshot *s, const struct import_config *cfg,
-                              uint32_t *device, struct err_detail *why)
+                              uint32_t *device, struct err_detail *err)
 {
     struct device_state *states = device_states(s);
-    const enum err e = states == NULL ? pytorch_nomem(in, why) : choose_among(in, s, states, cfg, device, why);
+    const enum err e = states == NULL ? err_no_memory(err) : choose_among(in, s, states, cfg, device, err);
     free(states);
     return e;
 }
@@ -739,19 +733,19 @@ static bool pytorch_sniff(const unsigned char *head, size_t n)
 }
 
 static enum err pytorch_read(struct input *in, const struct import_config *cfg, struct snapshot **s,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     const unsigned char *head;
     size_t n;
-    enum err e = input_peek(in, INPUT_PEEK_MAX, &head, &n, why);
+    enum err e = input_peek(in, INPUT_PEEK_MAX, &head, &n, err);
     const bool is_page = e == ERR_OK && html_sniff(head, n);
     if (is_page)
-        e = html_enter(in, why);
+        e = html_enter(in, err);
     if (e == ERR_OK)
-        e = snapshot_read(in, cfg, s, why);
+        e = snapshot_read(in, cfg, s, err);
     if (e != ERR_OK || !is_page)
         return e;
-    e = html_count_others(in, &(*s)->n_others, why);
+    e = html_count_others(in, &(*s)->n_others, err);
     if (e != ERR_OK)
         snapshot_free(*s);
     return e;
@@ -768,38 +762,38 @@ static void pytorch_free(struct pytorch_import *p)
     snapshot_free(p->s);
 }
 
-static enum err pytorch_write(struct pytorch_import *p, struct err_detail *why)
+static enum err pytorch_write(struct pytorch_import *p, struct err_detail *err)
 {
-    enum err e = put_facts(p, why);
+    enum err e = put_facts(p, err);
     if (e == ERR_OK)
-        e = put_stream_numbers(p, why);
+        e = put_stream_numbers(p, err);
     if (e == ERR_OK)
-        e = put_start_segments(p, why);
+        e = put_start_segments(p, err);
     if (e == ERR_OK)
-        e = put_start_blocks(p, why);
-    return e == ERR_OK ? put_records(p, why) : e;
+        e = put_start_blocks(p, err);
+    return e == ERR_OK ? put_records(p, err) : e;
 }
 
 static enum err pytorch_import(struct input *in, const struct import_config *cfg, struct trace_writer *out,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks,
                                .ends_at_exit = cfg->ends_at_exit};
     uint32_t device = 0;
-    enum err e = pytorch_read(in, cfg, &p.s, why);
+    enum err e = pytorch_read(in, cfg, &p.s, err);
     if (e != ERR_OK)
         return e;
-    e = choose_device(in, p.s, cfg, &device, why);
+    e = choose_device(in, p.s, cfg, &device, err);
     if (cfg->final_state)
         forget_records(p.s);
     if (e == ERR_OK)
-        e = walk_device(p.s, device, cfg->segment_frees, &p.w, why);
+        e = walk_device(p.s, device, cfg->segment_frees, &p.w, err);
     if (e == ERR_OK) {
         p.stack_of = calloc((size_t)p.s->stacks.n_stacks + 1, sizeof *p.stack_of);
         p.frame_of = calloc(p.s->n_frames + 1, sizeof *p.frame_of);
         p.start_rows = calloc(p.w->start.n + 1, sizeof *p.start_rows);
-        e = p.stack_of == NULL || p.frame_of == NULL || p.start_rows == NULL ? pytorch_nomem(in, why)
-                                                                             : pytorch_write(&p, why);
+        e = p.stack_of == NULL || p.frame_of == NULL || p.start_rows == NULL ? err_no_memory(err)
+                                                                             : pytorch_write(&p, err);
     }
     pytorch_free(&p);
     return e;
@@ -835,12 +829,12 @@ static void say_device(const struct line_sink *to, const struct snapshot *s, con
 }
 
 /* Says how many records each device has and what its final state is. */
-static enum err say_devices(const struct line_sink *to, const struct snapshot *s, struct err_detail *why)
+static enum err say_devices(const struct line_sink *to, const struct snapshot *s, struct err_detail *err)
 {
     struct device_state *states = device_states(s);
     uint32_t n_events = 0;
     if (states == NULL)
-        return pytorch_nomem(s->in, why);
+        return err_no_memory(err);
     for (uint32_t d = 0, n_all = device_count(s); d < n_all; d++) {
         n_events += device_records(s, d) > STATE_RECORDS;
         if (device_records(s, d) > 0 || states[d].n_segments > 0)
@@ -855,11 +849,11 @@ static enum err say_devices(const struct line_sink *to, const struct snapshot *s
 }
 
 static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const char *text), void *arg,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     const struct line_sink to = {.line = line, .arg = arg};
     struct snapshot *s = NULL;
-    enum err e = pytorch_read(in, NULL, &s, why);
+    enum err e = pytorch_read(in, NULL, &s, err);
     if (e != ERR_OK)
         return e;
     size_t n = 0;
@@ -870,7 +864,7 @@ static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const
         say(&to, OTHERS_TEXT, s->n_others);
     if (s->settings.is_known)
         say(&to, "settings: \"%.400s\"", conf == NULL ? "" : conf);
-    e = say_devices(&to, s, why);
+    e = say_devices(&to, s, err);
     snapshot_free(s);
     return e;
 }

@@ -106,21 +106,16 @@ struct pickle {
 
 struct opcode {
     const char *name;
-    enum err (*run)(struct pickle *p, unsigned arg, struct err_detail *why);
+    enum err (*run)(struct pickle *p, unsigned arg, struct err_detail *err);
     unsigned arg;
 };
 
 /* ---- failure and growth ---- */
 
-static enum err pickle_fail(const struct pickle *p, const char *what, struct err_detail *why)
+static enum err pickle_fail(const struct pickle *p, const char *what, struct err_detail *err)
 {
-    return err_set(why, ERR_FORMAT, p->op_offset, "%s: byte %llu: %s", input_name(p->in),
-                   (unsigned long long)p->op_offset, what);
-}
-
-static enum err pickle_nomem(const struct pickle *p, struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, p->op_offset, "%s: no memory to read the pickle", input_name(p->in));
+    return err_at(err, ERR_FORMAT, p->op_offset, input_name(p->in), "byte %llu: %s", (unsigned long long)p->op_offset,
+                  what);
 }
 
 /* Makes room for element number n of an array, whose pointer and cap change. Grows by half, which wastes less memory
@@ -141,7 +136,7 @@ static bool grow(void **array, size_t *cap, size_t n, size_t element)
 /* ---- the window ---- */
 
 /* Gives back the used part of the window and asks for `want` bytes more. */
-static enum err pickle_refill(struct pickle *p, size_t want, struct err_detail *why)
+static enum err pickle_refill(struct pickle *p, size_t want, struct err_detail *err)
 {
     size_t n = 0;
     const size_t used = (size_t)(p->at - p->base);
@@ -150,7 +145,7 @@ static enum err pickle_refill(struct pickle *p, size_t want, struct err_detail *
     p->base_offset += used;
     if (p->handler.progress != NULL)
         p->handler.progress(p->handler.arg);
-    const enum err e = input_peek(p->in, want, &p->base, &n, why);
+    const enum err e = input_peek(p->in, want, &p->base, &n, err);
     p->at = p->base;
     p->end = p->base + (e == ERR_OK ? n : 0);
     p->at_end = e == ERR_OK && n < want;
@@ -158,26 +153,26 @@ static enum err pickle_refill(struct pickle *p, size_t want, struct err_detail *
 }
 
 /* Takes the next n (<= INPUT_PEEK_MAX) bytes and lends them. */
-static enum err pickle_take(struct pickle *p, size_t n, const unsigned char **bytes, struct err_detail *why)
+static enum err pickle_take(struct pickle *p, size_t n, const unsigned char **bytes, struct err_detail *err)
 {
     if ((size_t)(p->end - p->at) < n) {
-        const enum err e = p->at_end ? ERR_OK : pickle_refill(p, INPUT_PEEK_MAX, why);
+        const enum err e = p->at_end ? ERR_OK : pickle_refill(p, INPUT_PEEK_MAX, err);
         if (e != ERR_OK)
             return e;
         if ((size_t)(p->end - p->at) < n)
-            return pickle_fail(p, "the pickle is cut off", why);
+            return pickle_fail(p, "the pickle is cut off", err);
     }
     *bytes = p->at;
     p->at += n;
     return ERR_OK;
 }
 
-static enum err pickle_pass(struct pickle *p, uint64_t n, struct err_detail *why)
+static enum err pickle_pass(struct pickle *p, uint64_t n, struct err_detail *err)
 {
     const unsigned char *bytes;
     while (n > 0) {
         const size_t step = n < INPUT_PEEK_MAX ? (size_t)n : INPUT_PEEK_MAX;
-        const enum err e = pickle_take(p, step, &bytes, why);
+        const enum err e = pickle_take(p, step, &bytes, err);
         if (e != ERR_OK)
             return e;
         n -= step;
@@ -193,21 +188,21 @@ static uint64_t little_endian(const unsigned char *b, size_t n)
     return v;
 }
 
-static enum err pickle_number(struct pickle *p, unsigned width, uint64_t *v, struct err_detail *why)
+static enum err pickle_number(struct pickle *p, unsigned width, uint64_t *v, struct err_detail *err)
 {
     const unsigned char *b = NULL;
-    const enum err e = pickle_take(p, width, &b, why);
+    const enum err e = pickle_take(p, width, &b, err);
     if (e == ERR_OK)
         *v = little_endian(b, width);
     return e;
 }
 
 /* Takes the next line and lends it without its end; *text is NULL if the line does not fit the window. */
-static enum err pickle_line(struct pickle *p, const char **text, size_t *n, struct err_detail *why)
+static enum err pickle_line(struct pickle *p, const char **text, size_t *n, struct err_detail *err)
 {
     const unsigned char *stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
     if (stop == NULL && !p->at_end) {
-        const enum err e = pickle_refill(p, INPUT_PEEK_MAX, why);
+        const enum err e = pickle_refill(p, INPUT_PEEK_MAX, err);
         if (e != ERR_OK)
             return e;
         stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
@@ -216,9 +211,9 @@ static enum err pickle_line(struct pickle *p, const char **text, size_t *n, stru
     *n = 0;
     while (stop == NULL) {                               /* longer than any line that is used: skip it */
         if (p->at_end)
-            return pickle_fail(p, "the pickle is cut off", why);
+            return pickle_fail(p, "the pickle is cut off", err);
         p->at = p->end;
-        const enum err e = pickle_refill(p, INPUT_PEEK_MAX, why);
+        const enum err e = pickle_refill(p, INPUT_PEEK_MAX, err);
         if (e != ERR_OK)
             return e;
         stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
@@ -325,14 +320,14 @@ static void strings_free(struct strings *t)
 
 /* ---- values ---- */
 
-static enum err pickle_push(struct pickle *p, uint64_t value, struct err_detail *why)
+static enum err pickle_push(struct pickle *p, uint64_t value, struct err_detail *err)
 {
     if (p->n == p->cap) {
         void *stack = p->stack;
         if (p->n > PICKLE_INDEX_MAX)
-            return pickle_fail(p, "too many values wait at once", why);
+            return pickle_fail(p, "too many values wait at once", err);
         if (!grow(&stack, &p->cap, p->n, sizeof *p->stack))
-            return pickle_nomem(p, why);
+            return err_no_memory(err);
         p->stack = stack;
         if (p->cap > (size_t)PICKLE_INDEX_MAX + 1)       /* every place of the stack fits a memo entry */
             p->cap = (size_t)PICKLE_INDEX_MAX + 1;
@@ -341,47 +336,47 @@ static enum err pickle_push(struct pickle *p, uint64_t value, struct err_detail 
     return ERR_OK;
 }
 
-static enum err big_value(struct pickle *p, uint64_t bits, uint64_t *value, struct err_detail *why)
+static enum err big_value(struct pickle *p, uint64_t bits, uint64_t *value, struct err_detail *err)
 {
     void *bigs = p->bigs;
     if (p->n_bigs > PICKLE_INDEX_MAX || !grow(&bigs, &p->bigs_cap, p->n_bigs, sizeof *p->bigs))
-        return pickle_nomem(p, why);
+        return err_no_memory(err);
     p->bigs = bigs;
     p->bigs[p->n_bigs] = bits;
     *value = pickle_value(PICKLE_BIG, (uint32_t)p->n_bigs++);
     return ERR_OK;
 }
 
-static enum err int_value(struct pickle *p, int64_t v, uint64_t *value, struct err_detail *why)
+static enum err int_value(struct pickle *p, int64_t v, uint64_t *value, struct err_detail *err)
 {
     const int64_t most = INT64_C(1) << (63 - PICKLE_KIND_BITS);
     if (v < -most || v >= most)
-        return big_value(p, (uint64_t)v, value, why);
+        return big_value(p, (uint64_t)v, value, err);
     *value = (uint64_t)v << PICKLE_KIND_BITS | PICKLE_INT;
     return ERR_OK;
 }
 
-static enum err push_int(struct pickle *p, int64_t v, struct err_detail *why)
+static enum err push_int(struct pickle *p, int64_t v, struct err_detail *err)
 {
     uint64_t value;
-    const enum err e = int_value(p, v, &value, why);
-    return e != ERR_OK ? e : pickle_push(p, value, why);
+    const enum err e = int_value(p, v, &value, err);
+    return e != ERR_OK ? e : pickle_push(p, value, err);
 }
 
-static enum err push_float(struct pickle *p, double v, struct err_detail *why)
+static enum err push_float(struct pickle *p, double v, struct err_detail *err)
 {
     void *floats = p->floats;
     if (p->n_floats > PICKLE_INDEX_MAX || !grow(&floats, &p->floats_cap, p->n_floats, sizeof *p->floats))
-        return pickle_nomem(p, why);
+        return err_no_memory(err);
     p->floats = floats;
     p->floats[p->n_floats] = v;
-    return pickle_push(p, pickle_value(PICKLE_FLOAT, (uint32_t)p->n_floats++), why);
+    return pickle_push(p, pickle_value(PICKLE_FLOAT, (uint32_t)p->n_floats++), err);
 }
 
-static enum err push_string(struct pickle *p, const char *s, size_t n, struct err_detail *why)
+static enum err push_string(struct pickle *p, const char *s, size_t n, struct err_detail *err)
 {
     const uint32_t i = strings_intern(&p->strings, s, n);
-    return i == UINT32_MAX ? pickle_nomem(p, why) : pickle_push(p, pickle_value(PICKLE_STRING, i), why);
+    return i == UINT32_MAX ? err_no_memory(err) : pickle_push(p, pickle_value(PICKLE_STRING, i), err);
 }
 
 /* ---- memo pages ---- */
@@ -543,19 +538,19 @@ static bool bag_find(struct pickle *p, uint32_t *bag)
 }
 
 /* Adds items to the open container at `pos`. */
-static enum err open_add(struct pickle *p, size_t pos, const uint64_t *items, size_t n, struct err_detail *why)
+static enum err open_add(struct pickle *p, size_t pos, const uint64_t *items, size_t n, struct err_detail *err)
 {
     uint32_t bag = open_bag(p->stack[pos]);
     if (bag == 0) {
         if (!bag_find(p, &bag))
-            return pickle_nomem(p, why);
+            return err_no_memory(err);
         bag++;
         p->stack[pos] = open_value(pickle_kind(p->stack[pos]), open_memo(p->stack[pos]), bag);
     }
     struct bag *b = &p->bags[bag - 1];
     void *room = b->items;
     if (n > 0 && !grow(&room, &b->cap, b->n + n - 1, sizeof *b->items))
-        return pickle_nomem(p, why);
+        return err_no_memory(err);
     b->items = room;
     if (n > 0)
         memcpy(b->items + b->n, items, n * sizeof *items);
@@ -565,29 +560,29 @@ static enum err open_add(struct pickle *p, size_t pos, const uint64_t *items, si
 
 /* Hands a complete container to the handler. Every later reference sees the handler's answer. */
 static inline enum err open_seal_with(struct pickle *p, size_t pos, const uint64_t *items, size_t n,
-                                      struct err_detail *why)
+                                      struct err_detail *err)
 {
     const uint64_t open = p->stack[pos];
     uint64_t value = PICKLE_OPAQUE;
     const enum err e = pickle_kind(open) == PICKLE_OPEN_DICT
-                           ? p->handler.dict(p->handler.arg, items, n, &value, why)
-                           : p->handler.list(p->handler.arg, items, n, &value, why);
+                           ? p->handler.dict(p->handler.arg, items, n, &value, err)
+                           : p->handler.list(p->handler.arg, items, n, &value, err);
     if (e != ERR_OK)
         return e;
     if (open_memo(open) != 0 && !memo_set(p, open_memo(open) - 1, (uint32_t)value))
-        return pickle_nomem(p, why);
+        return err_no_memory(err);
     p->stack[pos] = value;
     return ERR_OK;
 }
 
 /* Seals the open container at `pos`, whose items are in its bag, and gives the bag back. */
-static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *why)
+static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *err)
 {
     const uint32_t bag = open_bag(p->stack[pos]);
     if (bag == 0)
-        return open_seal_with(p, pos, NULL, 0, why);
+        return open_seal_with(p, pos, NULL, 0, err);
     struct bag *b = &p->bags[bag - 1];
-    const enum err e = open_seal_with(p, pos, b->items, b->n, why);
+    const enum err e = open_seal_with(p, pos, b->items, b->n, err);
     b->n = 0;
     if (b->cap > BATCH_ITEMS) {                          /* do not keep the memory of a rare big one */
         free(b->items);
@@ -598,10 +593,10 @@ static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *why)
 }
 
 /* Seals all open containers from stack position `first` on: they become items of another container. */
-static enum err seal_from(struct pickle *p, size_t first, struct err_detail *why)
+static enum err seal_from(struct pickle *p, size_t first, struct err_detail *err)
 {
     for (size_t i = first; i < p->n && i < p->open_end; i++) {
-        const enum err e = is_open(p->stack[i]) ? open_seal(p, i, why) : ERR_OK;
+        const enum err e = is_open(p->stack[i]) ? open_seal(p, i, err) : ERR_OK;
         if (e != ERR_OK)
             return e;
     }
@@ -615,31 +610,31 @@ static size_t floor_of(const struct pickle *p)
     return p->n_marks == 0 ? 0 : p->marks[p->n_marks - 1];
 }
 
-static inline enum err take_mark(struct pickle *p, size_t *first, struct err_detail *why)
+static inline enum err take_mark(struct pickle *p, size_t *first, struct err_detail *err)
 {
     if (p->n_marks == 0)
-        return pickle_fail(p, "items without a mark before them", why);
+        return pickle_fail(p, "items without a mark before them", err);
     *first = p->marks[--p->n_marks];
-    return seal_from(p, *first, why);
+    return seal_from(p, *first, err);
 }
 
 /* Moves the items from stack position `first` on into the container below them. */
-static inline enum err add_items(struct pickle *p, size_t first, bool is_last, unsigned kind, struct err_detail *why)
+static inline enum err add_items(struct pickle *p, size_t first, bool is_last, unsigned kind, struct err_detail *err)
 {
     const size_t n = p->n - first;
     if (first <= floor_of(p))
-        return pickle_fail(p, "items without a container", why);
+        return pickle_fail(p, "items without a container", err);
     if (pickle_kind(p->stack[first - 1]) != kind)
-        return pickle_fail(p, "items for a value that is not a container, is complete, or contains itself", why);
+        return pickle_fail(p, "items for a value that is not a container, is complete, or contains itself", err);
     if (kind == PICKLE_OPEN_DICT && n % 2 != 0)
-        return pickle_fail(p, "a dictionary's key without a value", why);
+        return pickle_fail(p, "a dictionary's key without a value", err);
     enum err e;
     if (is_last && open_bag(p->stack[first - 1]) == 0) {
-        e = open_seal_with(p, first - 1, p->stack + first, n, why);
+        e = open_seal_with(p, first - 1, p->stack + first, n, err);
     } else {
-        e = open_add(p, first - 1, p->stack + first, n, why);
+        e = open_add(p, first - 1, p->stack + first, n, err);
         if (e == ERR_OK && is_last)
-            e = open_seal(p, first - 1, why);
+            e = open_seal(p, first - 1, err);
     }
     p->n = first;
     if (is_last)
@@ -649,54 +644,54 @@ static inline enum err add_items(struct pickle *p, size_t first, bool is_last, u
 
 /* ---- opcodes ---- */
 
-static enum err op_refuse(struct pickle *p, unsigned opcode, struct err_detail *why);
+static enum err op_refuse(struct pickle *p, unsigned opcode, struct err_detail *err);
 
-static enum err op_proto(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_proto(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     const unsigned char *b = NULL;
-    const enum err e = pickle_take(p, 1, &b, why);
+    const enum err e = pickle_take(p, 1, &b, err);
     (void)arg;
     if (e == ERR_OK && b[0] > 5)
-        return err_set(why, ERR_UNSUPPORTED, p->op_offset, "%s: pickle protocol %u, but 0 to 5 are known",
-                       input_name(p->in), b[0]);
+        return err_at(err, ERR_UNSUPPORTED, p->op_offset, input_name(p->in), "pickle protocol %u, but 0 to 5 are known",
+                      b[0]);
     return e;
 }
 
-static enum err op_skip(struct pickle *p, unsigned width, struct err_detail *why)
+static enum err op_skip(struct pickle *p, unsigned width, struct err_detail *err)
 {
-    return pickle_pass(p, width, why);
+    return pickle_pass(p, width, err);
 }
 
-static enum err op_stop(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_stop(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     (void)arg;
     if (p->n_marks > 0 || p->n != 1)
-        return pickle_fail(p, "the pickle stops in the middle of an object", why);
+        return pickle_fail(p, "the pickle stops in the middle of an object", err);
     p->is_stopped = true;
-    return seal_from(p, 0, why);
+    return seal_from(p, 0, err);
 }
 
-static enum err op_constant(struct pickle *p, unsigned value, struct err_detail *why)
+static enum err op_constant(struct pickle *p, unsigned value, struct err_detail *err)
 {
-    return pickle_push(p, value, why);
+    return pickle_push(p, value, err);
 }
 
-static enum err op_empty(struct pickle *p, unsigned kind, struct err_detail *why)
+static enum err op_empty(struct pickle *p, unsigned kind, struct err_detail *err)
 {
     p->open_end = p->n + 1;
-    return pickle_push(p, open_value(kind, 0, 0), why);
+    return pickle_push(p, open_value(kind, 0, 0), err);
 }
 
-static enum err op_mark(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_mark(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     (void)arg;
     if (p->n_marks == MARKS_MAX)
-        return pickle_fail(p, "objects nested more than 1000 deep", why);
+        return pickle_fail(p, "objects nested more than 1000 deep", err);
     p->marks[p->n_marks++] = (uint32_t)p->n;
     return ERR_OK;
 }
 
-static enum err op_pop(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_pop(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     (void)arg;
     if (p->n_marks > 0 && p->n == floor_of(p)) {
@@ -704,147 +699,147 @@ static enum err op_pop(struct pickle *p, unsigned arg, struct err_detail *why)
         return ERR_OK;
     }
     if (p->n == 0)
-        return pickle_fail(p, "POP of an empty stack", why);
-    const enum err e = seal_from(p, p->n - 1, why);
+        return pickle_fail(p, "POP of an empty stack", err);
+    const enum err e = seal_from(p, p->n - 1, err);
     p->n--;
     return e;
 }
 
-static enum err op_pop_mark(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_pop_mark(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     size_t first = 0;
-    const enum err e = take_mark(p, &first, why);
+    const enum err e = take_mark(p, &first, err);
     (void)arg;
     if (e == ERR_OK)
         p->n = first;
     return e;
 }
 
-static enum err op_dup(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_dup(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     (void)arg;
     if (p->n == floor_of(p))
-        return pickle_fail(p, "DUP of an empty stack", why);
-    const enum err e = seal_from(p, p->n - 1, why);
-    return e != ERR_OK ? e : pickle_push(p, p->stack[p->n - 1], why);
+        return pickle_fail(p, "DUP of an empty stack", err);
+    const enum err e = seal_from(p, p->n - 1, err);
+    return e != ERR_OK ? e : pickle_push(p, p->stack[p->n - 1], err);
 }
 
 /* SETITEMS, APPENDS: the items are on the stack, and mostly are sealed from there. */
-static enum err op_items(struct pickle *p, unsigned kind, struct err_detail *why)
+static enum err op_items(struct pickle *p, unsigned kind, struct err_detail *err)
 {
     size_t first = 0;
-    const enum err e = take_mark(p, &first, why);
+    const enum err e = take_mark(p, &first, err);
     if (e != ERR_OK)
         return e;
     const size_t n = (p->n - first) / (kind == PICKLE_OPEN_DICT ? 2 : 1);
-    return add_items(p, first, kind == PICKLE_OPEN_DICT && n < BATCH_ITEMS, kind, why);
+    return add_items(p, first, kind == PICKLE_OPEN_DICT && n < BATCH_ITEMS, kind, err);
 }
 
-static enum err op_item(struct pickle *p, unsigned kind, struct err_detail *why)
+static enum err op_item(struct pickle *p, unsigned kind, struct err_detail *err)
 {
     const size_t n = kind == PICKLE_OPEN_DICT ? 2 : 1;
     if (p->n - floor_of(p) <= n)
-        return pickle_fail(p, "an item without a container", why);
-    const enum err e = seal_from(p, p->n - n, why);
-    return e != ERR_OK ? e : add_items(p, p->n - n, false, kind, why);
+        return pickle_fail(p, "an item without a container", err);
+    const enum err e = seal_from(p, p->n - n, err);
+    return e != ERR_OK ? e : add_items(p, p->n - n, false, kind, err);
 }
 
 /* DICT, LIST of protocol 0: they start from a mark and may go on growing. */
-static enum err op_from_mark(struct pickle *p, unsigned kind, struct err_detail *why)
+static enum err op_from_mark(struct pickle *p, unsigned kind, struct err_detail *err)
 {
     size_t first = 0;
-    enum err e = take_mark(p, &first, why);
+    enum err e = take_mark(p, &first, err);
     if (e != ERR_OK)
         return e;
     if (p->n == first)
-        return op_empty(p, kind, why);
-    if ((e = pickle_push(p, 0, why)) != ERR_OK)
+        return op_empty(p, kind, err);
+    if ((e = pickle_push(p, 0, err)) != ERR_OK)
         return e;
     memmove(p->stack + first + 1, p->stack + first, (p->n - first - 1) * sizeof *p->stack);
     p->stack[first] = open_value(kind, 0, 0);
     p->open_end = first + 1;
-    return add_items(p, first + 1, false, kind, why);
+    return add_items(p, first + 1, false, kind, err);
 }
 
-static enum err tuple_of(struct pickle *p, size_t first, struct err_detail *why)
+static enum err tuple_of(struct pickle *p, size_t first, struct err_detail *err)
 {
     uint64_t value = PICKLE_OPAQUE;
-    enum err e = seal_from(p, first, why);
+    enum err e = seal_from(p, first, err);
     if (e == ERR_OK)
-        e = p->handler.tuple(p->handler.arg, p->n == first ? NULL : p->stack + first, p->n - first, &value, why);
+        e = p->handler.tuple(p->handler.arg, p->n == first ? NULL : p->stack + first, p->n - first, &value, err);
     p->n = first;
-    return e != ERR_OK ? e : pickle_push(p, value, why);
+    return e != ERR_OK ? e : pickle_push(p, value, err);
 }
 
-static enum err op_tuple(struct pickle *p, unsigned n, struct err_detail *why)
+static enum err op_tuple(struct pickle *p, unsigned n, struct err_detail *err)
 {
     if (p->n - floor_of(p) < n)
-        return pickle_fail(p, "a tuple of more items than the stack holds", why);
-    return tuple_of(p, p->n - n, why);
+        return pickle_fail(p, "a tuple of more items than the stack holds", err);
+    return tuple_of(p, p->n - n, err);
 }
 
-static enum err op_tuple_mark(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_tuple_mark(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     size_t first = 0;
-    const enum err e = take_mark(p, &first, why);
+    const enum err e = take_mark(p, &first, err);
     (void)arg;
-    return e != ERR_OK ? e : tuple_of(p, first, why);
+    return e != ERR_OK ? e : tuple_of(p, first, err);
 }
 
 /* ADDITEMS, FROZENSET: no snapshot has sets; the items are dropped. */
-static enum err op_set(struct pickle *p, unsigned is_frozen, struct err_detail *why)
+static enum err op_set(struct pickle *p, unsigned is_frozen, struct err_detail *err)
 {
     size_t first = 0;
-    const enum err e = take_mark(p, &first, why);
+    const enum err e = take_mark(p, &first, err);
     if (e != ERR_OK)
         return e;
     p->n = first;
-    return is_frozen ? pickle_push(p, PICKLE_OPAQUE, why) : ERR_OK;
+    return is_frozen ? pickle_push(p, PICKLE_OPAQUE, err) : ERR_OK;
 }
 
-static enum err op_unsigned(struct pickle *p, unsigned width, struct err_detail *why)
+static enum err op_unsigned(struct pickle *p, unsigned width, struct err_detail *err)
 {
     uint64_t v = 0;
-    const enum err e = pickle_number(p, width, &v, why);
-    return e != ERR_OK ? e : pickle_push(p, v << PICKLE_KIND_BITS | PICKLE_INT, why);
+    const enum err e = pickle_number(p, width, &v, err);
+    return e != ERR_OK ? e : pickle_push(p, v << PICKLE_KIND_BITS | PICKLE_INT, err);
 }
 
-static enum err op_binint(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_binint(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     uint64_t v = 0;
-    const enum err e = pickle_number(p, 4, &v, why);
+    const enum err e = pickle_number(p, 4, &v, err);
     (void)arg;
-    return e != ERR_OK ? e : push_int(p, (int32_t)(uint32_t)v, why);
+    return e != ERR_OK ? e : push_int(p, (int32_t)(uint32_t)v, err);
 }
 
 /* Two's complement of any length; a number of more than 64 bits becomes opaque. */
-static enum err op_long(struct pickle *p, unsigned width, struct err_detail *why)
+static enum err op_long(struct pickle *p, unsigned width, struct err_detail *err)
 {
     uint64_t n = 0, value = 0;
     const unsigned char *b = NULL;
-    enum err e = pickle_number(p, width, &n, why);
+    enum err e = pickle_number(p, width, &n, err);
     if (e != ERR_OK)
         return e;
     if (n > 9) {
-        e = pickle_pass(p, n, why);
-        return e != ERR_OK ? e : pickle_push(p, PICKLE_OPAQUE, why);
+        e = pickle_pass(p, n, err);
+        return e != ERR_OK ? e : pickle_push(p, PICKLE_OPAQUE, err);
     }
-    if ((e = pickle_take(p, (size_t)n, &b, why)) != ERR_OK)
+    if ((e = pickle_take(p, (size_t)n, &b, err)) != ERR_OK)
         return e;
     uint64_t bits = little_endian(b, n < 8 ? (size_t)n : 8);
     if (n == 9) {
-        e = b[8] == 0 ? big_value(p, bits, &value, why) : ERR_OK;
-        return e != ERR_OK ? e : pickle_push(p, b[8] == 0 ? value : PICKLE_OPAQUE, why);
+        e = b[8] == 0 ? big_value(p, bits, &value, err) : ERR_OK;
+        return e != ERR_OK ? e : pickle_push(p, b[8] == 0 ? value : PICKLE_OPAQUE, err);
     }
     if (n > 0 && n < 8 && b[n - 1] >= 0x80)
         bits |= UINT64_MAX << (8 * n);
-    return push_int(p, (int64_t)bits, why);
+    return push_int(p, (int64_t)bits, err);
 }
 
-static enum err op_binfloat(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_binfloat(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     const unsigned char *b = NULL;
-    const enum err e = pickle_take(p, 8, &b, why);
+    const enum err e = pickle_take(p, 8, &b, err);
     (void)arg;
     if (e != ERR_OK)
         return e;
@@ -853,22 +848,22 @@ static enum err op_binfloat(struct pickle *p, unsigned arg, struct err_detail *w
     for (size_t i = 0; i < 8; i++)
         bits = bits << 8 | b[i];
     memcpy(&v, &bits, sizeof v);
-    return push_float(p, v, why);
+    return push_float(p, v, err);
 }
 
-static enum err op_string(struct pickle *p, unsigned width, struct err_detail *why)
+static enum err op_string(struct pickle *p, unsigned width, struct err_detail *err)
 {
     uint64_t n = 0;
     const unsigned char *b = NULL;
-    enum err e = pickle_number(p, width, &n, why);
+    enum err e = pickle_number(p, width, &n, err);
     if (e != ERR_OK)
         return e;
     if (n > INPUT_PEEK_MAX) {
-        e = pickle_pass(p, n, why);
-        return e != ERR_OK ? e : pickle_push(p, PICKLE_OPAQUE, why);
+        e = pickle_pass(p, n, err);
+        return e != ERR_OK ? e : pickle_push(p, PICKLE_OPAQUE, err);
     }
-    e = pickle_take(p, (size_t)n, &b, why);
-    return e != ERR_OK ? e : push_string(p, (const char *)b, (size_t)n, why);
+    e = pickle_take(p, (size_t)n, &b, err);
+    return e != ERR_OK ? e : push_string(p, (const char *)b, (size_t)n, err);
 }
 
 /* ---- opcodes of protocol 0: numbers and strings as lines of text ---- */
@@ -893,51 +888,51 @@ static bool text_int(const char *s, size_t n, int64_t *out)
     return true;
 }
 
-static enum err number_line(struct pickle *p, const char **s, size_t *n, struct err_detail *why)
+static enum err number_line(struct pickle *p, const char **s, size_t *n, struct err_detail *err)
 {
-    const enum err e = pickle_line(p, s, n, why);
+    const enum err e = pickle_line(p, s, n, err);
     if (e == ERR_OK && (*s == NULL || *n > TEXT_MAX))
-        return pickle_fail(p, "a number of too many digits", why);
+        return pickle_fail(p, "a number of too many digits", err);
     return e;
 }
 
-static enum err op_text_int(struct pickle *p, unsigned is_long, struct err_detail *why)
+static enum err op_text_int(struct pickle *p, unsigned is_long, struct err_detail *err)
 {
     const char *s = NULL;
     size_t n = 0;
     int64_t v = 0;
-    const enum err e = number_line(p, &s, &n, why);
+    const enum err e = number_line(p, &s, &n, err);
     if (e != ERR_OK)
         return e;
     if (!is_long && n == 2 && s[0] == '0' && (s[1] == '0' || s[1] == '1'))
-        return pickle_push(p, pickle_value(PICKLE_BOOL, s[1] == '1'), why);
+        return pickle_push(p, pickle_value(PICKLE_BOOL, s[1] == '1'), err);
     if (is_long && n > 0 && s[n - 1] == 'L')
         n--;
     if (!text_int(s, n, &v))
-        return pickle_fail(p, "not an integer of 64 bits", why);
+        return pickle_fail(p, "not an integer of 64 bits", err);
     uint64_t value;
     if (v < 0 && s[0] != '-') {                          /* 2^63 and above: the pattern of an address */
-        const enum err f = big_value(p, (uint64_t)v, &value, why);
-        return f != ERR_OK ? f : pickle_push(p, value, why);
+        const enum err f = big_value(p, (uint64_t)v, &value, err);
+        return f != ERR_OK ? f : pickle_push(p, value, err);
     }
-    return push_int(p, v, why);
+    return push_int(p, v, err);
 }
 
-static enum err op_text_float(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_text_float(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     const char *s = NULL;
     char text[64], *stop;
     size_t n = 0;
-    const enum err e = number_line(p, &s, &n, why);
+    const enum err e = number_line(p, &s, &n, err);
     (void)arg;
     if (e != ERR_OK)
         return e;
     if (n == 0 || n >= sizeof text)
-        return pickle_fail(p, "not a number", why);
+        return pickle_fail(p, "not a number", err);
     memcpy(text, s, n);
     text[n] = '\0';
     const double v = strtod(text, &stop);
-    return *stop != '\0' ? pickle_fail(p, "not a number", why) : push_float(p, v, why);
+    return *stop != '\0' ? pickle_fail(p, "not a number", err) : push_float(p, v, err);
 }
 
 /* Writes a code point as UTF-8, up to 4 bytes; returns how many. */
@@ -1005,49 +1000,49 @@ static size_t text_escape(const char *s, size_t n, bool is_unicode, uint32_t *c)
 }
 
 /* UNICODE is "raw-unicode-escape": Latin-1 with \u; STRING is Python's repr. */
-static enum err op_text_string(struct pickle *p, unsigned is_unicode, struct err_detail *why)
+static enum err op_text_string(struct pickle *p, unsigned is_unicode, struct err_detail *err)
 {
     const char *s = NULL;
     size_t n = 0, used = 0;
-    const enum err e = pickle_line(p, &s, &n, why);
+    const enum err e = pickle_line(p, &s, &n, err);
     if (e != ERR_OK)
         return e;
     if (s == NULL || n > INPUT_PEEK_MAX)
-        return pickle_push(p, PICKLE_OPAQUE, why);
+        return pickle_push(p, PICKLE_OPAQUE, err);
     if (!is_unicode) {
         if (n < 2 || (s[0] != '\'' && s[0] != '"') || s[n - 1] != s[0])
-            return pickle_fail(p, "a string without its quotes", why);
+            return pickle_fail(p, "a string without its quotes", err);
         s++;
         n -= 2;
     }
     if (p->scratch == NULL && (p->scratch = malloc(2 * INPUT_PEEK_MAX)) == NULL)
-        return pickle_nomem(p, why);
+        return err_no_memory(err);
     for (size_t i = 0; i < n;) {
         uint32_t c = (unsigned char)s[i];
         const size_t escape = c == '\\' ? text_escape(s + i + 1, n - i - 1, is_unicode, &c) : 0;
         used += utf8_put(p->scratch + used, c);
         i += 1 + escape;
     }
-    return push_string(p, p->scratch, used, why);
+    return push_string(p, p->scratch, used, err);
 }
 
 /* ---- the memo ---- */
 
 /* Names the top of the stack. The entry of an open container is its place on the stack, until it is sealed. */
-static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *why)
+static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *err)
 {
     if (p->n == floor_of(p))
-        return pickle_fail(p, "a memo entry for an empty stack", why);
+        return pickle_fail(p, "a memo entry for an empty stack", err);
     if (index > MEMO_MAX || index > p->n_memo + MEMO_GAP_MAX)
-        return pickle_fail(p, "a memo number far beyond the number of objects", why);
+        return pickle_fail(p, "a memo number far beyond the number of objects", err);
     uint64_t *top = &p->stack[p->n - 1], value = *top;
     enum err e = ERR_OK;
     if (is_open(value) && open_memo(value) != 0) {       /* only a sealed container can have a second name */
-        e = open_seal(p, p->n - 1, why);
+        e = open_seal(p, p->n - 1, err);
         value = *top;
     }
     if (e == ERR_OK && pickle_kind(value) == PICKLE_INT && value >> PICKLE_KIND_BITS > PICKLE_INDEX_MAX)
-        e = big_value(p, (uint64_t)((int64_t)value >> PICKLE_KIND_BITS), &value, why);
+        e = big_value(p, (uint64_t)((int64_t)value >> PICKLE_KIND_BITS), &value, err);
     if (e != ERR_OK)
         return e;
     p->n_memo += memo_at(p, index) == MEMO_UNSET;
@@ -1055,57 +1050,57 @@ static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *wh
         *top = open_value(pickle_kind(value), (uint32_t)index + 1, open_bag(value));
         value = pickle_value(pickle_kind(value), (uint32_t)(p->n - 1));
     }
-    return memo_set(p, index, (uint32_t)value) ? ERR_OK : pickle_nomem(p, why);
+    return memo_set(p, index, (uint32_t)value) ? ERR_OK : err_no_memory(err);
 }
 
 /* Pushes a memoised value; an open container is sealed by the reference. */
-static enum err memo_get(struct pickle *p, uint64_t index, struct err_detail *why)
+static enum err memo_get(struct pickle *p, uint64_t index, struct err_detail *err)
 {
     const uint32_t entry = memo_at(p, index);
     if (entry == MEMO_UNSET)
-        return pickle_fail(p, "a reference to an unset memo entry", why);
+        return pickle_fail(p, "a reference to an unset memo entry", err);
     if (is_open(entry)) {                                /* on the stack and complete: see the top of the file */
         const size_t pos = pickle_index(entry);
         if (pos >= p->n || !is_open(p->stack[pos]) || open_memo(p->stack[pos]) != index + 1)
-            return pickle_fail(p, "a reference to an object that is gone", why);
-        const enum err e = open_seal(p, pos, why);
+            return pickle_fail(p, "a reference to an object that is gone", err);
+        const enum err e = open_seal(p, pos, err);
         if (e != ERR_OK)
             return e;
     }
-    return pickle_push(p, memo_at(p, index), why);
+    return pickle_push(p, memo_at(p, index), err);
 }
 
-static enum err op_memoize(struct pickle *p, unsigned arg, struct err_detail *why)
+static enum err op_memoize(struct pickle *p, unsigned arg, struct err_detail *err)
 {
     (void)arg;
-    return memo_put(p, p->n_memo, why);
+    return memo_put(p, p->n_memo, err);
 }
 
-static enum err op_put(struct pickle *p, unsigned width, struct err_detail *why)
+static enum err op_put(struct pickle *p, unsigned width, struct err_detail *err)
 {
     uint64_t index = 0;
-    const enum err e = pickle_number(p, width, &index, why);
-    return e != ERR_OK ? e : memo_put(p, index, why);
+    const enum err e = pickle_number(p, width, &index, err);
+    return e != ERR_OK ? e : memo_put(p, index, err);
 }
 
-static enum err op_get(struct pickle *p, unsigned width, struct err_detail *why)
+static enum err op_get(struct pickle *p, unsigned width, struct err_detail *err)
 {
     uint64_t index = 0;
-    const enum err e = pickle_number(p, width, &index, why);
-    return e != ERR_OK ? e : memo_get(p, index, why);
+    const enum err e = pickle_number(p, width, &index, err);
+    return e != ERR_OK ? e : memo_get(p, index, err);
 }
 
-static enum err op_text_memo(struct pickle *p, unsigned is_put, struct err_detail *why)
+static enum err op_text_memo(struct pickle *p, unsigned is_put, struct err_detail *err)
 {
     const char *s = NULL;
     size_t n = 0;
     int64_t index;
-    const enum err e = number_line(p, &s, &n, why);
+    const enum err e = number_line(p, &s, &n, err);
     if (e != ERR_OK)
         return e;
     if (!text_int(s, n, &index) || index < 0)
-        return pickle_fail(p, "not a memo number", why);
-    return is_put ? memo_put(p, (uint64_t)index, why) : memo_get(p, (uint64_t)index, why);
+        return pickle_fail(p, "not a memo number", err);
+    return is_put ? memo_put(p, (uint64_t)index, err) : memo_get(p, (uint64_t)index, err);
 }
 
 /* ---- the machine ---- */
@@ -1183,12 +1178,11 @@ static const struct opcode opcodes[256] = {
     [0x98] = {"READONLY_BUFFER", op_refuse, 0x98},
 };
 
-static enum err op_refuse(struct pickle *p, unsigned opcode, struct err_detail *why)
+static enum err op_refuse(struct pickle *p, unsigned opcode, struct err_detail *err)
 {
-    return err_set(why, ERR_UNSUPPORTED, p->op_offset,
-                   "%s: byte %llu: opcode %s would run code or look outside the file; a snapshot is plain data, "
-                   "so this file is refused", input_name(p->in), (unsigned long long)p->op_offset,
-                   opcodes[opcode].name);
+    return err_at(err, ERR_UNSUPPORTED, p->op_offset, input_name(p->in), "byte %llu: opcode %s would run code or look "
+                  "outside the file; a snapshot is plain data, so this file is refused",
+                  (unsigned long long)p->op_offset, opcodes[opcode].name);
 }
 
 /* True for a memo entry that can be used as it is: set, and not an open container. */
@@ -1291,10 +1285,10 @@ static void pickle_run_common(struct pickle *p)
 }
 
 /* Runs the common opcodes as far as they go, then one opcode of any kind. */
-static enum err pickle_step(struct pickle *p, struct err_detail *why)
+static enum err pickle_step(struct pickle *p, struct err_detail *err)
 {
     if (p->end - p->at < OPCODE_BYTES_MAX && !p->at_end) {
-        const enum err e = pickle_refill(p, INPUT_PEEK_MAX, why);
+        const enum err e = pickle_refill(p, INPUT_PEEK_MAX, err);
         if (e != ERR_OK)
             return e;
     }
@@ -1302,20 +1296,20 @@ static enum err pickle_step(struct pickle *p, struct err_detail *why)
         pickle_run_common(p);
     p->op_offset = p->base_offset + (uint64_t)(p->at - p->base);
     if (p->at == p->end)
-        return pickle_fail(p, "the file ends before the pickle does", why);
+        return pickle_fail(p, "the file ends before the pickle does", err);
     const struct opcode *op = &opcodes[*p->at];
     if (op->run == NULL)
-        return err_set(why, ERR_FORMAT, p->op_offset, "%s: byte %llu: 0x%02x is not a pickle opcode", input_name(p->in),
-                       (unsigned long long)p->op_offset, *p->at);
+        return err_at(err, ERR_FORMAT, p->op_offset, input_name(p->in), "byte %llu: 0x%02x is not a pickle opcode",
+                      (unsigned long long)p->op_offset, *p->at);
     p->at++;
-    return op->run(p, op->arg, why);
+    return op->run(p, op->arg, err);
 }
 
-enum err pickle_read(struct pickle *p, uint64_t *value, struct err_detail *why)
+enum err pickle_read(struct pickle *p, uint64_t *value, struct err_detail *err)
 {
     p->is_stopped = false;
     while (!p->is_stopped) {
-        const enum err e = pickle_step(p, why);
+        const enum err e = pickle_step(p, err);
         if (e != ERR_OK)
             return e;
     }
@@ -1324,18 +1318,18 @@ enum err pickle_read(struct pickle *p, uint64_t *value, struct err_detail *why)
 }
 
 enum err pickle_open(struct input *in, const struct pickle_handler *handler, const char *const *words, size_t n_words,
-                     struct pickle **out, struct err_detail *why)
+                     struct pickle **out, struct err_detail *err)
 {
     struct pickle *p = calloc(1, sizeof *p);
     if (p == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read the pickle", input_name(in));
+        return err_no_memory(err);
     p->in = in;
     p->handler = *handler;
     p->base_offset = input_offset(in);
     for (size_t i = 0; i < n_words; i++) {
         if (strings_intern(&p->strings, words[i], strlen(words[i])) != i) {
             pickle_close(p);
-            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read the pickle", input_name(in));
+            return err_no_memory(err);
         }
     }
     *out = p;

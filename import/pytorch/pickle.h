@@ -60,20 +60,20 @@ struct pickle;
  * ..., so n is twice the number of entries. From then on *out stands for the container. */
 struct pickle_handler {
     void *arg;
-    enum err (*dict)(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why);
-    enum err (*list)(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why);
-    enum err (*tuple)(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why);
+    enum err (*dict)(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err);
+    enum err (*list)(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err);
+    enum err (*tuple)(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err);
     void     (*progress)(void *arg);  /* about every 64 KiB; may be NULL */
 };
 
 /* `words` (all different) are interned first, so words[i] is string number i. Input and handler are borrowed until
  * pickle_close. ERR_HOST_NOMEM. */
 MUST_USE enum err pickle_open(struct input *in, const struct pickle_handler *handler, const char *const *words,
-                              size_t n_words, struct pickle **out, struct err_detail *why);
+                              size_t n_words, struct pickle **out, struct err_detail *err);
 
 /* Reads one pickle up to its STOP. ERR_FORMAT with the offset in the decompressed file, ERR_UNSUPPORTED for an opcode
  * that would run code, ERR_IO, and errors of the handler. */
-MUST_USE enum err pickle_read(struct pickle *p, uint64_t *value, struct err_detail *why);
+MUST_USE enum err pickle_read(struct pickle *p, uint64_t *value, struct err_detail *err);
 
 /* Frees the memo, which is not needed after the last pickle_read. */
 void pickle_drop_memo(struct pickle *p);

@@ -172,12 +172,12 @@ void pickle_put_pair(struct pickle_writer *w, uint64_t first, uint64_t second)
     fputc(OP_TUPLE2, w->out);
 }
 
-enum err pickle_writer_close(struct pickle_writer *w, struct err_detail *why)
+enum err pickle_writer_close(struct pickle_writer *w, struct err_detail *err)
 {
     const bool is_short = w->is_short;
     fputc('.', w->out);
     text_table_free(&w->texts);
     free(w->name_of);
     *w = (struct pickle_writer){.out = NULL};
-    return is_short ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the texts of a pickle") : ERR_OK;
+    return is_short ? err_no_memory(err) : ERR_OK;
 }

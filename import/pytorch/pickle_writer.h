@@ -49,6 +49,6 @@ uint32_t pickle_name(struct pickle_writer *w);
 void pickle_put_named(struct pickle_writer *w, uint32_t name);
 
 /* Ends the pickle and frees the writer's memory. ERR_HOST_NOMEM if the host ran out of memory at any time. */
-MUST_USE enum err pickle_writer_close(struct pickle_writer *w, struct err_detail *why);
+MUST_USE enum err pickle_writer_close(struct pickle_writer *w, struct err_detail *err);
 
 #endif

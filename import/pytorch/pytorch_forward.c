@@ -174,7 +174,7 @@ static void active_retire(struct forward *f, uint32_t rank)
 
 /* Two live blocks overlap. A block that only the final state shows may be newer than all records, because PyTorch
  * copies the records first: such a block is dropped. Any other overlap is a contradiction. */
-static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct err_detail *why)
+static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct err_detail *err)
 {
     struct walk *w = f->w;
     struct walk_block *b = start_block(w, other);
@@ -186,10 +186,9 @@ static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct er
         idle_note_block(f, w->addr[other]);
         return ERR_OK;
     }
-    return err_set(why, ERR_FORMAT, i,
-                   "%s: record %u of device %u: the block at 0x%" PRIx64 " (%" PRIu64 " bytes) overlaps the live block "
-                   "at 0x%" PRIx64 " (%" PRIu64 " bytes)", input_name(w->s->in), i, w->device, w->records[i].addr,
-                   w->records[i].size, w->addr[other], f->requested[other]);
+    return err_at(err, ERR_FORMAT, i, input_name(w->s->in), "record %u of device %u: the block at 0x%" PRIx64 " (%"
+                  PRIu64 " bytes) overlaps the live block at 0x%" PRIx64 " (%" PRIu64 " bytes)", i, w->device,
+                  w->records[i].addr, w->records[i].size, w->addr[other], f->requested[other]);
 }
 
 /* A new block at `addr` tells where the block below ends. If that was live at the start, its size may become known. */
@@ -210,20 +209,20 @@ static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, c
 }
 
 /* Places a new block among the active ones: it may overlap none, and may tell the size of the block below. */
-static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *err)
 {
     struct walk *w = f->w;
     struct snapshot_record *r = &w->records[i];
     const uint32_t rank = w->rank[i];
     uint32_t below = rank_set_below(&f->active, rank), above = rank_set_above(&f->active, rank);
     while (below != RANK_NONE && f->requested[below] > r->addr - w->addr[below]) {
-        const enum err e = overlap(f, i, below, why);
+        const enum err e = overlap(f, i, below, err);
         if (e != ERR_OK)
             return e;
         below = rank_set_below(&f->active, rank);
     }
     while (above != RANK_NONE && r->size > w->addr[above] - r->addr) {
-        const enum err e = overlap(f, i, above, why);
+        const enum err e = overlap(f, i, above, err);
         if (e != ERR_OK)
             return e;
         above = rank_set_above(&f->active, rank);
@@ -237,7 +236,7 @@ static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *
     return ERR_OK;
 }
 
-static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *err)
 {
     struct snapshot_record *r = &f->w->records[i];
     if (r->pool == SNAPSHOT_NO_POOL) {
@@ -245,7 +244,7 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
         r->pool = segment == NULL ? 0 : segment->pool;
     }
     if (r->action == ACTION_ALLOC)
-        return forward_alloc(f, i, why);
+        return forward_alloc(f, i, err);
     active_retire(f, f->w->rank[i]);
     if (r->action == ACTION_FREE_COMPLETED) {
         struct walk_block *b = start_block(f->w, f->w->rank[i]);
@@ -283,21 +282,21 @@ static bool leaves_idle_segment(struct forward *f, uint32_t begin, uint32_t end,
 }
 
 /* At new memory: if an idle large segment stays, the bytes held now are not yet enough to start garbage collection. */
-static enum err note_uncollected(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err note_uncollected(struct forward *f, uint32_t i, struct err_detail *err)
 {
     bool is_left = false;
     if (f->w->s->settings.gc_threshold <= 0 || i == f->run_end || f->held_bytes <= f->uncollected_bytes)
         return ERR_OK;
     f->n_freed = 0;
     if (!idle_look(f, &f->large, &is_left))
-        return walk_nomem(f->w, why);
+        return err_no_memory(err);
     if (is_left)
         f->uncollected_bytes = f->held_bytes;
     return ERR_OK;
 }
 
 /* Applies a segment record. One that does not fit is counted and skipped. */
-static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail *err)
 {
     struct walk *w = f->w;
     struct snapshot_record *r = &w->records[i];
@@ -308,13 +307,13 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     r->pool = st.pool;
     if (r->size == 0)
         return ERR_OK;
-    const enum err e = adds ? note_uncollected(f, i, why) : ERR_OK;
+    const enum err e = adds ? note_uncollected(f, i, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
     const enum segment_change c = adds ? segment_map_add(&f->now, &st)
                                        : segment_map_take(&f->now, r->addr, r->size, &st);
     if (c == CHANGE_NOMEM)
-        return walk_nomem(w, why);
+        return err_no_memory(err);
     if (c == CHANGE_CONFLICT) {
         contradiction_add(&w->segments, i);
         return ERR_OK;
@@ -328,18 +327,18 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     return ERR_OK;
 }
 
-static enum err forward_free_run(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_free_run(struct forward *f, uint32_t i, struct err_detail *err)
 {
     if (i < f->run_end)
         return ERR_OK;
     bool leaves_idle;
     f->run_end = free_run_end(f->w, i);
     if (!leaves_idle_segment(f, i, f->run_end, &leaves_idle))
-        return walk_nomem(f->w, why);
+        return err_no_memory(err);
     const struct free_run_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
                                         .leaves_idle_segment = leaves_idle,
                                         .uncollected_bytes = f->uncollected_bytes};
-    return free_run_read(f->w, i, &scene, f->wish, why);
+    return free_run_read(f->w, i, &scene, f->wish, err);
 }
 
 /* ---- what is left unsized ---- */
@@ -400,14 +399,14 @@ static void size_start_blocks(struct walk *w)
 /* ---- the pass ---- */
 
 /* Starts the pass: the start blocks become active; they may not overlap. */
-static enum err forward_open(struct forward *f, struct err_detail *why)
+static enum err forward_open(struct forward *f, struct err_detail *err)
 {
     struct walk *w = f->w;
     f->requested = calloc(w->n_addr + 1, sizeof *f->requested);
     f->is_pending = calloc(w->n_addr + 1, sizeof *f->is_pending);
     if (f->requested == NULL || f->is_pending == NULL || !rank_set_open(&f->active, w->n_addr) ||
         !segment_map_open(&f->now, &w->start) || !free_runs_open(w))
-        return walk_nomem(w, why);
+        return err_no_memory(err);
     f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
     f->room_bytes = walk_room(w).bytes;
     for (size_t i = 0; i < w->n_blocks; i++) {
@@ -419,28 +418,28 @@ static enum err forward_open(struct forward *f, struct err_detail *why)
             continue;
         }
         if (before != NULL && before->requested > b->addr - before->addr)
-            return err_set(why, ERR_FORMAT, 0, "%s: device %u: the blocks at 0x%" PRIx64 " and 0x%" PRIx64 " overlap "
-                           "before the first record", input_name(w->s->in), w->device, before->addr, b->addr);
+            return err_at(err, ERR_FORMAT, 0, input_name(w->s->in), "device %u: the blocks at 0x%" PRIx64 " and 0x%"
+                          PRIx64 " overlap before the first record", w->device, before->addr, b->addr);
         active_put(f, b->rank, b->requested, b->is_pending);
     }
     return ERR_OK;
 }
 
-static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *err)
 {
     switch (f->w->records[i].action) {
     case ACTION_ALLOC:
     case ACTION_FREE_REQUESTED:
     case ACTION_FREE_COMPLETED:
-        return forward_block(f, i, why);
+        return forward_block(f, i, err);
     case ACTION_SEGMENT_FREE:
     case ACTION_SEGMENT_UNMAP: {
-        const enum err e = forward_free_run(f, i, why);
-        return e != ERR_OK ? e : forward_segment(f, i, why);
+        const enum err e = forward_free_run(f, i, err);
+        return e != ERR_OK ? e : forward_segment(f, i, err);
     }
     case ACTION_SEGMENT_ALLOC:
     case ACTION_SEGMENT_MAP:
-        return forward_segment(f, i, why);
+        return forward_segment(f, i, err);
     default:
         return ERR_OK;
     }
@@ -472,12 +471,12 @@ static void compare_with_final(struct forward *f)
         w->n_unmatched_final += n_active - n_met;
 }
 
-enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why)
+enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *err)
 {
     struct forward f = {.w = w, .wish = segment_frees, .small.is_all = true, .large.is_all = true};
-    enum err e = forward_open(&f, why);
+    enum err e = forward_open(&f, err);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
-        e = forward_step(&f, i, why);
+        e = forward_step(&f, i, err);
     if (e == ERR_OK)
         compare_with_final(&f);
     w->is_npu = w->n_npu_sizes > 0 && w->n_cuda_sizes == 0;

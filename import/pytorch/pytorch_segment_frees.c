@@ -255,11 +255,11 @@ static struct run run_look(const struct walk *w, uint32_t begin)
 
 /* ---- readings ---- */
 
-static enum err free_run_put(struct walk *w, const struct free_run *run, struct err_detail *why)
+static enum err free_run_put(struct walk *w, const struct free_run *run, struct err_detail *err)
 {
     struct free_run *bigger = array_grow(w->free_runs, w->n_free_runs, &w->free_runs_room, sizeof *bigger);
     if (bigger == NULL)
-        return walk_nomem(w, why);
+        return err_no_memory(err);
     w->free_runs = bigger;
     w->free_runs[w->n_free_runs++] = *run;
     w->n_undecided_free_runs += run->is_undecided;
@@ -267,14 +267,14 @@ static enum err free_run_put(struct walk *w, const struct free_run *run, struct 
 }
 
 /* Memory of a private pool is freed only once nobody owns the pool: notes that each such pool was dropped. */
-static enum err run_give_up_pools(struct walk *w, const struct run *run, struct err_detail *why)
+static enum err run_give_up_pools(struct walk *w, const struct run *run, struct err_detail *err)
 {
     for (uint32_t i = run->begin; i < run->end; i++) {
         const struct snapshot_record *r = &w->records[i];
         if (!is_segment_free(r) || r->pool == 0 || w->is_given_up[r->pool])
             continue;
         const struct free_run gone = {.record = run->begin, .pool = r->pool, .reading = FREED_WITH_POOL};
-        const enum err e = free_run_put(w, &gone, why);
+        const enum err e = free_run_put(w, &gone, err);
         if (e != ERR_OK)
             return e;
         w->is_given_up[r->pool] = true;
@@ -307,16 +307,16 @@ static enum free_run_reading run_read(const struct walk *w, const struct run *ru
 }
 
 enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *scene, enum import_segment_frees wish,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     assert(is_segment_free(&w->records[i]));
     const struct run run = run_look(w, i);
     const bool drops_user_pool = !run.has_default && run.has_private && w->s->pools[run.pool][0] == 0 &&
                                  w->captures[run.pool] == 0 && !w->is_given_up[run.pool] && run.stack != STACK_FLUSH;
-    enum err e = run_give_up_pools(w, &run, why);
+    enum err e = run_give_up_pools(w, &run, err);
     if (e != ERR_OK || drops_user_pool)
         return e;
     struct free_run found = {.record = i, .has_waited = run.waited};
     found.reading = (uint8_t)run_read(w, &run, scene, wish, &found.is_undecided);
-    return free_run_put(w, &found, why);
+    return free_run_put(w, &found, err);
 }

@@ -23,11 +23,6 @@
 
 enum { NPU_HEADER = 32 };
 
-enum err walk_nomem(const struct walk *w, struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the records of the snapshot", input_name(w->s->in));
-}
-
 /* ---- rounding ---- */
 
 static uint64_t round_divisions(uint64_t bytes, uint64_t divisions)
@@ -136,7 +131,7 @@ static bool addr_collect(struct walk *w, struct addr_list *l)
 }
 
 /* Numbers addresses by rank: their place among all addresses in ascending order. */
-static enum err walk_rank(struct walk *w, struct err_detail *why)
+static enum err walk_rank(struct walk *w, struct err_detail *err)
 {
     struct addr_list l = {.n = 0};
     w->rank = malloc((w->n + 1) * sizeof *w->rank);
@@ -159,7 +154,7 @@ static enum err walk_rank(struct walk *w, struct err_detail *why)
     free(rank_of);
     free(l.at);
     pair_map_free(&l.names);
-    return ok ? ERR_OK : walk_nomem(w, why);
+    return ok ? ERR_OK : err_no_memory(err);
 }
 
 uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
@@ -178,7 +173,7 @@ uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
 /* ---- segments, backward ---- */
 
 /* Sets walk.final, from which the backward pass begins. */
-static enum err walk_final_segments(struct walk *w, struct err_detail *why)
+static enum err walk_final_segments(struct walk *w, struct err_detail *err)
 {
     const struct snapshot *s = w->s;
     for (uint32_t i = 0; i < s->final_segments.n; i++) {
@@ -189,15 +184,15 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             continue;
         switch (segment_map_add(&w->undone, &st)) {
         case CHANGE_NOMEM:
-            return walk_nomem(w, why);
+            return err_no_memory(err);
         case CHANGE_CONFLICT:
-            return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 " overlaps another one",
-                           input_name(s->in), i, g->addr);
+            return err_at(err, ERR_FORMAT, i, input_name(s->in), "segment %u at 0x%" PRIx64 " overlaps another one", i,
+                          g->addr);
         case CHANGE_DONE:
             break;
         }
     }
-    return segment_map_list(&w->undone, &w->final) ? ERR_OK : walk_nomem(w, why);
+    return segment_map_list(&w->undone, &w->final) ? ERR_OK : err_no_memory(err);
 }
 
 /* The capture that is open after record r. A begin in an open capture, an end without a begin, and a capture into no
@@ -216,14 +211,14 @@ static struct snapshot_record *capture_after(struct walk *w, struct snapshot_rec
 }
 
 /* Fills in the pools of segment records in captures, and of those that free the segments again. */
-static enum err walk_captures(struct walk *w, struct err_detail *why)
+static enum err walk_captures(struct walk *w, struct err_detail *err)
 {
     struct segment_map made = {.n = 0};
     struct snapshot_record *open = NULL;
     enum segment_change c = CHANGE_DONE;
     w->captures = calloc(w->s->n_pools, sizeof *w->captures);
     if (w->captures == NULL)
-        return walk_nomem(w, why);
+        return err_no_memory(err);
     for (uint32_t i = 0; i < w->n && c != CHANGE_NOMEM; i++) {
         struct snapshot_record *r = &w->records[i];
         struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream,
@@ -242,7 +237,7 @@ static enum err walk_captures(struct walk *w, struct err_detail *why)
         }
     }
     segment_map_free(&made);
-    return c == CHANGE_NOMEM ? walk_nomem(w, why) : ERR_OK;
+    return c == CHANGE_NOMEM ? err_no_memory(err) : ERR_OK;
 }
 
 /* Undoes a segment record. A record without a pool gets that of the segment that it changes. */
@@ -263,7 +258,7 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
 }
 
 /* Undoes all segment records, the last first; sets walk.start. A record that does not fit is counted and skipped. */
-static enum err walk_back(struct walk *w, struct err_detail *why)
+static enum err walk_back(struct walk *w, struct err_detail *err)
 {
     for (uint32_t i = w->n; i-- > 0;) {
         struct snapshot_record *r = &w->records[i];
@@ -271,7 +266,7 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
             continue;
         switch (r->size == 0 ? CHANGE_CONFLICT : segment_undo(w, r)) {
         case CHANGE_NOMEM:
-            return walk_nomem(w, why);
+            return err_no_memory(err);
         case CHANGE_CONFLICT:
             w->segments.n++;
             w->segments.first = i;
@@ -281,18 +276,18 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return segment_map_list(&w->undone, &w->start) ? ERR_OK : walk_nomem(w, why);
+    return segment_map_list(&w->undone, &w->start) ? ERR_OK : err_no_memory(err);
 }
 
 /* ---- blocks ---- */
 
 enum life { LIFE_UNSEEN, LIFE_VACANT, LIFE_LIVE, LIFE_PENDING };
 
-static enum err walk_contradiction(const struct walk *w, uint32_t i, const char *what, struct err_detail *why)
+static enum err walk_contradiction(const struct walk *w, uint32_t i, const char *what, struct err_detail *err)
 {
     const struct snapshot_record *r = &w->records[i];
-    return err_set(why, ERR_FORMAT, i, "%s: record %u of device %u contradicts the ones before it: %s at 0x%" PRIx64,
-                   input_name(w->s->in), i, w->device, what, r->addr);
+    return err_at(err, ERR_FORMAT, i, input_name(w->s->in), "record %u of device %u contradicts the ones before it: %s "
+                  "at 0x%" PRIx64, i, w->device, what, r->addr);
 }
 
 static void block_put(struct walk *w, uint32_t rank, const struct walk_block *b)
@@ -315,30 +310,30 @@ static void block_put_freed(struct walk *w, uint32_t i, bool is_pending)
  *     unseen -> any;   vacant -> alloc -> live -> free_requested -> pending -> free_completed -> vacant
  *
  * Without requests of frees in the file, free_completed also ends a live block. */
-static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_detail *why)
+static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_detail *err)
 {
     const struct snapshot_record *r = &w->records[i];
     const enum life was = *life;
     if (r->size == 0)
-        return walk_contradiction(w, i, "a block of 0 bytes", why);
+        return walk_contradiction(w, i, "a block of 0 bytes", err);
     switch (r->action) {
     case ACTION_ALLOC:
         if (was == LIFE_LIVE || was == LIFE_PENDING)
-            return walk_contradiction(w, i, "an allocation of a block that is live", why);
+            return walk_contradiction(w, i, "an allocation of a block that is live", err);
         *life = LIFE_LIVE;
         return ERR_OK;
     case ACTION_FREE_REQUESTED:
         if (was == LIFE_VACANT || was == LIFE_PENDING)
-            return walk_contradiction(w, i, "a free of a block that is not live", why);
+            return walk_contradiction(w, i, "a free of a block that is not live", err);
         if (was == LIFE_UNSEEN)
             block_put_freed(w, i, false);
         *life = LIFE_PENDING;
         return ERR_OK;
     default:
         if (was == LIFE_VACANT)
-            return walk_contradiction(w, i, "the completion of a free of nothing", why);
+            return walk_contradiction(w, i, "the completion of a free of nothing", err);
         if (was == LIFE_LIVE && w->has_requests_of_frees)
-            return walk_contradiction(w, i, "the completion of a free that was not requested", why);
+            return walk_contradiction(w, i, "the completion of a free that was not requested", err);
         if (was == LIFE_UNSEEN)
             block_put_freed(w, i, w->has_requests_of_frees);
         *life = LIFE_VACANT;
@@ -391,16 +386,16 @@ static void walk_sort_blocks(struct walk *w)
 }
 
 /* Finds the start blocks: first those that a record frees, then those that only the final state shows. */
-static enum err walk_blocks(struct walk *w, struct err_detail *why)
+static enum err walk_blocks(struct walk *w, struct err_detail *err)
 {
     const struct snapshot *s = w->s;
     uint8_t *lives = calloc(w->n_addr + 1, 1);
     w->blocks = calloc(w->n_addr + 1, sizeof *w->blocks);
     w->block_of = calloc(w->n_addr + 1, sizeof *w->block_of);
-    enum err e = lives != NULL && w->blocks != NULL && w->block_of != NULL ? ERR_OK : walk_nomem(w, why);
+    enum err e = lives != NULL && w->blocks != NULL && w->block_of != NULL ? ERR_OK : err_no_memory(err);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         if (w->rank[i] != WALK_NO_RANK)
-            e = life_step(w, i, &lives[w->rank[i]], why);
+            e = life_step(w, i, &lives[w->rank[i]], err);
     for (uint32_t i = 0; e == ERR_OK && i < s->final_segments.n; i++) {
         const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
         for (uint32_t k = 0; g->device == w->device && k < g->n_blocks; k++)
@@ -423,11 +418,11 @@ static void walk_look(struct walk *w)
 }
 
 enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_frees segment_frees,
-                     struct walk **out, struct err_detail *why)
+                     struct walk **out, struct err_detail *err)
 {
     struct walk *w = calloc(1, sizeof *w);
     if (w == NULL)
-        return walk_nomem(&(struct walk){.s = s}, why);
+        return err_no_memory(err);
     w->s = s;
     w->device = device;
     if (device < s->n_devices && s->devices[device].n > 0) {
@@ -435,19 +430,19 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_fr
         w->n = s->devices[device].n;
     }
     walk_look(w);
-    enum err e = walk_rank(w, why);
+    enum err e = walk_rank(w, err);
     if (e == ERR_OK)
-        e = walk_final_segments(w, why);
+        e = walk_final_segments(w, err);
     if (e == ERR_OK)
-        e = walk_captures(w, why);
+        e = walk_captures(w, err);
     if (e == ERR_OK)
-        e = walk_back(w, why);
+        e = walk_back(w, err);
     if (e == ERR_OK)
-        e = walk_blocks(w, why);
+        e = walk_blocks(w, err);
     if (e == ERR_OK)
-        e = walk_forward(w, segment_frees, why);
+        e = walk_forward(w, segment_frees, err);
     if (e == ERR_OK && !walk_range_starts(w))
-        e = walk_nomem(w, why);
+        e = err_no_memory(err);
     if (e != ERR_OK) {
         walk_free(w);
         return e;

@@ -82,17 +82,15 @@ struct walk {
 /* Both passes over the records of a device. ERR_FORMAT, with the record's number, for contradictions that leave no
  * sense; others are counted. */
 MUST_USE enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_frees segment_frees,
-                              struct walk **out, struct err_detail *why);
+                              struct walk **out, struct err_detail *err);
 void walk_free(struct walk *w);
 
-/* "FILE: no memory for the records of the snapshot". */
-enum err walk_nomem(const struct walk *w, struct err_detail *why);
 
 /* Rank of the first block address that is >= addr; walk.n_addr if there is none. */
 uint32_t walk_rank_from(const struct walk *w, uint64_t addr);
 
 /* The forward pass, a part of walk_device. */
-MUST_USE enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why);
+MUST_USE enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *err);
 
 /* Fills in range_starts after both passes; false without memory. */
 MUST_USE bool walk_range_starts(struct walk *w);
@@ -131,6 +129,6 @@ uint32_t free_run_end(const struct walk *w, uint32_t i);
 
 /* Decides who gave the run that begins at record i back, and adds it to walk.free_runs. */
 MUST_USE enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *scene,
-                                enum import_segment_frees wish, struct err_detail *why);
+                                enum import_segment_frees wish, struct err_detail *err);
 
 #endif

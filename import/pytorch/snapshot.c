@@ -83,15 +83,10 @@ static bool is_missing(const struct fields *f, enum key key)
     return !has(f, key) || pickle_kind(f->value[key]) == PICKLE_NONE;
 }
 
-static enum err snapshot_fail(const struct snapshot *s, const char *what, struct err_detail *why)
+static enum err snapshot_fail(const struct snapshot *s, const char *what, struct err_detail *err)
 {
     const uint64_t at = pickle_offset(s->pickle);
-    return err_set(why, ERR_FORMAT, at, "%s: byte %" PRIu64 ": %s", input_name(s->in), at, what);
-}
-
-static enum err snapshot_nomem(const struct input *in, struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the snapshot's tables", input_name(in));
+    return err_at(err, ERR_FORMAT, at, input_name(s->in), "byte %" PRIu64 ": %s", at, what);
 }
 
 /* Makes room for `more` elements after the first n of a table; returns the table, which may have moved, so the caller
@@ -120,9 +115,9 @@ static bool field_size(const struct snapshot *s, const struct fields *f, enum ke
 
 /* A whole number that may be missing, or None: *out then stays. `what` says what is wrong with anything else. */
 static enum err field_optional(const struct snapshot *s, const struct fields *f, enum key key, const char *what,
-                               int64_t *out, struct err_detail *why)
+                               int64_t *out, struct err_detail *err)
 {
-    return is_missing(f, key) || pickle_int(s->pickle, f->value[key], out) ? ERR_OK : snapshot_fail(s, what, why);
+    return is_missing(f, key) || pickle_int(s->pickle, f->value[key], out) ? ERR_OK : snapshot_fail(s, what, err);
 }
 
 static uint32_t field_word(const struct fields *f, enum key key)
@@ -131,10 +126,10 @@ static uint32_t field_word(const struct fields *f, enum key key)
 }
 
 /* The number of the record's stream; a handle gets one at its first appearance. */
-static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_t *out, struct err_detail *why)
+static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_t *out, struct err_detail *err)
 {
     int64_t handle = 0;
-    const enum err e = field_optional(s, f, KEY_STREAM, "a stream that is not a whole number", &handle, why);
+    const enum err e = field_optional(s, f, KEY_STREAM, "a stream that is not a whole number", &handle, err);
     if (e != ERR_OK)
         return e;
     if (s->n_streams > 0 && s->streams[0] == (uint64_t)handle) {
@@ -149,7 +144,7 @@ static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_
     uint64_t *grown = table_grow(s, ROOM_STREAMS, s->streams, s->n_streams, 1, sizeof *grown);
     if (grown == NULL || !pair_map_add(&s->stream_map, (uint64_t)handle, 0, (uint32_t)s->n_streams)) {
         s->streams = grown == NULL ? s->streams : grown;
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     }
     s->streams = grown;
     s->streams[s->n_streams] = (uint64_t)handle;
@@ -173,7 +168,7 @@ static uint32_t field_stack(const struct fields *f)
 /* ---- tuples, frames, stacks ---- */
 
 /* A pair of integers is the id of a pool; equal ids get equal numbers. */
-static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_t *out, struct err_detail *why)
+static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_t *out, struct err_detail *err)
 {
     int64_t a, b;
     if (!pickle_int(s->pickle, items[0], &a) || !pickle_int(s->pickle, items[1], &b))
@@ -189,20 +184,20 @@ static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_
     if (grown != NULL)
         s->pools = grown;
     if (grown == NULL || !pair_map_add(&s->pool_map, (uint64_t)a, (uint64_t)b, (uint32_t)s->n_pools))
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->pools[s->n_pools][0] = (uint64_t)a;
     s->pools[s->n_pools][1] = (uint64_t)b;
     *out = pickle_value(KIND_PAIR, (uint32_t)s->n_pools++);
     return ERR_OK;
 }
 
-static enum err snapshot_tuple(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err snapshot_tuple(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
-    return n == 2 ? snapshot_pair(arg, items, out, why) : ERR_OK;
+    return n == 2 ? snapshot_pair(arg, items, out, err) : ERR_OK;
 }
 
 /* Equal stack frames get equal numbers. */
-static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
+static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *err)
 {
     int64_t line = 0;
     const uint32_t name = field_word(f, KEY_NAME), file = field_word(f, KEY_FILENAME);
@@ -219,7 +214,7 @@ static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, 
     if (grown != NULL)
         s->frames = grown;
     if (grown == NULL || !pair_map_add(&s->frame_map, key, (uint32_t)line, (uint32_t)s->n_frames))
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->frames[s->n_frames] = (struct snapshot_frame){.name = name, .file = file, .line = (uint32_t)line};
     *out = pickle_value(KIND_FRAME, (uint32_t)s->n_frames++);
     return ERR_OK;
@@ -236,7 +231,7 @@ static bool stack_is(const struct snapshot *s, uint32_t stack, const uint32_t *f
 
 /* Most stacks were seen before: a hash of the whole stack finds them faster than the table does frame by frame. */
 static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, size_t n, uint64_t *out,
-                                    struct err_detail *why)
+                                    struct err_detail *err)
 {
     uint32_t frames[STACK_FRAMES_MAX];
     size_t n_frames = 1;
@@ -252,9 +247,9 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
     }
     const uint32_t stack = stack_table_put(&s->stacks, frames, n_frames);
     if (stack == 0 || stack > PICKLE_INDEX_MAX)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     if (known == NULL && !pair_map_add(&s->stack_map, hash, n_frames, stack))
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     *out = pickle_value(KIND_STACK, stack);
     return ERR_OK;
 }
@@ -270,27 +265,27 @@ static unsigned record_signs(const struct fields *f)
 }
 
 /* A record. */
-static enum err snapshot_take_record(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
+static enum err snapshot_take_record(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *err)
 {
     const uint32_t word = field_word(f, KEY_ACTION) - (WORD_FIRST + 1);
     struct snapshot_record r = {.action = (uint8_t)(word < ACTION_UNKNOWN ? word : ACTION_UNKNOWN)};
     int64_t addr = 0;
     if (r.action != ACTION_UNKNOWN && !field_int(s, f, r.action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR, &addr) &&
         r.action != ACTION_SNAPSHOT)
-        return snapshot_fail(s, "a trace record without an address", why);
+        return snapshot_fail(s, "a trace record without an address", err);
     if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
-        return snapshot_fail(s, "a trace record without a valid size", why);
+        return snapshot_fail(s, "a trace record without a valid size", err);
     r.addr = (uint64_t)addr;
     r.stack = field_stack(f);
     r.pool = field_pool(f, KEY_POOL_ID);
-    enum err e = field_optional(s, f, KEY_TIME_US, "a trace record whose time is not a whole number", &r.time_us, why);
+    enum err e = field_optional(s, f, KEY_TIME_US, "a trace record whose time is not a whole number", &r.time_us, err);
     if (e == ERR_OK)
-        e = field_stream(s, f, &r.stream, why);
+        e = field_stream(s, f, &r.stream, err);
     if (e != ERR_OK)
         return e;
     struct snapshot_record *grown = table_grow(s, ROOM_RECORDS, s->records, s->n_records, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->records = grown;
     s->records[s->n_records] = r;
     if (r.action != ACTION_CAPTURE_BEGIN && r.action != ACTION_CAPTURE_END)      /* those are ours in every release */
@@ -300,7 +295,7 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
 }
 
 /* A block of the final state. Old releases know no requested size: the block's size stands for it. */
-static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
+static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *err)
 {
     int64_t addr = 0;
     const uint32_t state = field_word(f, KEY_STATE);
@@ -309,14 +304,14 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
     b.state = state == WORD_ALLOCATED ? SNAPSHOT_BLOCK_ALLOCATED
               : state == WORD_PENDING || state == WORD_AWAITING ? SNAPSHOT_BLOCK_PENDING : SNAPSHOT_BLOCK_INACTIVE;
     if (!field_size(s, f, KEY_SIZE, &b.size))
-        return snapshot_fail(s, "a block without a valid size", why);
+        return snapshot_fail(s, "a block without a valid size", err);
     b.requested = b.size;
     b.has_requested = !is_missing(f, KEY_REQUESTED_SIZE);
     if (b.has_requested && !field_size(s, f, KEY_REQUESTED_SIZE, &b.requested))
-        return snapshot_fail(s, "a block without a valid requested size", why);
+        return snapshot_fail(s, "a block without a valid requested size", err);
     struct snapshot_block *grown = table_grow(s, ROOM_BLOCKS, s->blocks, s->n_blocks, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->blocks = grown;
     s->blocks[s->n_blocks] = b;
     s->signs |= b.has_addr ? SIGN_BLOCK_ADDRESS : 0u;
@@ -325,7 +320,7 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
 }
 
 /* A segment of the final state. Its list of blocks was complete before. */
-static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
+static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *err)
 {
     int64_t addr = 0, device = 0, is_expandable = 0;
     struct snapshot_segment g = {.pool = field_pool(f, KEY_SEGMENT_POOL_ID),
@@ -335,28 +330,28 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
         g.first_block = blocks->first;
         g.n_blocks = blocks->n;
     }
-    enum err e = field_optional(s, f, KEY_DEVICE, "a segment whose device is not a whole number", &device, why);
+    enum err e = field_optional(s, f, KEY_DEVICE, "a segment whose device is not a whole number", &device, err);
     if (e == ERR_OK)
         e = field_optional(s, f, KEY_IS_EXPANDABLE, "a segment whose 'is_expandable' is not a bool", &is_expandable,
-                           why);
+                           err);
     if (e != ERR_OK)
         return e;
     if (!field_int(s, f, KEY_ADDRESS, &addr) && g.n_blocks > 0)
-        return snapshot_fail(s, "a segment without an address", why);
+        return snapshot_fail(s, "a segment without an address", err);
     if (device == HOST_DEVICE)
         device = 0;                          /* the host's are the only ones of their list */
     if (!field_size(s, f, KEY_TOTAL_SIZE, &g.size) || device < 0 || device >= TRACE_DEVICES_MAX)
-        return snapshot_fail(s, "a segment without a valid size or device", why);
+        return snapshot_fail(s, "a segment without a valid size or device", err);
     g.addr = (uint64_t)addr;
     g.device = (uint32_t)device;
     g.is_expandable = is_expandable != 0;
     g.pool = g.pool == SNAPSHOT_NO_POOL ? 0 : g.pool;
-    e = field_stream(s, f, &g.stream, why);
+    e = field_stream(s, f, &g.stream, err);
     if (e != ERR_OK)
         return e;
     struct snapshot_segment *grown = table_grow(s, ROOM_SEGMENTS, s->segments, s->n_segments, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->segments = grown;
     s->segments[s->n_segments] = g;
     *out = pickle_value(KIND_SEGMENT, (uint32_t)s->n_segments++);
@@ -394,53 +389,53 @@ static void snapshot_take_settings(struct snapshot *s, const struct fields *f, u
 }
 
 /* The host's records are one list, as if of one device. */
-static enum err take_host(struct snapshot *s, const struct fields *f, struct err_detail *why)
+static enum err take_host(struct snapshot *s, const struct fields *f, struct err_detail *err)
 {
     const uint64_t segments = has(f, KEY_HOST_SEGMENTS) ? f->value[KEY_HOST_SEGMENTS] : KIND_EMPTY;
     const uint64_t records = has(f, KEY_HOST_TRACES) ? f->value[KEY_HOST_TRACES] : KIND_EMPTY;
     if (pickle_kind(segments) == KIND_SEGMENTS)
         s->final_segments = s->ranges[pickle_index(segments)];
     if (pickle_kind(records) != KIND_RECORDS && pickle_kind(segments) != KIND_SEGMENTS)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no records of page-locked host memory: record with PyTorch "
-                       "2.14 or later and record_pinned_host_memory=True", input_name(s->in));
+        return err_at(err, ERR_UNSUPPORTED, 0, input_name(s->in), "has no records of page-locked host memory: record "
+                      "with PyTorch 2.14 or later and record_pinned_host_memory=True");
     if (pickle_kind(records) != KIND_RECORDS)
         return ERR_OK;
     s->devices = calloc(1, sizeof *s->devices);
     if (s->devices == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->n_devices = 1;
     s->devices[0] = s->ranges[pickle_index(records)];
     return ERR_OK;
 }
 
 /* The outermost dictionary: which lists are the final state and the records of each device. */
-static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
+static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *err)
 {
     if (s->has_top)
-        return snapshot_fail(s, "several snapshots in one file", why);
+        return snapshot_fail(s, "several snapshots in one file", err);
     s->has_top = true;
     s->n_host_records = has(f, KEY_HOST_TRACES) && pickle_kind(f->value[KEY_HOST_TRACES]) == KIND_RECORDS
                             ? s->ranges[pickle_index(f->value[KEY_HOST_TRACES])].n : 0;
     *out = pickle_value(KIND_TOP, 0);
     if (s->cfg != NULL && s->cfg->columns != NULL && strcmp(s->cfg->columns, SNAPSHOT_HOST) == 0) {
         s->is_host = true;
-        return take_host(s, f, why);
+        return take_host(s, f, err);
     }
     const uint64_t segments = has(f, KEY_SEGMENTS) ? f->value[KEY_SEGMENTS] : KIND_EMPTY;
     const uint64_t traces = has(f, KEY_DEVICE_TRACES) ? f->value[KEY_DEVICE_TRACES] : KIND_EMPTY;
     if (pickle_kind(segments) != KIND_SEGMENTS && pickle_kind(segments) != KIND_EMPTY)
-        return snapshot_fail(s, "\"segments\" is not a list of segments", why);
+        return snapshot_fail(s, "\"segments\" is not a list of segments", err);
     if (pickle_kind(traces) != KIND_TRACES && pickle_kind(traces) != KIND_EMPTY)
-        return snapshot_fail(s, "\"device_traces\" is not a list of lists of trace records", why);
+        return snapshot_fail(s, "\"device_traces\" is not a list of lists of trace records", err);
     if (pickle_kind(segments) == KIND_SEGMENTS)
         s->final_segments = s->ranges[pickle_index(segments)];
     if (pickle_kind(traces) == KIND_TRACES) {
         const struct snapshot_range *devices = &s->ranges[pickle_index(traces)];
         if (devices->n > TRACE_DEVICES_MAX)
-            return snapshot_fail(s, "more devices than any machine has", why);
+            return snapshot_fail(s, "more devices than any machine has", err);
         s->devices = calloc(devices->n, sizeof *s->devices);
         if (s->devices == NULL)
-            return snapshot_nomem(s->in, why);
+            return err_no_memory(err);
         s->n_devices = devices->n;
         memcpy(s->devices, s->ranges + devices->first, devices->n * sizeof *s->devices);
     }
@@ -451,7 +446,7 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
 }
 
 /* The pickle reader's handler of dictionaries. The most frequent kinds are tested first. */
-static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
     struct snapshot *s = arg;
     struct fields f;
@@ -464,15 +459,15 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
         f.value[pickle_index(items[i])] = items[i + 1];
     }
     if (has(&f, KEY_ACTION))
-        return snapshot_take_record(s, &f, out, why);
+        return snapshot_take_record(s, &f, out, err);
     if (has(&f, KEY_NAME) && has(&f, KEY_FILENAME))
-        return snapshot_take_frame(s, &f, out, why);
+        return snapshot_take_frame(s, &f, out, err);
     if (has(&f, KEY_TOTAL_SIZE))
-        return snapshot_take_segment(s, &f, out, why);
+        return snapshot_take_segment(s, &f, out, err);
     if (has(&f, KEY_STATE) && has(&f, KEY_SIZE))
-        return snapshot_take_block(s, &f, out, why);
+        return snapshot_take_block(s, &f, out, err);
     if (has(&f, KEY_SEGMENTS) || has(&f, KEY_DEVICE_TRACES))
-        return snapshot_take_top(s, &f, out, why);
+        return snapshot_take_top(s, &f, out, err);
     if (has(&f, KEY_MAX_SPLIT_SIZE) || has(&f, KEY_CONF))
         snapshot_take_settings(s, &f, out);
     else if (has(&f, KEY_MIB_1) && has(&f, KEY_MIB_32768))
@@ -484,19 +479,19 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
 
 /* Counts rows that are copied because several lists share them. No program shares its records, so few are allowed: a
  * reference takes two bytes of the file, a row forty. */
-static enum err count_shared_rows(struct snapshot *s, size_t n, struct err_detail *why)
+static enum err count_shared_rows(struct snapshot *s, size_t n, struct err_detail *err)
 {
     s->n_shared += n;
     if (s->n_shared <= SHARED_ROWS_FREE || s->n_shared <= s->n_dicts)
         return ERR_OK;
-    return snapshot_fail(s, "far more records, blocks or segments refer to others than stand for themselves", why);
+    return snapshot_fail(s, "far more records, blocks or segments refer to others than stand for themselves", err);
 }
 
 /* Turns a list of rows of one table into a range of that table. The rows were made one after the other, so they are
  * adjacent; if an object is shared they are not, and are copied. */
 static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n, unsigned kind, void **table,
                              size_t *n_table, size_t element, int room, struct snapshot_range *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     const uint32_t first = pickle_index(items[0]);
     size_t in_order = 0;
@@ -505,16 +500,16 @@ static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n
     *out = (struct snapshot_range){.first = first, .n = (uint32_t)n};
     if (in_order == n)
         return ERR_OK;
-    const enum err e = count_shared_rows(s, n, why);
+    const enum err e = count_shared_rows(s, n, err);
     if (e != ERR_OK)
         return e;
     void *grown = table_grow(s, room, *table, *n_table, n, element);
     if (grown == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     *table = grown;
     for (size_t i = 0; i < n; i++) {
         if (pickle_kind(items[i]) != kind)
-            return snapshot_fail(s, "a list of items of different kinds", why);
+            return snapshot_fail(s, "a list of items of different kinds", err);
         memcpy((char *)*table + (*n_table + i) * element, (char *)*table + pickle_index(items[i]) * element, element);
     }
     out->first = (uint32_t)*n_table;
@@ -523,11 +518,11 @@ static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n
 }
 
 static enum err range_put(struct snapshot *s, struct snapshot_range range, unsigned kind, uint64_t *out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct snapshot_range *grown = table_grow(s, ROOM_RANGES, s->ranges, s->n_ranges, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->ranges = grown;
     s->ranges[s->n_ranges] = range;
     *out = pickle_value(kind, (uint32_t)s->n_ranges++);
@@ -536,12 +531,12 @@ static enum err range_put(struct snapshot *s, struct snapshot_range range, unsig
 
 /* device_traces: one list per device, of records or empty. */
 static enum err list_of_traces(struct snapshot *s, const uint64_t *items, size_t n, uint64_t *out,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     const struct snapshot_range traces = {.first = (uint32_t)s->n_ranges, .n = (uint32_t)n};
     struct snapshot_range *grown = table_grow(s, ROOM_RANGES, s->ranges, s->n_ranges, n, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(s->in, why);
+        return err_no_memory(err);
     s->ranges = grown;
     for (size_t i = 0; i < n; i++) {
         const unsigned kind = pickle_kind(items[i]);
@@ -553,11 +548,11 @@ static enum err list_of_traces(struct snapshot *s, const uint64_t *items, size_t
                                                         : s->ranges[pickle_index(items[i])];
     }
     s->n_ranges += n;
-    return range_put(s, traces, KIND_TRACES, out, why);
+    return range_put(s, traces, KIND_TRACES, out, err);
 }
 
 /* The pickle reader's handler of lists: the first item tells of what. */
-static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
     struct snapshot *s = arg;
     struct snapshot_range range;
@@ -569,35 +564,35 @@ static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64
     void *records = s->records, *blocks = s->blocks, *segments = s->segments;
     switch (pickle_kind(items[0])) {
     case KIND_FRAME:
-        return snapshot_take_stack(s, items, n, out, why);
+        return snapshot_take_stack(s, items, n, out, err);
     case KIND_RECORD:
         e = list_of_rows(s, items, n, KIND_RECORD, &records, &s->n_records, sizeof *s->records, ROOM_RECORDS, &range,
-                         why);
+                         err);
         s->records = records;
-        return e != ERR_OK ? e : range_put(s, range, KIND_RECORDS, out, why);
+        return e != ERR_OK ? e : range_put(s, range, KIND_RECORDS, out, err);
     case KIND_BLOCK:
-        e = list_of_rows(s, items, n, KIND_BLOCK, &blocks, &s->n_blocks, sizeof *s->blocks, ROOM_BLOCKS, &range, why);
+        e = list_of_rows(s, items, n, KIND_BLOCK, &blocks, &s->n_blocks, sizeof *s->blocks, ROOM_BLOCKS, &range, err);
         s->blocks = blocks;
-        return e != ERR_OK ? e : range_put(s, range, KIND_BLOCKS, out, why);
+        return e != ERR_OK ? e : range_put(s, range, KIND_BLOCKS, out, err);
     case KIND_SEGMENT:
         e = list_of_rows(s, items, n, KIND_SEGMENT, &segments, &s->n_segments, sizeof *s->segments, ROOM_SEGMENTS,
-                         &range, why);
+                         &range, err);
         s->segments = segments;
-        return e != ERR_OK ? e : range_put(s, range, KIND_SEGMENTS, out, why);
+        return e != ERR_OK ? e : range_put(s, range, KIND_SEGMENTS, out, err);
     case KIND_RECORDS:
     case KIND_EMPTY:
-        return list_of_traces(s, items, n, out, why);
+        return list_of_traces(s, items, n, out, err);
     default:
-        return n == 2 ? snapshot_pair(s, items, out, why) : ERR_OK;
+        return n == 2 ? snapshot_pair(s, items, out, err) : ERR_OK;
     }
 }
 
 /* ---- the whole ---- */
 
-static enum err snapshot_bad_segment(const struct snapshot *s, uint32_t i, const char *what, struct err_detail *why)
+static enum err snapshot_bad_segment(const struct snapshot *s, uint32_t i, const char *what, struct err_detail *err)
 {
     const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
-    return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 ": %s", input_name(s->in), i, g->addr, what);
+    return err_at(err, ERR_FORMAT, i, input_name(s->in), "segment %u at 0x%" PRIx64 ": %s", i, g->addr, what);
 }
 
 /* Checks the blocks of a final segment, and gives them addresses if the release (up to 2.0) recorded none. */
@@ -623,7 +618,7 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
 }
 
 /* A hostile file may have many segments share one list of blocks: more blocks than the file holds are refused. */
-static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why)
+static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *err)
 {
     uint64_t n_placed = 0;
     for (uint32_t i = 0; i < s->final_segments.n; i++) {
@@ -632,26 +627,24 @@ static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why
         const char *wrong = n_placed > s->n_blocks ? "it shares its blocks with another segment"
                                                    : segment_place_blocks(s, g);
         if (wrong != NULL)
-            return snapshot_bad_segment(s, i, wrong, why);
+            return snapshot_bad_segment(s, i, wrong, err);
     }
     return ERR_OK;
 }
 
 /* Takes the pickle's value: the outermost dictionary, or a bare list of segments. */
-static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct err_detail *why)
+static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct err_detail *err)
 {
     if (pickle_kind(value) == KIND_SEGMENTS) {
         s->is_bare_list = true;
         s->final_segments = s->ranges[pickle_index(value)];
     } else if (pickle_kind(value) != KIND_TOP) {
-        return err_set(why, ERR_FORMAT, 0, "%s: a pickle, but no snapshot of PyTorch's allocator",
-                       input_name(s->in));
+        return err_at(err, ERR_FORMAT, 0, input_name(s->in), "a pickle, but no snapshot of PyTorch's allocator");
     }
     if ((s->signs & SIGN_CATEGORY) != 0)
-        return err_set(why, ERR_UNSUPPORTED, 0,
-                       "%s: made by torch.cuda._memory_viz from a profile, which has no record of what the allocator "
-                       "did; import the profile itself", input_name(s->in));
-    return snapshot_place_blocks(s, why);
+        return err_at(err, ERR_UNSUPPORTED, 0, input_name(s->in), "made by torch.cuda._memory_viz from a profile, "
+                      "which has no record of what the allocator did; import the profile itself");
+    return snapshot_place_blocks(s, err);
 }
 
 static void snapshot_progress(void *arg)
@@ -661,11 +654,11 @@ static void snapshot_progress(void *arg)
         s->cfg->progress(s->cfg->progress_arg, input_raw_offset(s->in), input_raw_size(s->in));
 }
 
-enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out, struct err_detail *why)
+enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out, struct err_detail *err)
 {
     struct snapshot *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return snapshot_nomem(in, why);
+        return err_no_memory(err);
     const struct pickle_handler handler = {
         .arg = s, .dict = snapshot_dict, .list = snapshot_list, .tuple = snapshot_tuple, .progress = snapshot_progress};
     const uint64_t zero[2] = {PICKLE_INT, PICKLE_INT};
@@ -674,13 +667,13 @@ enum err snapshot_read(struct input *in, const struct import_config *cfg, struct
     s->in = in;
     s->cfg = cfg;
     s->seed = hash_seed();
-    enum err e = pickle_open(in, &handler, snapshot_words, WORDS, &s->pickle, why);
+    enum err e = pickle_open(in, &handler, snapshot_words, WORDS, &s->pickle, err);
     if (e == ERR_OK)
-        e = snapshot_pair(s, zero, &value, why);         /* pool 0 is the default pool */
+        e = snapshot_pair(s, zero, &value, err);         /* pool 0 is the default pool */
     if (e == ERR_OK)
-        e = pickle_read(s->pickle, &value, why);
+        e = pickle_read(s->pickle, &value, err);
     if (e == ERR_OK)
-        e = snapshot_take_result(s, value, why);
+        e = snapshot_take_result(s, value, err);
     if (e != ERR_OK) {
         snapshot_free(s);
         return e;

@@ -127,7 +127,7 @@ struct snapshot {
 /* Reads one pickle. Of cfg (may be NULL) `progress` and `columns` are used. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO,
  * ERR_HOST_NOMEM; the message names the byte. */
 MUST_USE enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 void snapshot_free(struct snapshot *s);
 
 /* The text of a string by number; never NULL. */

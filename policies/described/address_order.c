@@ -2,10 +2,10 @@
 #include "policies/described/address_order.h"
 
 enum err address_order_create(const struct policy_config *cfg, size_t size, const struct plain_set *set,
-                              struct address_order **out, struct err_detail *why)
+                              struct address_order **out, struct err_detail *err)
 {
     struct plain *plain;
-    enum err e = plain_create(cfg, size, set, &plain, why);
+    enum err e = plain_create(cfg, size, set, &plain, err);
     if (e != ERR_OK)
         return e;
     struct address_order *o = (struct address_order *)plain;
@@ -69,10 +69,10 @@ uint64_t address_order_largest_free(const struct policy *p)
     return upstream_largest_free(&o->plain.upstream, largest);
 }
 
-enum err address_order_check(const struct policy *p, struct err_detail *why)
+enum err address_order_check(const struct policy *p, struct err_detail *err)
 {
     const struct address_order *o = (const struct address_order *)p;
     if (!first_fit_is_sound(&o->free, o->roots[0]) || !first_fit_is_sound(&o->free, o->roots[1]))
-        return err_set(why, ERR_CORRUPT, 0, "%s: the free blocks are not in order", p->ops->name);
-    return plain_check(p, why);
+        return err_at(err, ERR_CORRUPT, 0, p->ops->name, "the free blocks are not in order");
+    return plain_check(p, err);
 }

@@ -21,11 +21,11 @@ struct address_order {
 
 /* As plain_create; `size` is that of a struct whose first member is a struct address_order. */
 MUST_USE enum err address_order_create(const struct policy_config *cfg, size_t size, const struct plain_set *set,
-                                       struct address_order **out, struct err_detail *why);
+                                       struct address_order **out, struct err_detail *err);
 void     address_order_destroy(struct policy *p);
 enum err address_order_alloc(struct policy *p, const struct event *req, struct block *out);
 uint64_t address_order_largest_free(const struct policy *p);
-enum err address_order_check(const struct policy *p, struct err_detail *why);
+enum err address_order_check(const struct policy *p, struct err_detail *err);
 
 void     address_order_insert(struct plain *p, uint32_t b);
 void     address_order_remove(struct plain *p, uint32_t b);

@@ -45,17 +45,17 @@ static void buddy_destroy(struct policy *p)
     free(y);
 }
 
-static enum err buddy_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err buddy_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     for (int i = BUDDY_MIN; i <= BUDDY_ARENA; i++)
         if (!is_power_of_two(cfg->values[i].number))
-            return err_set(why, ERR_USAGE, POLICY_PLACE(i, 0), "%s is a power of two", buddy_options[i].name);
+            return err_set(err, ERR_USAGE, POLICY_PLACE(i, 0), "%s is a power of two", buddy_options[i].name);
     struct buddy *y = calloc(1, sizeof *y);
     if (y == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy buddy");
+        return err_no_memory(err);
     y->min_bytes = cfg->values[BUDDY_MIN].number;
     y->arena_bytes = cfg->values[BUDDY_ARENA].number;
-    enum err e = upstream_open(&y->upstream, cfg, &cfg->values[BUDDY_UPSTREAM], why);
+    enum err e = upstream_open(&y->upstream, cfg, &cfg->values[BUDDY_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&y->heap, &y->upstream, cfg->peak_live);
     if (e == ERR_OK)
@@ -174,15 +174,15 @@ static void buddy_stats(const struct policy *p, stat_visit visit, void *arg)
     upstream_stats(&((const struct buddy *)p)->upstream, NULL, 0, visit, arg);
 }
 
-static enum err buddy_check(const struct policy *p, struct err_detail *why)
+static enum err buddy_check(const struct policy *p, struct err_detail *err)
 {
     const struct buddy *y = (const struct buddy *)p;
     for (uint32_t b = 1; b < y->heap.blocks.n; b++) {
         const struct block_entry *e = heap_at(&y->heap, b);
         if ((e->flags & BLOCK_IS_USED) != 0 && !is_power_of_two(e->size))
-            return err_set(why, ERR_CORRUPT, 0, "buddy: a block's size is not a power of two");
+            return err_set(err, ERR_CORRUPT, 0, "buddy: a block's size is not a power of two");
     }
-    return heap_check(&y->heap, "buddy", why);
+    return heap_check(&y->heap, "buddy", err);
 }
 
 const struct policy_ops policy_buddy = {

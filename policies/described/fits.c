@@ -44,28 +44,28 @@ static const struct plain_set next_fit_set = {ADDRESS_ORDER_SET, .find = next_fi
 static const struct plain_set worst_fit_set = {ADDRESS_ORDER_SET, .find = worst_fit_search};
 
 static enum err fits_create(const struct policy_config *cfg, const struct plain_set *set, struct policy **out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     struct address_order *o;
-    const enum err e = address_order_create(cfg, sizeof(struct fits), set, &o, why);
+    const enum err e = address_order_create(cfg, sizeof(struct fits), set, &o, err);
     if (e == ERR_OK)
         *out = &o->plain.base;
     return e;
 }
 
-static enum err first_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err first_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
-    return fits_create(cfg, &first_fit_set, out, why);
+    return fits_create(cfg, &first_fit_set, out, err);
 }
 
-static enum err next_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err next_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
-    return fits_create(cfg, &next_fit_set, out, why);
+    return fits_create(cfg, &next_fit_set, out, err);
 }
 
-static enum err worst_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err worst_fit_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
-    return fits_create(cfg, &worst_fit_set, out, why);
+    return fits_create(cfg, &worst_fit_set, out, err);
 }
 
 #define FITS_OPERATIONS \

@@ -86,22 +86,22 @@ static void gmlake_destroy(struct policy *p)
     free(g);
 }
 
-static enum err gmlake_open_small(struct gmlake *g, const struct policy_config *cfg, struct err_detail *why)
+static enum err gmlake_open_small(struct gmlake *g, const struct policy_config *cfg, struct err_detail *err)
 {
-    const enum err e = policy_spec_parse("pytorch", &g->small_spec, why);
+    const enum err e = policy_spec_parse("pytorch", &g->small_spec, err);
     if (e != ERR_OK)
         return e;
     g->small_choice = (struct policy_choice){.ops = g->small_spec.ops, .values = g->small_spec.values};
     const struct option_value value = {.is_set = true, .choice = &g->small_choice};
-    return upstream_open(&g->small, cfg, &value, why);
+    return upstream_open(&g->small, cfg, &value, err);
 }
 
-static enum err gmlake_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err gmlake_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
     struct gmlake *g = calloc(1, sizeof *g);
     if (g == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy gmlake");
+        return err_no_memory(err);
     g->frag_limit = v[GMLAKE_FRAG_LIMIT].number;
     g->reuse_limit = v[GMLAKE_REUSE_LIMIT].number;
     g->auto_gc = v[GMLAKE_AUTO_GC].number;
@@ -109,7 +109,7 @@ static enum err gmlake_create(const struct policy_config *cfg, struct policy **o
     g->fills = v[GMLAKE_FILL].number > 0;
     enum err e = stitched_pages_open(&g->pages, cfg);
     if (e == ERR_OK)
-        e = gmlake_open_small(g, cfg, why);
+        e = gmlake_open_small(g, cfg, err);
     if (e != ERR_OK)
         gmlake_destroy(&g->base);
     else
@@ -375,9 +375,9 @@ static void gmlake_remarks(const struct policy *p, remark_visit visit, void *arg
 }
 
 /* Not of PyTorch's part: its check takes all that the device gave for its own. */
-static enum err gmlake_check(const struct policy *p, struct err_detail *why)
+static enum err gmlake_check(const struct policy *p, struct err_detail *err)
 {
-    return stitched_pages_check(&((const struct gmlake *)p)->pages, why);
+    return stitched_pages_check(&((const struct gmlake *)p)->pages, err);
 }
 
 const struct policy_ops policy_gmlake = {

@@ -11,15 +11,15 @@
 static const struct tie_kind plain_ties = {.has_numbers = false};
 
 enum err plain_create(const struct policy_config *cfg, size_t size, const struct plain_set *set, struct plain **out,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     struct plain *p = calloc(1, size);
     if (p == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy");
+        return err_no_memory(err);
     p->set = set;
     p->chunk_bytes = cfg->values[PLAIN_CHUNK].number;
     p->unit_bytes = DEVICE_PAGE_BYTES;
-    enum err e = upstream_open(&p->upstream, cfg, &cfg->values[PLAIN_UPSTREAM], why);
+    enum err e = upstream_open(&p->upstream, cfg, &cfg->values[PLAIN_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&p->heap, &p->upstream, cfg->peak_live);
     if (e != ERR_OK)
@@ -169,7 +169,7 @@ void plain_stats(const struct policy *base, stat_visit visit, void *arg)
     upstream_stats(&((const struct plain *)base)->upstream, NULL, 0, visit, arg);
 }
 
-enum err plain_check(const struct policy *base, struct err_detail *why)
+enum err plain_check(const struct policy *base, struct err_detail *err)
 {
-    return heap_check(&((const struct plain *)base)->heap, base->ops->name, why);
+    return heap_check(&((const struct plain *)base)->heap, base->ops->name, err);
 }

@@ -45,7 +45,7 @@ enum { PLAIN_CHUNK, PLAIN_UPSTREAM, PLAIN_OPTIONS };
 /* Makes a policy of `size` bytes, whose first member is a struct plain; the rest is zero. ERR_HOST_NOMEM and the errors
  * of the upstream. `set` and the name are static. */
 MUST_USE enum err plain_create(const struct policy_config *cfg, size_t size, const struct plain_set *set,
-                               struct plain **out, struct err_detail *why);
+                               struct plain **out, struct err_detail *err);
 
 /* The members of a table of operations. plain_destroy frees the policy; what a set holds besides is freed before. */
 void     plain_destroy(struct policy *p);
@@ -55,7 +55,7 @@ void     plain_flush(struct policy *p, uint32_t stream);
 void     plain_expect(const struct policy *p, const struct event *ev, const struct block *b, bool is_next);
 enum err plain_walk(const struct policy *p, block_visit visit, void *arg);
 void     plain_stats(const struct policy *p, stat_visit visit, void *arg);
-enum err plain_check(const struct policy *p, struct err_detail *why);
+enum err plain_check(const struct policy *p, struct err_detail *err);
 
 /* Takes memory for a request as said above: one block, in no set. */
 MUST_USE enum err plain_grow(struct plain *p, uint64_t bytes, uint16_t stream, uint32_t *out);

@@ -40,7 +40,7 @@ static bool read_row(const char *line, struct planned_row *out)
                                    &out->bytes, &out->offset, &n) == 4 && comma[1 + n] == '\0' && out->bytes > 0;
 }
 
-static enum err read_rows(FILE *file, const char *path, struct planned *p, struct err_detail *why)
+static enum err read_rows(FILE *file, const char *path, struct planned *p, struct err_detail *err)
 {
     char line[PLAN_LINE];
     size_t cap = 0;
@@ -48,41 +48,41 @@ static enum err read_rows(FILE *file, const char *path, struct planned *p, struc
     while (is_plan && fgets(line, sizeof line, file) != NULL) {
         struct planned_row *rows = array_grow(p->rows, p->n_rows, &cap, sizeof *rows);
         if (rows == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the plan");
+            return err_no_memory(err);
         p->rows = rows;
         if (!read_row(line, &rows[p->n_rows]))
-            return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: line %zu is not "
-                           "id,lower,upper,size,offset", path, p->n_rows + 2);
+            return err_at(err, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), path, "line %zu is not "
+                          "id,lower,upper,size,offset", p->n_rows + 2);
         p->n_rows++;
     }
     if (ferror(file))
-        return err_set(why, ERR_IO, 0, "%.100s: cannot be read: %s", path, strerror(errno));
+        return err_at(err, ERR_IO, 0, path, "cannot be read: %s", strerror(errno));
     if (!is_plan)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: is not a plan: its first line is not "
-                       "id,lower,upper,size,offset", path);
+        return err_at(err, ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), path, "is not a plan: its first line is not "
+                      "id,lower,upper,size,offset");
     return ERR_OK;
 }
 
-static enum err plan_load(struct planned *p, const char *path, struct err_detail *why)
+static enum err plan_load(struct planned *p, const char *path, struct err_detail *err)
 {
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), "%.100s: %s",
-                       path, strerror(errno));
+        return err_at(err, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, POLICY_PLACE(PLAN_FILE, 0), path, "%s",
+                      strerror(errno));
     read_files_note(fileno(file));
-    const enum err e = read_rows(file, path, p, why);
+    const enum err e = read_rows(file, path, p, err);
     fclose(file);
     return e;
 }
 
-static enum err plan_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err plan_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct planned *p;
-    enum err e = planned_create(cfg, &p, why);
+    enum err e = planned_create(cfg, &p, err);
     if (e != ERR_OK)
         return e;
     if (cfg->values[PLAN_FILE].is_set)
-        e = plan_load(p, cfg->values[PLAN_FILE].text, why);
+        e = plan_load(p, cfg->values[PLAN_FILE].text, err);
     if (e == ERR_OK)
         e = planned_take_arena(p);
     if (e != ERR_OK)

@@ -131,10 +131,10 @@ void planned_free(struct policy *base, const struct event *req, const struct blo
 
 static const struct plain_set planned_set = {ADDRESS_ORDER_SET, .find = address_order_find};
 
-enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *why)
+enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *err)
 {
     struct address_order *order;
-    enum err e = address_order_create(cfg, sizeof(struct planned), &planned_set, &order, why);
+    enum err e = address_order_create(cfg, sizeof(struct planned), &planned_set, &order, err);
     if (e != ERR_OK)
         return e;
     struct planned *p = (struct planned *)order;
@@ -180,11 +180,11 @@ void planned_stats(const struct policy *base, stat_visit visit, void *arg)
     upstream_stats(&p->order.plain.upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
-enum err planned_check(const struct policy *base, struct err_detail *why)
+enum err planned_check(const struct policy *base, struct err_detail *err)
 {
     const struct planned *p = (const struct planned *)base;
-    const enum err e = heap_check(&p->arena, base->ops->name, why);
+    const enum err e = heap_check(&p->arena, base->ops->name, err);
     if (e == ERR_OK && !first_fit_is_sound(&p->arena_free, p->arena_root))
-        return err_set(why, ERR_CORRUPT, 0, "%s: the arena's free blocks are not in order", base->ops->name);
-    return e == ERR_OK ? address_order_check(base, why) : e;
+        return err_at(err, ERR_CORRUPT, 0, base->ops->name, "the arena's free blocks are not in order");
+    return e == ERR_OK ? address_order_check(base, err) : e;
 }

@@ -34,7 +34,7 @@ struct planned {
 };
 
 /* Makes a policy without a plan; the options begin as those of plain.h. Its errors. */
-MUST_USE enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *why);
+MUST_USE enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *err);
 void planned_destroy(struct policy *p);
 
 /* Takes the arena of a plan. ERR_DEVICE_OOM, ERR_HOST_NOMEM. */
@@ -46,6 +46,6 @@ void planned_expect(const struct policy *p, const struct event *ev, const struct
 enum err planned_walk(const struct policy *p, block_visit visit, void *arg);
 uint64_t planned_largest_free(const struct policy *p);
 void planned_stats(const struct policy *p, stat_visit visit, void *arg);
-enum err planned_check(const struct policy *p, struct err_detail *why);
+enum err planned_check(const struct policy *p, struct err_detail *err);
 
 #endif

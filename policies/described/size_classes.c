@@ -74,19 +74,19 @@ static const struct plain_set neuron_set = {
     .grown = classes_grown,
 };
 
-static enum err jemalloc_like_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err jemalloc_like_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct address_order *o;
-    const enum err e = address_order_create(cfg, sizeof(struct size_classes), &jemalloc_like_set, &o, why);
+    const enum err e = address_order_create(cfg, sizeof(struct size_classes), &jemalloc_like_set, &o, err);
     if (e == ERR_OK)
         *out = &o->plain.base;
     return e;
 }
 
-static enum err neuron_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err neuron_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct address_order *o;
-    const enum err e = address_order_create(cfg, sizeof(struct size_classes), &neuron_set, &o, why);
+    const enum err e = address_order_create(cfg, sizeof(struct size_classes), &neuron_set, &o, err);
     if (e != ERR_OK)
         return e;
     struct size_classes *c = (struct size_classes *)o;

@@ -50,10 +50,10 @@ struct profiled {
     size_t   begin, end;             /* end: SIZE_MAX if it is never freed */
 };
 
-static enum err stalloc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err stalloc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct planned *p;
-    const enum err e = planned_create(cfg, &p, why);
+    const enum err e = planned_create(cfg, &p, err);
     if (e == ERR_OK)
         *out = &p->order.plain.base;
     return e;

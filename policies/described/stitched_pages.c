@@ -464,21 +464,21 @@ static bool uses_are_right(const struct stitched_pages *s, const struct stitched
     return n_used == r->n_used;
 }
 
-enum err stitched_pages_check(const struct stitched_pages *s, struct err_detail *why)
+enum err stitched_pages_check(const struct stitched_pages *s, struct err_detail *err)
 {
     uint64_t n_pages = 0, n_in_chains = 0, n_handed = 0;
     for (uint32_t i = 0; i < s->n_ranges; i++) {
         n_pages += s->ranges[i].n_pages;
         if (s->ranges[i].seg.bytes > 0 && !chain_is_right(s, i, &n_in_chains))
-            return err_set(why, ERR_CORRUPT, 0, "the blocks do not cover their range %" PRIu32, i);
+            return err_set(err, ERR_CORRUPT, 0, "the blocks do not cover their range %" PRIu32, i);
     }
     for (size_t i = 0; i < s->n_stitched; i++) {
         n_handed += s->stitched[i].n_handed;
         if (!uses_are_right(s, &s->stitched[i]))
-            return err_set(why, ERR_CORRUPT, 0, "stitched range %zu miscounts its pages in use", i);
+            return err_set(err, ERR_CORRUPT, 0, "stitched range %zu miscounts its pages in use", i);
     }
     if (n_pages != s->n_pages || n_handed != n_in_chains)
-        return err_set(why, ERR_CORRUPT, 0, "%" PRIu64 " pages are held and %" PRIu64 " counted; %" PRIu64 " are "
+        return err_set(err, ERR_CORRUPT, 0, "%" PRIu64 " pages are held and %" PRIu64 " counted; %" PRIu64 " are "
                        "handed out stitched and %" PRIu64 " used so", n_pages, s->n_pages, n_handed, n_in_chains);
     return ERR_OK;
 }

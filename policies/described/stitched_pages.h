@@ -93,6 +93,6 @@ void stitched_pages_give_back(struct stitched_pages *s);
 void stitched_pages_show(const struct stitched_pages *s, block_visit visit, void *arg);
 
 /* Whether chains cover their ranges, and each page in use has one user. */
-MUST_USE enum err stitched_pages_check(const struct stitched_pages *s, struct err_detail *why);
+MUST_USE enum err stitched_pages_check(const struct stitched_pages *s, struct err_detail *err);
 
 #endif

@@ -96,10 +96,10 @@ static uint32_t tlsf_find(struct plain *p, uint64_t bytes, uint16_t stream)
 
 static const struct plain_set tlsf_set = {.insert = tlsf_insert, .remove = tlsf_remove, .find = tlsf_find};
 
-static enum err tlsf_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err tlsf_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct plain *p;
-    const enum err e = plain_create(cfg, sizeof(struct tlsf), &tlsf_set, &p, why);
+    const enum err e = plain_create(cfg, sizeof(struct tlsf), &tlsf_set, &p, err);
     if (e == ERR_OK)
         *out = &p->base;
     return e;

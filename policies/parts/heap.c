@@ -222,7 +222,7 @@ static uint64_t heap_chain_end(const struct heap *h, uint32_t b)
     return end;
 }
 
-enum err heap_check(const struct heap *h, const char *policy, struct err_detail *why)
+enum err heap_check(const struct heap *h, const char *policy, struct err_detail *err)
 {
     uint64_t bytes = 0, n = 0;
     for (uint32_t b = 1; b < h->blocks.n; b++) {
@@ -231,17 +231,16 @@ enum err heap_check(const struct heap *h, const char *policy, struct err_detail 
             continue;
         const struct piece *piece = &h->pieces[e->segment];
         if (heap_at(h, piece->block)->segment != e->segment || !(heap_at(h, piece->block)->flags & BLOCK_IS_USED))
-            return err_set(why, ERR_CORRUPT, 0, "%s: no block of the piece at 0x%" PRIx64 " is known", policy,
-                           piece->from.addr);
+            return err_at(err, ERR_CORRUPT, 0, policy, "no block of the piece at 0x%" PRIx64 " is known",
+                          piece->from.addr);
         if (e->addr != piece->from.addr || heap_chain_end(h, b) != piece->from.addr + piece->bytes)
-            return err_set(why, ERR_CORRUPT, 0, "%s: the blocks do not cover their piece at 0x%" PRIx64, policy,
-                           piece->from.addr);
+            return err_at(err, ERR_CORRUPT, 0, policy, "the blocks do not cover their piece at 0x%" PRIx64,
+                          piece->from.addr);
         bytes += piece->bytes;
         n++;
     }
     if (bytes != h->held_bytes || n != h->n_held)
-        return err_set(why, ERR_CORRUPT, 0,
-                       "%s: %" PRIu64 " B in %" PRIu64 " pieces are held, and %" PRIu64 " B counted", policy, bytes, n,
-                       h->held_bytes);
-    return upstream_check(h->upstream, why);
+        return err_at(err, ERR_CORRUPT, 0, policy, "%" PRIu64 " B in %" PRIu64 " pieces are held, and %" PRIu64 " B "
+                      "counted", bytes, n, h->held_bytes);
+    return upstream_check(h->upstream, err);
 }

@@ -115,6 +115,6 @@ static inline void heap_swallow(struct heap *h, uint32_t b, bool is_front, bool 
 MUST_USE enum err heaps_walk(const struct heap *const *heaps, size_t n, block_visit visit, void *arg);
 
 /* Whether every chain covers its piece without gaps, and the sums are right. */
-MUST_USE enum err heap_check(const struct heap *h, const char *policy, struct err_detail *why);
+MUST_USE enum err heap_check(const struct heap *h, const char *policy, struct err_detail *err);
 
 #endif

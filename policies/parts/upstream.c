@@ -10,14 +10,14 @@
 #include <string.h>
 
 enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct policy *policy = NULL;
     if (value->choice != NULL) {
         struct policy_config inner = *cfg;
         uint64_t refused_bytes;
         inner.values = value->choice->values;
-        const enum err e = policy_create(value->choice->ops, &inner, &policy, why);
+        const enum err e = policy_create(value->choice->ops, &inner, &policy, err);
         if (e != ERR_OK)
             return e;
         if (policy_is_refused(policy, &refused_bytes)) {
@@ -184,7 +184,7 @@ void upstream_stats(const struct upstream *u, const struct own_stat *own, size_t
     stats_merge_up_to(&m, NULL);
 }
 
-enum err upstream_check(const struct upstream *u, struct err_detail *why)
+enum err upstream_check(const struct upstream *u, struct err_detail *err)
 {
-    return u->policy == NULL || u->policy->ops->check == NULL ? ERR_OK : u->policy->ops->check(u->policy, why);
+    return u->policy == NULL || u->policy->ops->check == NULL ? ERR_OK : u->policy->ops->check(u->policy, err);
 }

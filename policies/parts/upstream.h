@@ -39,7 +39,7 @@ struct upstream {
 /* Opens what an option of kind UPSTREAM names, for the same program as `cfg`. policy_create's errors; ERR_DEVICE_OOM if
  * the upstream was refused the memory that it starts with. upstream_close accepts an upstream of zeros. */
 MUST_USE enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
-                                struct err_detail *why);
+                                struct err_detail *err);
 void upstream_close(struct upstream *u);
 
 /* Opens a range of at most `bytes`. What is taken from it is mapped in whole pages and never given back. The device's
@@ -70,6 +70,6 @@ struct own_stat {
 void upstream_stats(const struct upstream *u, const struct own_stat *own, size_t n, stat_visit visit, void *arg);
 
 /* The invariants of the policy there; ERR_OK for the device. */
-MUST_USE enum err upstream_check(const struct upstream *u, struct err_detail *why);
+MUST_USE enum err upstream_check(const struct upstream *u, struct err_detail *err);
 
 #endif

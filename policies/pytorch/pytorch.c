@@ -80,14 +80,14 @@ struct given_settings {
 };
 
 static enum err given_setting(int option, const struct option_value *v, struct conf_setting *out,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     out->text = v->text;
     switch (pytorch_options[option].kind) {
     case OPTION_BYTES:
         if (v->number % MIB != 0)
-            return err_set(why, ERR_USAGE, POLICY_PLACE(option, 0), "%s: PyTorch takes whole MiB here",
-                           pytorch_options[option].name);
+            return err_at(err, ERR_USAGE, POLICY_PLACE(option, 0), pytorch_options[option].name,
+                          "PyTorch takes whole MiB here");
         out->kind = CONF_INTEGER;
         out->integer = v->number / MIB;
         break;
@@ -104,7 +104,7 @@ static enum err given_setting(int option, const struct option_value *v, struct c
     return ERR_OK;
 }
 
-static enum err given_settings_read(const struct option_value *v, struct given_settings *out, struct err_detail *why)
+static enum err given_settings_read(const struct option_value *v, struct given_settings *out, struct err_detail *err)
 {
     *out = (struct given_settings){0};
     for (size_t i = 0; i < SETTING_OPTIONS; i++) {
@@ -112,7 +112,7 @@ static enum err given_settings_read(const struct option_value *v, struct given_s
         if (!v[option].is_set)
             continue;
         out->setting[out->n].key = pytorch_setting_options[i].key;
-        const enum err e = given_setting(option, &v[option], &out->setting[out->n], why);
+        const enum err e = given_setting(option, &v[option], &out->setting[out->n], err);
         if (e != ERR_OK)
             return e;
         out->option[out->n++] = option;
@@ -168,50 +168,50 @@ static void pytorch_destroy(struct policy *base)
 }
 
 /* Adds to PyTorch's own words what the person may have meant; a slip of form is answered with that alone. */
-static void add_slip(const struct pytorch_rules *rules, const char *text, struct err_detail *why)
+static void add_slip(const struct pytorch_rules *rules, const char *text, struct err_detail *err)
 {
     char slip[PYTORCH_CONF_SLIP];
     pytorch_conf_slip(rules, text, slip);
-    const size_t n = strncmp(slip, "; write ", strlen("; write ")) == 0 ? 0 : strlen(why->text);
+    const size_t n = strncmp(slip, "; write ", strlen("; write ")) == 0 ? 0 : strlen(err->text);
     if (slip[0] != '\0')
-        snprintf(why->text + n, sizeof why->text - n, "%s", n == 0 ? slip + strlen("; ") : slip);
+        snprintf(err->text + n, sizeof err->text - n, "%s", n == 0 ? slip + strlen("; ") : slip);
 }
 
 /* Reads the settings text and the options that are settings. */
-static enum err pytorch_read_settings(struct pytorch *p, const struct option_value *v, struct err_detail *why)
+static enum err pytorch_read_settings(struct pytorch *p, const struct option_value *v, struct err_detail *err)
 {
     const char *text = v[OPT_CONF].is_set ? v[OPT_CONF].text : "";
     struct given_settings given;
     size_t source = 0;
-    enum err e = given_settings_read(v, &given, why);
+    enum err e = given_settings_read(v, &given, err);
     if (e != ERR_OK)
         return e;
     p->conf = given_settings_text(text, &given);
     if (p->conf == NULL)
         return ERR_HOST_NOMEM;
     p->settings = pytorch_settings_default();
-    e = pytorch_conf_start(&p->rules, text, given.setting, given.n, &p->settings, &source, why);
-    if (e == ERR_USAGE && why != NULL) {
+    e = pytorch_conf_start(&p->rules, text, given.setting, given.n, &p->settings, &source, err);
+    if (e == ERR_USAGE && err != NULL) {
         if (source == 0)
-            add_slip(&p->rules, text, why);
+            add_slip(&p->rules, text, err);
         const int option = source == 0 ? OPT_CONF : given.option[source - 1];
         const bool is_text = pytorch_options[option].kind == OPTION_PAIRS ||
                              pytorch_options[option].kind == OPTION_TEXT;
-        why->offset = POLICY_PLACE(option, is_text ? why->offset : 0);
+        err->offset = POLICY_PLACE(option, is_text ? err->offset : 0);
     }
     return e;
 }
 
-static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *why)
+static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *err)
 {
     if (!pytorch_rules_find(v[OPT_VERSION].text, &p->rules))
-        return err_set(why, ERR_USAGE, POLICY_PLACE(OPT_VERSION, 0),
+        return err_set(err, ERR_USAGE, POLICY_PLACE(OPT_VERSION, 0),
                        "version is a PyTorch release from 2.0 on, or npu");
-    const enum err e = pytorch_read_settings(p, v, why);
+    const enum err e = pytorch_read_settings(p, v, err);
     if (e != ERR_OK)
         return e;
     if (p->settings.is_async)
-        return err_set(why, ERR_UNSUPPORTED, 0,
+        return err_set(err, ERR_UNSUPPORTED, 0,
                        "backend:cudaMallocAsync is another allocator, the driver's own: --policy cuda-async");
     p->max_split_at_start =
         p->settings.max_split_size == PYTORCH_UNLIMITED ? -1 : (int64_t)p->settings.max_split_size;
@@ -231,11 +231,11 @@ static enum err pytorch_configure(struct pytorch *p, const struct option_value *
     return ERR_OK;
 }
 
-static enum err pytorch_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err pytorch_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct pytorch *p = calloc(1, sizeof *p);
     if (p == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy pytorch");
+        return err_no_memory(err);
     p->base.device = cfg->device;
     p->streams = cfg->streams;
     p->n_streams = cfg->n_streams;
@@ -261,9 +261,9 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     if (e == ERR_OK)
         e = pytorch_hold_blocks(p);
     if (e == ERR_OK)
-        e = pytorch_configure(p, cfg->values, why);
+        e = pytorch_configure(p, cfg->values, err);
     if (e == ERR_HOST_NOMEM)
-        err_set(why, e, 0, "no memory for policy pytorch");
+        err_set(err, e, 0, "no memory for policy pytorch");
     if (e != ERR_OK) {
         pytorch_destroy(&p->base);
         return e;
@@ -315,23 +315,23 @@ static void pytorch_flush(struct policy *base, uint32_t stream)
 
 /* ---- controls ---- */
 
-static enum err control_settings(struct pytorch *p, const char *text, struct err_detail *why)
+static enum err control_settings(struct pytorch *p, const char *text, struct err_detail *err)
 {
     char *copy = strdup(text);
     if (copy == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
+        return err_no_memory(err);
     free(p->conf);
     p->conf = copy;                  /* counts as given even if it is refused */
     p->has_new_bounds = true;
-    const enum err e = pytorch_conf_apply(&p->rules, CONF_AT_RUN_TIME, text, &p->settings, why);
+    const enum err e = pytorch_conf_apply(&p->rules, CONF_AT_RUN_TIME, text, &p->settings, err);
     pytorch_plan_rounding(p);
     return e;
 }
 
-static enum err control_fraction(struct pytorch *p, double fraction, struct err_detail *why)
+static enum err control_fraction(struct pytorch *p, double fraction, struct err_detail *err)
 {
     if (!(fraction >= 0 && fraction <= 1))
-        return err_set(why, ERR_USAGE, 0, "ValueError: Invalid fraction value: %g. Allowed range: 0~1", fraction);
+        return err_set(err, ERR_USAGE, 0, "ValueError: Invalid fraction value: %g. Allowed range: 0~1", fraction);
     pytorch_set_fraction(p, fraction);
     p->has_new_bounds = true;
     return ERR_OK;
@@ -370,14 +370,14 @@ static void control_snapshot(struct pytorch *p)
 }
 
 static enum err pytorch_control(struct policy *base, const struct control *c, const struct block *b,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     struct pytorch *p = (struct pytorch *)base;
     switch (c->kind) {
     case CONTROL_SETTINGS:
-        return control_settings(p, c->text, why);
+        return control_settings(p, c->text, err);
     case CONTROL_FRACTION:
-        return control_fraction(p, c->number, why);
+        return control_fraction(p, c->number, err);
     case CONTROL_RESET_PEAK:
         control_reset_peak(p);
         return ERR_OK;
@@ -392,7 +392,7 @@ static enum err pytorch_control(struct policy *base, const struct control *c, co
     case CONTROL_THREAD: case CONTROL_WAIT:
         return ERR_UNSUPPORTED;                    /* PyTorch's allocator looks at neither */
     default:
-        return pytorch_pool_control(p, c, why);
+        return pytorch_pool_control(p, c, err);
     }
 }
 
@@ -667,31 +667,31 @@ static void pytorch_refusal(const struct policy *base, struct refusal *out)
 
 /* ---- invariants ---- */
 
-static enum err check_block(const struct pytorch *p, uint32_t i, struct err_detail *why)
+static enum err check_block(const struct pytorch *p, uint32_t i, struct err_detail *err)
 {
     const struct block_entry *b = pytorch_at(p, i);
     if (b->size == 0)
-        return err_set(why, ERR_CORRUPT, i, "block %u is empty", i);
+        return err_set(err, ERR_CORRUPT, i, "block %u is empty", i);
     if (b->next != BLOCK_NONE) {
         const struct block_entry *n = pytorch_at(p, b->next);
         if (n->prev != i || n->addr != b->addr + b->size || n->segment != b->segment)
-            return err_set(why, ERR_CORRUPT, i, "blocks %u and %u are not neighbours", i, b->next);
+            return err_set(err, ERR_CORRUPT, i, "blocks %u and %u are not neighbours", i, b->next);
         if (block_is_free(b) && block_is_free(n) && ((b->flags ^ n->flags) & BLOCK_IS_UNMAPPED) == 0)
-            return err_set(why, ERR_CORRUPT, i, "free blocks %u and %u were not merged", i, b->next);
+            return err_set(err, ERR_CORRUPT, i, "free blocks %u and %u were not merged", i, b->next);
     }
     const struct segment_state *s = &p->base.device->segments[b->segment];
     if (b->addr < s->addr || b->addr - s->addr > s->bytes || b->size > s->bytes - (b->addr - s->addr))
-        return err_set(why, ERR_CORRUPT, i, "block %u leaves its segment", i);
+        return err_set(err, ERR_CORRUPT, i, "block %u leaves its segment", i);
     if ((b->flags & BLOCK_IS_UNMAPPED) == 0 && block_is_free(b)) {
         const uint32_t found = free_set_at_least(&pytorch_half_of(p, b)->free, b->stream, b->size);
         if (found == BLOCK_NONE || pytorch_at(p, found)->size != b->size)
-            return err_set(why, ERR_CORRUPT, i, "free block %u cannot be found", i);
+            return err_set(err, ERR_CORRUPT, i, "free block %u cannot be found", i);
     }
     return ERR_OK;
 }
 
 /* Whether the lists of whole free segments hold as many as there are, from the oldest to the newest. */
-static enum err check_idle(const struct pytorch *p, uint64_t whole, struct err_detail *why)
+static enum err check_idle(const struct pytorch *p, uint64_t whole, struct err_detail *err)
 {
     uint64_t listed = 0;
     for (uint32_t i = 0; i < 2 * p->n_pools; i++) {
@@ -701,21 +701,21 @@ static enum err check_idle(const struct pytorch *p, uint64_t whole, struct err_d
         for (uint32_t b = p->halves[i].idle.oldest; b != BLOCK_NONE && listed <= whole; b = s->newer) {
             s = &p->segments[pytorch_at(p, b)->segment];
             if (block_is_split(pytorch_at(p, b)) || s->older != older || s->free_since < before->free_since)
-                return err_set(why, ERR_CORRUPT, b, "block %u is not the next oldest whole segment", b);
+                return err_set(err, ERR_CORRUPT, b, "block %u is not the next oldest whole segment", b);
             before = s;
             older = b;
             listed++;
         }
         if (p->halves[i].idle.newest != older)
-            return err_set(why, ERR_CORRUPT, older, "block %u is not the newest whole segment", older);
+            return err_set(err, ERR_CORRUPT, older, "block %u is not the newest whole segment", older);
     }
     if (listed != whole)
-        return err_set(why, ERR_CORRUPT, 0, "%" PRIu64 " whole segments are free, and %" PRIu64 " listed", whole,
+        return err_set(err, ERR_CORRUPT, 0, "%" PRIu64 " whole segments are free, and %" PRIu64 " listed", whole,
                        listed);
     return ERR_OK;
 }
 
-static enum err pytorch_check(const struct policy *base, struct err_detail *why)
+static enum err pytorch_check(const struct policy *base, struct err_detail *err)
 {
     const struct pytorch *p = (const struct pytorch *)base;
     uint64_t mapped = 0, active = 0, allocated = 0, whole = 0;
@@ -723,7 +723,7 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
         const struct block_entry *b = pytorch_at(p, i);
         if (!(b->flags & BLOCK_IS_USED))
             continue;
-        const enum err e = check_block(p, i, why);
+        const enum err e = check_block(p, i, err);
         if (e != ERR_OK)
             return e;
         mapped += b->flags & BLOCK_IS_UNMAPPED ? 0 : b->size;
@@ -734,12 +734,12 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
     if (p->has_no_cache)
         return ERR_OK;
     if (mapped != p->held || p->held != base->device->usage.reserved_bytes)
-        return err_set(why, ERR_CORRUPT, 0, "blocks hold %" PRIu64 " bytes, the counter says %" PRIu64 ", the device %"
+        return err_set(err, ERR_CORRUPT, 0, "blocks hold %" PRIu64 " bytes, the counter says %" PRIu64 ", the device %"
                        PRIu64, mapped, p->held, base->device->usage.reserved_bytes);
     const struct pytorch_stats stats = pytorch_stats_read(&p->stats);
     if (active != stats.active_bytes.current[CLASS_ALL] || allocated != stats.allocated_bytes.current[CLASS_ALL])
-        return err_set(why, ERR_CORRUPT, 0, "active or allocated bytes differ from the blocks'");
-    return check_idle(p, whole, why);
+        return err_set(err, ERR_CORRUPT, 0, "active or allocated bytes differ from the blocks'");
+    return check_idle(p, whole, err);
 }
 
 const struct policy_ops policy_pytorch = {

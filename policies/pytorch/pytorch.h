@@ -393,13 +393,13 @@ enum err pytorch_place_streams(struct pytorch *p);
 /* Makes bins for a stream in a half. The live allocator learns handles as streams appear: then the order of all is
  * found anew. ERR_HOST_NOMEM. */
 enum err pytorch_add_stream(struct pytorch *p, struct pytorch_half *half, uint16_t stream);
-enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct err_detail *why);
+enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct err_detail *err);
 void pytorch_pools_close(struct pytorch *p);
 
 /* ---- pytorch_follow.c (the rest of it is in pytorch_follow.h) ---- */
 
 enum err pytorch_restore(struct policy *base, const struct trace_segment *segments, size_t n_segments,
-                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why);
+                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *err);
 
 /* ---- pytorch_repeats.c ---- */
 

@@ -56,7 +56,7 @@ struct conf_reader {
     size_t                        i;                 /* the token being read */
     struct pytorch_settings      *s;
     size_t                        source;            /* of the refused token */
-    struct err_detail            *why;
+    struct err_detail            *err;
 };
 
 struct conf_key {
@@ -202,14 +202,14 @@ static enum err conf_refuse(struct conf_reader *r, size_t i, const char *type, c
 /* Refuses the settings because of the i-th token. */
 static enum err conf_refuse(struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
 {
-    char message[sizeof r->why->text];
+    char message[sizeof r->err->text];
     va_list args;
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
     const struct conf_token *token = conf_ends(r, i) ? &r->tokens->end : &r->tokens->at[i];
     r->source = token->source;
-    return err_set(r->why, ERR_USAGE, token->offset, "%s: %s", type, message);
+    return err_at(r->err, ERR_USAGE, token->offset, type, "%s", message);
 }
 
 /* The exception's type when a value fails its check. */
@@ -707,10 +707,10 @@ static enum err conf_read(struct conf_reader *r)
 }
 
 static enum err conf_apply(const struct pytorch_rules *rules, enum conf_time when, const struct conf_tokens *tokens,
-                           struct pytorch_settings *s, size_t *source, struct err_detail *why)
+                           struct pytorch_settings *s, size_t *source, struct err_detail *err)
 {
     struct pytorch_settings next = *s;
-    struct conf_reader r = {.rules = rules, .when = when, .tokens = tokens, .s = &next, .why = why};
+    struct conf_reader r = {.rules = rules, .when = when, .tokens = tokens, .s = &next, .err = err};
     const enum err e = conf_read(&r);
     if (e == ERR_OK || when == CONF_AT_RUN_TIME)
         *s = next;
@@ -719,26 +719,26 @@ static enum err conf_apply(const struct pytorch_rules *rules, enum conf_time whe
 }
 
 enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
-                            struct pytorch_settings *s, struct err_detail *why)
+                            struct pytorch_settings *s, struct err_detail *err)
 {
     struct conf_tokens tokens;
     size_t source;
     enum err e = conf_tokenize(rules, text, NULL, 0, &tokens);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "%s", err_text(e));
-    e = conf_apply(rules, when, &tokens, s, &source, why);
+        return err_set(err, e, 0, "%s", err_text(e));
+    e = conf_apply(rules, when, &tokens, s, &source, err);
     conf_tokens_free(&tokens);
     return e;
 }
 
 enum err pytorch_conf_start(const struct pytorch_rules *rules, const char *text, const struct conf_setting *settings,
-                            size_t n, struct pytorch_settings *s, size_t *source, struct err_detail *why)
+                            size_t n, struct pytorch_settings *s, size_t *source, struct err_detail *err)
 {
     struct conf_tokens tokens;
     enum err e = conf_tokenize(rules, text, settings, n, &tokens);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "%s", err_text(e));
-    e = conf_apply(rules, CONF_AT_START, &tokens, s, source, why);
+        return err_set(err, e, 0, "%s", err_text(e));
+    e = conf_apply(rules, CONF_AT_START, &tokens, s, source, err);
     conf_tokens_free(&tokens);
     return e;
 }
@@ -796,7 +796,7 @@ enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
     const enum err e = conf_tokenize(rules, text, NULL, 0, &tokens);
     if (e != ERR_OK)
         return e;
-    struct conf_reader r = {.rules = rules, .when = CONF_AT_START, .tokens = &tokens, .why = &ignored};
+    struct conf_reader r = {.rules = rules, .when = CONF_AT_START, .tokens = &tokens, .err = &ignored};
     while (!conf_ends(&r, r.i)) {
         const struct conf_key *key = conf_find(rules, conf_word(&r, r.i));
         struct conf_option option = {.key = conf_word(&r, r.i), .from = tokens.at[r.i].offset, .is_known = key != NULL};
@@ -838,7 +838,7 @@ static bool conf_is_plain_word(const struct pytorch_rules *rules, const char *wo
 static bool conf_is_plain_in(const struct pytorch_rules *rules, const char *text)
 {
     struct pytorch_settings ignored = pytorch_settings_default();
-    struct err_detail why;
+    struct err_detail err;
     struct conf_token at[PYTORCH_CONF_PLAIN_MAX];
     char chars[2 * PYTORCH_CONF_PLAIN_MAX];
     struct conf_tokens tokens = { .at = at, .chars = chars, .next = chars };
@@ -847,7 +847,7 @@ static bool conf_is_plain_in(const struct pytorch_rules *rules, const char *text
     for (size_t i = 0; i < tokens.n; i++)
         if (!conf_is_plain_word(rules, at[i].text))
             return false;
-    return conf_apply(rules, CONF_AT_START, &tokens, &ignored, &source, &why) == ERR_OK;
+    return conf_apply(rules, CONF_AT_START, &tokens, &ignored, &source, &err) == ERR_OK;
 }
 
 bool pytorch_conf_is_plain(const char *text)

@@ -57,7 +57,7 @@ struct pytorch_settings pytorch_settings_default(void);
  * word in `text` (bytes). At run time the options before that word have then taken effect; at the start *s is left as
  * it was. If PyTorch ends in an internal error or aborts, the type is "RuntimeError" and the message is our own. */
 MUST_USE enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
-                                     struct pytorch_settings *s, struct err_detail *why);
+                                     struct pytorch_settings *s, struct err_detail *err);
 
 /* A setting that was given by itself and not in a settings text. Its value is a number where it is one: it is not
  * written out and read again. */
@@ -75,7 +75,7 @@ struct conf_setting {
  * in that. Otherwise as pytorch_conf_apply. */
 MUST_USE enum err pytorch_conf_start(const struct pytorch_rules *rules, const char *text,
                                      const struct conf_setting *settings, size_t n, struct pytorch_settings *s,
-                                     size_t *source, struct err_detail *why);
+                                     size_t *source, struct err_detail *err);
 
 /* An option as it stands in a settings text: text[from, to). */
 struct conf_option {

@@ -352,7 +352,7 @@ static void restore_inactive_split(struct pytorch *p)
 }
 
 static enum err restore_segments(struct pytorch *p, const struct trace_segment *segments, size_t n,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     struct pair_map last = {.entries = NULL};
     if (!restore_find_ends(segments, n, &last)) {
@@ -364,7 +364,7 @@ static enum err restore_segments(struct pytorch *p, const struct trace_segment *
         const uint32_t *end = segments[i].is_range ? pair_map_find(&last, restore_home(&segments[i]), 0) : NULL;
         e = restore_segment(p, &segments[i], end == NULL ? NULL : &segments[*end]);
         if (e != ERR_OK)
-            err_set(why, e, i, "start segment %zu of %" PRIu64 " bytes cannot be taken over: %s", i, segments[i].bytes,
+            err_set(err, e, i, "start segment %zu of %" PRIu64 " bytes cannot be taken over: %s", i, segments[i].bytes,
                     err_text(e));
     }
     pair_map_free(&last);
@@ -373,7 +373,7 @@ static enum err restore_segments(struct pytorch *p, const struct trace_segment *
 
 /* The blocks are in ascending order, as the trace's reader makes sure. */
 static enum err restore_blocks(struct pytorch *p, const struct trace_block *blocks, size_t n, struct block *live,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct free_places places;
     enum err e = free_places_open(p, &places);
@@ -386,19 +386,19 @@ static enum err restore_blocks(struct pytorch *p, const struct trace_block *bloc
         const uint64_t until = next < n ? blocks[next].addr : UINT64_MAX;
         e = restore_block(p, &places, &blocks[i], until, &rest, &live[blocks[i].slot]);
         if (e != ERR_OK)
-            err_set(why, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known", blocks[i].addr);
+            err_set(err, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known", blocks[i].addr);
     }
     free(places.at);
     return e;
 }
 
 enum err pytorch_restore(struct policy *base, const struct trace_segment *segments, size_t n_segments,
-                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why)
+                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *err)
 {
     struct pytorch *p = (struct pytorch *)base;
-    enum err e = restore_segments(p, segments, n_segments, why);
+    enum err e = restore_segments(p, segments, n_segments, err);
     if (e == ERR_OK)
-        e = restore_blocks(p, blocks, n_blocks, live, why);
+        e = restore_blocks(p, blocks, n_blocks, live, err);
     if (e != ERR_OK)
         return e;
     restore_inactive_split(p);

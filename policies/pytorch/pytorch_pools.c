@@ -86,10 +86,10 @@ static enum err pool_give_up(struct pytorch *p, uint8_t pool)
 /* More than this at a time are nobody's program, and each request looks through all of them. */
 enum { DIVERSIONS_MAX = 256 };
 
-static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d, struct err_detail *why)
+static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d, struct err_detail *err)
 {
     if (p->n_diversions == DIVERSIONS_MAX)
-        return err_set(why, ERR_FORMAT, 0, "more than %d captures and pool regions at a time", DIVERSIONS_MAX);
+        return err_set(err, ERR_FORMAT, 0, "more than %d captures and pool regions at a time", DIVERSIONS_MAX);
     struct pytorch_diversion *diversions = array_grow(p->diversions, p->n_diversions, &p->cap_diversions,
                                                       sizeof *diversions);
     if (diversions == NULL)
@@ -129,35 +129,35 @@ uint8_t pytorch_choose_pool(const struct pytorch *p, const struct event *req)
     return 0;
 }
 
-static enum err capture_begin(struct pytorch *p, const struct control *c, struct err_detail *why)
+static enum err capture_begin(struct pytorch *p, const struct control *c, struct err_detail *err)
 {
     enum err e = pool_acquire(p, c->pool);
     if (e == ERR_OK)
         e = diversion_push(p, (struct pytorch_diversion){.pool = c->pool, .is_capture = true, .stream = c->stream},
-                           why);
+                           err);
     if (e == ERR_OK)
         p->n_captures++;
     return e;
 }
 
-static enum err capture_end(struct pytorch *p, const struct control *c, struct err_detail *why)
+static enum err capture_end(struct pytorch *p, const struct control *c, struct err_detail *err)
 {
     if (!diversion_remove(p, c->pool, true))
-        return err_set(why, ERR_FORMAT, 0, "a capture ends that was not begun");
+        return err_set(err, ERR_FORMAT, 0, "a capture ends that was not begun");
     p->n_captures--;
     return ERR_OK;
 }
 
-static enum err pool_enter(struct pytorch *p, const struct control *c, struct err_detail *why)
+static enum err pool_enter(struct pytorch *p, const struct control *c, struct err_detail *err)
 {
     const enum err e = pool_acquire(p, c->pool);
-    return e == ERR_OK ? diversion_push(p, (struct pytorch_diversion){.pool = c->pool}, why) : e;
+    return e == ERR_OK ? diversion_push(p, (struct pytorch_diversion){.pool = c->pool}, err) : e;
 }
 
-static enum err pool_leave(struct pytorch *p, const struct control *c, struct err_detail *why)
+static enum err pool_leave(struct pytorch *p, const struct control *c, struct err_detail *err)
 {
     if (!diversion_remove(p, c->pool, false))
-        return err_set(why, ERR_FORMAT, 0, "a pool region is left that was not entered");
+        return err_set(err, ERR_FORMAT, 0, "a pool region is left that was not entered");
     return p->rules.keeps_user_pools ? ERR_OK : pool_give_up(p, c->pool);
 }
 
@@ -170,23 +170,23 @@ static enum err pool_drop(struct pytorch *p, const struct control *c)
     return e;
 }
 
-enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct err_detail *why)
+enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct err_detail *err)
 {
     if (c->pool == 0 || c->pool >= p->n_pools)
-        return err_set(why, ERR_FORMAT, 0, "command on pool %u, of %u", c->pool, p->n_pools);
+        return err_set(err, ERR_FORMAT, 0, "command on pool %u, of %u", c->pool, p->n_pools);
     switch (c->kind) {
     case CONTROL_POOL_CREATE:
         return pytorch_pool_open(p, c->pool, c->flags);
     case CONTROL_POOL_ENTER:
-        return pool_enter(p, c, why);
+        return pool_enter(p, c, err);
     case CONTROL_POOL_LEAVE:
-        return pool_leave(p, c, why);
+        return pool_leave(p, c, err);
     case CONTROL_POOL_DROP:
         return pool_drop(p, c);
     case CONTROL_CAPTURE_BEGIN:
-        return capture_begin(p, c, why);
+        return capture_begin(p, c, err);
     case CONTROL_CAPTURE_END:
-        return capture_end(p, c, why);
+        return capture_end(p, c, err);
     case CONTROL_GRAPH_RESET:
         return pool_give_up(p, c->pool);
     default:

@@ -320,7 +320,7 @@ void cuda_async_close(struct policy *p)
     cuda_async_destroy(p);
 }
 
-static enum err cuda_async_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err cuda_async_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
     const struct cuda_async_settings settings = {
@@ -328,11 +328,11 @@ static enum err cuda_async_create(const struct policy_config *cfg, struct policy
         .shares_streams = strcmp(v[ASYNC_REUSE].text, "all") == 0, .sync_every = v[ASYNC_SYNC_EVERY].number,
     };
     if (!settings.shares_streams && strcmp(v[ASYNC_REUSE].text, "same") != 0)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(ASYNC_REUSE, 0), "reuse is all or same");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(ASYNC_REUSE, 0), "reuse is all or same");
     if (!is_power_of_two(settings.unit_bytes))
-        return err_set(why, ERR_USAGE, POLICY_PLACE(ASYNC_UNIT, 0), "unit is a power of two");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(ASYNC_UNIT, 0), "unit is a power of two");
     const enum err e = cuda_async_open(cfg->device, cfg->n_streams, cfg->peak_live, &settings, out);
-    return e == ERR_OK ? e : err_set(why, e, 0, "policy cuda-async cannot begin: %s", err_text(e));
+    return e == ERR_OK ? e : err_set(err, e, 0, "policy cuda-async cannot begin: %s", err_text(e));
 }
 
 void cuda_async_set(struct policy *p, uint64_t threshold_bytes, bool shares_streams)
@@ -518,9 +518,9 @@ bool cuda_async_sync(struct policy *p, uint32_t stream)
 }
 
 static enum err cuda_async_control(struct policy *p, const struct control *control, const struct block *b,
-                                   struct err_detail *why)
+                                   struct err_detail *err)
 {
-    (void)b, (void)why;
+    (void)b, (void)err;
     if (control->kind != CONTROL_WAIT)
         return ERR_UNSUPPORTED;
     cuda_async_sync(p, control->number != 0 ? POLICY_ALL_STREAMS : control->stream);
@@ -643,7 +643,7 @@ static bool block_is_right(const struct cuda_async *c, uint32_t b)
     return has_units ? is_mapped == (e->pool == ASYNC_MAPPED) : is_mapped;
 }
 
-static enum err cuda_async_check(const struct policy *p, struct err_detail *why)
+static enum err cuda_async_check(const struct policy *p, struct err_detail *err)
 {
     const struct cuda_async *c = (const struct cuda_async *)p;
     const struct segment *range = &c->units.range;
@@ -651,7 +651,7 @@ static enum err cuda_async_check(const struct policy *p, struct err_detail *why)
     uint32_t before = BLOCK_NONE;
     for (uint32_t b = first_block(c); b != BLOCK_NONE; before = b, b = entry(c, b)->next) {
         if (entry(c, b)->addr != end || entry(c, b)->prev != before || !block_is_right(c, b))
-            return err_set(why, ERR_CORRUPT, 0, "block %" PRIu32 " of the pool is wrong", b);
+            return err_set(err, ERR_CORRUPT, 0, "block %" PRIu32 " of the pool is wrong", b);
         end += entry(c, b)->size;
     }
     for (size_t i = 0; i < c->units.n; i++) {
@@ -660,7 +660,7 @@ static enum err cuda_async_check(const struct policy *p, struct err_detail *why)
         n_idle += unit->phys != 0 && unit->block != BLOCK_NONE;
     }
     if (end != range->addr + range->bytes || n_mapped != c->units.n_mapped || n_idle != c->units.n_idle)
-        return err_set(why, ERR_CORRUPT, 0, "the blocks do not cover their range, or units are miscounted");
+        return err_set(err, ERR_CORRUPT, 0, "the blocks do not cover their range, or units are miscounted");
     return ERR_OK;
 }
 

@@ -72,12 +72,12 @@ static uint64_t cupy_limit(const struct policy_config *cfg)
     return (uint64_t)((double)total_bytes * fraction->ratio);
 }
 
-static enum err cupy_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err cupy_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct cupy *c = calloc(1, sizeof *c);
     if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy cupy");
-    enum err e = upstream_open(&c->upstream, cfg, &cfg->values[CUPY_UPSTREAM], why);
+        return err_no_memory(err);
+    enum err e = upstream_open(&c->upstream, cfg, &cfg->values[CUPY_UPSTREAM], err);
     c->first = c->last = CUPY_NONE;
     c->arenas = calloc(cfg->n_streams, sizeof *c->arenas);
     if (e == ERR_OK && c->arenas == NULL)
@@ -303,9 +303,9 @@ static void cupy_remarks(const struct policy *p, remark_visit visit, void *arg)
           "is that of Python's object ids");
 }
 
-static enum err cupy_check(const struct policy *p, struct err_detail *why)
+static enum err cupy_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct cupy *)p)->heap, "cupy", why);
+    return heap_check(&((const struct cupy *)p)->heap, "cupy", err);
 }
 
 const struct policy_ops policy_cupy = {

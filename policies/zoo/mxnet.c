@@ -66,23 +66,23 @@ static bool mxnet_find_type(const char *text, enum mxnet_type *out)
     return false;
 }
 
-static enum err mxnet_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err mxnet_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
     uint64_t free_bytes, total_bytes;
     enum mxnet_type type;
     if (!mxnet_find_type(v[MXNET_TYPE].text, &type))
-        return err_set(why, ERR_USAGE, POLICY_PLACE(MXNET_TYPE, 0), "type is naive, round or unpooled");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(MXNET_TYPE, 0), "type is naive, round or unpooled");
     struct mxnet *m = calloc(1, sizeof *m);
     if (m == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy mxnet");
+        return err_no_memory(err);
     device_memory_info(cfg->device, &free_bytes, &total_bytes);
     m->type = type;
     m->reserve_bytes = total_bytes == DEVICE_UNLIMITED ? 0 : total_bytes * v[MXNET_RESERVE].number / 100;
     m->cutoff = (unsigned)v[MXNET_CUTOFF].number;
     m->large_round_bytes = v[MXNET_LARGE_ROUND].number;
     m->next_tie = UINT64_MAX - 1;
-    enum err e = upstream_open(&m->upstream, cfg, &v[MXNET_UPSTREAM], why);
+    enum err e = upstream_open(&m->upstream, cfg, &v[MXNET_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&m->heap, &m->upstream, cfg->peak_live);
     if (e == ERR_OK)
@@ -213,9 +213,9 @@ static uint64_t mxnet_largest_free(const struct policy *p)
     return upstream_largest_free(&m->upstream, free_set_largest(&m->free));
 }
 
-static enum err mxnet_check(const struct policy *p, struct err_detail *why)
+static enum err mxnet_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct mxnet *)p)->heap, "mxnet", why);
+    return heap_check(&((const struct mxnet *)p)->heap, "mxnet", err);
 }
 
 const struct policy_ops policy_mxnet = {

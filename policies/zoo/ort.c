@@ -56,15 +56,15 @@ static void ort_destroy(struct policy *p)
     free(o);
 }
 
-static enum err ort_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err ort_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
     const bool is_same = strcmp(v[ORT_EXTEND].text, ort_same_as_requested) == 0;
     if (!is_same && strcmp(v[ORT_EXTEND].text, ort_power_of_two) != 0)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(ORT_EXTEND, 0), "extend is next-power-of-two or same-as-requested");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(ORT_EXTEND, 0), "extend is next-power-of-two or same-as-requested");
     struct ort *o = calloc(1, sizeof *o);
     if (o == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy ort");
+        return err_no_memory(err);
     o->bfc.limit_bytes = v[ORT_LIMIT].is_set ? v[ORT_LIMIT].number : UINT64_MAX;
     o->bfc.step_bytes = v[ORT_INITIAL].number < o->bfc.limit_bytes ? v[ORT_INITIAL].number : o->bfc.limit_bytes;
     o->bfc.step_bytes = align_up(o->bfc.step_bytes, BFC_UNIT);
@@ -72,7 +72,7 @@ static enum err ort_create(const struct policy_config *cfg, struct policy **out,
     o->cap_bytes = v[ORT_MAX_EXTEND].number;
     o->growth_bytes = v[ORT_GROWTH].number;
     o->takes_as_requested = is_same;
-    enum err e = upstream_open(&o->upstream, cfg, &v[ORT_UPSTREAM], why);
+    enum err e = upstream_open(&o->upstream, cfg, &v[ORT_UPSTREAM], err);
     if (e == ERR_OK)
         e = bfc_open(&o->bfc, cfg, &o->upstream);
     if (e != ERR_OK)
@@ -225,9 +225,9 @@ static void ort_stats(const struct policy *p, stat_visit visit, void *arg)
     upstream_stats(&o->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
-static enum err ort_check(const struct policy *p, struct err_detail *why)
+static enum err ort_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct ort *)p)->bfc.heap, "ort", why);
+    return heap_check(&((const struct ort *)p)->bfc.heap, "ort", err);
 }
 
 const struct policy_ops policy_ort = {

@@ -192,15 +192,15 @@ static void paddle_read_options(struct paddle *a, const struct option_value *v)
     }
 }
 
-static enum err paddle_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err paddle_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     if (!is_power_of_two(cfg->values[PADDLE_ALIGNMENT].number))
-        return err_set(why, ERR_USAGE, POLICY_PLACE(PADDLE_ALIGNMENT, 0), "alignment is a power of two");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(PADDLE_ALIGNMENT, 0), "alignment is a power of two");
     struct paddle *a = calloc(1, sizeof *a);
     if (a == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy paddle");
+        return err_no_memory(err);
     paddle_read_options(a, cfg->values);
-    enum err e = upstream_open(&a->upstream, cfg, &cfg->values[PADDLE_UPSTREAM], why);
+    enum err e = upstream_open(&a->upstream, cfg, &cfg->values[PADDLE_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&a->heap, &a->upstream, cfg->peak_live);
     for (int class = 0; class < PADDLE_CLASSES && e == ERR_OK; class++)
@@ -312,9 +312,9 @@ static void paddle_remarks(const struct policy *p, remark_visit visit, void *arg
           "to free memory");
 }
 
-static enum err paddle_check(const struct policy *p, struct err_detail *why)
+static enum err paddle_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct paddle *)p)->heap, "paddle", why);
+    return heap_check(&((const struct paddle *)p)->heap, "paddle", err);
 }
 
 const struct policy_ops policy_paddle = {

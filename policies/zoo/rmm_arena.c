@@ -373,18 +373,18 @@ static enum err rmm_arena_begin(struct rmm_arena *a, const struct policy_config 
     return ERR_OK;
 }
 
-static enum err rmm_arena_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err rmm_arena_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const uint64_t bytes = rmm_arena_size(cfg);
     if (bytes == 0)
-        return err_set(why, ERR_USAGE, 0, "rmm-arena takes half of the card's free memory at the start; on a card "
+        return err_set(err, ERR_USAGE, 0, "rmm-arena takes half of the card's free memory at the start; on a card "
                                           "without an end say how much: rmm-arena:size=16GiB");
     if (bytes < ARENA_SUPERBLOCK_MIN)
         return ERR_DEVICE_OOM;
     struct rmm_arena *a = calloc(1, sizeof *a);
     if (a == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy rmm-arena");
-    enum err e = upstream_open(&a->upstream, cfg, &cfg->values[ARENA_UPSTREAM], why);
+        return err_no_memory(err);
+    enum err e = upstream_open(&a->upstream, cfg, &cfg->values[ARENA_UPSTREAM], err);
     if (e == ERR_OK)
         e = rmm_arena_begin(a, cfg, bytes);
     if (e != ERR_OK)
@@ -416,18 +416,18 @@ static void rmm_arena_stats(const struct policy *p, stat_visit visit, void *arg)
     upstream_stats(&((const struct rmm_arena *)p)->upstream, NULL, 0, visit, arg);
 }
 
-static enum err rmm_arena_check(const struct policy *p, struct err_detail *why)
+static enum err rmm_arena_check(const struct policy *p, struct err_detail *err)
 {
     const struct rmm_arena *a = (const struct rmm_arena *)p;
     uint64_t bytes = 0;
     for (size_t i = 0; i < a->n_superblocks; i++)
         bytes += a->superblocks[i].bytes;
     if (bytes != a->heap.held_bytes)
-        return err_set(why, ERR_CORRUPT, 0, "rmm-arena: the superblocks do not make up the arena");
+        return err_set(err, ERR_CORRUPT, 0, "rmm-arena: the superblocks do not make up the arena");
     for (uint32_t i = 0; i <= a->n_streams; i++)
         if (!first_fit_is_sound(&a->free, i < a->n_streams ? a->stream_free[i] : a->global_free))
-            return err_set(why, ERR_CORRUPT, 0, "rmm-arena: the free blocks are not in order");
-    return heap_check(&a->heap, "rmm-arena", why);
+            return err_set(err, ERR_CORRUPT, 0, "rmm-arena: the free blocks are not in order");
+    return heap_check(&a->heap, "rmm-arena", err);
 }
 
 const struct policy_ops policy_rmm_arena = {

@@ -46,7 +46,7 @@ static void rmm_binning_destroy(struct policy *p)
 
 /* Makes a bin, unless there is one of that size. */
 static enum err rmm_binning_add(struct rmm_binning *r, const struct policy_config *cfg, uint64_t bytes,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     const uint64_t block_bytes = align_up(bytes, RMM_FIXED_UNIT);
     size_t i = r->n_bins;
@@ -54,27 +54,27 @@ static enum err rmm_binning_add(struct rmm_binning *r, const struct policy_confi
         if (r->bins[k].block_bytes == block_bytes)
             return ERR_OK;
     if (r->n_bins == RMM_BINS_MAX)
-        return err_set(why, ERR_USAGE, 0, "more than %d bins", RMM_BINS_MAX);
+        return err_set(err, ERR_USAGE, 0, "more than %d bins", RMM_BINS_MAX);
     for (; i > 0 && r->bins[i - 1].block_bytes > block_bytes; i--)
         r->bins[i] = r->bins[i - 1];
     r->n_bins++;
-    return rmm_fixed_bin_open(&r->bins[i], cfg, RMM_BINNING_ORDER, &r->upstream, bytes, RMM_FIXED_COUNT, why);
+    return rmm_fixed_bin_open(&r->bins[i], cfg, RMM_BINNING_ORDER, &r->upstream, bytes, RMM_FIXED_COUNT, err);
 }
 
-static enum err rmm_binning_add_powers(struct rmm_binning *r, const struct policy_config *cfg, struct err_detail *why)
+static enum err rmm_binning_add_powers(struct rmm_binning *r, const struct policy_config *cfg, struct err_detail *err)
 {
     const struct option_value *min = &cfg->values[RMM_BINNING_MIN], *max = &cfg->values[RMM_BINNING_MAX];
     enum err e = ERR_OK;
     if (min->is_set != max->is_set)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(min->is_set ? RMM_BINNING_MIN : RMM_BINNING_MAX, 0),
+        return err_set(err, ERR_USAGE, POLICY_PLACE(min->is_set ? RMM_BINNING_MIN : RMM_BINNING_MAX, 0),
                        "min-exp and max-exp belong together");
     for (uint64_t power = min->number; min->is_set && power <= max->number && e == ERR_OK; power++)
-        e = rmm_binning_add(r, cfg, UINT64_C(1) << power, why);
+        e = rmm_binning_add(r, cfg, UINT64_C(1) << power, err);
     return e;
 }
 
 /* "[64KiB,3MiB]" or one size. */
-static enum err rmm_binning_add_listed(struct rmm_binning *r, const struct policy_config *cfg, struct err_detail *why)
+static enum err rmm_binning_add_listed(struct rmm_binning *r, const struct policy_config *cfg, struct err_detail *err)
 {
     const char *text = cfg->values[RMM_BINNING_BINS].text;
     if (!cfg->values[RMM_BINNING_BINS].is_set)
@@ -83,8 +83,8 @@ static enum err rmm_binning_add_listed(struct rmm_binning *r, const struct polic
         const size_t n = strcspn(at, ",]");
         uint64_t bytes;
         if (!units_parse_bytes(at, n, &bytes) || bytes == 0 || bytes > TIB)
-            return err_set(why, ERR_USAGE, POLICY_PLACE(RMM_BINNING_BINS, at - text), "a bin is a size up to 1TiB");
-        const enum err e = rmm_binning_add(r, cfg, bytes, why);
+            return err_set(err, ERR_USAGE, POLICY_PLACE(RMM_BINNING_BINS, at - text), "a bin is a size up to 1TiB");
+        const enum err e = rmm_binning_add(r, cfg, bytes, err);
         if (e != ERR_OK)
             return e;
         at += n;
@@ -93,16 +93,16 @@ static enum err rmm_binning_add_listed(struct rmm_binning *r, const struct polic
     return ERR_OK;
 }
 
-static enum err rmm_binning_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err rmm_binning_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct rmm_binning *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy rmm-binning");
-    enum err e = upstream_open(&r->upstream, cfg, &cfg->values[RMM_BINNING_UPSTREAM], why);
+        return err_no_memory(err);
+    enum err e = upstream_open(&r->upstream, cfg, &cfg->values[RMM_BINNING_UPSTREAM], err);
     if (e == ERR_OK)
-        e = rmm_binning_add_powers(r, cfg, why);
+        e = rmm_binning_add_powers(r, cfg, err);
     if (e == ERR_OK)
-        e = rmm_binning_add_listed(r, cfg, why);
+        e = rmm_binning_add_listed(r, cfg, err);
     if (e != ERR_OK) {
         rmm_binning_destroy(&r->base);
         return e;
@@ -160,12 +160,12 @@ static void rmm_binning_stats(const struct policy *p, stat_visit visit, void *ar
     upstream_stats(&((const struct rmm_binning *)p)->upstream, NULL, 0, visit, arg);
 }
 
-static enum err rmm_binning_check(const struct policy *p, struct err_detail *why)
+static enum err rmm_binning_check(const struct policy *p, struct err_detail *err)
 {
     const struct rmm_binning *r = (const struct rmm_binning *)p;
-    enum err e = upstream_check(&r->upstream, why);
+    enum err e = upstream_check(&r->upstream, err);
     for (size_t i = 0; i < r->n_bins && e == ERR_OK; i++)
-        e = heap_check(&r->bins[i].heap, "rmm-binning", why);
+        e = heap_check(&r->bins[i].heap, "rmm-binning", err);
     return e;
 }
 

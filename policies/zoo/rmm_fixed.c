@@ -79,10 +79,10 @@ static enum err rmm_fixed_grow(struct rmm_fixed_bin *f, uint16_t stream)
 /* ---- a bin ---- */
 
 enum err rmm_fixed_bin_open(struct rmm_fixed_bin *f, const struct policy_config *cfg, int order,
-                            struct upstream *upstream, uint64_t block_bytes, uint32_t count, struct err_detail *why)
+                            struct upstream *upstream, uint64_t block_bytes, uint32_t count, struct err_detail *err)
 {
     *f = (struct rmm_fixed_bin){.block_bytes = align_up(block_bytes, RMM_FIXED_UNIT), .count = count};
-    enum err e = rmm_streams_open(&f->streams, cfg, order, why);
+    enum err e = rmm_streams_open(&f->streams, cfg, order, err);
     f->lists = calloc(cfg->n_streams, sizeof *f->lists);
     if (e == ERR_OK)
         e = f->lists == NULL ? ERR_HOST_NOMEM : max_tree_open(&f->filled, cfg->n_streams);
@@ -160,15 +160,15 @@ static void rmm_fixed_destroy(struct policy *p)
     free(f);
 }
 
-static enum err rmm_fixed_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err rmm_fixed_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct rmm_fixed *f = calloc(1, sizeof *f);
     if (f == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy rmm-fixed");
-    enum err e = upstream_open(&f->upstream, cfg, &cfg->values[RMM_FIXED_UPSTREAM], why);
+        return err_no_memory(err);
+    enum err e = upstream_open(&f->upstream, cfg, &cfg->values[RMM_FIXED_UPSTREAM], err);
     if (e == ERR_OK)
         e = rmm_fixed_bin_open(&f->bin, cfg, RMM_FIXED_ORDER, &f->upstream, cfg->values[RMM_FIXED_BLOCK].number,
-                               (uint32_t)cfg->values[RMM_FIXED_BLOCKS].number, why);
+                               (uint32_t)cfg->values[RMM_FIXED_BLOCKS].number, err);
     if (e != ERR_OK)
         rmm_fixed_destroy(&f->base);
     else
@@ -204,9 +204,9 @@ static void rmm_fixed_stats(const struct policy *p, stat_visit visit, void *arg)
     upstream_stats(&((const struct rmm_fixed *)p)->upstream, NULL, 0, visit, arg);
 }
 
-static enum err rmm_fixed_check(const struct policy *p, struct err_detail *why)
+static enum err rmm_fixed_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct rmm_fixed *)p)->bin.heap, "rmm-fixed", why);
+    return heap_check(&((const struct rmm_fixed *)p)->bin.heap, "rmm-fixed", err);
 }
 
 const struct policy_ops policy_rmm_fixed = {

@@ -35,7 +35,7 @@ struct rmm_fixed_bin {
  * failure. */
 MUST_USE enum err rmm_fixed_bin_open(struct rmm_fixed_bin *f, const struct policy_config *cfg, int order,
                                      struct upstream *upstream, uint64_t block_bytes, uint32_t count,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 void rmm_fixed_bin_close(struct rmm_fixed_bin *f);
 
 /* The hot pair. A request has at most block_bytes. `count` counts. */

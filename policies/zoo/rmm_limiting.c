@@ -29,13 +29,13 @@ static const struct policy_option rmm_limiting_options[] = {
     {.name = NULL},
 };
 
-static enum err rmm_limiting_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err rmm_limiting_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct rmm_limiting *l = calloc(1, sizeof *l);
     if (l == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy rmm-limiting");
+        return err_no_memory(err);
     l->limit_bytes = cfg->values[RMM_LIMITING_LIMIT].number;
-    const enum err e = upstream_open(&l->upstream, cfg, &cfg->values[RMM_LIMITING_UPSTREAM], why);
+    const enum err e = upstream_open(&l->upstream, cfg, &cfg->values[RMM_LIMITING_UPSTREAM], err);
     if (e != ERR_OK)
         free(l);
     else
@@ -86,13 +86,13 @@ static void rmm_limiting_stats(const struct policy *p, stat_visit visit, void *a
     upstream_stats(&l->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
-static enum err rmm_limiting_check(const struct policy *p, struct err_detail *why)
+static enum err rmm_limiting_check(const struct policy *p, struct err_detail *err)
 {
     const struct rmm_limiting *l = (const struct rmm_limiting *)p;
     if (l->used_bytes > l->limit_bytes)
-        return err_set(why, ERR_CORRUPT, 0, "rmm-limiting: %" PRIu64 " B are out, the limit is %" PRIu64,
+        return err_set(err, ERR_CORRUPT, 0, "rmm-limiting: %" PRIu64 " B are out, the limit is %" PRIu64,
                        l->used_bytes, l->limit_bytes);
-    return upstream_check(&l->upstream, why);
+    return upstream_check(&l->upstream, err);
 }
 
 const struct policy_ops policy_rmm_limiting = {

@@ -200,23 +200,23 @@ static enum err rmm_pool_begin(struct rmm_pool *p, uint64_t initial_bytes)
     return e;
 }
 
-static enum err rmm_pool_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err rmm_pool_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const uint64_t initial_bytes = cfg->values[RMM_POOL_INITIAL].number;
     const struct option_value *maximum = &cfg->values[RMM_POOL_MAXIMUM];
     if (initial_bytes % RMM_POOL_UNIT != 0)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(RMM_POOL_INITIAL, 0), "RMM wants a multiple of 256 bytes");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(RMM_POOL_INITIAL, 0), "RMM wants a multiple of 256 bytes");
     if (maximum->is_set && (maximum->number % RMM_POOL_UNIT != 0 || maximum->number < initial_bytes))
-        return err_set(why, ERR_USAGE, POLICY_PLACE(RMM_POOL_MAXIMUM, 0),
+        return err_set(err, ERR_USAGE, POLICY_PLACE(RMM_POOL_MAXIMUM, 0),
                        "RMM wants a multiple of 256 bytes, not below the initial size");
     struct rmm_pool *p = calloc(1, sizeof *p);
     if (p == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy rmm-pool");
+        return err_no_memory(err);
     p->maximum_bytes = maximum->is_set ? maximum->number : UINT64_MAX;
     p->reclaims = cfg->values[RMM_POOL_RECLAIM].number != 0;
-    enum err e = rmm_streams_open(&p->streams, cfg, RMM_POOL_ORDER, why);
+    enum err e = rmm_streams_open(&p->streams, cfg, RMM_POOL_ORDER, err);
     if (e == ERR_OK)
-        e = upstream_open(&p->upstream, cfg, &cfg->values[RMM_POOL_UPSTREAM], why);
+        e = upstream_open(&p->upstream, cfg, &cfg->values[RMM_POOL_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&p->heap, &p->upstream, cfg->peak_live);
     if (e == ERR_OK)
@@ -312,9 +312,9 @@ static void rmm_pool_remarks(const struct policy *p, remark_visit visit, void *a
           "the order is that of the handles of RMM's CUDA events");
 }
 
-static enum err rmm_pool_check(const struct policy *p, struct err_detail *why)
+static enum err rmm_pool_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct rmm_pool *)p)->heap, "rmm-pool", why);
+    return heap_check(&((const struct rmm_pool *)p)->heap, "rmm-pool", err);
 }
 
 const struct policy_ops policy_rmm_pool = {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum err rmm_streams_open(struct rmm_streams *s, const struct policy_config *cfg, int option, struct err_detail *why)
+enum err rmm_streams_open(struct rmm_streams *s, const struct policy_config *cfg, int option, struct err_detail *err)
 {
     const char *order = cfg->values[option].text;
     const bool is_last_first = strcmp(order, "last-seen") == 0;
     if (!is_last_first && strcmp(order, "first-seen") != 0)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(option, 0), "order is first-seen or last-seen");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(option, 0), "order is first-seen or last-seen");
     *s = (struct rmm_streams){.seen = calloc(cfg->n_streams, sizeof *s->seen),
                               .place = calloc(cfg->n_streams, sizeof *s->place),
                               .is_seen = calloc(cfg->n_streams, sizeof *s->is_seen),

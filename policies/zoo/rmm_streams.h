@@ -27,7 +27,7 @@ struct rmm_streams {
 
 /* ERR_USAGE if `order` is no such word: the place is for the option with index `option`. ERR_HOST_NOMEM. */
 MUST_USE enum err rmm_streams_open(struct rmm_streams *s, const struct policy_config *cfg, int option,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 void rmm_streams_close(struct rmm_streams *s);
 
 /* A stream makes a request or a free. */

@@ -70,42 +70,42 @@ static uint64_t tf_bfc_limit(const struct policy_config *cfg)
     return v[TF_FRACTION].is_set ? (uint64_t)((double)total_bytes * v[TF_FRACTION].ratio) : free_bytes;
 }
 
-static enum err tf_bfc_check_options(const struct policy_config *cfg, uint64_t limit_bytes, struct err_detail *why)
+static enum err tf_bfc_check_options(const struct policy_config *cfg, uint64_t limit_bytes, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
     if (v[TF_GROWTH].number == 0 && limit_bytes == UINT64_MAX)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(TF_GROWTH, 0),
+        return err_set(err, ERR_USAGE, POLICY_PLACE(TF_GROWTH, 0),
                        "without growth all of the card is taken, and this card has no end: give limit=");
     if (v[TF_COALESCE_REGIONS].number != 0 && v[TF_COALESCE_REGIONS].is_given && v[TF_GC].number != 0 &&
         v[TF_GC].is_given)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0), "regions that coalesce need gc=off");
+        return err_set(err, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0), "regions that coalesce need gc=off");
     if (v[TF_COALESCE_REGIONS].number != 0 && v[TF_UPSTREAM].choice != NULL)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0),
+        return err_set(err, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0),
                        "regions that coalesce come from the device");
     return ERR_OK;
 }
 
-static enum err tf_bfc_open_upstream(struct tf_bfc *t, const struct policy_config *cfg, struct err_detail *why)
+static enum err tf_bfc_open_upstream(struct tf_bfc *t, const struct policy_config *cfg, struct err_detail *err)
 {
     if (!t->joins_regions)
-        return upstream_open(&t->upstream, cfg, &cfg->values[TF_UPSTREAM], why);
+        return upstream_open(&t->upstream, cfg, &cfg->values[TF_UPSTREAM], err);
     const uint64_t limit = t->bfc.limit_bytes < TRACE_RANGE_MAX ? t->bfc.limit_bytes : TRACE_RANGE_MAX;
     const enum err e = upstream_open_range(&t->upstream, cfg->device, limit);
     if (e == ERR_UNSUPPORTED)
-        err_set(why, e, 0, "coalesce-regions needs virtual memory calls, which the device does not have");
+        err_set(err, e, 0, "coalesce-regions needs virtual memory calls, which the device does not have");
     return e;
 }
 
-static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
     const uint64_t limit_bytes = tf_bfc_limit(cfg);
-    enum err e = tf_bfc_check_options(cfg, limit_bytes, why);
+    enum err e = tf_bfc_check_options(cfg, limit_bytes, err);
     if (e != ERR_OK)
         return e;
     struct tf_bfc *t = calloc(1, sizeof *t);
     if (t == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy tf-bfc");
+        return err_no_memory(err);
     const uint64_t step = v[TF_GROWTH].number != 0 && limit_bytes > TF_FIRST_STEP ? TF_FIRST_STEP : limit_bytes;
     const double share = v[TF_FRAG_FRACTION].ratio;
     t->bfc.limit_bytes = limit_bytes;
@@ -113,7 +113,7 @@ static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **o
     t->bfc.slack_bytes = share > 0 ? (uint64_t)(share * (double)limit_bytes) : TF_SLACK;
     t->joins_regions = v[TF_COALESCE_REGIONS].number != 0;
     t->collects = v[TF_GC].number != 0 && !t->joins_regions;
-    if ((e = tf_bfc_open_upstream(t, cfg, why)) == ERR_OK)
+    if ((e = tf_bfc_open_upstream(t, cfg, err)) == ERR_OK)
         e = bfc_open(&t->bfc, cfg, &t->upstream);
     if (e != ERR_OK)
         tf_bfc_destroy(&t->base);
@@ -274,9 +274,9 @@ static void tf_bfc_remarks(const struct policy *p, remark_visit visit, void *arg
           "others to free memory");
 }
 
-static enum err tf_bfc_check(const struct policy *p, struct err_detail *why)
+static enum err tf_bfc_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct tf_bfc *)p)->bfc.heap, "tf-bfc", why);
+    return heap_check(&((const struct tf_bfc *)p)->bfc.heap, "tf-bfc", err);
 }
 
 const struct policy_ops policy_tf_bfc = {

@@ -62,17 +62,17 @@ static uint64_t torch_host_threshold(const struct option_value *v)
     return v->is_set ? v->number : UINT64_MAX;
 }
 
-static enum err torch_host_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err torch_host_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct torch_host *t = calloc(1, sizeof *t);
     if (t == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy torch-host");
+        return err_no_memory(err);
     t->cached_bytes = torch_host_threshold(&cfg->values[TORCH_HOST_CACHED]);
     t->round_threshold_bytes = torch_host_threshold(&cfg->values[TORCH_HOST_ROUND]);
     if (t->cached_bytes < t->round_threshold_bytes)
         t->round_threshold_bytes = t->cached_bytes;
     t->segment_bytes = cfg->values[TORCH_HOST_SEGMENT].number;
-    enum err e = upstream_open(&t->upstream, cfg, &cfg->values[TORCH_HOST_UPSTREAM], why);
+    enum err e = upstream_open(&t->upstream, cfg, &cfg->values[TORCH_HOST_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&t->heap, &t->upstream, cfg->peak_live);
     if (e != ERR_OK)
@@ -306,9 +306,9 @@ static void torch_host_stats(const struct policy *p, stat_visit visit, void *arg
     upstream_stats(&t->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
-static enum err torch_host_check(const struct policy *p, struct err_detail *why)
+static enum err torch_host_check(const struct policy *p, struct err_detail *err)
 {
-    return heap_check(&((const struct torch_host *)p)->heap, "torch-host", why);
+    return heap_check(&((const struct torch_host *)p)->heap, "torch-host", err);
 }
 
 const struct policy_ops policy_torch_host = {

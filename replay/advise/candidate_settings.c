@@ -39,10 +39,10 @@ static void histogram_take(struct histogram *h, const struct event *e)
     h->largest = e->bytes > h->largest ? e->bytes : h->largest;
 }
 
-static enum err histogram_read(struct histogram *h, struct trace_reader *trace, struct err_detail *why)
+static enum err histogram_read(struct histogram *h, struct trace_reader *trace, struct err_detail *err)
 {
     struct start_state start;
-    enum err e = start_state_read(trace, &start, why);
+    enum err e = start_state_read(trace, &start, err);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < start.n_events; i++)
@@ -50,9 +50,9 @@ static enum err histogram_read(struct histogram *h, struct trace_reader *trace, 
     start_state_close(&start);
     const struct event *events;
     size_t n = 1;
-    e = trace_seek(trace, 0, why);
+    e = trace_seek(trace, 0, err);
     while (e == ERR_OK && n > 0) {
-        e = trace_next(trace, &events, &n, why);
+        e = trace_next(trace, &events, &n, err);
         for (size_t i = 0; e == ERR_OK && i < n; i++)
             histogram_take(h, &events[i]);
     }
@@ -88,12 +88,12 @@ static void space_add_splits(struct settings_space *space, struct histogram *h)
 }
 
 enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
-                             enum platform platform, struct settings_space *out, struct err_detail *why)
+                             enum platform platform, struct settings_space *out, struct err_detail *err)
 {
     struct histogram h = { .bytes = calloc(HISTOGRAM_MIB, sizeof *h.bytes) };
     if (h.bytes == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a table of sizes");
-    const enum err e = histogram_read(&h, trace, why);
+        return err_no_memory(err);
+    const enum err e = histogram_read(&h, trace, err);
     if (e == ERR_OK) {
         *out = (struct settings_space){ .rules = *rules, .platform = platform, .largest_bytes = h.largest };
         space_add_splits(out, &h);
@@ -180,8 +180,8 @@ static bool settings_equal(const struct settings *a, const struct settings *b)
 
 static bool exists(enum platform p, bool is_set, const char *setting)
 {
-    const char *why;
-    return !is_set || platform_has_setting(p, setting, &why);
+    const char *err;
+    return !is_set || platform_has_setting(p, setting, &err);
 }
 
 static bool settings_exist(const struct settings *s, enum platform p)
@@ -192,7 +192,7 @@ static bool settings_exist(const struct settings *s, enum platform p)
 }
 
 /* ERR_USAGE if the release or the platform lacks one of the options, or the release refuses the text. */
-static enum err settings_check(const struct settings *s, const struct settings_space *space, struct err_detail *why)
+static enum err settings_check(const struct settings *s, const struct settings_space *space, struct err_detail *err)
 {
     const struct pytorch_rules *rules = &space->rules;
     char text[SETTINGS_TEXT];
@@ -202,16 +202,16 @@ static enum err settings_check(const struct settings *s, const struct settings_s
         return ERR_USAGE;
     if (!settings_exist(s, space->platform))
         return ERR_USAGE;
-    return pytorch_conf_apply(rules, CONF_AT_START, settings_text(s, rules, false, text), &applied, why);
+    return pytorch_conf_apply(rules, CONF_AT_START, settings_text(s, rules, false, text), &applied, err);
 }
 
 static enum err set_add(const struct settings_space *space, struct settings_set *set, struct settings s,
-                        struct err_detail *why)
+                        struct err_detail *err)
 {
     if (s.max_split_mib == 0)
         s.non_split_mib = 0;
     assert((s.gc_percent > 0) == (s.fraction_percent > 0));
-    const enum err e = settings_check(&s, space, why);
+    const enum err e = settings_check(&s, space, err);
     if (e != ERR_OK)
         return e == ERR_HOST_NOMEM ? e : ERR_OK;
     for (size_t i = 0; i < set->n; i++)
@@ -219,7 +219,7 @@ static enum err set_add(const struct settings_space *space, struct settings_set 
             return ERR_OK;
     struct settings *grown = realloc(set->at, (set->n + 1) * sizeof *grown);
     if (grown == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the settings to try");
+        return err_no_memory(err);
     set->at = grown;
     set->at[set->n++] = s;
     return ERR_OK;
@@ -236,7 +236,7 @@ static void settings_set_roundup(struct settings *s, const char *text)
     snprintf(s->roundup, sizeof s->roundup, "%s", text);
 }
 
-enum err settings_add_cross(const struct settings_space *space, struct settings_set *set, struct err_detail *why)
+enum err settings_add_cross(const struct settings_space *space, struct settings_set *set, struct err_detail *err)
 {
     const size_t n_splits = space->n_splits < COARSE_SPLITS ? space->n_splits : COARSE_SPLITS;
     enum err e = ERR_OK;
@@ -250,13 +250,13 @@ enum err settings_add_cross(const struct settings_space *space, struct settings_
             s.gc_percent = 80;
             s.fraction_percent = 95;
         }
-        e = set_add(space, set, s, why);
+        e = set_add(space, set, s, err);
     }
     return e;
 }
 
 enum err settings_add_simpler(const struct settings_space *space, const struct settings *s, struct settings_set *set,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     struct settings without[] = { *s, *s, *s, *s, *s, *s };
     enum { N_WITHOUT = sizeof without / sizeof without[0] };
@@ -268,12 +268,12 @@ enum err settings_add_simpler(const struct settings_space *space, const struct s
     without[5].roundup[0] = '\0';
     enum err e = ERR_OK;
     for (size_t i = 0; i < N_WITHOUT && e == ERR_OK; i++)
-        e = set_add(space, set, without[i], why);
+        e = set_add(space, set, without[i], err);
     return e;
 }
 
 static enum err add_neighbours_by_size(const struct settings_space *space, const struct settings *around,
-                                       struct settings_set *set, struct err_detail *why)
+                                       struct settings_set *set, struct err_detail *err)
 {
     static const uint32_t roundings_mib[] = { 0, 64, 128, 256, 512 };
     static const uint32_t segments_mib[] = { 0, 32, 64, 128 };
@@ -281,40 +281,40 @@ static enum err add_neighbours_by_size(const struct settings_space *space, const
     for (size_t i = 0; i <= space->n_splits && e == ERR_OK; i++) {
         struct settings s = *around;
         s.max_split_mib = i == 0 ? 0 : space->splits_mib[i - 1];
-        e = set_add(space, set, s, why);
+        e = set_add(space, set, s, err);
     }
     for (size_t i = 0; i < sizeof roundings_mib / sizeof roundings_mib[0] && e == ERR_OK; i++) {
         struct settings s = *around;
         s.non_split_mib = roundings_mib[i];
-        e = set_add(space, set, s, why);
+        e = set_add(space, set, s, err);
     }
     for (size_t i = 0; i < sizeof segments_mib / sizeof segments_mib[0] && e == ERR_OK; i++) {
         struct settings s = *around;
         s.large_segment_mib = segments_mib[i];
-        e = set_add(space, set, s, why);
+        e = set_add(space, set, s, err);
     }
     return e;
 }
 
 enum err settings_add_neighbours(const struct settings_space *space, const struct settings *around,
-                                 struct settings_set *set, struct err_detail *why)
+                                 struct settings_set *set, struct err_detail *err)
 {
     static const unsigned thresholds[] = { 0, 60, 70, 80, 90 }, fractions[] = { 90, 95, 99 };
-    enum err e = add_neighbours_by_size(space, around, set, why);
+    enum err e = add_neighbours_by_size(space, around, set, err);
     struct settings toggled = *around;
     toggled.expandable = !around->expandable;
     if (e == ERR_OK)
-        e = set_add(space, set, toggled, why);
+        e = set_add(space, set, toggled, err);
     for (size_t i = 0; i < N_ROUNDUPS && e == ERR_OK; i++) {
         struct settings s = *around;
         settings_set_roundup(&s, roundups[i]);
-        e = set_add(space, set, s, why);
+        e = set_add(space, set, s, err);
     }
     for (size_t i = 0; i < 15 && e == ERR_OK; i++) {
         struct settings s = *around;
         s.gc_percent = thresholds[i / 3];
         s.fraction_percent = s.gc_percent > 0 ? fractions[i % 3] : 0;
-        e = set_add(space, set, s, why);
+        e = set_add(space, set, s, err);
     }
     return e;
 }

@@ -37,17 +37,17 @@ struct settings_space {
 
 /* Reads the trace's sizes. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
-                                      enum platform platform, struct settings_space *out, struct err_detail *why);
+                                      enum platform platform, struct settings_space *out, struct err_detail *err);
 
 /* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release
  * refuses or lacks, or that do not exist on the platform, are left out. ERR_HOST_NOMEM. */
 MUST_USE enum err settings_add_cross(const struct settings_space *space, struct settings_set *set,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 MUST_USE enum err settings_add_neighbours(const struct settings_space *space, const struct settings *around,
-                                          struct settings_set *set, struct err_detail *why);
+                                          struct settings_set *set, struct err_detail *err);
 /* Adds the points that lack one of the settings of `s`. ERR_HOST_NOMEM. */
 MUST_USE enum err settings_add_simpler(const struct settings_space *space, const struct settings *s,
-                                       struct settings_set *set, struct err_detail *why);
+                                       struct settings_set *set, struct err_detail *err);
 void settings_set_close(struct settings_set *set);
 
 /* Whether `part` is not `whole`, and each of its settings is the default or as in `whole`. */

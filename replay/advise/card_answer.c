@@ -4,10 +4,10 @@
 
 enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *spec, const char *text,
                           const struct card_others *others, const struct replay_config *cfg, struct card_answer *out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct card_answer a = { .fits = false };
-    enum err e = device_choose_for_advice(text, trace, &a.device, why);
+    enum err e = device_choose_for_advice(text, trace, &a.device, err);
     if (e != ERR_OK)
         return e;
     a.others_bytes = others->n * a.device.config.context_bytes + others->bytes;
@@ -17,7 +17,7 @@ enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *
         { .spec = spec, .device = a.device.config },
     };
     trials[1].device.total_bytes = DEVICE_UNLIMITED;
-    e = trials_run(trace, a.device.ops, trials, 2, cfg, why);
+    e = trials_run(trace, a.device.ops, trials, 2, cfg, err);
     if (e != ERR_OK)
         return e;
     const struct trial *shown = &trials[trials[0].fits ? 0 : 1];

@@ -28,6 +28,6 @@ struct card_answer {
  * trials_run's and device_choose_for_advice's errors. */
 MUST_USE enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *spec, const char *text,
                                    const struct card_others *others, const struct replay_config *cfg,
-                                   struct card_answer *out, struct err_detail *why);
+                                   struct card_answer *out, struct err_detail *err);
 
 #endif

@@ -46,11 +46,6 @@ struct filler {
     bool      has_memory;
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to fill in a step");
-}
-
 /* ---- what was recorded ---- */
 
 static void read_request(void *arg, const struct event *ev, uint64_t number)
@@ -119,14 +114,14 @@ static bool note_deed(struct filler *f, const struct event *ev, uint64_t request
 
 /* Names count from 1. */
 static enum err put(struct filler *f, const struct event *ev, uint64_t request, uint64_t time_ns,
-                    struct err_detail *why)
+                    struct err_detail *err)
 {
     struct trace_record record;
-    const enum err e = trace_copy_event(f->trace, ev, f->out, &record, why);
+    const enum err e = trace_copy_event(f->trace, ev, f->out, &record, err);
     record.ptr = request + 1;
     record.bytes = ev->bytes;
     record.time_ns = time_ns;
-    return e == ERR_OK ? trace_put(f->out, &record, why) : e;
+    return e == ERR_OK ? trace_put(f->out, &record, err) : e;
 }
 
 /* What an event makes of the request that it is about. */
@@ -136,23 +131,23 @@ static enum request_state state_after(const struct event *ev)
 }
 
 /* A refusal before the cut was survived: it only gave cached memory back. */
-static enum err copy_flush(struct filler *f, uint64_t time_ns, struct err_detail *why)
+static enum err copy_flush(struct filler *f, uint64_t time_ns, struct err_detail *err)
 {
     const struct event flush = { .kind = EVENT_FLUSH, .time_ns = time_ns };
-    return put(f, &flush, 0, time_ns, why);
+    return put(f, &flush, 0, time_ns, err);
 }
 
 static enum err copy_event(struct filler *f, const struct event *ev, uint64_t number, uint64_t *next,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     if (ev->kind == EVENT_OOM)
-        return copy_flush(f, ev->time_ns, why);
+        return copy_flush(f, ev->time_ns, err);
     if (ev->kind == EVENT_ALLOC)
         f->of_slot[ev->slot] = (*next)++;
     struct trace_record control;
     uint64_t request = ev->kind <= EVENT_FREE_COMPLETED ? f->of_slot[ev->slot] : 0;
     if (ev->kind == EVENT_CONTROL) {
-        const enum err e = trace_copy_event(f->trace, ev, f->out, &control, why);
+        const enum err e = trace_copy_event(f->trace, ev, f->out, &control, err);
         if (e != ERR_OK)
             return e;
         request = control.control.kind == CONTROL_USE ? f->of_slot[control.control.slot] : 0;
@@ -161,32 +156,32 @@ static enum err copy_event(struct filler *f, const struct event *ev, uint64_t nu
     if (is_of_request && request < OLDER)
         f->requests[request].state = (uint8_t)state_after(ev);
     if (is_of_request && number >= f->requests[f->n - f->period].event && !note_deed(f, ev, request))
-        return no_memory(why);
+        return err_no_memory(err);
     f->time_ns = ev->time_ns;
-    return put(f, ev, request, ev->time_ns, why);
+    return put(f, ev, request, ev->time_ns, err);
 }
 
-static enum err copy_start(struct filler *f, struct err_detail *why)
+static enum err copy_start(struct filler *f, struct err_detail *err)
 {
     struct start_state start = { .n_events = 0 };
-    enum err e = start_state_read(f->trace, &start, why);
+    enum err e = start_state_read(f->trace, &start, err);
     for (size_t i = 0; e == ERR_OK && i < start.n_events; i++) {
         f->of_slot[start.events[i].slot] = OLDER + start.events[i].slot;
-        e = put(f, &start.events[i], OLDER + start.events[i].slot, 0, why);
+        e = put(f, &start.events[i], OLDER + start.events[i].slot, 0, err);
     }
     start_state_close(&start);
     return e;
 }
 
-static enum err copy_recorded(struct filler *f, struct err_detail *why)
+static enum err copy_recorded(struct filler *f, struct err_detail *err)
 {
     const struct event *events;
     uint64_t number = 0, next = 0;
-    enum err e = trace_seek(f->trace, 0, why);
+    enum err e = trace_seek(f->trace, 0, err);
     for (size_t n = 1; e == ERR_OK && n > 0 && number < f->cut;) {
-        e = trace_next(f->trace, &events, &n, why);
+        e = trace_next(f->trace, &events, &n, err);
         for (size_t i = 0; e == ERR_OK && i < n && number < f->cut; i++, number++)
-            e = copy_event(f, &events[i], number, &next, why);
+            e = copy_event(f, &events[i], number, &next, err);
     }
     return e;
 }
@@ -202,7 +197,7 @@ static bool is_possible(const struct filler *f, const struct deed *d, uint64_t r
            f->requests[request].state == (d->event.kind == EVENT_FREE_COMPLETED ? STATE_RETIRED : STATE_LIVE);
 }
 
-static enum err fill_in(struct filler *f, struct err_detail *why)
+static enum err fill_in(struct filler *f, struct err_detail *err)
 {
     enum err e = ERR_OK;
     size_t n = f->n;
@@ -213,51 +208,51 @@ static enum err fill_in(struct filler *f, struct err_detail *why)
             continue;
         n += d->event.kind == EVENT_ALLOC;
         f->requests[request].state = (uint8_t)state_after(&d->event);
-        e = put(f, &d->event, request, f->time_ns, why);
+        e = put(f, &d->event, request, f->time_ns, err);
     }
     return e;
 }
 
-static enum err write_filled(struct filler *f, struct err_detail *why)
+static enum err write_filled(struct filler *f, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(f->trace);
     trace_writer_info(f->out)->device = info->device;
     trace_writer_info(f->out)->capacity_bytes = info->capacity_bytes;
-    enum err e = trace_copy_streams(f->trace, f->out, why);
+    enum err e = trace_copy_streams(f->trace, f->out, err);
     if (e == ERR_OK)
-        e = copy_start(f, why);
+        e = copy_start(f, err);
     if (e == ERR_OK)
-        e = copy_recorded(f, why);
-    return e == ERR_OK ? fill_in(f, why) : e;
+        e = copy_recorded(f, err);
+    return e == ERR_OK ? fill_in(f, err) : e;
 }
 
-static enum err open_filled(struct filler *f, struct trace_reader **out, struct err_detail *why)
+static enum err open_filled(struct filler *f, struct trace_reader **out, struct err_detail *err)
 {
     struct request *room = array_reserve(f->requests, f->n, f->period * f->times, &f->room, sizeof *room);
     f->of_slot = calloc((size_t)trace_info(f->trace)->peak_live + 1, sizeof *f->of_slot);
     if (room == NULL || f->of_slot == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     f->requests = room;
-    enum err e = trace_create(NULL, &f->out, why);
-    if (e == ERR_OK && (e = write_filled(f, why)) != ERR_OK)
+    enum err e = trace_create(NULL, &f->out, err);
+    if (e == ERR_OK && (e = write_filled(f, err)) != ERR_OK)
         trace_abandon(f->out);
     else if (e == ERR_OK)
-        e = trace_finish_open(f->out, "the filled-in recording", out, why);
+        e = trace_finish_open(f->out, "the filled-in recording", out, err);
     return e;
 }
 
 /* Reads what was recorded, and opens the filled-in trace if it is as asked. */
 static enum err fill(struct filler *f, const struct steps *steps, bool (*is_wanted)(const struct filler *),
-                     struct trace_reader **out, struct err_detail *why)
+                     struct trace_reader **out, struct err_detail *err)
 {
     if (steps->whole < 2)
         return ERR_OK;
-    enum err e = trace_each_event(f->trace, read_request, f, why);
+    enum err e = trace_each_event(f->trace, read_request, f, err);
     if (e == ERR_OK && !f->has_memory)
-        e = no_memory(why);
+        e = err_no_memory(err);
     f->period = e == ERR_OK ? find_period(f, steps) : 0;
     if (e == ERR_OK && is_wanted(f))
-        e = open_filled(f, out, why);
+        e = open_filled(f, out, err);
     free(f->requests);
     free(f->of_slot);
     free(f->deeds);
@@ -265,17 +260,17 @@ static enum err fill(struct filler *f, const struct steps *steps, bool (*is_want
 }
 
 enum err filled_step_open(struct trace_reader *trace, const struct coverage *c, struct trace_reader **out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct filler f = { .trace = trace, .cut = c->first_of_end, .times = 1, .has_memory = true };
     *out = NULL;
-    return c->ends != ENDS_REFUSED ? ERR_OK : fill(&f, &c->steps, follows, out, why);
+    return c->ends != ENDS_REFUSED ? ERR_OK : fill(&f, &c->steps, follows, out, err);
 }
 
 enum err repeated_step_open(struct trace_reader *trace, const struct steps *steps, unsigned times,
-                            struct trace_reader **out, struct err_detail *why)
+                            struct trace_reader **out, struct err_detail *err)
 {
     struct filler f = { .trace = trace, .cut = steps->end, .times = times, .has_memory = true };
     *out = NULL;
-    return steps->how != STEPS_BY_REPETITION ? ERR_OK : fill(&f, steps, repeats, out, why);
+    return steps->how != STEPS_BY_REPETITION ? ERR_OK : fill(&f, steps, repeats, out, err);
 }

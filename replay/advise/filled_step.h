@@ -21,12 +21,12 @@
  * refused request, has no two whole steps that are equal, or the cut step or the refused request differs from them.
  * ERR_HOST_NOMEM; the reader's and writer's errors. */
 MUST_USE enum err filled_step_open(struct trace_reader *trace, const struct coverage *c, struct trace_reader **out,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 
 /* The recording up to the end of its last whole step, and that step so many times more: what the program would do if it
  * went on. *out is NULL if its steps are not found by repetition, or the last two differ. Errors as above. */
 MUST_USE enum err repeated_step_open(struct trace_reader *trace, const struct steps *steps, unsigned times,
-                                     struct trace_reader **out, struct err_detail *why);
+                                     struct trace_reader **out, struct err_detail *err);
 
 /* What the recording would need then. */
 struct filled_step {

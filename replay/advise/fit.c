@@ -33,13 +33,13 @@ static uint64_t taken_bytes(const struct device_choice *device)
 
 /* Tries sizes (granules, ascending) at once. */
 static enum err search_try(struct fit_search *s, const uint64_t *sizes, size_t n, struct trial *trials,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     for (size_t i = 0; i < n; i++) {
         trials[i] = (struct trial){ .spec = s->spec, .device = s->device->config };
         trials[i].device.total_bytes = sizes[i] * FIT_GRANULE_BYTES;
     }
-    const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, why);
+    const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, err);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         if (!trials[i].fits && sizes[i] > s->worst)
             s->worst = sizes[i];
@@ -71,13 +71,13 @@ static size_t spread(uint64_t low, uint64_t high, uint64_t *sizes)
     return n;
 }
 
-static enum err search_bisect(struct fit_search *s, struct err_detail *why)
+static enum err search_bisect(struct fit_search *s, struct err_detail *err)
 {
     uint64_t sizes[FIT_WIDTH];
     struct trial trials[FIT_WIDTH];
     while (s->high - s->low > 1) {
         const size_t n = spread(s->low, s->high, sizes);
-        const enum err e = search_try(s, sizes, n, trials, why);
+        const enum err e = search_try(s, sizes, n, trials, err);
         if (e != ERR_OK)
             return e;
         search_narrow(s, sizes, trials, n);
@@ -87,20 +87,20 @@ static enum err search_bisect(struct fit_search *s, struct err_detail *why)
 
 /* Finds a size on which it runs: what it reserves on an unlimited card, or more if that is not enough, as for a policy
  * whose limit is a share of the card. *found is false if even the largest size tried fails. */
-static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, struct err_detail *why)
+static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, struct err_detail *err)
 {
     uint64_t sizes[FIT_DOUBLINGS];
     struct trial trials[FIT_DOUBLINGS];
     struct trial unlimited = { .spec = s->spec, .device = s->device->config };
     unlimited.device.total_bytes = DEVICE_UNLIMITED;
-    enum err e = trials_run(s->trace, s->device->ops, &unlimited, 1, s->cfg, why);
+    enum err e = trials_run(s->trace, s->device->ops, &unlimited, 1, s->cfg, err);
     if (e != ERR_OK)
         return e;
     const uint64_t needed = add_capped(unlimited.peak_reserved_bytes, taken);
     const uint64_t least = round_up(needed, FIT_GRANULE_BYTES) / FIT_GRANULE_BYTES;
     for (size_t i = 0; i < FIT_DOUBLINGS; i++)
         sizes[i] = (least > s->low ? least : s->low + 1) << i;
-    e = search_try(s, sizes, FIT_DOUBLINGS, trials, why);
+    e = search_try(s, sizes, FIT_DOUBLINGS, trials, err);
     s->high = UINT64_MAX;
     if (e == ERR_OK)
         search_narrow(s, sizes, trials, FIT_DOUBLINGS);
@@ -109,7 +109,7 @@ static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, 
 }
 
 /* Bisection may have stepped over a smaller card that runs. Tries the neighbours below until none of them runs. */
-static enum err search_below(struct fit_search *s, struct err_detail *why)
+static enum err search_below(struct fit_search *s, struct err_detail *err)
 {
     uint64_t sizes[FIT_WIDTH];
     struct trial trials[FIT_WIDTH];
@@ -119,7 +119,7 @@ static enum err search_below(struct fit_search *s, struct err_detail *why)
         before = s->high;
         for (size_t i = 0; i < n; i++)
             sizes[i] = s->high - n + i;
-        const enum err e = search_try(s, sizes, n, trials, why);
+        const enum err e = search_try(s, sizes, n, trials, err);
         if (e != ERR_OK)
             return e;
         search_narrow(s, sizes, trials, n);
@@ -128,22 +128,22 @@ static enum err search_below(struct fit_search *s, struct err_detail *why)
 }
 
 /* Tries the neighbours above, and sizes spread up to `top`: is a larger card ever worse? */
-static enum err search_check(struct fit_search *s, uint64_t top, struct err_detail *why)
+static enum err search_check(struct fit_search *s, uint64_t top, struct err_detail *err)
 {
     uint64_t sizes[FIT_WIDTH];
     struct trial trials[FIT_WIDTH];
     for (size_t i = 0; i < FIT_WIDTH; i++)
         sizes[i] = s->high + 1 + i;
-    enum err e = search_try(s, sizes, FIT_WIDTH, trials, why);
+    enum err e = search_try(s, sizes, FIT_WIDTH, trials, err);
     if (e != ERR_OK || top <= s->high + FIT_WIDTH + 1)
         return e;
     const size_t n = spread(s->high + FIT_WIDTH, top, sizes);
-    return search_try(s, sizes, n, trials, why);
+    return search_try(s, sizes, n, trials, err);
 }
 
 /* Raises `high` above every size that failed: to the first of those that run from there on, as far as they are tried.
  * False in *found if no such size is found. */
-static enum err search_raise(struct fit_search *s, bool *found, struct err_detail *why)
+static enum err search_raise(struct fit_search *s, bool *found, struct err_detail *err)
 {
     uint64_t sizes[FIT_WIDTH];
     struct trial trials[FIT_WIDTH];
@@ -152,7 +152,7 @@ static enum err search_raise(struct fit_search *s, bool *found, struct err_detai
         const uint64_t failed = s->worst;
         for (size_t i = 0; i < FIT_WIDTH; i++)
             sizes[i] = failed + 1 + i;
-        const enum err e = search_try(s, sizes, FIT_WIDTH, trials, why);
+        const enum err e = search_try(s, sizes, FIT_WIDTH, trials, err);
         if (e != ERR_OK)
             return e;
         if (s->worst == sizes[FIT_WIDTH - 1])
@@ -174,7 +174,7 @@ static uint64_t context_on(const struct device_choice *device, const struct devi
 }
 
 /* Finds the smallest named card on which it runs, and holds the context besides. */
-static enum err search_card(struct fit_search *s, const struct device_model **card, struct err_detail *why)
+static enum err search_card(struct fit_search *s, const struct device_model **card, struct err_detail *err)
 {
     struct trial trials[FIT_MODELS_MAX];
     const struct device_model *models[FIT_MODELS_MAX];
@@ -190,7 +190,7 @@ static enum err search_card(struct fit_search *s, const struct device_model **ca
         trials[n] = t;
         models[n++] = m;
     }
-    const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, why);
+    const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, err);
     for (size_t i = n; i-- > 0 && e == ERR_OK;)
         if (trials[i].fits)
             *card = models[i];
@@ -218,19 +218,19 @@ static struct fit_search search_begin(struct trace_reader *trace, const struct p
     return s;
 }
 
-static enum err search_smallest(struct fit_search *s, bool *found, struct err_detail *why)
+static enum err search_smallest(struct fit_search *s, bool *found, struct err_detail *err)
 {
-    enum err e = search_upper(s, taken_bytes(s->device), found, why);
+    enum err e = search_upper(s, taken_bytes(s->device), found, err);
     const uint64_t top = s->high;            /* the search began below it */
     if (e == ERR_OK && *found)
-        e = search_bisect(s, why);
+        e = search_bisect(s, err);
     if (e == ERR_OK && *found)
-        e = search_below(s, why);
+        e = search_below(s, err);
     s->least = s->high;
     if (e == ERR_OK && *found)
-        e = search_check(s, top, why);
+        e = search_check(s, top, err);
     if (e == ERR_OK && *found)
-        e = search_raise(s, found, why);
+        e = search_raise(s, found, err);
     return e;
 }
 
@@ -251,25 +251,25 @@ static struct fit search_result(const struct fit_search *s, bool found)
 
 enum err fit_find_smallest(struct trace_reader *trace, const struct policy_spec *spec,
                            const struct device_choice *device, uint64_t live_bytes, const struct replay_config *cfg,
-                           struct fit *out, struct err_detail *why)
+                           struct fit *out, struct err_detail *err)
 {
     struct fit_search s = search_begin(trace, spec, device, live_bytes, cfg);
     bool found = false;
-    const enum err e = search_smallest(&s, &found, why);
+    const enum err e = search_smallest(&s, &found, err);
     if (e == ERR_OK)
         *out = search_result(&s, found);
     return e;
 }
 
 enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
-                  uint64_t live_bytes, const struct replay_config *cfg, struct fit *out, struct err_detail *why)
+                  uint64_t live_bytes, const struct replay_config *cfg, struct fit *out, struct err_detail *err)
 {
     struct fit_search s = search_begin(trace, spec, device, live_bytes, cfg);
     const struct device_model *card = NULL;
     bool found = false;
-    enum err e = search_smallest(&s, &found, why);
+    enum err e = search_smallest(&s, &found, err);
     if (e == ERR_OK && found)
-        e = search_card(&s, &card, why);
+        e = search_card(&s, &card, err);
     if (e != ERR_OK)
         return e;
     *out = search_result(&s, found);

@@ -34,13 +34,13 @@ struct fit {
 /* Finds smallest_bytes and the trial on that card, no named card. Arguments and errors as of fit_find. */
 MUST_USE enum err fit_find_smallest(struct trace_reader *trace, const struct policy_spec *spec,
                                     const struct device_choice *device, uint64_t live_bytes,
-                                    const struct replay_config *cfg, struct fit *out, struct err_detail *why);
+                                    const struct replay_config *cfg, struct fit *out, struct err_detail *err);
 
 /* Bisects between `live_bytes` (bounds_find) and what the policy reserves on an unlimited card, many sizes a decode.
  * Then tries the neighbours below and above, and larger sizes. The capacity of `device` does not matter. trials_run's
  * errors. */
 MUST_USE enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec,
                            const struct device_choice *device, uint64_t live_bytes, const struct replay_config *cfg,
-                           struct fit *out, struct err_detail *why);
+                           struct fit *out, struct err_detail *err);
 
 #endif

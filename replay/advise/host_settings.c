@@ -35,14 +35,14 @@ static void settings_list(struct host_settings *s)
             setting_put(s, threshold_options[i][0], threshold_options[i][1], mib);
 }
 
-static enum err settings_try(struct trace_reader *trace, struct host_settings *s, struct err_detail *why)
+static enum err settings_try(struct trace_reader *trace, struct host_settings *s, struct err_detail *err)
 {
     struct trial trials[HOST_SETTINGS_MAX];
     const char *policies[HOST_SETTINGS_MAX];
     const struct device_config device = device_defaults();
     for (size_t i = 0; i < s->n; i++)
         policies[i] = s->at[i].policy;
-    const enum err e = trials_run_typed(trace, &device, policies, trials, s->n, why);
+    const enum err e = trials_run_typed(trace, &device, policies, trials, s->n, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
         s->at[i].peak_bytes = trials[i].peak_reserved_bytes;
         s->at[i].calls = trials[i].device_calls;
@@ -68,11 +68,11 @@ static void settings_choose(struct host_settings *s, uint64_t price)
 }
 
 enum err host_settings_find(struct trace_reader *trace, uint64_t price, struct host_settings *out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     *out = (struct host_settings){.requested_bytes = trace_info(trace)->peak_requested_bytes};
     settings_list(out);
-    const enum err e = settings_try(trace, out, why);
+    const enum err e = settings_try(trace, out, err);
     if (e == ERR_OK)
         settings_choose(out, price);
     return e;

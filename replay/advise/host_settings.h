@@ -29,6 +29,6 @@ struct host_settings {
 
 /* `price`: bytes that a millisecond of driver time is worth. Errors of trials_run. */
 MUST_USE enum err host_settings_find(struct trace_reader *trace, uint64_t price, struct host_settings *out,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 
 #endif

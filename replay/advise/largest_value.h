@@ -29,14 +29,14 @@ struct largest_value {
 
 /* Tells whether a value fits. */
 struct value_trial {
-    enum err (*fits)(void *arg, uint64_t value, bool *fits, struct err_detail *why);
+    enum err (*fits)(void *arg, uint64_t value, bool *fits, struct err_detail *err);
     void *arg;
 };
 
 /* Tries the least value, the largest, and bisects. Then tries the next multiple of 8 above: sizes of 8 take other
  * kernels. Stops at an error of the trial and returns it; *out then holds what is known so far. */
 MUST_USE enum err largest_value_find(const struct value_range *range, const struct value_trial *trial,
-                                     struct largest_value *out, struct err_detail *why);
+                                     struct largest_value *out, struct err_detail *err);
 
 /* The most trials that the search makes. */
 unsigned largest_value_trials_max(const struct value_range *range);

@@ -85,7 +85,7 @@ static int compare_kinds(const void *a, const void *b)
     return x->pin_bytes < y->pin_bytes ? -1 : x->pin_bytes > y->pin_bytes;
 }
 
-static enum err holes_look(const struct policy *p, struct holes *out, struct err_detail *why)
+static enum err holes_look(const struct policy *p, struct holes *out, struct err_detail *err)
 {
     struct views v = { .at = NULL };
     struct holes holes = { .reserved_bytes = 0 };
@@ -105,27 +105,27 @@ static enum err holes_look(const struct policy *p, struct holes *out, struct err
     }
     free(kinds.at);
     free(v.at);
-    return has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a list of blocks");
+    return has_room ? ERR_OK : err_no_memory(err);
 }
 
 enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
-                    uint64_t events, uint64_t caught_before, struct holes *out, struct err_detail *why)
+                    uint64_t events, uint64_t caught_before, struct holes *out, struct err_detail *err)
 {
     const struct rewrite cut = { .rounds = 1, .events = events, .caught_before = caught_before };
     const struct replay_config cfg = { .on_oom = OOM_STOP, .threads = 1 };
     struct trace_reader *head = NULL;
     struct lane lane = { .spec = NULL };
     if (spec->ops->walk == NULL)
-        return err_set(why, ERR_UNSUPPORTED, 0, "the policy %s shows no blocks", spec->ops->name);
-    enum err e = trace_rewrite(trace, &cut, &head, why);
+        return err_set(err, ERR_UNSUPPORTED, 0, "the policy %s shows no blocks", spec->ops->name);
+    enum err e = trace_rewrite(trace, &cut, &head, err);
     if (e == ERR_OK)
-        e = lane_open(spec, device->ops, &device->config, head, 0, &lane, why);
+        e = lane_open(spec, device->ops, &device->config, head, 0, &lane, err);
     if (e == ERR_OK)
-        e = replay_run(head, &lane, 1, &cfg, why);
+        e = replay_run(head, &lane, 1, &cfg, err);
     if (e == ERR_OK)
-        e = lane_failure(&lane, why);
+        e = lane_failure(&lane, err);
     if (e == ERR_OK)
-        e = holes_look(lane.policy, out, why);
+        e = holes_look(lane.policy, out, err);
     lane_close(&lane);
     trace_close(head);
     return e;

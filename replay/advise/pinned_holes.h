@@ -32,6 +32,6 @@ struct holes {
  * ERR_UNSUPPORTED for a policy that shows no blocks; lane_open's and replay_run's errors. */
 MUST_USE enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec,
                              const struct device_choice *device, uint64_t events, uint64_t caught_before,
-                             struct holes *out, struct err_detail *why);
+                             struct holes *out, struct err_detail *err);
 
 #endif

@@ -55,23 +55,23 @@ static int compare_entries(const void *a, const void *b)
 /* ---- trying ---- */
 
 static enum err entry_open(struct tune_entry *entry, const struct settings *s, const struct tuner *r,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     char text[SETTINGS_TEXT];
     *entry = (struct tune_entry){ .settings = *s, .price_bytes_per_ms = r->t->price_bytes_per_ms };
-    return policy_spec_parse(settings_text(s, &r->t->rules, true, text), &entry->spec, why);
+    return policy_spec_parse(settings_text(s, &r->t->rules, true, text), &entry->spec, err);
 }
 
 /* Runs entries, each on the tuner's card. */
 static enum err entries_run(const struct tuner *r, struct trace_reader *trace, struct tune_entry *entries, size_t n,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     struct trial *trials = calloc(n + 1, sizeof *trials);
     if (trials == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu trials", n);
+        return err_no_memory(err);
     for (size_t i = 0; i < n; i++)
         trials[i] = (struct trial){ .spec = &entries[i].spec, .device = r->device->config };
-    const enum err e = trials_run(trace, r->device->ops, trials, n, r->cfg, why);
+    const enum err e = trials_run(trace, r->device->ops, trials, n, r->cfg, err);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         entries[i].trial = trials[i];
     free(trials);
@@ -79,19 +79,19 @@ static enum err entries_run(const struct tuner *r, struct trace_reader *trace, s
 }
 
 /* Tries what has been added to the set of points since the last time, and sorts. */
-static enum err tuner_try_new(struct tuner *r, struct err_detail *why)
+static enum err tuner_try_new(struct tuner *r, struct err_detail *err)
 {
     struct tune *t = r->t;
     const size_t before = t->n_entries;
     struct tune_entry *grown = realloc(t->entries, (r->tried.n + 1) * sizeof *grown);
     if (grown == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the settings to try");
+        return err_no_memory(err);
     t->entries = grown;
     enum err e = ERR_OK;
     for (; t->n_entries < r->tried.n && e == ERR_OK; t->n_entries++)
-        e = entry_open(&t->entries[t->n_entries], &r->tried.at[t->n_entries], r, why);
+        e = entry_open(&t->entries[t->n_entries], &r->tried.at[t->n_entries], r, err);
     if (e == ERR_OK)
-        e = entries_run(r, r->trace, &t->entries[before], t->n_entries - before, why);
+        e = entries_run(r, r->trace, &t->entries[before], t->n_entries - before, err);
     if (e == ERR_OK)
         qsort(t->entries, t->n_entries, sizeof *t->entries, compare_entries);
     return e;
@@ -99,7 +99,7 @@ static enum err tuner_try_new(struct tuner *r, struct err_detail *why)
 
 /* Tries neighbours of the best few until the best stay the same. Also takes each setting away once from each
  * candidate, so that no setting is recommended for nothing. */
-static enum err tuner_refine(struct tuner *r, struct err_detail *why)
+static enum err tuner_refine(struct tuner *r, struct err_detail *err)
 {
     enum err e = ERR_OK;
     size_t before = 0;
@@ -107,11 +107,11 @@ static enum err tuner_refine(struct tuner *r, struct err_detail *why)
         const size_t around = round < TUNE_ROUNDS ? TUNE_AROUND : 1;
         before = r->tried.n;
         for (size_t i = 0; i < around && i < r->t->n_entries && e == ERR_OK; i++)
-            e = settings_add_neighbours(&r->space, &r->t->entries[i].settings, &r->tried, why);
+            e = settings_add_neighbours(&r->space, &r->t->entries[i].settings, &r->tried, err);
         for (size_t i = 0; i < TUNE_BEST && i < r->t->n_entries && e == ERR_OK; i++)
-            e = settings_add_simpler(&r->space, &r->t->entries[i].settings, &r->tried, why);
+            e = settings_add_simpler(&r->space, &r->t->entries[i].settings, &r->tried, err);
         if (e == ERR_OK)
-            e = tuner_try_new(r, why);
+            e = tuner_try_new(r, err);
     }
     return e;
 }
@@ -128,7 +128,7 @@ static void spec_set_release(struct policy_spec *spec, const struct pytorch_rule
         }
 }
 
-static enum err tuner_run_baseline(struct tuner *r, struct err_detail *why)
+static enum err tuner_run_baseline(struct tuner *r, struct err_detail *err)
 {
     struct tune *t = r->t;
     struct err_detail refused;
@@ -141,13 +141,13 @@ static enum err tuner_run_baseline(struct tuner *r, struct err_detail *why)
         t->is_baseline_recorded = e == ERR_OK;
     }
     if (e == ERR_HOST_NOMEM)
-        return err_set(why, e, 0, "%s", refused.text);
+        return err_set(err, e, 0, "%s", refused.text);
     if (t->is_baseline_recorded)
         return ERR_OK;
     policy_spec_close(&t->baseline.spec);
     const struct settings defaults = { .gc_percent = 0 };
-    e = entry_open(&t->baseline, &defaults, r, why);
-    return e != ERR_OK ? e : entries_run(r, r->trace, &t->baseline, 1, why);
+    e = entry_open(&t->baseline, &defaults, r, err);
+    return e != ERR_OK ? e : entries_run(r, r->trace, &t->baseline, 1, err);
 }
 
 /* ---- finalists ---- */
@@ -179,10 +179,10 @@ static const struct tune_finalist *baseline_of(const struct tune *t)
 }
 
 static enum err tuner_size(const struct tuner *r, const struct policy_spec *spec, struct tune_finalist *f,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct fit fit;
-    const enum err e = fit_find_smallest(r->trace, spec, r->device, r->t->bounds.live_bytes, r->cfg, &fit, why);
+    const enum err e = fit_find_smallest(r->trace, spec, r->device, r->t->bounds.live_bytes, r->cfg, &fit, err);
     if (e != ERR_OK)
         return e;
     f->smallest_bytes = fit.smallest_bytes;
@@ -191,12 +191,12 @@ static enum err tuner_size(const struct tuner *r, const struct policy_spec *spec
 }
 
 /* Finds the smallest cards of the baseline and of the finalists. */
-static enum err tuner_size_finalists(const struct tuner *r, struct err_detail *why)
+static enum err tuner_size_finalists(const struct tuner *r, struct err_detail *err)
 {
     struct tune *t = r->t;
-    enum err e = tuner_size(r, &t->baseline.spec, &t->finalists[t->n_finalists], why);
+    enum err e = tuner_size(r, &t->baseline.spec, &t->finalists[t->n_finalists], err);
     for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
-        e = tuner_size(r, &t->entries[t->finalists[i].entry].spec, &t->finalists[i], why);
+        e = tuner_size(r, &t->entries[t->finalists[i].entry].spec, &t->finalists[i], err);
     return e;
 }
 
@@ -224,7 +224,7 @@ static struct device_config tight_device(const struct tuner *r, const struct tun
 
 /* Which finalists are better than the baseline on a copy: each and the baseline on a card that is just large enough. */
 static enum err tuner_compare_on(const struct tuner *r, struct trace_reader *changed, struct tune_copy *copy,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     const struct tune *t = r->t;
     struct trial now[TUNE_FINALISTS], was[TUNE_FINALISTS];
@@ -234,9 +234,9 @@ static enum err tuner_compare_on(const struct tuner *r, struct trace_reader *cha
         now[i] = (struct trial){ .spec = &t->entries[f->entry].spec, .device = device };
         was[i] = (struct trial){ .spec = &t->baseline.spec, .device = device };
     }
-    enum err e = trials_run(changed, r->device->ops, now, t->n_finalists, r->cfg, why);
+    enum err e = trials_run(changed, r->device->ops, now, t->n_finalists, r->cfg, err);
     if (e == ERR_OK)
-        e = trials_run(changed, r->device->ops, was, t->n_finalists, r->cfg, why);
+        e = trials_run(changed, r->device->ops, was, t->n_finalists, r->cfg, err);
     for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
         copy->beats[i] = copy->trials[i].fits && now[i].fits &&
                          trial_compare(&now[i], &was[i], t->price_bytes_per_ms) < 0;
@@ -244,21 +244,21 @@ static enum err tuner_compare_on(const struct tuner *r, struct trace_reader *cha
 }
 
 /* The finalists, and last the baseline, on one copy. */
-static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, struct err_detail *why)
+static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, struct err_detail *err)
 {
     struct tune *t = r->t;
     const struct rewrite how = { .seed = copy->seed, .percent = TUNE_PERCENT, .rounds = copy->rounds,
                                  .events = UINT64_MAX, .caught_before = t->coverage.caught_before };
     const size_t n = t->n_finalists;
     struct trace_reader *changed = NULL;
-    enum err e = trace_rewrite(r->trace, &how, &changed, why);
+    enum err e = trace_rewrite(r->trace, &how, &changed, err);
     for (size_t i = 0; i <= n; i++)
         copy->trials[i] = (struct trial){ .spec = i < n ? &t->entries[t->finalists[i].entry].spec : &t->baseline.spec,
                                           .device = r->device->config };
     if (e == ERR_OK)
-        e = trials_run(changed, r->device->ops, copy->trials, n + 1, r->cfg, why);
+        e = trials_run(changed, r->device->ops, copy->trials, n + 1, r->cfg, err);
     if (e == ERR_OK)
-        e = tuner_compare_on(r, changed, copy, why);
+        e = tuner_compare_on(r, changed, copy, err);
     trace_close(changed);
     for (size_t i = 0; i <= n && e == ERR_OK; i++) {
         t->finalists[i].runs += copy->trials[i].fits;
@@ -269,7 +269,7 @@ static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, st
 
 /* Half of the copies are the trace once, half twice in a row. A trace with controls (pools, captures) is not repeated,
  * because it would open the same pool twice. */
-static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct err_detail *why)
+static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct err_detail *err)
 {
     struct tune *t = r->t;
     const bool is_repeatable = trace_info(r->trace)->n_controls == 0;
@@ -278,7 +278,7 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
         struct tune_copy *copy = &t->copies[t->n_copies];
         *copy = (struct tune_copy){ .seed = seed + t->n_copies + 1,
                                     .rounds = is_repeatable && t->n_copies >= TUNE_COPIES / 2 ? 2 : 1 };
-        e = tuner_try_copy(r, copy, why);
+        e = tuner_try_copy(r, copy, err);
     }
     return e;
 }
@@ -465,15 +465,15 @@ static void tuner_choose(const struct tuner *r)
 /* ---- why ---- */
 
 /* Looks at the event at which the baseline stopped, or else reserved most. */
-static enum err tuner_look_at_holes(const struct tuner *r, struct err_detail *why)
+static enum err tuner_look_at_holes(const struct tuner *r, struct err_detail *err)
 {
     struct tune *t = r->t;
     const struct trial *b = &t->baseline.trial;
     t->holes_event = b->fits ? b->peak_event : (uint64_t)(b->stopped_at + 1);
     const uint64_t caught = t->coverage.caught_before;
-    enum err e = holes_find(r->trace, &t->baseline.spec, r->device, t->holes_event, caught, &t->holes_before, why);
+    enum err e = holes_find(r->trace, &t->baseline.spec, r->device, t->holes_event, caught, &t->holes_before, err);
     if (e == ERR_OK)
-        e = holes_find(r->trace, &t->entries[t->winner].spec, r->device, t->holes_event, caught, &t->holes_after, why);
+        e = holes_find(r->trace, &t->entries[t->winner].spec, r->device, t->holes_event, caught, &t->holes_after, err);
     return e;
 }
 
@@ -510,7 +510,7 @@ static void tuner_sort_fits(struct tune *t)
 }
 
 /* How much larger the card would have to be: for the entry that got farthest, and the best of each setting alone. */
-static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
+static enum err tuner_fit(const struct tuner *r, struct err_detail *err)
 {
     struct tune *t = r->t;
     bool seen[64] = { false };
@@ -521,7 +521,7 @@ static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
             continue;
         seen[kinds] = true;
         t->fit_entries[t->n_fits] = i;
-        e = fit_find(r->trace, &t->entries[i].spec, r->device, t->bounds.live_bytes, r->cfg, &t->fits[t->n_fits], why);
+        e = fit_find(r->trace, &t->entries[i].spec, r->device, t->bounds.live_bytes, r->cfg, &t->fits[t->n_fits], err);
         t->n_fits += e == ERR_OK;
     }
     tuner_sort_fits(t);
@@ -530,13 +530,13 @@ static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
 
 /* ---- all of it ---- */
 
-static enum err tuner_choose_release(struct tuner *r, const char *release, struct err_detail *why)
+static enum err tuner_choose_release(struct tuner *r, const char *release, struct err_detail *err)
 {
     const char *recorded = trace_meta(r->trace, TRACE_META_RELEASE);
     if (release != NULL)
         return pytorch_rules_find(release, &r->t->rules)
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--torch '%.40s': a release from %s to %s is needed", release,
+                   : err_set(err, ERR_USAGE, 0, "--torch '%s': a release from %s to %s is needed", release,
                              torch_release_name((enum torch_release)0), torch_release_name(TORCH_NEWEST));
     if (recorded == NULL || !pytorch_rules_find(recorded, &r->t->rules))
         r->t->rules = pytorch_rules_of(TORCH_NEWEST);
@@ -559,79 +559,79 @@ static uint64_t usable_bytes(const struct device_config *c)
     return c->total_bytes > taken ? c->total_bytes - taken : 0;
 }
 
-static enum err tuner_search(struct tuner *r, struct err_detail *why)
+static enum err tuner_search(struct tuner *r, struct err_detail *err)
 {
-    enum err e = settings_space_read(r->trace, &r->t->rules, r->t->platform, &r->space, why);
+    enum err e = settings_space_read(r->trace, &r->t->rules, r->t->platform, &r->space, err);
     if (e == ERR_OK)
-        e = settings_add_cross(&r->space, &r->tried, why);
+        e = settings_add_cross(&r->space, &r->tried, err);
     if (e == ERR_OK)
-        e = tuner_try_new(r, why);
-    return e == ERR_OK ? tuner_refine(r, why) : e;
+        e = tuner_try_new(r, err);
+    return e == ERR_OK ? tuner_refine(r, err) : e;
 }
 
 /* Which finalists run the recording whose cut step is filled in. */
-static enum err try_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *why)
+static enum err try_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *err)
 {
     struct tune *t = r->t;
     struct trial trials[TUNE_FINALISTS];
     for (size_t i = 0; i < t->n_finalists; i++)
         trials[i] = (struct trial){ .spec = &t->entries[t->finalists[i].entry].spec, .device = r->device->config };
-    const enum err e = trials_run(filled, r->device->ops, trials, t->n_finalists, r->cfg, why);
+    const enum err e = trials_run(filled, r->device->ops, trials, t->n_finalists, r->cfg, err);
     for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
         t->finalists[i].runs_filled = trials[i].fits;
     return e;
 }
 
-static enum err size_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *why)
+static enum err size_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *err)
 {
     struct fit fit;
     const uint64_t live = trace_info(filled)->peak_requested_bytes;
-    const enum err e = fit_find_smallest(filled, &r->t->baseline.spec, r->device, live, r->cfg, &fit, why);
+    const enum err e = fit_find_smallest(filled, &r->t->baseline.spec, r->device, live, r->cfg, &fit, err);
     if (e == ERR_OK)
         r->t->filled = (struct filled_step){ .is_known = true, .live_bytes = live,
                                              .smallest_bytes = fit.smallest_bytes };
     return e;
 }
 
-static enum err tuner_fill_step(struct tuner *r, struct err_detail *why)
+static enum err tuner_fill_step(struct tuner *r, struct err_detail *err)
 {
     struct trace_reader *filled;
-    enum err e = filled_step_open(r->trace, &r->t->coverage, &filled, why);
+    enum err e = filled_step_open(r->trace, &r->t->coverage, &filled, err);
     if (e == ERR_OK && filled != NULL)
-        e = size_filled(r, filled, why);
+        e = size_filled(r, filled, err);
     if (e == ERR_OK && filled != NULL && r->t->n_finalists > 0)
-        e = try_filled(r, filled, why);
+        e = try_filled(r, filled, err);
     trace_close(filled);
     return e;
 }
 
 /* Which setting to recommend, and why. At least one entry runs. */
-static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *why)
+static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *err)
 {
     const struct trial *first = &r->t->entries[0].trial;
     r->t->least_gain_bytes = winner_margin(
         r->device->config.total_bytes,
         winner_score(first->card_peak_bytes, first->device_time_ns, r->t->price_bytes_per_ms));
     tuner_name_finalists(r);
-    enum err e = tuner_size_finalists(r, why);
+    enum err e = tuner_size_finalists(r, err);
     if (e == ERR_OK)
-        e = tuner_try_copies(r, seed, why);
+        e = tuner_try_copies(r, seed, err);
     if (e == ERR_OK)
-        e = tuner_fill_step(r, why);
+        e = tuner_fill_step(r, err);
     if (e != ERR_OK)
         return e;
     r->t->is_judged = is_judged(r->t);
     tuner_choose(r);
-    return tune_recommends(r->t) ? tuner_look_at_holes(r, why) : ERR_OK;
+    return tune_recommends(r->t) ? tuner_look_at_holes(r, err) : ERR_OK;
 }
 
 /* How much larger the card would have to be, if no entry runs. */
-static enum err tuner_give_up(struct tuner *r, bool only_cure, struct err_detail *why)
+static enum err tuner_give_up(struct tuner *r, bool only_cure, struct err_detail *err)
 {
     enum err e = ERR_OK;
     if (!only_cure && r->t->bounds.live_bytes <= r->t->usable_bytes)
-        e = tuner_fit(r, why);
-    return e == ERR_OK ? tuner_fill_step(r, why) : e;
+        e = tuner_fit(r, err);
+    return e == ERR_OK ? tuner_fill_step(r, err) : e;
 }
 
 /* Whether a setting may help: a request is refused though all that is live at once would fit. */
@@ -647,42 +647,42 @@ static void tell_stage(const struct tune_request *asked, enum tune_stage stage)
 }
 
 enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const struct tune_request *asked,
-                  const struct replay_config *cfg, struct tune *out, struct err_detail *why)
+                  const struct replay_config *cfg, struct tune *out, struct err_detail *err)
 {
     struct replay_config caught = *cfg;
     struct tuner r = { .trace = trace, .device = device, .cfg = &caught, .t = out };
     *out = (struct tune){ .usable_bytes = usable_bytes(&device->config),
                           .price_bytes_per_ms = asked->price_bytes_per_ms };
     tell_stage(asked, TUNE_READING);
-    enum err e = coverage_read(trace, &out->coverage, why);
+    enum err e = coverage_read(trace, &out->coverage, err);
     caught.caught_before = out->coverage.caught_before;
     if (e == ERR_OK)
-        e = tuner_choose_release(&r, asked->release, why);
+        e = tuner_choose_release(&r, asked->release, err);
     out->platform = find_platform(&r);
     tell_stage(asked, TUNE_PLANNING);
     if (e == ERR_OK)
-        e = bounds_find(trace, out->coverage.caught_before, &out->bounds, why);
+        e = bounds_find(trace, out->coverage.caught_before, &out->bounds, err);
     tell_stage(asked, TUNE_REPLAYING);
     if (e == ERR_OK)
-        e = tuner_run_baseline(&r, why);
+        e = tuner_run_baseline(&r, err);
     if (e == ERR_OK && (!asked->only_cure || is_curable(out)))
-        e = tuner_search(&r, why);
+        e = tuner_search(&r, err);
     settings_set_close(&r.tried);
     if (e != ERR_OK)
         return e;
     const bool runs = out->n_entries > 0 && out->entries[0].trial.fits;
-    return runs ? tuner_decide(&r, asked->seed, why) : tuner_give_up(&r, asked->only_cure, why);
+    return runs ? tuner_decide(&r, asked->seed, err) : tuner_give_up(&r, asked->only_cure, err);
 }
 
 enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,
-                         const struct replay_config *cfg, const struct tune *t, bool *runs, struct err_detail *why)
+                         const struct replay_config *cfg, const struct tune *t, bool *runs, struct err_detail *err)
 {
     const struct rewrite twice = { .rounds = 2, .events = UINT64_MAX, .caught_before = t->coverage.caught_before };
     struct trial trial = { .spec = &t->entries[t->winner].spec, .device = device->config };
     struct trace_reader *longer = NULL;
-    enum err e = trace_rewrite(trace, &twice, &longer, why);
+    enum err e = trace_rewrite(trace, &twice, &longer, err);
     if (e == ERR_OK)
-        e = trials_run(longer, device->ops, &trial, 1, cfg, why);
+        e = trials_run(longer, device->ops, &trial, 1, cfg, err);
     trace_close(longer);
     *runs = e == ERR_OK && trial.fits;
     return e;

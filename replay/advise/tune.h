@@ -122,7 +122,7 @@ struct tune_request {
 /* Searches. Close *out with tune_close, also after an error. ERR_USAGE for an unknown release; errors of the parts. */
 MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choice *device,
                            const struct tune_request *asked, const struct replay_config *cfg, struct tune *out,
-                           struct err_detail *why);
+                           struct err_detail *err);
 void tune_close(struct tune *t);
 
 /* Plays the recording on by its own pattern under the winner: all of it once more, in the memory that the first time
@@ -130,7 +130,7 @@ void tune_close(struct tune *t);
  * twice. Errors as of tune_run. */
 MUST_USE enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,
                                   const struct replay_config *cfg, const struct tune *t, bool *runs,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* What the copies and the smallest card say of an entry; NULL: it is no finalist. */
 const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry);

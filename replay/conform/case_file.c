@@ -14,17 +14,17 @@ struct case_text {
 };
 
 /* Reads the rest of an input. */
-static enum err case_read(struct input *in, struct case_text *text, struct err_detail *why)
+static enum err case_read(struct input *in, struct case_text *text, struct err_detail *err)
 {
     for (;;) {
         const unsigned char *bytes;
         size_t n;
-        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, err);
         if (e != ERR_OK || n == 0)
             return e;
         char *grown = array_reserve(text->at, text->n, n, &text->room, 1);
         if (grown == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "%.100s: no memory to read it", input_name(in));
+            return err_no_memory(err);
         text->at = grown;
         memcpy(grown + text->n, bytes, n);
         text->n += n;
@@ -32,16 +32,16 @@ static enum err case_read(struct input *in, struct case_text *text, struct err_d
     }
 }
 
-enum err case_load(const char *path, json_t **out, struct err_detail *why)
+enum err case_load(const char *path, json_t **out, struct err_detail *err)
 {
     struct input *in;
     struct case_text text = {.at = NULL};
-    enum err e = input_open(path, &in, why);
+    enum err e = input_open(path, &in, err);
     if (e != ERR_OK)
         return e;
-    e = case_read(in, &text, why);
+    e = case_read(in, &text, err);
     if (e == ERR_OK)
-        e = load_json(text.at == NULL ? "" : text.at, text.n, JSON_REJECT_DUPLICATES, UINT64_MAX, path, out, why);
+        e = load_json(text.at == NULL ? "" : text.at, text.n, JSON_REJECT_DUPLICATES, UINT64_MAX, path, out, err);
     free(text.at);
     input_close(in);
     return e;

@@ -10,6 +10,6 @@
 #include <jansson.h>
 
 /* Reads a file of JSON, plain or gzip. *out is to be freed. ERR_IO; ERR_FORMAT with the byte. */
-MUST_USE enum err case_load(const char *path, json_t **out, struct err_detail *why);
+MUST_USE enum err case_load(const char *path, json_t **out, struct err_detail *err);
 
 #endif

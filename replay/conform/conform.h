@@ -31,7 +31,7 @@ struct conform {
  * --policy without options: it gets those of each case. ERR_USAGE if there is no case of that allocator, or if the
  * policy cannot be loaded; ERR_IO, ERR_FORMAT, ERR_HOST_NOMEM. */
 MUST_USE enum err conform_run(const char *folder, const char *allocator, const char *policy, struct conform *out,
-                              struct err_detail *why);
+                              struct err_detail *err);
 void conform_close(struct conform *c);
 
 #endif

@@ -17,12 +17,12 @@ struct zoo_device {
     uint32_t         n_phys;
 };
 
-static enum err zoo_device_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
+static enum err zoo_device_open(const struct device_config *cfg, struct device **out, struct err_detail *err)
 {
     (void)cfg;
     struct zoo_device *d = calloc(1, sizeof *d);
     if (d == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a device");
+        return err_no_memory(err);
     d->next = ZOO_CARD_BASE;
     *out = &d->base;
     return ERR_OK;
@@ -168,13 +168,13 @@ static void zoo_card_hear(void *arg, const struct device_call *c)
     card->is_short |= json_array_append_new(card->calls, entry) != 0;
 }
 
-enum err zoo_card_open(struct zoo_card *card, struct err_detail *why)
+enum err zoo_card_open(struct zoo_card *card, struct err_detail *err)
 {
     /* The front functions count whole pages of 2 MiB, so with smaller pages the card alone knows what is free. */
     const struct device_config cfg = {
         .total_bytes = card->page_bytes == DEVICE_PAGE_BYTES ? card->total_bytes : DEVICE_UNLIMITED,
     };
-    const enum err e = device_open(&zoo_device, &cfg, &card->device, why);
+    const enum err e = device_open(&zoo_device, &cfg, &card->device, err);
     if (e != ERR_OK)
         return e;
     ((struct zoo_device *)card->device)->card = card;

@@ -28,7 +28,7 @@ struct zoo_card {
 };
 
 /* Opens the device of a card whose first three members are set. zoo_card_close frees what it made. */
-MUST_USE enum err zoo_card_open(struct zoo_card *card, struct err_detail *why);
+MUST_USE enum err zoo_card_open(struct zoo_card *card, struct err_detail *err);
 void zoo_card_close(struct zoo_card *card);
 
 /* [ordinal, offset] of an address. */

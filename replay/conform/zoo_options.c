@@ -198,7 +198,7 @@ static bool zoo_keep_apart(const json_t *root, json_t *options)
            json_object_set_new(options, "coalesce_regions", json_integer(0)) == 0;
 }
 
-enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, struct err_detail *why)
+enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, struct err_detail *err)
 {
     struct zoo_text t = {.n = 0};
     json_t *options = json_object_get(root, "options");
@@ -207,7 +207,7 @@ enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, s
     const bool is_kept_apart = zoo_keep_apart(root, options);
     zoo_put_options(&t, options);
     if (t.is_broken)
-        return err_set(why, ERR_FORMAT, 0, "a case has options that are not known");
+        return err_set(err, ERR_FORMAT, 0, "a case has options that are not known");
     *out = is_kept_apart ? strdup(t.at) : NULL;
-    return *out == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the options of a case") : ERR_OK;
+    return *out == NULL ? err_no_memory(err) : ERR_OK;
 }

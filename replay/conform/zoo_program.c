@@ -229,9 +229,9 @@ static void zoo_program_compare_calls(struct zoo_program *p)
 
 static void zoo_program_check(struct zoo_program *p)
 {
-    struct err_detail why = {.text = ""};
-    if (p->policy->ops->check != NULL && p->policy->ops->check(p->policy, &why) != ERR_OK)
-        difference_note(p->diff, "%s: an invariant does not hold: %s", p->where, why.text);
+    struct err_detail err = {.text = ""};
+    if (p->policy->ops->check != NULL && p->policy->ops->check(p->policy, &err) != ERR_OK)
+        difference_note(p->diff, "%s: an invariant does not hold: %s", p->where, err.text);
 }
 
 static void zoo_program_run_ops(struct zoo_program *p)
@@ -287,37 +287,37 @@ static bool zoo_ignores_streams(const char *allocator)
     return strncmp(allocator, "cupy", 4) != 0 && strncmp(allocator, "rmm", 3) != 0;
 }
 
-static enum err zoo_program_open(struct zoo_program *p, const char *policy, struct err_detail *why)
+static enum err zoo_program_open(struct zoo_program *p, const char *policy, struct err_detail *err)
 {
     static const struct pool_name shared_pool;
     enum err e = zoo_program_open_tables(p);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "%s", err_text(e));
+        return err_set(err, e, 0, "%s", err_text(e));
     p->ignores_streams = zoo_ignores_streams(json_string_value(json_object_get(p->root, "allocator")));
     p->card.total_bytes = (uint64_t)json_integer_value(json_object_get(p->root, "device_total"));
     p->card.page_bytes = (uint64_t)json_integer_value(json_object_get(p->root, "device_granularity"));
     p->card.gap_bytes = (uint64_t)json_integer_value(json_object_get(p->root, "device_gap"));
-    if ((e = zoo_card_open(&p->card, why)) != ERR_OK || (e = policy_spec_parse(policy, &p->spec, why)) != ERR_OK)
+    if ((e = zoo_card_open(&p->card, err)) != ERR_OK || (e = policy_spec_parse(policy, &p->spec, err)) != ERR_OK)
         return e;
     const struct policy_config cfg = {
         .device = p->card.device, .values = p->spec.values, .streams = p->streams, .n_streams = p->n_streams,
         .pools = &shared_pool,    .n_pools = 1,
     };
-    return policy_create(p->spec.ops, &cfg, &p->policy, why);
+    return policy_create(p->spec.ops, &cfg, &p->policy, err);
 }
 
 enum err zoo_program_run(const json_t *root, const char *policy, bool is_stand_in, struct difference *diff,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct zoo_program p = {.root = root, .diff = diff, .is_stand_in = is_stand_in};
-    enum err e = zoo_program_open(&p, policy, why);
+    enum err e = zoo_program_open(&p, policy, err);
     if (e == ERR_USAGE && is_stand_in) {
-        difference_note(diff, "%s", why->text);
+        difference_note(diff, "%s", err->text);
         e = ERR_OK;
     } else if (e == ERR_OK) {
         zoo_program_run_ops(&p);
         if (diff->is_short || p.card.is_short)
-            e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for a recorded case");
+            e = err_no_memory(err);
     }
     policy_destroy(p.policy);
     if (p.card.device != NULL)

@@ -14,11 +14,11 @@ bool zoo_is_case(const json_t *root);
 /* The policy that a case names, with its options, as typed after --policy; *out is to be freed, NULL after an error.
  * `stand_in`: another policy in its place, with the same options; NULL: none. ERR_FORMAT for options that are not
  * known, ERR_HOST_NOMEM. */
-MUST_USE enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, struct err_detail *why);
+MUST_USE enum err zoo_case_policy(const json_t *root, const char *stand_in, char **out, struct err_detail *err);
 
 /* Runs the case as `policy`. `diff` names the first difference. A stand-in need not have the counters of the real one,
  * and that it does not take an option is a difference. Other errors are ours and not the case's. */
 MUST_USE enum err zoo_program_run(const json_t *root, const char *policy, bool is_stand_in, struct difference *diff,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 #endif

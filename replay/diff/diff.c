@@ -59,27 +59,27 @@ static size_t fields_of_profile(const struct trace_info *info, const struct prof
     return (size_t)(to - out);
 }
 
-enum err diff_traces(struct diff *d, struct err_detail *why)
+enum err diff_traces(struct diff *d, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
-        e = profile_read(d->traces[i], (enum profile_side)i, &d->profiles, why);
+        e = profile_read(d->traces[i], (enum profile_side)i, &d->profiles, err);
         d->n_fields = fields_of_profile(trace_info(d->traces[i]), &d->profiles.of[i], d->fields[i]);
     }
     if (e == ERR_OK)
-        e = joined_lines_open(&d->profiles.lines, &d->lines, why);
-    return e == ERR_OK ? trace_difference_find(d->traces[0], d->traces[1], &d->trace_difference, why) : e;
+        e = joined_lines_open(&d->profiles.lines, &d->lines, err);
+    return e == ERR_OK ? trace_difference_find(d->traces[0], d->traces[1], &d->trace_difference, err) : e;
 }
 
 enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *number, char line[DIFF_LINE],
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct trace_side side = {.stack = TRACE_NO_STACK};
     const char *const *frames = NULL;
     line[0] = '\0';
-    enum err e = trace_event_number(trace, event, number, why);
+    enum err e = trace_event_number(trace, event, number, err);
     if (e == ERR_OK && event >= 0 && trace_info(trace)->n_stacks > 0)
-        e = trace_side_at(trace, (uint64_t)event, &side, why);
+        e = trace_side_at(trace, (uint64_t)event, &side, err);
     const size_t n = e == ERR_OK && side.stack != TRACE_NO_STACK ? trace_stack(trace, side.stack, &frames) : 0;
     const char *frame = stack_frame_of_program(frames, n);
     if (frame != NULL)
@@ -236,12 +236,7 @@ static size_t *only_vacant(struct diff *d)
     return n == 1 ? found : NULL;
 }
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare runs");
-}
-
-enum err diff_match_runs(struct diff *d, struct err_detail *why)
+enum err diff_match_runs(struct diff *d, struct err_detail *err)
 {
     static const char *const names[] = {"copy_seed", "policy", "device", "trace_path"};
     const size_t n_a = d->tables[0].n_rows, n_b = d->tables[1].n_rows;
@@ -249,13 +244,13 @@ enum err diff_match_runs(struct diff *d, struct err_detail *why)
     d->matches = calloc(n_a + n_b + 1, sizeof *d->matches);
     if (is_taken == NULL || d->matches == NULL) {
         free(is_taken);
-        return no_memory(why);
+        return err_no_memory(err);
     }
     for (size_t i = 0; i < n_a; i++)
         d->matches[d->n_matches++] = (struct diff_match){.a = i, .b = SIZE_MAX};
     if (!match_by(d, names, 4, is_taken) || !match_by(d, names, 3, is_taken)) {
         free(is_taken);
-        return no_memory(why);
+        return err_no_memory(err);
     }
     size_t left = 0, last = 0, *vacant = only_vacant(d);
     for (size_t k = 0; k < n_b; k++)

@@ -43,11 +43,11 @@ struct diff {
 };
 
 /* Compares d->traces[0] and [1]; reads each three times. ERR_HOST_NOMEM, the readers' errors. */
-MUST_USE enum err diff_traces(struct diff *d, struct err_detail *why);
+MUST_USE enum err diff_traces(struct diff *d, struct err_detail *err);
 
 /* Finds for each run of d->tables[0] its partner in d->tables[1]: the run of the same trace, policy and device; then,
  * among those left, of the same policy and device; then, if each side has one left, these two. ERR_HOST_NOMEM. */
-MUST_USE enum err diff_match_runs(struct diff *d, struct err_detail *why);
+MUST_USE enum err diff_match_runs(struct diff *d, struct err_detail *err);
 
 /* The figures of a run that are compared: the columns of a replay's --csv and the facts of its trace. Borrowed from the
  * table. Returns how many. */
@@ -63,24 +63,24 @@ void diff_close(struct diff *d);
 
 /* The writers; the reader's errors, ERR_HOST_NOMEM. diff_print: tables have lines of at most `columns` letters, as far
  * as leaving columns can do it. diff_sentences: a paragraph a line, the answer first. */
-MUST_USE enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_detail *why);
-MUST_USE enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *why);
-MUST_USE enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why);
+MUST_USE enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_detail *err);
+MUST_USE enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *err);
+MUST_USE enum err diff_json(FILE *out, const struct diff *d, struct err_detail *err);
 
 /* The same JSON without blanks, to be embedded in a page. Of several runs only those that differ, DIFF_PAGE_RUNS at
  * most; `n_same` and `n_left_out` count the others. */
 enum { DIFF_PAGE_RUNS = 1000 };
-MUST_USE enum err diff_json_of_page(FILE *out, const struct diff *d, struct err_detail *why);
+MUST_USE enum err diff_json_of_page(FILE *out, const struct diff *d, struct err_detail *err);
 
 /* What one of the writers above writes, as a text; free() it. */
 MUST_USE enum err diff_text(const struct diff *d,
-                            enum err (*put)(FILE *out, const struct diff *d, struct err_detail *why), char **out,
-                            struct err_detail *why);
+                            enum err (*put)(FILE *out, const struct diff *d, struct err_detail *err), char **out,
+                            struct err_detail *err);
 
 /* For the writers: the trace's own number of an event, and the line of the program that made it, "" if unknown. */
 enum { DIFF_LINE = 160 };
 MUST_USE enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *number, char line[DIFF_LINE],
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* Lists the rows that differ, the largest difference first: by bytes at the peak, then by bytes over the step. free()
  * the list; NULL without memory. */

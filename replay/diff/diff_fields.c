@@ -79,7 +79,7 @@ static void show_difference(const struct field *a, const struct field *b, char o
 }
 
 enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     static const struct text_column titles[] = { { "field", NULL, true, 0 }, { "A", NULL, false, 0 },
                                                  { "B", NULL, false, 0 }, { "B - A", NULL, false, 1 },
@@ -96,7 +96,7 @@ enum err diff_fields_print(FILE *out, const struct field *a, const struct field 
         terminal_table_add(&table, (const char *const[N]){ a[i].name, x, y, d, percent });
     }
     const enum err e = terminal_table_print(out, &table, columns);
-    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
+    return e == ERR_OK ? ERR_OK : err_set(err, e, 0, "no memory for a table of differences");
 }
 
 const struct field *figure_difference(const struct figure *f, struct field *out)

@@ -18,7 +18,7 @@ size_t diff_fields_count(const struct field *a, const struct field *b, size_t n)
 /* A table of the fields that differ: name, both values, difference, per cent of the first. In lines of at most
  * `columns` letters, as far as leaving columns can do it. ERR_HOST_NOMEM. */
 MUST_USE enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 /* One field of two rows, as answers/figure.def shows it. */
 struct figure { const struct field *a, *b; };

@@ -52,40 +52,40 @@ static const char *named_line(const struct event_name *e)
 /* ---- looked up ---- */
 
 static enum err name_event(const struct diff *d, int i, bool is_there, int64_t event, struct event_name *out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
-    return is_there ? diff_name_event(d->traces[i], event, &out->number, out->line, why) : ERR_OK;
+    return is_there ? diff_name_event(d->traces[i], event, &out->number, out->line, err) : ERR_OK;
 }
 
-static enum err look_up_traces(const struct diff *d, struct shown *s, struct err_detail *why)
+static enum err look_up_traces(const struct diff *d, struct shown *s, struct err_detail *err)
 {
     const struct trace_difference *t = &d->trace_difference;
     enum err e = ERR_OK;
     for (int i = 0; i < 2 && e == ERR_OK; i++)
-        e = name_event(d, i, !t->is_equal && t->has[i], (int64_t)t->event, &s->event[i], why);
+        e = name_event(d, i, !t->is_equal && t->has[i], (int64_t)t->event, &s->event[i], err);
     s->classes = diff_sort_rows(d->profiles.classes, PROFILE_CLASSES, &s->n_classes);
     s->lines = diff_sort_rows(d->lines.rows, d->lines.n, &s->n_lines);
     if (e == ERR_OK && (s->classes == NULL || s->lines == NULL))
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort differences");
+        return err_no_memory(err);
     return e;
 }
 
-static enum err look_up_events(const struct diff *d, struct shown *s, struct err_detail *why)
+static enum err look_up_events(const struct diff *d, struct shown *s, struct err_detail *err)
 {
     const struct run_difference *p = &d->run_difference;
-    enum err e = name_event(d, 0, p->is_placed_differently, p->event, &s->placement, why);
+    enum err e = name_event(d, 0, p->is_placed_differently, p->event, &s->placement, err);
     for (int i = 0; i < 2 && e == ERR_OK; i++)
-        e = name_event(d, 0, p->calls_differ && p->has_call[i], p->call[i].event, &s->call[i], why);
+        e = name_event(d, 0, p->calls_differ && p->has_call[i], p->call[i].event, &s->call[i], err);
     return e;
 }
 
 /* A page shows only runs that differ, and not too many. */
-static enum err look_up_runs(const struct diff *d, struct shown *s, struct err_detail *why)
+static enum err look_up_runs(const struct diff *d, struct shown *s, struct err_detail *err)
 {
     size_t n_shown = 0;
     s->has_run = calloc(d->n_matches + 1, sizeof *s->has_run);
     if (s->has_run == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to choose the runs that are shown");
+        return err_no_memory(err);
     for (size_t i = 0; i < d->n_matches; i++) {
         const bool is_same = s->is_of_page && diff_match_is_same(d, &d->matches[i]);
         s->has_run[i] = !is_same && (!s->is_of_page || n_shown < DIFF_PAGE_RUNS);
@@ -93,7 +93,7 @@ static enum err look_up_runs(const struct diff *d, struct shown *s, struct err_d
         s->n_left_out += !is_same && !s->has_run[i];
         n_shown += s->has_run[i];
     }
-    return d->has_run_difference ? look_up_events(d, s, why) : ERR_OK;
+    return d->has_run_difference ? look_up_events(d, s, err) : ERR_OK;
 }
 
 static void shown_close(struct shown *s)
@@ -159,27 +159,27 @@ static void write_answer(struct json_writer style, const struct diff *d, struct 
 #include "answers/as_json.def"
 }
 
-static enum err write_json(struct json_writer style, const struct diff *d, bool is_of_page, struct err_detail *why)
+static enum err write_json(struct json_writer style, const struct diff *d, bool is_of_page, struct err_detail *err)
 {
     struct shown *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
+        return err_no_memory(err);
     s->is_of_page = is_of_page;
-    const enum err e = d->kind == DIFF_TRACES ? look_up_traces(d, s, why) : look_up_runs(d, s, why);
+    const enum err e = d->kind == DIFF_TRACES ? look_up_traces(d, s, err) : look_up_runs(d, s, err);
     if (e == ERR_OK)
         write_answer(style, d, s);
     shown_close(s);
     return e;
 }
 
-enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why)
+enum err diff_json(FILE *out, const struct diff *d, struct err_detail *err)
 {
-    return write_json(json_writer(out), d, false, why);
+    return write_json(json_writer(out), d, false, err);
 }
 
-enum err diff_json_of_page(FILE *out, const struct diff *d, struct err_detail *why)
+enum err diff_json_of_page(FILE *out, const struct diff *d, struct err_detail *err)
 {
     struct json_writer style = json_writer(out);
     style.is_compact = style.is_embedded = true;
-    return write_json(style, d, true, why);
+    return write_json(style, d, true, err);
 }

@@ -198,7 +198,7 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
     words_add(w, "%s)", where);
 }
 
-static enum err say_trace_difference(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_trace_difference(FILE *out, const struct diff *d, struct err_detail *err)
 {
     struct words w = {.n = 0};
     if (d->trace_difference.is_equal) {
@@ -214,7 +214,7 @@ static enum err say_trace_difference(FILE *out, const struct diff *d, struct err
             int64_t number = 0;
             if (d->trace_difference.has[i]) {
                 const int64_t event = (int64_t)d->trace_difference.event;
-                const enum err e = diff_name_event(d->traces[i], event, &number, line, why);
+                const enum err e = diff_name_event(d->traces[i], event, &number, line, err);
                 if (e != ERR_OK)
                     return e;
             }
@@ -250,7 +250,7 @@ static void add_row(struct terminal_table *t, const char *name, const struct pro
 /* Prints the rows that differ, most first. `name` writes the name of a row. */
 static enum err print_table(FILE *out, const struct diff *d, size_t columns, const char *title,
                             const struct profile_row *rows, size_t n,
-                            void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]), struct err_detail *why)
+                            void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]), struct err_detail *err)
 {
     struct text_column titled[SHARE_COLUMNS];
     struct terminal_table table = { .columns = titled, .n_columns = SHARE_COLUMNS, .bold_row = SIZE_MAX };
@@ -258,7 +258,7 @@ static enum err print_table(FILE *out, const struct diff *d, size_t columns, con
     size_t *sorted = diff_sort_rows(rows, n, &n_sorted);
     enum err e = ERR_OK;
     if (sorted == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a table of differences");
+        return err_no_memory(err);
     memcpy(titled, share_columns, sizeof titled);
     titled[0].title = title;
     for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN; i++) {
@@ -273,7 +273,7 @@ static enum err print_table(FILE *out, const struct diff *d, size_t columns, con
     if (n_sorted > ROWS_SHOWN)
         fprintf(out, "%zu more differ less; --json lists all\n", n_sorted - ROWS_SHOWN);
     free(sorted);
-    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
+    return e == ERR_OK ? ERR_OK : err_set(err, e, 0, "no memory for a table of differences");
 }
 
 static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
@@ -288,24 +288,24 @@ static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
     joined_line_show(&d->profiles.lines, &d->lines.names[row], out, DIFF_LINE);
 }
 
-static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *err)
 {
     say_peak(out, d);
     say_changes(out, d);
     say_step(out, d);
-    return say_trace_difference(out, d, why);
+    return say_trace_difference(out, d, err);
 }
 
-static enum err print_traces(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
+static enum err print_traces(FILE *out, const struct diff *d, size_t columns, struct err_detail *err)
 {
     const struct joined_lines *lines = &d->lines;
     enum err e = print_table(out, d, columns, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class,
-                             why);
+                             err);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
-        e = print_table(out, d, columns, "line of the program", lines->rows, lines->n, name_line, why);
+        e = print_table(out, d, columns, "line of the program", lines->rows, lines->n, name_line, err);
     if (e == ERR_OK && diff_fields_count(d->fields[0], d->fields[1], d->n_fields) > 0) {
         fputc('\n', out);
-        e = diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, columns, why);
+        e = diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, columns, err);
     }
     return e;
 }
@@ -353,7 +353,7 @@ static void print_hint(FILE *out, const struct diff *d, const struct diff_match 
 
 /* Prints what differs between two runs, and counts them in *n_same if nothing does. */
 static enum err print_match(FILE *out, const struct diff *d, const struct diff_match *m, size_t columns, size_t *n_same,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
     const size_t n = diff_run_fields(&d->tables[0], m->a, a);
@@ -365,13 +365,13 @@ static enum err print_match(FILE *out, const struct diff *d, const struct diff_m
     fputc('\n', out);
     if (d->kind == DIFF_RUNS)
         name_run(out, "A", &d->tables[0], m->a);
-    const enum err e = diff_fields_print(out, a, b, n, columns, why);
+    const enum err e = diff_fields_print(out, a, b, n, columns, err);
     if (e == ERR_OK && d->kind == DIFF_RUNS && !d->has_run_difference)
         print_hint(out, d, m);
     return e;
 }
 
-static enum err print_matches(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
+static enum err print_matches(FILE *out, const struct diff *d, size_t columns, struct err_detail *err)
 {
     enum err e = ERR_OK;
     size_t n_same = 0;
@@ -382,7 +382,7 @@ static enum err print_matches(FILE *out, const struct diff *d, size_t columns, s
         else if (m->a == SIZE_MAX)
             name_run(out, "only in B", &d->tables[1], m->b);
         else
-            e = print_match(out, d, m, columns, &n_same, why);
+            e = print_match(out, d, m, columns, &n_same, err);
     }
     if (e == ERR_OK && d->kind == DIFF_RUNS && n_same > 0)
         fprintf(out, "%zu of %zu runs are the same in every figure.\n", n_same, d->n_matches);
@@ -488,14 +488,14 @@ static void add_call(struct words *w, const struct diff *d, int i, int64_t numbe
                   text_event(trace_event_word(d->traces[0]), number, at));
 }
 
-static enum err say_run_difference(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_run_difference(FILE *out, const struct diff *d, struct err_detail *err)
 {
     const struct run_difference *p = &d->run_difference;
     struct words w = {.n = 0};
     char line[DIFF_LINE], where[DIFF_LINE], bytes[TEXT_NUMBER], at[TEXT_NUMBER];
     int64_t number = -1;
     enum err e = ERR_OK;
-    if (p->is_placed_differently && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
+    if (p->is_placed_differently && (e = diff_name_event(d->traces[0], p->event, &number, line, err)) == ERR_OK) {
         stack_frame_show_line(line, where, sizeof where);
         words_add(&w, "The first request that is placed differently asks for %s bytes at %s%s%s: ",
                   text_count(p->bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at),
@@ -510,7 +510,7 @@ static enum err say_run_difference(FILE *out, const struct diff *d, struct err_d
         for (int i = 0; i < 2 && e == ERR_OK; i++) {
             number = -1;
             if (p->has_call[i])
-                e = diff_name_event(d->traces[0], p->call[i].event, &number, line, why);
+                e = diff_name_event(d->traces[0], p->call[i].event, &number, line, err);
             add_call(&w, d, i, number);
             words_add(&w, i == 0 ? "; " : ".");
         }
@@ -524,22 +524,22 @@ static enum err say_run_difference(FILE *out, const struct diff *d, struct err_d
 
 /* ---- all ---- */
 
-enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *why)
+enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *err)
 {
     if (d->kind == DIFF_TRACES)
-        return say_traces(out, d, why);
+        return say_traces(out, d, err);
     say_runs(out, d);
-    return d->has_run_difference ? say_run_difference(out, d, why) : ERR_OK;
+    return d->has_run_difference ? say_run_difference(out, d, err) : ERR_OK;
 }
 
-enum err diff_text(const struct diff *d, enum err (*put)(FILE *out, const struct diff *d, struct err_detail *why),
-                   char **out, struct err_detail *why)
+enum err diff_text(const struct diff *d, enum err (*put)(FILE *out, const struct diff *d, struct err_detail *err),
+                   char **out, struct err_detail *err)
 {
     struct text_stream to;
-    const enum err e = text_stream_open(&to) != NULL ? put(to.file, d, why) : ERR_OK;
+    const enum err e = text_stream_open(&to) != NULL ? put(to.file, d, err) : ERR_OK;
     char *text = text_stream_take(&to);
     if (e == ERR_OK && text == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
+        return err_no_memory(err);
     if (e == ERR_OK)
         *out = text;
     else
@@ -557,10 +557,10 @@ static void print_sentences(FILE *out, char *text)
     }
 }
 
-enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
+enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_detail *err)
 {
     char *sentences = NULL;
-    const enum err e = diff_text(d, diff_sentences, &sentences, why);
+    const enum err e = diff_text(d, diff_sentences, &sentences, err);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < 2; i++) {
@@ -570,5 +570,5 @@ enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_
     }
     print_sentences(out, sentences);
     free(sentences);
-    return d->kind == DIFF_TRACES ? print_traces(out, d, columns, why) : print_matches(out, d, columns, why);
+    return d->kind == DIFF_TRACES ? print_traces(out, d, columns, err) : print_matches(out, d, columns, err);
 }

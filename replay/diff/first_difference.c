@@ -21,12 +21,12 @@ struct walker {
     bool   is_over;
 };
 
-static enum err walker_fill(struct walker *w, struct err_detail *why)
+static enum err walker_fill(struct walker *w, struct err_detail *err)
 {
     if (w->at < w->n || w->is_over)
         return ERR_OK;
     w->at = 0;
-    const enum err e = trace_next(w->trace, &w->ev, &w->n, why);
+    const enum err e = trace_next(w->trace, &w->ev, &w->n, err);
     w->is_over = e == ERR_OK && w->n == 0;
     return e;
 }
@@ -40,17 +40,17 @@ static bool events_are_equal(const struct walker *a, const struct walker *b)
 }
 
 enum err trace_difference_find(struct trace_reader *a, struct trace_reader *b, struct trace_difference *out,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct walker w[2] = {{.trace = a}, {.trace = b}};
     *out = (struct trace_difference){.event = 0};
-    enum err e = trace_seek(a, 0, why);
+    enum err e = trace_seek(a, 0, err);
     if (e == ERR_OK)
-        e = trace_seek(b, 0, why);
+        e = trace_seek(b, 0, err);
     for (; e == ERR_OK; out->event++) {
-        e = walker_fill(&w[0], why);
+        e = walker_fill(&w[0], err);
         if (e == ERR_OK)
-            e = walker_fill(&w[1], why);
+            e = walker_fill(&w[1], err);
         if (e != ERR_OK)
             return e;
         if (w[0].is_over || w[1].is_over || !events_are_equal(&w[0], &w[1]))
@@ -144,12 +144,12 @@ static void on_second_call(void *difference, const struct device_call *c)
     p->call[1] = here;
 }
 
-enum err run_difference_listen(struct run_difference *p, struct lane *a, struct lane *b, struct err_detail *why)
+enum err run_difference_listen(struct run_difference *p, struct lane *a, struct lane *b, struct err_detail *err)
 {
     struct lane *lanes[2] = {a, b};
     *p = (struct run_difference){.placed = calloc(PLACED_MAX, sizeof *p->placed)};
     if (p->placed == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare two runs");
+        return err_no_memory(err);
     p->log[0] = (struct device_log){.call = on_first_call, .arg = p};
     p->log[1] = (struct device_log){.call = on_second_call, .arg = p};
     for (size_t i = 0; i < PLACED_MAX; i++)
@@ -163,13 +163,13 @@ enum err run_difference_listen(struct run_difference *p, struct lane *a, struct 
     return ERR_OK;
 }
 
-enum err run_difference_finish(struct run_difference *p, struct err_detail *why)
+enum err run_difference_finish(struct run_difference *p, struct err_detail *err)
 {
     if (!p->calls_differ && p->next_call < p->n_calls) {
         p->calls_differ = p->has_call[0] = true;
         p->call[0] = p->calls[p->next_call];
     }
-    return p->failure == ERR_OK ? ERR_OK : err_set(why, p->failure, 0, "no memory to compare two runs");
+    return p->failure == ERR_OK ? ERR_OK : err_set(err, p->failure, 0, "no memory to compare two runs");
 }
 
 void run_difference_close(struct run_difference *p)

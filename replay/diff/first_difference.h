@@ -23,7 +23,7 @@ struct trace_difference {
 
 /* Reads both traces up to the first event that differs. The reader's errors. */
 MUST_USE enum err trace_difference_find(struct trace_reader *a, struct trace_reader *b, struct trace_difference *out,
-                            struct err_detail *why);
+                            struct err_detail *err);
 
 /* A call to the device, and our number of the event that made it; -1: the start state. */
 struct difference_call {
@@ -54,10 +54,10 @@ struct run_difference {
 /* Begins to watch two lanes; call it between lane_open and replay_run. That run must have one thread and no audit,
  * since the devices' logs are taken. Do not move `p` until then. ERR_HOST_NOMEM. */
 MUST_USE enum err run_difference_listen(struct run_difference *p, struct lane *a, struct lane *b,
-                                        struct err_detail *why);
+                                        struct err_detail *err);
 
 /* After the run: compares what is left. ERR_HOST_NOMEM, also if memory ran out during the run. */
-MUST_USE enum err run_difference_finish(struct run_difference *p, struct err_detail *why);
+MUST_USE enum err run_difference_finish(struct run_difference *p, struct err_detail *err);
 void run_difference_close(struct run_difference *p);
 
 #endif

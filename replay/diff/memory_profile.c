@@ -13,11 +13,6 @@
 /* Stacks are read in batches of this many events. */
 enum { SIDES_BATCH = 1 << 12 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare traces");
-}
-
 unsigned profile_class(uint64_t bytes)
 {
     unsigned k = 9;
@@ -66,10 +61,10 @@ static void read_start(const struct trace_reader *trace, struct profile *p)
     p->peak_event = UINT64_MAX;
 }
 
-static enum err find_step(struct trace_reader *trace, struct profile_step *out, struct err_detail *why)
+static enum err find_step(struct trace_reader *trace, struct profile_step *out, struct err_detail *err)
 {
     *out = (struct profile_step){.end = trace_info(trace)->events};
-    const enum err e = steps_find(trace, &out->found, why);
+    const enum err e = steps_find(trace, &out->found, err);
     if (e == ERR_OK && out->found.how != STEPS_NONE) {
         out->first = out->found.first;
         out->end = out->found.end;
@@ -77,11 +72,11 @@ static enum err find_step(struct trace_reader *trace, struct profile_step *out, 
     return e;
 }
 
-static enum err pass_first(struct trace_reader *trace, struct profile *p, struct err_detail *why)
+static enum err pass_first(struct trace_reader *trace, struct profile *p, struct err_detail *err)
 {
     read_start(trace, p);
     struct first_pass f = {.p = p, .live = p->start_bytes};
-    return trace_each_event(trace, visit_first, &f, why);
+    return trace_each_event(trace, visit_first, &f, err);
 }
 
 /* ---- the second pass ---- */
@@ -105,7 +100,7 @@ struct second_pass {
     uint64_t             step_start_ns;
     bool                 is_in_step;
     enum err             failure;
-    struct err_detail    why;
+    struct err_detail    err;
 };
 
 static uint32_t second_stack(struct second_pass *s, uint64_t event)
@@ -116,7 +111,7 @@ static uint32_t second_stack(struct second_pass *s, uint64_t event)
         const uint64_t left = trace_info(s->trace)->events - event;
         s->n_sides = left < SIDES_BATCH ? left : SIDES_BATCH;
         s->sides_first = event;
-        s->failure = trace_sides(s->trace, event, (size_t)s->n_sides, s->sides, &s->why);
+        s->failure = trace_sides(s->trace, event, (size_t)s->n_sides, s->sides, &s->err);
         if (s->failure != ERR_OK)
             return TRACE_NO_STACK;
     }
@@ -148,7 +143,7 @@ static struct profile_share *line_share(struct second_pass *s, uint32_t stack, b
     const char *name = is_from_start ? "(before the recording)" : stack_frame_of_program(frames, n);
     struct profile_row *row = table_row(&s->out->lines, name != NULL ? name : "(no stack recorded)", &number);
     if (row == NULL) {
-        s->failure = no_memory(&s->why);
+        s->failure = err_no_memory(&s->err);
         return NULL;
     }
     if (stack != TRACE_NO_STACK)
@@ -253,30 +248,30 @@ static void second_take_start(struct second_pass *s)
         second_take_peak(s);
 }
 
-static enum err pass_second(struct second_pass *s, struct err_detail *why)
+static enum err pass_second(struct second_pass *s, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(s->trace);
     s->live = calloc((size_t)info->peak_live + 1, sizeof *s->live);
     s->line_of = calloc((size_t)info->n_stacks + 1, sizeof *s->line_of);
     s->sides = calloc(SIDES_BATCH, sizeof *s->sides);
     if (s->live == NULL || s->line_of == NULL || s->sides == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     second_take_start(s);
-    const enum err e = trace_each_event(s->trace, visit_second, s, why);
-    if (e == ERR_OK && s->failure != ERR_OK && why != NULL)
-        *why = s->why;
+    const enum err e = trace_each_event(s->trace, visit_second, s, err);
+    if (e == ERR_OK && s->failure != ERR_OK && err != NULL)
+        *err = s->err;
     return e == ERR_OK ? s->failure : e;
 }
 
 enum err profile_read(struct trace_reader *trace, enum profile_side side, struct profile_pair *out,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     struct second_pass s = {.trace = trace, .out = out, .p = &out->of[side], .side = side};
-    enum err e = find_step(trace, &s.p->step, why);
+    enum err e = find_step(trace, &s.p->step, err);
     if (e == ERR_OK)
-        e = pass_first(trace, s.p, why);
+        e = pass_first(trace, s.p, err);
     if (e == ERR_OK)
-        e = pass_second(&s, why);
+        e = pass_second(&s, err);
     free(s.live);
     free(s.line_of);
     free(s.sides);

@@ -60,7 +60,7 @@ struct profile_pair {
 
 /* Reads the whole of one of the two traces, three times. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err profile_read(struct trace_reader *trace, enum profile_side side, struct profile_pair *out,
-                               struct err_detail *why);
+                               struct err_detail *err);
 void profile_close(struct profile_pair *p);
 
 /* The size class of a request: the smallest k >= 9 with bytes <= 2^k. PyTorch's smallest block has 512 = 2^9 bytes. */

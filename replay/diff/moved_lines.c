@@ -282,7 +282,7 @@ static bool join_all(struct joined_lines *out, struct lines a, struct lines b)
     return is_done;
 }
 
-enum err joined_lines_open(const struct profile_table *t, struct joined_lines *out, struct err_detail *why)
+enum err joined_lines_open(const struct profile_table *t, struct joined_lines *out, struct err_detail *err)
 {
     struct files files;
     struct lines sides[PROFILE_SIDES];
@@ -300,7 +300,7 @@ enum err joined_lines_open(const struct profile_table *t, struct joined_lines *o
     if (is_done)
         return ERR_OK;
     joined_lines_close(out);
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare the lines of two programs");
+    return err_no_memory(err);
 }
 
 void joined_lines_close(struct joined_lines *j)

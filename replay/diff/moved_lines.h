@@ -25,7 +25,7 @@ struct joined_lines {
 };
 
 /* Of a table that both recordings were read into. ERR_HOST_NOMEM. */
-MUST_USE enum err joined_lines_open(const struct profile_table *t, struct joined_lines *out, struct err_detail *why);
+MUST_USE enum err joined_lines_open(const struct profile_table *t, struct joined_lines *out, struct err_detail *err);
 void joined_lines_close(struct joined_lines *j);
 
 /* B's name of a row, as stack_frame_show_line has it, and what A has instead: "train.py:9 forward (A: 8)". */

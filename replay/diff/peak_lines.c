@@ -33,7 +33,7 @@ static int line_order(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static enum err sort_lines(struct peak_lines *p, struct err_detail *why)
+static enum err sort_lines(struct peak_lines *p, struct err_detail *err)
 {
     const struct profile_table *lines = &p->pair.lines;
     struct sorted_line *sorted = calloc(lines->names.n + 1u, sizeof *sorted);
@@ -47,17 +47,17 @@ static enum err sort_lines(struct peak_lines *p, struct err_detail *why)
     for (size_t i = 0; i < p->n; i++)
         p->order[i] = sorted[i].line;
     free(sorted);
-    return has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort the lines of the program");
+    return has_room ? ERR_OK : err_no_memory(err);
 }
 
-enum err peak_lines_open(struct peak_lines *p, struct trace_reader *trace, struct err_detail *why)
+enum err peak_lines_open(struct peak_lines *p, struct trace_reader *trace, struct err_detail *err)
 {
     *p = (struct peak_lines){ .n = 0 };
-    enum err e = profile_read(trace, PROFILE_A, &p->pair, why);
+    enum err e = profile_read(trace, PROFILE_A, &p->pair, err);
     if (e == ERR_OK)
-        e = sort_lines(p, why);
+        e = sort_lines(p, err);
     if (e == ERR_OK)
-        e = trace_event_number(trace, (int64_t)p->pair.of[PROFILE_A].peak_event, &p->event, why);
+        e = trace_event_number(trace, (int64_t)p->pair.of[PROFILE_A].peak_event, &p->event, err);
     if (e != ERR_OK)
         peak_lines_close(p);
     return e;

@@ -22,7 +22,7 @@ struct peak_lines {
 };
 
 /* Reads the whole trace, twice. ERR_HOST_NOMEM, and the reader's errors. */
-MUST_USE enum err peak_lines_open(struct peak_lines *p, struct trace_reader *trace, struct err_detail *why);
+MUST_USE enum err peak_lines_open(struct peak_lines *p, struct trace_reader *trace, struct err_detail *err);
 void peak_lines_close(struct peak_lines *p);
 
 /* Prints the largest lines. `event_word`: "record" or "event". */

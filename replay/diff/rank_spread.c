@@ -43,17 +43,17 @@ static int line_order(const void *a, const void *b)
 }
 
 enum err rank_spread_compare(struct trace_reader *worst, struct trace_reader *least, struct rank_spread *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
-    enum err e = profile_read(worst, PROFILE_A, &out->pair, why);
+    enum err e = profile_read(worst, PROFILE_A, &out->pair, err);
     if (e == ERR_OK)
-        e = profile_read(least, PROFILE_B, &out->pair, why);
+        e = profile_read(least, PROFILE_B, &out->pair, err);
     if (e != ERR_OK)
         return e;
     const struct profile_table *lines = &out->pair.lines;
     out->lines = calloc(lines->names.n + (size_t)1, sizeof *out->lines);
     if (out->lines == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %u lines of the program", lines->names.n);
+        return err_no_memory(err);
     for (uint32_t i = 0; i < lines->names.n; i++) {
         const struct rank_line line = { .name = i, .worst_bytes = lines->rows[i].side[PROFILE_A].peak_bytes,
                                         .least_bytes = lines->rows[i].side[PROFILE_B].peak_bytes };

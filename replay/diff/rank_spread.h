@@ -37,7 +37,7 @@ void rank_spread_find(const struct rank_figures *ranks, size_t n, struct rank_sp
 
 /* Compares the lines of two ranks. Reads each trace twice. ERR_HOST_NOMEM, the readers' errors. */
 MUST_USE enum err rank_spread_compare(struct trace_reader *worst, struct trace_reader *least, struct rank_spread *out,
-                                      struct err_detail *why);
+                                      struct err_detail *err);
 void rank_spread_close(struct rank_spread *s);
 
 #endif

@@ -128,20 +128,20 @@ static bool audit_is_inside(const struct device *device, const struct block *b)
     return b->addr >= s->addr && b->bytes <= s->bytes && b->addr - s->addr <= s->bytes - b->bytes;
 }
 
-enum err audit_alloc(struct audit *a, uint32_t slot, uint64_t requested, const struct block *b, struct err_detail *why)
+enum err audit_alloc(struct audit *a, uint32_t slot, uint64_t requested, const struct block *b, struct err_detail *err)
 {
     assert(slot < a->n_slots && a->nodes[slot].bytes == 0);
     if (b->bytes < requested)
-        return err_set(why, ERR_CORRUPT, 0,
+        return err_set(err, ERR_CORRUPT, 0,
                        "the block at 0x%" PRIx64 " has %" PRIu64 " bytes, fewer than the %" PRIu64 " asked for",
                        b->addr, b->bytes, requested);
     if (!audit_is_inside(a->device, b))
-        return err_set(why, ERR_CORRUPT, 0,
+        return err_set(err, ERR_CORRUPT, 0,
                        "the block of %" PRIu64 " bytes at 0x%" PRIx64 " is not inside its segment %" PRIu32, b->bytes,
                        b->addr, b->segment);
     const uint32_t other = audit_overlap(a, b->addr, b->bytes);
     if (other != AUDIT_NONE)
-        return err_set(why, ERR_CORRUPT, 0,
+        return err_set(err, ERR_CORRUPT, 0,
                        "the block of %" PRIu64 " bytes at 0x%" PRIx64 " overlaps the live block of %" PRIu64
                        " bytes at 0x%" PRIx64,
                        b->bytes, b->addr, a->nodes[other].bytes, a->nodes[other].addr);
@@ -174,11 +174,11 @@ void audit_device_call(void *audit, const struct device_call *c)
             c->bytes, c->addr, a->nodes[victim].bytes, a->nodes[victim].addr);
 }
 
-enum err audit_check(struct audit *a, struct err_detail *why)
+enum err audit_check(struct audit *a, struct err_detail *err)
 {
     if (!a->is_broken)
         return ERR_OK;
-    if (why != NULL)
-        *why = a->broken;
+    if (err != NULL)
+        *err = a->broken;
     return ERR_CORRUPT;
 }

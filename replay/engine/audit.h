@@ -31,7 +31,7 @@ void audit_destroy(struct audit *a);
 /* Enters the block that serves a request of `requested` bytes. The slot must be vacant. ERR_CORRUPT with the reason;
  * the block is then not entered. */
 MUST_USE enum err audit_alloc(struct audit *a, uint32_t slot, uint64_t requested, const struct block *b,
-                              struct err_detail *why);
+                              struct err_detail *err);
 
 /* Takes a slot's block out of the map; does nothing if the slot is vacant. Call it before the policy may reuse the
  * memory. */
@@ -41,6 +41,6 @@ void audit_free(struct audit *a, uint32_t slot);
 void audit_device_call(void *audit, const struct device_call *c);
 
 /* ERR_CORRUPT, with the reason, if a device call took memory from under a live block. */
-MUST_USE enum err audit_check(struct audit *a, struct err_detail *why);
+MUST_USE enum err audit_check(struct audit *a, struct err_detail *err);
 
 #endif

@@ -34,30 +34,30 @@ static int64_t lane_event(const struct lane *l, uint64_t done)
  * device's, else the general one for `e`. */
 static void lane_stop(struct lane *l, enum err e, uint64_t done)
 {
-    if (l->why.text[0] == '\0' && (e == ERR_DRIVER || e == ERR_UNSUPPORTED || e == ERR_INTERRUPTED))
-        l->why = l->device->why;
-    if (l->why.text[0] == '\0')
-        err_set(&l->why, e, 0, "%s", err_text(e));
+    if (l->err.text[0] == '\0' && (e == ERR_DRIVER || e == ERR_UNSUPPORTED || e == ERR_INTERRUPTED))
+        l->err = l->device->err;
+    if (l->err.text[0] == '\0')
+        err_set(&l->err, e, 0, "%s", err_text(e));
     l->outcome = e;
     l->is_stopped = true;
     l->stopped_at = lane_event(l, done);
 }
 
-enum err lane_failure(const struct lane *l, struct err_detail *why)
+enum err lane_failure(const struct lane *l, struct err_detail *err)
 {
     if (l->outcome == ERR_OK || l->outcome == ERR_DEVICE_OOM)
         return ERR_OK;
     if (l->stopped_at < 0)
-        return err_set(why, l->outcome, 0, "%.80s failed in the start state: %.160s", l->spec->typed, l->why.text);
-    return err_set(why, l->outcome, 0, "%.80s failed at event %" PRId64 ": %.160s", l->spec->typed, l->stopped_at,
-                   l->why.text);
+        return err_set(err, l->outcome, 0, "%s failed in the start state: %s", l->spec->typed, l->err.text);
+    return err_set(err, l->outcome, 0, "%s failed at event %" PRId64 ": %s", l->spec->typed, l->stopped_at,
+                   l->err.text);
 }
 
-enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *why)
+enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *err)
 {
     for (size_t i = 0; i < n_lanes; i++)
         if (lanes[i].outcome == ERR_HOST_NOMEM)
-            return lane_failure(&lanes[i], why);
+            return lane_failure(&lanes[i], err);
     return ERR_OK;
 }
 
@@ -125,15 +125,15 @@ static enum err lane_examine(struct lane *l, const struct event *ev, const struc
 {
     struct meter *m = &l->meter;
     if (b->bytes - ev->bytes > EXCESS_MAX)
-        return err_set(&l->why, ERR_CORRUPT, 0,
+        return err_set(&l->err, ERR_CORRUPT, 0,
                        "the policy answered a request of %" PRIu64 " bytes with a block of %" PRIu64, ev->bytes,
                        b->bytes);
     if (b->segment >= m->n_segments) {
-        const enum err e = meter_grow(m, l->device, b->segment, &l->why);
+        const enum err e = meter_grow(m, l->device, b->segment, &l->err);
         if (e != ERR_OK)
             return e;
     }
-    return l->audit == NULL ? ERR_OK : audit_alloc(l->audit, ev->slot, ev->bytes, b, &l->why);
+    return l->audit == NULL ? ERR_OK : audit_alloc(l->audit, ev->slot, ev->bytes, b, &l->err);
 }
 
 /* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. `is_watched`, here and below:
@@ -195,7 +195,7 @@ static void lane_completed_early(void *arg, uint32_t slot)
     if (b->bytes == 0)
         return;
     if (!lane_is_pending(l, slot)) {
-        l->policy->failure = err_set(&l->why, ERR_CORRUPT, 0,
+        l->policy->failure = err_set(&l->err, ERR_CORRUPT, 0,
                                      "the policy ended a free that had not begun, in slot %" PRIu32, slot);
         return;
     }
@@ -216,13 +216,13 @@ static void lane_moved(void *arg, uint32_t slot, const struct block *to)
     enum err e = ERR_OK;
     const bool is_live = b->bytes > 0 && b->segment < m->n_segments && m->segments[b->segment].n_active > 0;
     if (!is_live || to->bytes != b->bytes)
-        e = err_set(&l->why, ERR_CORRUPT, 0, "the policy moved slot %" PRIu32 ", which is not live or has another size",
+        e = err_set(&l->err, ERR_CORRUPT, 0, "the policy moved slot %" PRIu32 ", which is not live or has another size",
                     slot);
     if (e == ERR_OK && to->segment >= m->n_segments)
-        e = meter_grow(m, l->device, to->segment, &l->why);
+        e = meter_grow(m, l->device, to->segment, &l->err);
     if (e == ERR_OK && l->audit != NULL) {
         audit_free(l->audit, slot);
-        e = audit_alloc(l->audit, slot, to->bytes, to, &l->why);
+        e = audit_alloc(l->audit, slot, to->bytes, to, &l->err);
     }
     if (e != ERR_OK) {
         l->policy->failure = e;
@@ -265,15 +265,15 @@ static void lane_control(struct lane *l, const struct control *c, const struct e
     assert(c->kind < CONTROL_KINDS);
     if (b != NULL && b->bytes == 0)
         return;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const enum err e = l->policy->ops->control == NULL ? ERR_UNSUPPORTED
-                                                       : l->policy->ops->control(l->policy, c, b, &why);
+                                                       : l->policy->ops->control(l->policy, c, b, &err);
     meter_settle(&l->meter, l->policy, done, ev->time_ns);
     if (e == ERR_UNSUPPORTED) {
         const bool is_asked = c->kind != CONTROL_THREAD && c->kind != CONTROL_WAIT;    /* most allocators do not */
         l->unsupported[c->kind] += is_asked;
     } else if (e != ERR_OK) {
-        l->why = why;
+        l->err = err;
         lane_stop(l, e, done);
     }
 }
@@ -288,7 +288,7 @@ static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_
         e = l->sample(l->sample_arg, &s);
     }
     if (e == ERR_OK && l->audit != NULL && l->policy->ops->check != NULL)
-        e = l->policy->ops->check(l->policy, &l->why);
+        e = l->policy->ops->check(l->policy, &l->err);
     if (e != ERR_OK)
         lane_stop(l, e, done);
 }
@@ -374,7 +374,7 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
 /* After an event of a watched lane: lets the audit complain, then calls the watch. */
 static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
 {
-    if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->why) != ERR_OK)
+    if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->err) != ERR_OK)
         lane_stop(l, ERR_CORRUPT, done);
     if (l->watch != NULL)
         l->watch->event(l->watch, l, ev, done);
@@ -475,7 +475,7 @@ static void lane_heed(struct lane *l, uint64_t done)
     else if (l->device->failure != ERR_OK)
         lane_stop(l, l->device->failure, done);
     else if (l->meter.peak.active > l->meter.peak.reserved + l->device->usage.host_peak_bytes)
-        lane_stop(l, err_set(&l->why, ERR_CORRUPT, 0, "the policy's blocks held %" PRIu64 " bytes, more than the %"
+        lane_stop(l, err_set(&l->err, ERR_CORRUPT, 0, "the policy's blocks held %" PRIu64 " bytes, more than the %"
                              PRIu64 " that it had reserved", l->meter.peak.active, l->meter.peak.reserved), done);
     else if (interrupted != NULL && *interrupted != 0)
         lane_stop(l, ERR_INTERRUPTED, done);
@@ -558,13 +558,13 @@ static void lane_refuse_state(struct lane *l, enum err e, const struct err_detai
         lane_refuse_start(l, reason->offset < n_segments ? segments[reason->offset].bytes : 0);
         return;
     }
-    err_set(&l->why, e, 0, "policy '%.60s' cannot start from the recorded state: %.160s", l->spec->typed, reason->text);
+    err_set(&l->err, e, 0, "policy '%s' cannot start from the recorded state: %s", l->spec->typed, reason->text);
     lane_stop(l, e, 0);
 }
 
 /* Hands the recorded state to the policy. The device calls that this takes are not counted. */
 static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start_state *start,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     size_t n_segments, n_blocks;
     const struct trace_segment *segments = trace_start_segments(in, &n_segments);
@@ -576,9 +576,9 @@ static enum err lane_restore(struct lane *l, const struct trace_reader *in, cons
     device_reset_usage(l->device);
     for (size_t i = 0; i < n_blocks && e == ERR_OK; i++)
         if (blocks[i].slot != TRACE_NO_SLOT && (e = lane_take_over(l, &blocks[i])) != ERR_OK)
-            reason = l->why;
+            reason = l->err;
     if (e == ERR_HOST_NOMEM)
-        return err_set(why, e, 0, "%s", err_text(e));
+        return err_set(err, e, 0, "%s", err_text(e));
     meter_device_moved(&l->meter, l->policy, 0, 0);      /* it did, but no counted call shows it */
     meter_settle(&l->meter, l->policy, 0, 0);
     l->is_restored = true;
@@ -600,7 +600,7 @@ static void lane_device_call(void *arg, const struct device_call *c)
 
 /* Prepares a lane for its run and places the start state. */
 static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
-                           const struct start_state *start, struct err_detail *why)
+                           const struct start_state *start, struct err_detail *err)
 {
     assert(l->cfg == NULL && l->events_done == 0);       /* a lane runs once, so its start state is placed once */
     l->cfg = cfg;
@@ -616,7 +616,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     if (cfg->audit) {
         const enum err created = audit_create(l->n_slots + 1, l->device, &l->audit);
         if (created != ERR_OK)
-            return err_set(why, created, 0, "%s", err_text(created));
+            return err_set(err, created, 0, "%s", err_text(created));
     }
     l->log = (struct device_log){ .call = lane_device_call, .arg = l };
     l->others_log = l->device->log;
@@ -628,7 +628,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     if (policy_is_refused(l->policy, &refused_bytes)) {
         lane_refuse_start(l, refused_bytes);
     } else if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
-        e = lane_restore(l, in, start, why);
+        e = lane_restore(l, in, start, err);
     } else {
         lane_warm(l, cfg->what_if.warm_bytes);
         lane_run(l, start->events, start->n_events, 0, NULL);
@@ -659,12 +659,12 @@ static void lane_end(struct lane *l, uint64_t time_ns)
 /* Opens device and policy. `peak_live`: how many live requests the policy makes room for. */
 static enum err lane_open_parts(const struct policy_spec *spec, const struct device_ops *ops,
                                 const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
-                                uint32_t peak_live, struct lane *out, struct err_detail *why)
+                                uint32_t peak_live, struct lane *out, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     struct lane l = { .spec = spec, .n_slots = info->peak_live };
     struct err_detail reason = { .text = "" };
-    enum err e = device_open(ops, device, &l.device, why);
+    enum err e = device_open(ops, device, &l.device, err);
     if (e != ERR_OK)
         return e;
     const struct policy_config cfg = {
@@ -680,7 +680,7 @@ static enum err lane_open_parts(const struct policy_spec *spec, const struct dev
     };
     e = policy_create(spec->ops, &cfg, &l.policy, &reason);
     if (e != ERR_OK) {
-        policy_spec_refuse(spec, e, &reason, why);
+        policy_spec_refuse(spec, e, &reason, err);
         lane_close(&l);
     } else {
         *out = l;
@@ -690,25 +690,25 @@ static enum err lane_open_parts(const struct policy_spec *spec, const struct dev
 
 enum err lane_open_idle(const struct policy_spec *spec, const struct device_ops *ops,
                         const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
-                        struct lane *out, struct err_detail *why)
+                        struct lane *out, struct err_detail *err)
 {
-    return lane_open_parts(spec, ops, device, trace, seed, 0, out, why);
+    return lane_open_parts(spec, ops, device, trace, seed, 0, out, err);
 }
 
 enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops, const struct device_config *device,
-                   const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *why)
+                   const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     const uint32_t peak_live = info->by_kind[EVENT_OOM] == 0 ? info->peak_live : info->peak_live + 1;
     struct lane l;
-    const enum err e = lane_open_parts(spec, ops, device, trace, seed, peak_live, &l, why);
+    const enum err e = lane_open_parts(spec, ops, device, trace, seed, peak_live, &l, err);
     if (e != ERR_OK)
         return e;
     l.live = calloc((size_t)l.n_slots + 1, sizeof *l.live);
     l.pending = calloc((size_t)l.n_slots + 1, sizeof *l.pending);
     if (l.live == NULL || l.pending == NULL) {
         lane_close(&l);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", info->peak_live);
+        return err_no_memory(err);
     }
     large_pages_want(l.live, ((size_t)l.n_slots + 1) * sizeof *l.live);
     *out = l;
@@ -873,56 +873,56 @@ struct held_events {
 };
 
 /* Shows the whole trace, start state first, to the policies that plan ahead. */
-static enum err foresee(struct lane *lanes, size_t n_lanes, const struct event *ev, size_t n, struct err_detail *why)
+static enum err foresee(struct lane *lanes, size_t n_lanes, const struct event *ev, size_t n, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         if (lanes[i].policy->ops->foresee != NULL)
             if ((e = lanes[i].policy->ops->foresee(lanes[i].policy, ev, n)) != ERR_OK)
-                err_set(why, e, 0, "policy '%s' cannot plan for this trace: %s", lanes[i].spec->typed, err_text(e));
+                err_set(err, e, 0, "policy '%s' cannot plan for this trace: %s", lanes[i].spec->typed, err_text(e));
     return e;
 }
 
 /* Copies all events, of which the reader has lent the first k, into *out. */
 static enum err hold_events(struct trace_reader *in, const struct start_state *start, const struct event *ev, size_t k,
-                            struct held_events *out, struct err_detail *why)
+                            struct held_events *out, struct err_detail *err)
 {
     enum err e = ERR_OK;
     out->n_start = start->n_events;
     out->n = out->n_start + (size_t)trace_info(in)->events;
     out->at = malloc((out->n + 1) * sizeof *out->at);
     if (out->at == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", out->n);
+        return err_no_memory(err);
     large_pages_want(out->at, out->n * sizeof *out->at);
     if (out->n_start > 0)
         memcpy(out->at, start->events, out->n_start * sizeof *out->at);
-    for (size_t at = out->n_start; e == ERR_OK && k > 0; at += k, e = trace_next(in, &ev, &k, why))
+    for (size_t at = out->n_start; e == ERR_OK && k > 0; at += k, e = trace_next(in, &ev, &k, err))
         memcpy(out->at + at, ev, k * sizeof *ev);
     return e;
 }
 
 /* Lets policies plan ahead. A trace that is one chunk stays decoded in the reader; others are held for the run. */
 static enum err plan_ahead(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start_state *start,
-                           struct held_events *held, struct err_detail *why)
+                           struct held_events *held, struct err_detail *err)
 {
     const struct event *ev;
     size_t n;
     trace_enlarge_chunks(in);
-    enum err e = trace_next(in, &ev, &n, why);
+    enum err e = trace_next(in, &ev, &n, err);
     if (e != ERR_OK)
         return e;
     if (n == trace_info(in)->events && start->n_events == 0)
-        return (e = foresee(lanes, n_lanes, ev, n, why)) == ERR_OK ? trace_next(in, &ev, &n, why) : e;
-    e = hold_events(in, start, ev, n, held, why);
-    return e == ERR_OK ? foresee(lanes, n_lanes, held->at, held->n, why) : e;
+        return (e = foresee(lanes, n_lanes, ev, n, err)) == ERR_OK ? trace_next(in, &ev, &n, err) : e;
+    e = hold_events(in, start, ev, n, held, err);
+    return e == ERR_OK ? foresee(lanes, n_lanes, held->at, held->n, err) : e;
 }
 
 /* The next chunk: of the events that are held, or else of the reader. `first`: how many events came before it. */
 static enum err next_chunk(struct trace_reader *in, const struct held_events *held, uint64_t first,
-                           const struct event **ev, size_t *n, struct err_detail *why)
+                           const struct event **ev, size_t *n, struct err_detail *err)
 {
     if (held->at == NULL)
-        return trace_next(in, ev, n, why);
+        return trace_next(in, ev, n, err);
     const size_t at = held->n_start + (size_t)first, left = held->n - at;
     *ev = held->at + at;
     *n = left < TRACE_CHUNK_EVENTS ? left : TRACE_CHUNK_EVENTS;
@@ -931,13 +931,13 @@ static enum err next_chunk(struct trace_reader *in, const struct held_events *he
 
 /* Reads the trace to its end, or until no lane runs and nobody wants the chunks. */
 static enum err run_chunks(struct trace_reader *in, const struct held_events *held, struct crew *c, uint64_t *time_ns,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     const struct event *ev;
     uint64_t first = 0;
     const struct replay_config *cfg = c->cfg;
     for (size_t n; cfg->chunk != NULL || any_lane_runs(c->lanes, c->n_lanes); first += n) {
-        const enum err e = next_chunk(in, held, first, &ev, &n, why);
+        const enum err e = next_chunk(in, held, first, &ev, &n, err);
         if (e != ERR_OK || n == 0)
             return e;
         crew_run(c, ev, n, first);
@@ -950,24 +950,24 @@ static enum err run_chunks(struct trace_reader *in, const struct held_events *he
 
 /* Brings a trace to its start and lanes into their beginning. *held is to be freed, whatever is returned. */
 static enum err lanes_begin(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
-                            const struct replay_config *cfg, struct held_events *held, struct err_detail *why)
+                            const struct replay_config *cfg, struct held_events *held, struct err_detail *err)
 {
     struct start_state start;
-    enum err e = trace_seek(in, 0, why);
-    if (e != ERR_OK || (e = start_state_read(in, &start, why)) != ERR_OK)
+    enum err e = trace_seek(in, 0, err);
+    if (e != ERR_OK || (e = start_state_read(in, &start, err)) != ERR_OK)
         return e;
-    if (any_lane_plans(lanes, n_lanes) && (e = plan_ahead(in, lanes, n_lanes, &start, held, why)) == ERR_OK)
-        e = trace_seek(in, 0, why);
+    if (any_lane_plans(lanes, n_lanes) && (e = plan_ahead(in, lanes, n_lanes, &start, held, err)) == ERR_OK)
+        e = trace_seek(in, 0, err);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
-        e = lane_begin(&lanes[i], cfg, in, &start, why);
+        e = lane_begin(&lanes[i], cfg, in, &start, err);
     start_state_close(&start);
     return e;
 }
 
-enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg, struct err_detail *why)
+enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg, struct err_detail *err)
 {
     struct held_events held = {.at = NULL};
-    const enum err e = lanes_begin(in, lane, 1, cfg, &held, why);
+    const enum err e = lanes_begin(in, lane, 1, cfg, &held, err);
     free(held.at);
     return e;
 }
@@ -983,7 +983,7 @@ void lane_finish(struct lane *lane, uint64_t time_ns)
 }
 
 enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
-                    struct err_detail *why)
+                    struct err_detail *err)
 {
     uint64_t time_ns = 0;
     const bool has_cores = threads_wanted(cfg) > 1;
@@ -995,11 +995,11 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
         trace_enlarge_chunks(in);
     struct held_events held = {.at = NULL};
     struct crew *crew = NULL;
-    enum err e = lanes_begin(in, lanes, n_lanes, cfg, &held, why);
+    enum err e = lanes_begin(in, lanes, n_lanes, cfg, &held, err);
     if (e == ERR_OK && (crew = crew_start(lanes, n_lanes, cfg, trace_controls(in))) == NULL)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for threads");
+        e = err_no_memory(err);
     if (e == ERR_OK)
-        e = run_chunks(in, &held, crew, &time_ns, why);
+        e = run_chunks(in, &held, crew, &time_ns, err);
     crew_stop(crew);
     free(held.at);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)

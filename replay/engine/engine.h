@@ -92,7 +92,7 @@ struct lane {
     bool           is_stopped;             /* out: before the end of the trace */
     int64_t        stopped_at;             /* out: our number of the event that stopped it; -1: in the start state */
     uint64_t       stopped_ns;             /* out: the time of that event, if it was refused memory */
-    struct err_detail why;                 /* out: the reason of an outcome other than OK and DEVICE_OOM */
+    struct err_detail err;                 /* out: the reason of an outcome other than OK and DEVICE_OOM */
     bool           is_restored;            /* out: it began from the recorded state, or failed to and is stopped */
     uint64_t       unsupported[CONTROL_KINDS];   /* out: control events that this policy does not support, by kind */
 
@@ -122,13 +122,13 @@ struct lane {
  * errors, with the place in the settings if a setting is wrong; ERR_HOST_NOMEM. */
 MUST_USE enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops,
                             const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
-                            struct lane *out, struct err_detail *why);
+                            struct lane *out, struct err_detail *err);
 
 /* Opens a lane that is never run, only compared with one that was (replay/trials/equal_runs.h). It has no tables of
  * requests, so it takes little time and memory. */
 MUST_USE enum err lane_open_idle(const struct policy_spec *spec, const struct device_ops *ops,
                                  const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
-                                 struct lane *out, struct err_detail *why);
+                                 struct lane *out, struct err_detail *err);
 
 /* Accepts a lane of zeros. */
 void lane_close(struct lane *lane);
@@ -137,21 +137,21 @@ void lane_close(struct lane *lane);
  * runs over events of the trace, the first of which has number `first`, and lane_finish takes the last sample. Events
  * come in order, and each once. */
 MUST_USE enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg,
-                             struct err_detail *why);
+                             struct err_detail *err);
 void lane_feed(struct lane *lane, const struct event *events, size_t n, uint64_t first, const struct control *controls);
 void lane_finish(struct lane *lane, uint64_t time_ns);
 
 /* What made a lane that has run fail: ERR_OK if it came to the end, or if memory of the device was refused, which is a
- * result. Else its outcome, and in `why` at which event. Ask before any figure of a lane is used. */
-MUST_USE enum err lane_failure(const struct lane *lane, struct err_detail *why);
+ * result. Else its outcome, and in `err` at which event. Ask before any figure of a lane is used. */
+MUST_USE enum err lane_failure(const struct lane *lane, struct err_detail *err);
 
 /* ERR_HOST_NOMEM if the host had no memory for a lane: what such a lane did says nothing of its policy. */
-MUST_USE enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *why);
+MUST_USE enum err lanes_host_failure(const struct lane *lanes, size_t n_lanes, struct err_detail *err);
 
 /* Runs all lanes over the trace, from its start state. A refused request or a failing policy stops its own lane only,
  * and the lane says so (lane_failure). ERR_HOST_NOMEM and the reader's errors stop all lanes. The result does not
  * depend on the number of threads. */
 MUST_USE enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
-                             const struct replay_config *cfg, struct err_detail *why);
+                             const struct replay_config *cfg, struct err_detail *err);
 
 #endif

@@ -76,21 +76,21 @@ static void note_requests(const struct event *ev, size_t n, uint64_t first, cons
     }
 }
 
-static enum err find_requests(struct trace_reader *trace, struct explanation *x, struct err_detail *why)
+static enum err find_requests(struct trace_reader *trace, struct explanation *x, struct err_detail *err)
 {
     uint32_t *block_of = calloc((size_t)trace_info(trace)->peak_live + 1, sizeof *block_of);
     if (block_of == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to explain a refusal");
+        return err_no_memory(err);
     for (size_t i = 0; i < x->n_blocks; i++) {
         assert(x->blocks[i].slot == UINT32_MAX || x->blocks[i].slot < trace_info(trace)->peak_live);
         if (x->blocks[i].slot != UINT32_MAX)
             block_of[x->blocks[i].slot] = (uint32_t)i + 1;
     }
-    enum err e = trace_seek(trace, 0, why);
+    enum err e = trace_seek(trace, 0, err);
     const struct event *ev;
     uint64_t first = 0;
     for (size_t n; e == ERR_OK && (int64_t)first < x->event; first += n) {
-        e = trace_next(trace, &ev, &n, why);
+        e = trace_next(trace, &ev, &n, err);
         if (e != ERR_OK || n == 0)
             break;
         note_requests(ev, n, first, block_of, x);
@@ -99,39 +99,39 @@ static enum err find_requests(struct trace_reader *trace, struct explanation *x,
     return e;
 }
 
-static enum err name_block(struct trace_reader *trace, struct explain_block *b, struct err_detail *why)
+static enum err name_block(struct trace_reader *trace, struct explain_block *b, struct err_detail *err)
 {
     struct trace_side side;
     b->is_known = b->slot != UINT32_MAX;
     if (!b->is_known || b->event < 0)
         return ERR_OK;
-    enum err e = trace_side_at(trace, (uint64_t)b->event, &side, why);
+    enum err e = trace_side_at(trace, (uint64_t)b->event, &side, err);
     if (e == ERR_OK)
-        e = trace_event_number(trace, b->event, &b->event, why);
+        e = trace_event_number(trace, b->event, &b->event, err);
     if (e == ERR_OK)
         b->stack = side.stack;
     return e;
 }
 
-static enum err finish(struct explanation *x, struct trace_reader *trace, struct err_detail *why)
+static enum err finish(struct explanation *x, struct trace_reader *trace, struct err_detail *err)
 {
     if (!x->is_taken)
         return ERR_OK;
-    enum err e = x->n_blocks > 0 ? find_requests(trace, x, why) : ERR_OK;
+    enum err e = x->n_blocks > 0 ? find_requests(trace, x, err) : ERR_OK;
     for (size_t i = 0; i < x->n_blocks && e == ERR_OK; i++)
-        e = name_block(trace, &x->blocks[i], why);
-    return e != ERR_OK || x->is_end ? e : trace_event_number(trace, x->event, &x->place, why);
+        e = name_block(trace, &x->blocks[i], err);
+    return e != ERR_OK || x->is_end ? e : trace_event_number(trace, x->event, &x->place, err);
 }
 
-enum err explain_run_finish(struct explain_run *x, struct trace_reader *trace, struct err_detail *why)
+enum err explain_run_finish(struct explain_run *x, struct trace_reader *trace, struct err_detail *err)
 {
     if (x->is_short)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to explain a refusal");
-    const enum err e = finish(&x->at_event, trace, why);
-    return e == ERR_OK ? finish(&x->at_oom, trace, why) : e;
+        return err_no_memory(err);
+    const enum err e = finish(&x->at_event, trace, err);
+    return e == ERR_OK ? finish(&x->at_oom, trace, err) : e;
 }
 
-enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *event, struct err_detail *why)
+enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *event, struct err_detail *err)
 {
     const uint64_t events = trace_info(trace)->events;
     uint64_t low = 0, high = events;
@@ -144,7 +144,7 @@ enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *
         while (low < high) {         /* numbers rise with events */
             const uint64_t mid = low + (high - low) / 2;
             int64_t there;
-            const enum err e = trace_event_number(trace, (int64_t)mid, &there, why);
+            const enum err e = trace_event_number(trace, (int64_t)mid, &there, err);
             if (e != ERR_OK)
                 return e;
             if (there < 0 || (uint64_t)there < place)
@@ -154,7 +154,7 @@ enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *
         }
     }
     *event = low;
-    return low < events ? ERR_OK : err_set(why, ERR_USAGE, 0, "event %" PRIu64 ": the trace ends before it", place);
+    return low < events ? ERR_OK : err_set(err, ERR_USAGE, 0, "event %" PRIu64 ": the trace ends before it", place);
 }
 
 void explain_run_close(struct explain_run *x)

@@ -38,12 +38,12 @@ void explain_run_refusal(struct explain_run *x, const struct lane *l, const stru
 
 /* After the run: reads the trace again to find when each block was requested and by which stack, and converts events to
  * the trace's own numbering. The reader's errors, ERR_HOST_NOMEM. */
-MUST_USE enum err explain_run_finish(struct explain_run *x, struct trace_reader *trace, struct err_detail *why);
+MUST_USE enum err explain_run_finish(struct explain_run *x, struct trace_reader *trace, struct err_detail *err);
 
 /* Finds our number of the event that results call `place`, or of the next one if no event has that number. EXPLAIN_END
  * stays what it is. ERR_USAGE if the trace ends before; the reader's errors. */
 MUST_USE enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *event,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 
 void explain_run_close(struct explain_run *x);
 

@@ -82,33 +82,33 @@ static void process_end(struct card_process *p, uint64_t time_ns)
 }
 
 /* Lends the next events of a process that has done all of the last ones; at the end of the trace the process ends. */
-static enum err process_read(struct card_process *p, struct err_detail *why)
+static enum err process_read(struct card_process *p, struct err_detail *err)
 {
     const uint64_t last_ns = p->n_events > 0 ? p->events[p->n_events - 1].time_ns : 0;
     p->first += p->n_events;
     p->at = 0;
-    const enum err e = trace_next(p->trace, &p->events, &p->n_events, why);
+    const enum err e = trace_next(p->trace, &p->events, &p->n_events, err);
     if (e == ERR_OK && p->n_events == 0)
         process_end(p, last_ns);
     return e;
 }
 
 static enum err process_begin(struct shared_card *c, struct card_process *p, const struct replay_config *cfg,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     const uint64_t besides = bytes_besides(c, p, p->begins_ns);
     struct device_config device = c->device;
     device.others_bytes = bytes_told(c, p, besides);
-    enum err e = lane_open(p->spec, c->ops, &device, p->trace, 0, &p->lane, why);
+    enum err e = lane_open(p->spec, c->ops, &device, p->trace, 0, &p->lane, err);
     if (e != ERR_OK)
         return e;
     p->has_begun = true;
-    e = lane_start(&p->lane, p->trace, cfg, why);
+    e = lane_start(&p->lane, p->trace, cfg, err);
     card_observe(c, p, besides, p->begins_ns);
-    return e == ERR_OK ? process_read(p, why) : e;
+    return e == ERR_OK ? process_read(p, err) : e;
 }
 
-static enum err process_step(struct shared_card *c, struct card_process *p, struct err_detail *why)
+static enum err process_step(struct shared_card *c, struct card_process *p, struct err_detail *err)
 {
     const struct event *ev = &p->events[p->at];
     const uint64_t now = next_time(p), besides = bytes_besides(c, p, now);
@@ -118,15 +118,15 @@ static enum err process_step(struct shared_card *c, struct card_process *p, stru
     card_observe(c, p, besides, now);
     if (p->lane.is_stopped) {
         if (p->lane.outcome != ERR_DEVICE_OOM)
-            return err_set(why, p->lane.outcome, 0, "process %zu: %.160s", (size_t)(p - c->processes) + 1,
-                           p->lane.why.text);
+            return err_set(err, p->lane.outcome, 0, "process %zu: %s", (size_t)(p - c->processes) + 1,
+                           p->lane.err.text);
         process_end(p, ev->time_ns);
         return ERR_OK;
     }
-    return p->at == p->n_events ? process_read(p, why) : ERR_OK;
+    return p->at == p->n_events ? process_read(p, err) : ERR_OK;
 }
 
-enum err shared_card_run(struct shared_card *c, const struct replay_config *cfg, struct err_detail *why)
+enum err shared_card_run(struct shared_card *c, const struct replay_config *cfg, struct err_detail *err)
 {
     struct card_process *p;
     enum err e = ERR_OK;
@@ -135,9 +135,9 @@ enum err shared_card_run(struct shared_card *c, const struct replay_config *cfg,
     for (size_t i = 0; i < c->n_processes; i++)
         total += trace_info(c->processes[i].trace)->events;
     while (e == ERR_OK && (p = next_process(c)) != NULL) {
-        e = p->has_begun ? process_step(c, p, why) : process_begin(c, p, cfg, why);
+        e = p->has_begun ? process_step(c, p, err) : process_begin(c, p, cfg, err);
         if (cfg->interrupted != NULL && *cfg->interrupted != 0)
-            return err_set(why, ERR_INTERRUPTED, 0, "%s", err_text(ERR_INTERRUPTED));
+            return err_set(err, ERR_INTERRUPTED, 0, "%s", err_text(ERR_INTERRUPTED));
         if (cfg->progress != NULL && ++done % TRACE_CHUNK_EVENTS == 0)
             cfg->progress(cfg->progress_arg, done, total);
     }

@@ -50,7 +50,7 @@ struct shared_card {
 
 /* Runs all processes to their ends. lane_open's and the readers' errors; a process that fails for another reason than
  * lack of memory. cfg->threads and cfg->chunk are not used. */
-MUST_USE enum err shared_card_run(struct shared_card *c, const struct replay_config *cfg, struct err_detail *why);
+MUST_USE enum err shared_card_run(struct shared_card *c, const struct replay_config *cfg, struct err_detail *err);
 void shared_card_close(struct shared_card *c);
 
 #endif

@@ -40,7 +40,7 @@ static bool start_state_list_addresses(const struct trace_segment *segments, siz
     return has_memory;
 }
 
-enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *why)
+enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *err)
 {
     size_t n_blocks, n_segments;
     const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
@@ -51,13 +51,13 @@ enum err start_state_read(const struct trace_reader *in, struct start_state *out
     };
     if (s.events == NULL || s.addresses == NULL) {
         start_state_close(&s);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu blocks", n_blocks);
+        return err_no_memory(err);
     }
     start_state_list_events(blocks, n_blocks, &s);
     assert(s.n_events <= 2 * n_blocks);
     if (!start_state_list_addresses(segments, n_segments, &s)) {
         start_state_close(&s);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu segments", n_segments);
+        return err_no_memory(err);
     }
     assert(s.n_addresses <= n_segments);
     *out = s;

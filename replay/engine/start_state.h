@@ -23,7 +23,7 @@ struct start_state {
 };
 
 /* Reads the start state of a trace; both counts are 0 if it starts empty. ERR_HOST_NOMEM. */
-MUST_USE enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *why);
+MUST_USE enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *err);
 void start_state_close(struct start_state *s);
 
 /* Totals of the start state. */

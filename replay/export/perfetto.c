@@ -271,7 +271,7 @@ struct shown_stacks {
 };
 
 static enum err read_stack(struct shown_stacks *s, const struct trace_reader *trace, uint32_t stack,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     enum { LINE_TEXT = 160 };
     char line[LINE_TEXT] = "request";
@@ -288,19 +288,19 @@ static enum err read_stack(struct shown_stacks *s, const struct trace_reader *tr
     const bool has_memory = line_text != UINT32_MAX && stack_text != UINT32_MAX &&
                             pair_map_add(&s->number, stack, true, line_text) &&
                             pair_map_add(&s->number, stack, false, stack_text);
-    return has_memory ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for the stacks of a timeline");
+    return has_memory ? ERR_OK : err_no_memory(err);
 }
 
 /* Lends the two texts of an event's stack until the next call; the frames are "" without a stack. */
 static enum err stack_texts(struct shown_stacks *s, struct trace_reader *trace, int64_t event, const char **line,
-                            const char **stack, struct err_detail *why)
+                            const char **stack, struct err_detail *err)
 {
     struct trace_side side = { .stack = TRACE_NO_STACK };
     enum err e = ERR_OK;
     if (event >= 0 && trace_info(trace)->n_stacks > 0)
-        e = trace_side_at(trace, (uint64_t)event, &side, why);
+        e = trace_side_at(trace, (uint64_t)event, &side, err);
     if (e == ERR_OK)
-        e = read_stack(s, trace, side.stack, why);
+        e = read_stack(s, trace, side.stack, err);
     if (e != ERR_OK)
         return e;
     *line = text_table_at(&s->texts, *pair_map_find(&s->number, side.stack, true));
@@ -310,13 +310,13 @@ static enum err stack_texts(struct shown_stacks *s, struct trace_reader *trace, 
 
 /* Writes a request as a slice, named by the line that asked for it: slices of one line lie in one track. */
 static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struct trace_reader *trace,
-                            struct shown_stacks *stacks, struct err_detail *why)
+                            struct shown_stacks *stacks, struct err_detail *err)
 {
     const struct perfetto_request *r = &p->requests[i];
     const struct json_writer w = json_writer(out);
     const uint64_t end_ns = r->freed_ns == UINT64_MAX ? p->now_ns : r->freed_ns;
     const char *line, *stack;
-    const enum err e = stack_texts(stacks, trace, r->event, &line, &stack, why);
+    const enum err e = stack_texts(stacks, trace, r->event, &line, &stack, err);
     if (e != ERR_OK)
         return e;
     for (int is_end = 0; is_end < 2; is_end++) {
@@ -340,11 +340,11 @@ static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struc
 }
 
 static enum err put_requests(FILE *out, const struct perfetto *p, struct trace_reader *trace,
-                             struct shown_stacks *stacks, struct err_detail *why)
+                             struct shown_stacks *stacks, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_requests && e == ERR_OK; i++)
-        e = put_request(out, p, i, trace, stacks, why);
+        e = put_request(out, p, i, trace, stacks, err);
     return e;
 }
 
@@ -383,15 +383,15 @@ static void take_event(struct lane_watch *watch, const struct lane *l, const str
 /* ---- the whole ---- */
 
 enum err perfetto_listen(struct perfetto *p, unsigned pid, const char *name, struct lane *l,
-                         const struct trace_reader *trace, const struct replay_config *cfg, struct err_detail *why)
+                         const struct trace_reader *trace, const struct replay_config *cfg, struct err_detail *err)
 {
     *p = (struct perfetto){.watch.event = take_event, .pid = pid, .trace = trace,
                            .has_times = trace_info(trace)->duration_ns > 0,
                            .every_events = cfg->sample_every_events, .every_ns = cfg->sample_every_ns,
                            .request_of = calloc((size_t)l->n_slots + 1, sizeof *p->request_of)};
     if (p->request_of == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a timeline");
-    const enum err e = temporary_stream_open(&p->spool, why);
+        return err_no_memory(err);
+    const enum err e = temporary_stream_open(&p->spool, err);
     if (e != ERR_OK)
         return e;
     p->log = (struct device_log){.call = on_call, .arg = p};
@@ -429,20 +429,20 @@ void perfetto_finish(struct perfetto *p, const struct lane *l)
 }
 
 /* Copies a run's lines to the file. The very first line has no comma before it. */
-static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, struct err_detail *why)
+static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, struct err_detail *err)
 {
     char bytes[1 << 14];
     size_t n;
     rewind(p->spool);
     if (is_first && (fgetc(p->spool) != ',' || fgetc(p->spool) != '\n'))
-        return err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be read back");
+        return err_set(err, ERR_IO, 0, "the temporary file of a timeline cannot be read back");
     while ((n = fread(bytes, 1, sizeof bytes, p->spool)) > 0)
         fwrite(bytes, 1, n, out);
-    return ferror(p->spool) ? err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be read back") : ERR_OK;
+    return ferror(p->spool) ? err_set(err, ERR_IO, 0, "the temporary file of a timeline cannot be read back") : ERR_OK;
 }
 
 enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct trace_reader *trace,
-                        const char *source, struct err_detail *why)
+                        const char *source, struct err_detail *err)
 {
     struct shown_stacks stacks = { .number = { .seed = hash_seed() }, .texts = { .seed = hash_seed() } };
     enum err e = ERR_OK;
@@ -453,13 +453,13 @@ enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct
             n == 0 || runs[0].has_times ? "of the recording" : "numbers of events, as microseconds");
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         if (runs[i].failure != ERR_OK)
-            e = err_set(why, runs[i].failure, 0, "no memory for the segments of a timeline");
+            e = err_set(err, runs[i].failure, 0, "no memory for the segments of a timeline");
         else if (fflush(runs[i].spool) != 0 || ferror(runs[i].spool))
-            e = err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be written");
+            e = err_set(err, ERR_IO, 0, "the temporary file of a timeline cannot be written");
         else
-            e = copy_lines(out, &runs[i], i == 0, why);
+            e = copy_lines(out, &runs[i], i == 0, err);
         if (e == ERR_OK)
-            e = put_requests(out, &runs[i], trace, &stacks, why);
+            e = put_requests(out, &runs[i], trace, &stacks, err);
     }
     fputs("\n]}\n", out);
     pair_map_free(&stacks.number);

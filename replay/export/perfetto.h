@@ -76,7 +76,7 @@ struct perfetto {
  * in `cfg`. ERR_IO, ERR_HOST_NOMEM. */
 MUST_USE enum err perfetto_listen(struct perfetto *p, unsigned pid, const char *name, struct lane *l,
                                   const struct trace_reader *trace, const struct replay_config *cfg,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* After the run: ends every open slice, and the counters. */
 void perfetto_finish(struct perfetto *p, const struct lane *l);
@@ -84,7 +84,7 @@ void perfetto_finish(struct perfetto *p, const struct lane *l);
 /* Writes all runs as one file; reads the stacks of `trace`, which is the runs'. ERR_IO if a temporary file failed;
  * ERR_HOST_NOMEM, also if memory ran out in a run; the reader's errors. */
 MUST_USE enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct trace_reader *trace,
-                                 const char *source, struct err_detail *why);
+                                 const char *source, struct err_detail *err);
 void perfetto_close(struct perfetto *p);
 
 #endif

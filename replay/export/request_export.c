@@ -216,7 +216,7 @@ static void put_free(struct exporter *x, const struct event *ev)
 }
 
 /* What comes out at this event; event numbers are moved up by one, so that the start lies before them all. */
-static enum err put_event(struct exporter *x, const struct event *ev, struct err_detail *why)
+static enum err put_event(struct exporter *x, const struct event *ev, struct err_detail *err)
 {
     struct trace_side side = { .addr = 0 };
     struct request r = { .kind = EVENT_OOM, .time_ns = ev->time_ns, .number = x->number + 1, .bytes = ev->bytes,
@@ -226,7 +226,7 @@ static enum err put_event(struct exporter *x, const struct event *ev, struct err
     switch ((enum event_kind)ev->kind) {
     case EVENT_ALLOC:
         if (trace_info(x->in)->has_addresses || trace_info(x->in)->n_stacks > 0) {
-            const enum err e = trace_side_at(x->in, x->number, &side, why);
+            const enum err e = trace_side_at(x->in, x->number, &side, err);
             if (e != ERR_OK)
                 return e;
         }
@@ -260,15 +260,15 @@ static enum err put_event(struct exporter *x, const struct event *ev, struct err
     return ERR_OK;
 }
 
-static enum err put_events(struct exporter *x, struct err_detail *why)
+static enum err put_events(struct exporter *x, struct err_detail *err)
 {
     const struct event *events;
     size_t n = 1;
-    enum err e = trace_seek(x->in, 0, why);
+    enum err e = trace_seek(x->in, 0, err);
     while (e == ERR_OK && n > 0) {
-        e = trace_next(x->in, &events, &n, why);
+        e = trace_next(x->in, &events, &n, err);
         for (size_t i = 0; e == ERR_OK && i < n; i++, x->number++)
-            e = put_event(x, &events[i], why);
+            e = put_event(x, &events[i], err);
     }
     for (uint32_t s = 0; e == ERR_OK && x->format->put_open != NULL && s < trace_info(x->in)->peak_live; s++)
         if (x->live[s].bytes > 0) {
@@ -279,17 +279,17 @@ static enum err put_events(struct exporter *x, struct err_detail *why)
 }
 
 enum err request_export(struct trace_reader *in, const struct request_format *format, FILE *out,
-                        uint64_t lost[static REQUEST_LOSS_KINDS], struct err_detail *why)
+                        uint64_t lost[static REQUEST_LOSS_KINDS], struct err_detail *err)
 {
     const struct trace_info *info = trace_info(in);
     struct exporter x = { .in = in, .format = format, .out = out, .lost = lost };
     memset(lost, 0, REQUEST_LOSS_KINDS * sizeof *lost);
     x.live = calloc((size_t)info->peak_live + 1, sizeof *x.live);
     if (x.live == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for what is live");
+        return err_no_memory(err);
     format->begin(out, info);
     put_start(&x);
-    const enum err e = put_events(&x, why);
+    const enum err e = put_events(&x, err);
     if (format->end != NULL)
         format->end(out);
     lost[REQUEST_LOSS_TIMES] = lost[REQUEST_LOSS_NANOSECONDS] = info->duration_ns > 0 ? info->events : 0;

@@ -43,6 +43,6 @@ const char *request_loss_text(enum request_loss loss);
 /* Writes the trace; lost[k] counts what the format does not hold. Errors of writing are left to the stream.
  * ERR_HOST_NOMEM; the reader's errors. */
 MUST_USE enum err request_export(struct trace_reader *in, const struct request_format *format, FILE *out,
-                                 uint64_t lost[static REQUEST_LOSS_KINDS], struct err_detail *why);
+                                 uint64_t lost[static REQUEST_LOSS_KINDS], struct err_detail *err);
 
 #endif

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum err snapshot_export_open(struct snapshot_export *d, uint64_t event, struct err_detail *why)
+enum err snapshot_export_open(struct snapshot_export *d, uint64_t event, struct err_detail *err)
 {
     *d = (struct snapshot_export){.event = event};
-    return temporary_stream_open(&d->spool, why);
+    return temporary_stream_open(&d->spool, err);
 }
 
 void snapshot_export_close(struct snapshot_export *d)

@@ -51,7 +51,7 @@ struct snapshot_export {
 };
 
 /* Opens the temporary file. `event`: as above. ERR_IO. */
-MUST_USE enum err snapshot_export_open(struct snapshot_export *d, uint64_t event, struct err_detail *why);
+MUST_USE enum err snapshot_export_open(struct snapshot_export *d, uint64_t event, struct err_detail *err);
 void snapshot_export_close(struct snapshot_export *d);
 
 /* Listens to a lane, as its watch and through its observer; call it between lane_open and replay_run. */
@@ -64,6 +64,6 @@ void snapshot_export_take_state(struct snapshot_export *d, const struct lane *l)
  * temporary file; ERR_UNSUPPORTED for a policy that does not keep blocks as PyTorch does; ERR_HOST_NOMEM; the reader's
  * errors. */
 MUST_USE enum err snapshot_export_write(struct snapshot_export *d, const struct lane *l, struct trace_reader *trace,
-                                        FILE *out, struct err_detail *why);
+                                        FILE *out, struct err_detail *err);
 
 #endif

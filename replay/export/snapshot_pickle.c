@@ -123,24 +123,24 @@ static void put_frames(struct snapshot_pickle *p, const char *key, uint32_t stac
 /* ---- records ---- */
 
 /* Reads the stacks of the next events, from `event` on. */
-static enum err sides_move(struct snapshot_pickle *p, uint64_t event, struct err_detail *why)
+static enum err sides_move(struct snapshot_pickle *p, uint64_t event, struct err_detail *err)
 {
     const uint64_t left = trace_info(p->trace)->events - event;
     const size_t n = left < SIDES_BATCH ? (size_t)left : SIDES_BATCH;
-    const enum err e = trace_sides(p->trace, event, n, p->sides, why);
+    const enum err e = trace_sides(p->trace, event, n, p->sides, err);
     p->sides_first = event;
     p->n_sides = e == ERR_OK ? n : 0;
     return e;
 }
 
-static enum err stack_of_event(struct snapshot_pickle *p, int64_t event, uint32_t *stack, struct err_detail *why)
+static enum err stack_of_event(struct snapshot_pickle *p, int64_t event, uint32_t *stack, struct err_detail *err)
 {
     const uint64_t at = (uint64_t)event;
     *stack = TRACE_NO_STACK;
     if (!p->has_stacks || event < 0)
         return ERR_OK;
     if (at < p->sides_first || at - p->sides_first >= p->n_sides) {
-        const enum err e = sides_move(p, at, why);
+        const enum err e = sides_move(p, at, err);
         if (e != ERR_OK)
             return e;
     }
@@ -152,15 +152,15 @@ typedef void (*record_visit)(struct snapshot_pickle *p, const struct snapshot_ex
                              uint64_t i);
 
 /* Visits all records in order, each with the stack of its event. */
-static enum err each_record(struct snapshot_pickle *p, record_visit visit, struct err_detail *why)
+static enum err each_record(struct snapshot_pickle *p, record_visit visit, struct err_detail *err)
 {
     rewind(p->d->spool);
     for (uint64_t i = 0; i < p->d->n_records; i++) {
         struct snapshot_export_record r;
         uint32_t stack;
         if (fread(&r, sizeof r, 1, p->d->spool) != 1)
-            return err_set(why, ERR_IO, 0, "the snapshot's records cannot be read back");
-        const enum err e = stack_of_event(p, r.event, &stack, why);
+            return err_set(err, ERR_IO, 0, "the snapshot's records cannot be read back");
+        const enum err e = stack_of_event(p, r.event, &stack, err);
         if (e != ERR_OK)
             return e;
         visit(p, &r, stack, i);
@@ -322,7 +322,7 @@ static void put_record(struct snapshot_pickle *p, const struct snapshot_export_r
 }
 
 /* Writes one list for each device of the program; only the replayed device's has records. */
-static enum err put_traces(struct snapshot_pickle *p, struct err_detail *why)
+static enum err put_traces(struct snapshot_pickle *p, struct err_detail *err)
 {
     pickle_put_list(&p->w);
     for (uint32_t i = 0; i < trace_info(p->trace)->device; i++) {
@@ -330,7 +330,7 @@ static enum err put_traces(struct snapshot_pickle *p, struct err_detail *why)
         pickle_end_list(&p->w);
     }
     pickle_put_list(&p->w);
-    const enum err e = each_record(p, put_record, why);
+    const enum err e = each_record(p, put_record, err);
     pickle_end_list(&p->w);
     pickle_end_list(&p->w);
     return e;
@@ -382,13 +382,13 @@ static void put_empty_list(struct snapshot_pickle *p, const char *key)
     pickle_end_list(&p->w);
 }
 
-static enum err put_all(struct snapshot_pickle *p, struct err_detail *why)
+static enum err put_all(struct snapshot_pickle *p, struct err_detail *err)
 {
     pickle_put_dict(&p->w);
     pickle_put_text(&p->w, "segments");
     put_segments(p);
     pickle_put_text(&p->w, "device_traces");
-    const enum err e = put_traces(p, why);
+    const enum err e = put_traces(p, err);
     if (snapshot_has(p, LAYOUT_SETTINGS)) {
         pickle_put_text(&p->w, "allocator_settings");
         put_settings(p);
@@ -403,26 +403,26 @@ static enum err put_all(struct snapshot_pickle *p, struct err_detail *why)
     return e;
 }
 
-static enum err snapshot_export_check(struct snapshot_export *d, const struct lane *l, struct err_detail *why)
+static enum err snapshot_export_check(struct snapshot_export *d, const struct lane *l, struct err_detail *err)
 {
     snapshot_export_take_state(d, l);
     switch (d->failure) {
     case ERR_OK:
         return ERR_OK;
     case ERR_UNSUPPORTED:
-        return err_set(why, ERR_UNSUPPORTED, 0, "the policy '%.60s' keeps no blocks as PyTorch does: there is nothing "
-                       "to put into a snapshot", l->spec->typed);
+        return err_set(err, ERR_UNSUPPORTED, 0, "the policy '%s' keeps no blocks as PyTorch does: there is nothing to "
+                       "put into a snapshot", l->spec->typed);
     case ERR_IO:
-        return err_set(why, ERR_IO, 0, "the temporary file for the snapshot's records cannot be written");
+        return err_set(err, ERR_IO, 0, "the temporary file for the snapshot's records cannot be written");
     default:
-        return err_set(why, d->failure, 0, "no memory for a snapshot of %zu blocks", d->n_blocks);
+        return err_set(err, d->failure, 0, "no memory for a snapshot of %zu blocks", d->n_blocks);
     }
 }
 
 enum err snapshot_export_write(struct snapshot_export *d, const struct lane *l, struct trace_reader *trace, FILE *out,
-                    struct err_detail *why)
+                    struct err_detail *err)
 {
-    enum err e = snapshot_export_check(d, l, why);
+    enum err e = snapshot_export_check(d, l, err);
     if (e != ERR_OK)
         return e;
     const uint32_t n_stacks = trace_info(trace)->n_stacks;
@@ -430,13 +430,13 @@ enum err snapshot_export_write(struct snapshot_export *d, const struct lane *l, 
     p.sides = calloc(SIDES_BATCH, sizeof *p.sides);
     p.stack_names = calloc((size_t)n_stacks + 1, sizeof *p.stack_names);
     if (p.sides == NULL || p.stack_names == NULL) {
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory to write a snapshot");
+        e = err_no_memory(err);
     } else {
-        e = each_record(&p, note_stack, why);
+        e = each_record(&p, note_stack, err);
         p.w = pickle_writer_open(out);
         if (e == ERR_OK)
-            e = put_all(&p, why);
-        const enum err closed = pickle_writer_close(&p.w, e == ERR_OK ? why : NULL);
+            e = put_all(&p, err);
+        const enum err closed = pickle_writer_close(&p.w, e == ERR_OK ? err : NULL);
         e = e == ERR_OK ? closed : e;
     }
     text_table_free(&p.frames);

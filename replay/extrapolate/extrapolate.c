@@ -29,11 +29,6 @@ struct recording {
     size_t             n_start;
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to align the recordings");
-}
-
 static void recording_close(struct recording *r)
 {
     free(r->events);
@@ -43,13 +38,13 @@ static void recording_close(struct recording *r)
 
 /* Names the start state's requests, and notes their sizes. */
 static enum err recording_start(struct recording *r, const struct trace_reader *trace, uint64_t *request_of,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     size_t n;
     const struct trace_block *blocks = trace_start_blocks(trace, &n);
     r->live_bytes = calloc(n + 1, sizeof *r->live_bytes);
     if (r->live_bytes == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     for (size_t i = 0; i < n; i++)
         if (blocks[i].slot != TRACE_NO_SLOT) {
             request_of[blocks[i].slot] = UINT64_MAX - 1 - r->n_start;
@@ -70,19 +65,19 @@ static void recording_event(struct recording *r, const struct event *ev, uint64_
     r->events[r->n++] = (struct step_event){ *ev, request };
 }
 
-static enum err recording_read(struct recording *r, struct trace_reader *trace, struct err_detail *why)
+static enum err recording_read(struct recording *r, struct trace_reader *trace, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     const struct event *ev;
     uint64_t n_requests = 0;
     uint64_t *request_of = calloc((size_t)info->peak_live + 1, sizeof *request_of);
     r->events = calloc(array_bytes(info->events + 1, sizeof *r->events), 1);
-    enum err e = request_of == NULL || r->events == NULL ? no_memory(why)
-                                                         : recording_start(r, trace, request_of, why);
+    enum err e = request_of == NULL || r->events == NULL ? err_no_memory(err)
+                                                         : recording_start(r, trace, request_of, err);
     if (e == ERR_OK)
-        e = trace_seek(trace, 0, why);
+        e = trace_seek(trace, 0, err);
     for (size_t n = 1; e == ERR_OK && n > 0;) {
-        e = trace_next(trace, &ev, &n, why);
+        e = trace_next(trace, &ev, &n, err);
         for (size_t i = 0; i < n && e == ERR_OK; i++)
             recording_event(r, &ev[i], request_of, &n_requests);
     }
@@ -144,13 +139,13 @@ static const char *kind_word(const struct recording *r, size_t i)
 
 /* Says where the recordings differ, in the numbering of the first one. */
 static enum err differ(struct extrapolation *x, const struct recording *r, size_t other, size_t i,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     int64_t number = (int64_t)i;
     const size_t at = i < r[0].n ? i : i - (i > 0);
-    if (r[0].n > 0 && trace_event_number(x->traces[0], (int64_t)at, &number, why) != ERR_OK)
+    if (r[0].n > 0 && trace_event_number(x->traces[0], (int64_t)at, &number, err) != ERR_OK)
         number = (int64_t)at;
-    return err_set(why, ERR_FORMAT, (uint64_t)number,
+    return err_set(err, ERR_FORMAT, (uint64_t)number,
                    "the recordings differ in more than sizes: at %s %" PRId64 " of the one at %s=%" PRIu64
                    " stands %s, in the one at %s=%" PRIu64 " %s. The program took another way, so nothing can be said "
                    "of other sizes",
@@ -158,27 +153,27 @@ static enum err differ(struct extrapolation *x, const struct recording *r, size_
                    x->parameter, x->values[other], kind_word(&r[other], i));
 }
 
-static enum err align_start(struct extrapolation *x, const struct recording *r, struct err_detail *why)
+static enum err align_start(struct extrapolation *x, const struct recording *r, struct err_detail *err)
 {
     for (size_t k = 1; k < x->n_traces; k++)
         if (r[k].n_start != r[0].n_start ||
             memcmp(r[k].live_bytes, r[0].live_bytes, r[0].n_start * sizeof *r[0].live_bytes) != 0)
-            return err_set(why, ERR_FORMAT, 0,
+            return err_set(err, ERR_FORMAT, 0,
                            "the recordings start with other requests live (%zu at %s=%" PRIu64 ", %zu at %s=%" PRIu64
                            "): record from the program's start, or from a moment at which the sizes are the same",
                            r[0].n_start, x->parameter, x->values[0], r[k].n_start, x->parameter, x->values[k]);
     return ERR_OK;
 }
 
-static enum err align_events(struct extrapolation *x, const struct recording *r, struct err_detail *why)
+static enum err align_events(struct extrapolation *x, const struct recording *r, struct err_detail *err)
 {
     for (size_t k = 1; k < x->n_traces; k++) {
         const size_t n = r[k].n < r[0].n ? r[k].n : r[0].n;
         for (size_t i = 0; i < n; i++)
             if (!is_alike(x, &r[0].events[i], &r[k].events[i], k))
-                return differ(x, r, k, i, why);
+                return differ(x, r, k, i, err);
         if (r[k].n != r[0].n)
-            return differ(x, r, k, n, why);
+            return differ(x, r, k, n, err);
     }
     return ERR_OK;
 }
@@ -188,7 +183,7 @@ static enum err align_events(struct extrapolation *x, const struct recording *r,
 /* Which tuples of sizes were met: growths by the first size and a seeded hash of all. Tuples with one hash lie under it
  * and the numbers after it. */
 static enum err growth_find(struct extrapolation *x, struct pair_map *map, const struct hash_seed *seed, size_t *room,
-                            const struct growth *g, uint32_t *out, struct err_detail *why)
+                            const struct growth *g, uint32_t *out, struct err_detail *err)
 {
     for (uint64_t key = hash_bytes(seed, g->bytes, sizeof g->bytes);; key++) {
         const uint32_t *found = pair_map_find(map, g->bytes[0], key);
@@ -200,17 +195,17 @@ static enum err growth_find(struct extrapolation *x, struct pair_map *map, const
             continue;
         struct growth *grown = array_grow(x->growths, x->n_growths, room, sizeof *grown);
         if (grown == NULL)
-            return no_memory(why);
+            return err_no_memory(err);
         x->growths = grown;
         if (!pair_map_add(map, g->bytes[0], key, (uint32_t)x->n_growths))
-            return no_memory(why);
+            return err_no_memory(err);
         *out = (uint32_t)x->n_growths;
         x->growths[x->n_growths++] = *g;
         return ERR_OK;
     }
 }
 
-static enum err find_growths(struct extrapolation *x, const struct recording *r, struct err_detail *why)
+static enum err find_growths(struct extrapolation *x, const struct recording *r, struct err_detail *err)
 {
     struct pair_map map = { .n = 0 };
     const struct hash_seed seed = hash_seed();
@@ -218,7 +213,7 @@ static enum err find_growths(struct extrapolation *x, const struct recording *r,
     enum err e = ERR_OK;
     x->growth_of = calloc(r[0].n + 1, sizeof *x->growth_of);
     if (x->growth_of == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     for (size_t i = 0; i < r[0].n && e == ERR_OK; i++) {
         struct growth g = { .first = i };
         uint32_t index = 0;
@@ -227,7 +222,7 @@ static enum err find_growths(struct extrapolation *x, const struct recording *r,
         for (size_t k = 0; k < x->n_traces; k++)
             g.bytes[k] = r[k].events[i].ev.bytes;
         g.fit = formula_find(x->values, g.bytes, x->n_traces, &g.formula);
-        e = growth_find(x, &map, &seed, &room, &g, &index, why);
+        e = growth_find(x, &map, &seed, &room, &g, &index, err);
         if (e == ERR_OK) {
             x->growths[index].n++;
             assert(x->n_requests == r[0].events[i].request);
@@ -239,7 +234,7 @@ static enum err find_growths(struct extrapolation *x, const struct recording *r,
 }
 
 enum err extrapolate_open(struct trace_reader *const *traces, const uint64_t *values, size_t n, const char *parameter,
-                          struct extrapolation *out, struct err_detail *why)
+                          struct extrapolation *out, struct err_detail *err)
 {
     struct extrapolation x = { .n_traces = n, .parameter = parameter };
     struct recording r[FORMULA_POINTS_MAX] = { { .n = 0 } };
@@ -248,15 +243,15 @@ enum err extrapolate_open(struct trace_reader *const *traces, const uint64_t *va
     for (size_t k = 0; k < n && e == ERR_OK; k++) {
         x.traces[k] = traces[k];
         x.values[k] = values[k];
-        e = recording_read(&r[k], traces[k], why);
+        e = recording_read(&r[k], traces[k], err);
         recording_order_frees(&r[k]);
     }
     if (e == ERR_OK)
-        e = align_start(&x, r, why);
+        e = align_start(&x, r, err);
     if (e == ERR_OK)
-        e = align_events(&x, r, why);
+        e = align_events(&x, r, err);
     if (e == ERR_OK)
-        e = find_growths(&x, r, why);
+        e = find_growths(&x, r, err);
     for (size_t k = 0; k < n; k++)
         recording_close(&r[k]);
     if (e != ERR_OK)
@@ -308,13 +303,13 @@ static uint64_t recorded_size(const struct extrapolator *t, const struct growth 
     return size;
 }
 
-static enum err find_sizes(struct extrapolator *t, struct err_detail *why)
+static enum err find_sizes(struct extrapolator *t, struct err_detail *err)
 {
     for (size_t i = 0; i < t->x->n_growths; i++) {
         const struct growth *g = &t->x->growths[i];
         char text[FORMULA_TEXT];
         if (g->fit == FORMULA_AMBIGUOUS)
-            return err_set(why, ERR_UNSUPPORTED, 0,
+            return err_set(err, ERR_UNSUPPORTED, 0,
                            "more than one formula fits the sizes %" PRIu64 " (%s=%" PRIu64 ") and %" PRIu64
                            " (%s=%" PRIu64 "), %" PRIu64 " requests: a recording at a third %s decides", g->bytes[0],
                            t->x->parameter, t->x->values[0], g->bytes[1], t->x->parameter, t->x->values[1], g->n,
@@ -322,21 +317,21 @@ static enum err find_sizes(struct extrapolator *t, struct err_detail *why)
         if (g->fit == FORMULA_NONE)
             t->sizes[i] = recorded_size(t, g);
         else if (!formula_at(&g->formula, t->value, &t->sizes[i]))
-            return err_set(why, ERR_UNSUPPORTED, 0, "%s gives no whole number of bytes at %s=%" PRIu64,
+            return err_set(err, ERR_UNSUPPORTED, 0, "%s gives no whole number of bytes at %s=%" PRIu64,
                            formula_text(&g->formula, t->x->parameter, text), t->x->parameter, t->value);
     }
     return ERR_OK;
 }
 
-static enum err put_facts(struct extrapolator *t, struct err_detail *why)
+static enum err put_facts(struct extrapolator *t, struct err_detail *err)
 {
     char note[256];
     snprintf(note, sizeof note, "extrapolated to %.60s=%" PRIu64 " from %zu recordings", t->x->parameter, t->value,
              t->x->n_traces);
-    return trace_copy_facts(t->in, t->out, note, why);
+    return trace_copy_facts(t->in, t->out, note, err);
 }
 
-static enum err put_start(struct extrapolator *t, struct err_detail *why)
+static enum err put_start(struct extrapolator *t, struct err_detail *err)
 {
     size_t n_segments, n_blocks;
     const struct trace_segment *segments = trace_start_segments(t->in, &n_segments);
@@ -344,24 +339,24 @@ static enum err put_start(struct extrapolator *t, struct err_detail *why)
     enum err e = ERR_OK;
     for (size_t i = 0; i < n_segments && e == ERR_OK; i++)
         e = trace_put_start_segment(t->out, &segments[i], trace_streams(t->in)[segments[i].stream].handle,
-                                    trace_pools(t->in)[segments[i].pool].id, why);
+                                    trace_pools(t->in)[segments[i].pool].id, err);
     for (size_t i = 0; i < n_blocks && e == ERR_OK; i++) {
         const bool is_live = blocks[i].slot != TRACE_NO_SLOT;
         if (is_live)
             t->ptr_of[blocks[i].slot] = blocks[i].addr;
         e = trace_put_start_block(t->out, &blocks[i], is_live, trace_streams(t->in)[blocks[i].stream].handle,
-                                  trace_pools(t->in)[blocks[i].pool].id, why);
+                                  trace_pools(t->in)[blocks[i].pool].id, err);
     }
     return e;
 }
 
-static enum err put_event(struct extrapolator *t, const struct event *ev, struct err_detail *why)
+static enum err put_event(struct extrapolator *t, const struct event *ev, struct err_detail *err)
 {
     struct trace_record r;
-    enum err e = trace_copy_event(t->in, ev, t->out, &r, why);
+    enum err e = trace_copy_event(t->in, ev, t->out, &r, err);
     if (e == ERR_OK && (ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM)) {
         r.bytes = t->sizes[t->x->growth_of[t->n_requests++]];
-        e = trace_copy_stack_of(&t->stacks, t->in, t->n_events, t->out, &r.stack, why);
+        e = trace_copy_stack_of(&t->stacks, t->in, t->n_events, t->out, &r.stack, err);
     }
     if (ev->kind == EVENT_ALLOC)
         t->ptr_of[ev->slot] = t->next_ptr++;
@@ -370,43 +365,43 @@ static enum err put_event(struct extrapolator *t, const struct event *ev, struct
     else if (ev->kind == EVENT_CONTROL)
         r.ptr = t->ptr_of[r.control.slot];
     t->n_events++;
-    return e == ERR_OK ? trace_put(t->out, &r, why) : e;
+    return e == ERR_OK ? trace_put(t->out, &r, err) : e;
 }
 
-static enum err put_events(struct extrapolator *t, struct err_detail *why)
+static enum err put_events(struct extrapolator *t, struct err_detail *err)
 {
     const struct event *ev;
-    enum err e = trace_seek(t->in, 0, why);
+    enum err e = trace_seek(t->in, 0, err);
     for (size_t n = 1; e == ERR_OK && n > 0;) {
-        e = trace_next(t->in, &ev, &n, why);
+        e = trace_next(t->in, &ev, &n, err);
         for (size_t i = 0; i < n && e == ERR_OK; i++)
-            e = put_event(t, &ev[i], why);
+            e = put_event(t, &ev[i], err);
     }
     return e;
 }
 
 /* Writes the trace to `path`, or with NULL opens it in memory. */
 static enum err extrapolate_to(const struct extrapolation *x, uint64_t value, enum unsolved_size unsolved,
-                               const char *path, struct trace_reader **out, struct err_detail *why)
+                               const char *path, struct trace_reader **out, struct err_detail *err)
 {
     /* Pointers of new requests lie above every address. */
     struct extrapolator t = { .x = x, .in = x->traces[0], .value = value,
                               .unsolved = unsolved, .next_ptr = UINT64_C(1) << 63 };
     t.sizes = calloc(x->n_growths + 1, sizeof *t.sizes);
     t.ptr_of = calloc((size_t)trace_info(t.in)->peak_live + 1, sizeof *t.ptr_of);
-    enum err e = t.sizes == NULL || t.ptr_of == NULL ? no_memory(why) : find_sizes(&t, why);
+    enum err e = t.sizes == NULL || t.ptr_of == NULL ? err_no_memory(err) : find_sizes(&t, err);
     if (e == ERR_OK)
-        e = trace_create(path, &t.out, why);
+        e = trace_create(path, &t.out, err);
     if (e == ERR_OK) {
-        e = put_facts(&t, why);
+        e = put_facts(&t, err);
         if (e == ERR_OK)
-            e = put_start(&t, why);
+            e = put_start(&t, err);
         if (e == ERR_OK)
-            e = put_events(&t, why);
+            e = put_events(&t, err);
         if (e != ERR_OK)
             trace_abandon(t.out);
         else
-            e = path != NULL ? trace_finish(t.out, why) : trace_finish_open(t.out, "the extrapolated trace", out, why);
+            e = path != NULL ? trace_finish(t.out, err) : trace_finish_open(t.out, "the extrapolated trace", out, err);
     }
     free(t.sizes);
     free(t.ptr_of);
@@ -415,13 +410,13 @@ static enum err extrapolate_to(const struct extrapolation *x, uint64_t value, en
 }
 
 enum err extrapolate_trace(const struct extrapolation *x, uint64_t value, enum unsolved_size unsolved,
-                           struct trace_reader **out, struct err_detail *why)
+                           struct trace_reader **out, struct err_detail *err)
 {
-    return extrapolate_to(x, value, unsolved, NULL, out, why);
+    return extrapolate_to(x, value, unsolved, NULL, out, err);
 }
 
 enum err extrapolate_write(const struct extrapolation *x, uint64_t value, enum unsolved_size unsolved, const char *path,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
-    return extrapolate_to(x, value, unsolved, path, NULL, why);
+    return extrapolate_to(x, value, unsolved, path, NULL, err);
 }

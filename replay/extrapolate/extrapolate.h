@@ -34,7 +34,7 @@ struct extrapolation {
 /* Aligns the recordings. `traces` and `parameter` outlive the result; `values` differ and are at least 1. ERR_FORMAT
  * for the first event in which the recordings differ; ERR_HOST_NOMEM; the readers' errors. */
 MUST_USE enum err extrapolate_open(struct trace_reader *const *traces, const uint64_t *values, size_t n,
-                                   const char *parameter, struct extrapolation *out, struct err_detail *why);
+                                   const char *parameter, struct extrapolation *out, struct err_detail *err);
 void extrapolate_close(struct extrapolation *x);
 
 /* The number of requests of a kind: FORMULA_AMBIGUOUS: several formulas fit their sizes, and another recording would
@@ -46,10 +46,10 @@ enum unsolved_size { UNSOLVED_SMALLEST, UNSOLVED_LARGEST };      /* of those rec
 
 /* The trace at `value`, in memory. ERR_UNSUPPORTED if a size is ambiguous or comes out as no whole number of bytes. */
 MUST_USE enum err extrapolate_trace(const struct extrapolation *x, uint64_t value, enum unsolved_size unsolved,
-                                    struct trace_reader **out, struct err_detail *why);
+                                    struct trace_reader **out, struct err_detail *err);
 
 /* The same, written to a file. */
 MUST_USE enum err extrapolate_write(const struct extrapolation *x, uint64_t value, enum unsolved_size unsolved,
-                                    const char *path, struct err_detail *why);
+                                    const char *path, struct err_detail *err);
 
 #endif

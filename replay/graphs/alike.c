@@ -84,7 +84,7 @@ static bool is_matched(const struct table *t, const uint32_t *other)
 }
 
 /* Aligns anew. *is_whole: all that `b` keeps has a counterpart. */
-static enum err align(struct captures *c, struct alignment *x, bool *is_whole, struct err_detail *why)
+static enum err align(struct captures *c, struct alignment *x, bool *is_whole, struct err_detail *err)
 {
     const struct graph_capture *a = &c->at[x->a], *b = &c->at[x->b];
     struct table t = { .a = c->requests + a->first_request, .b = c->requests + b->first_request,
@@ -97,7 +97,7 @@ static enum err align(struct captures *c, struct alignment *x, bool *is_whole, s
     if (t.score != NULL)
         c->score = t.score;
     if (x->other == NULL || (t.score == NULL && is_tried))
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare captures of %u and %u requests", t.n_a, t.n_b);
+        return err_no_memory(err);
     memset(x->other, 0xFF, (t.n_a + (size_t)1) * sizeof *x->other);
     if (t.score != NULL) {
         c->cells_left -= cells;
@@ -109,7 +109,7 @@ static enum err align(struct captures *c, struct alignment *x, bool *is_whole, s
 }
 
 enum err captures_align(struct captures *c, uint32_t a, uint32_t b, const struct alignment **out,
-                        struct err_detail *why)
+                        struct err_detail *err)
 {
     struct alignment *x = c->at[b].first_on_stream == a ? &c->with_first[b] : &c->last;
     bool is_whole;
@@ -118,7 +118,7 @@ enum err captures_align(struct captures *c, uint32_t a, uint32_t b, const struct
         return ERR_OK;
     free(x->other);
     *x = (struct alignment){ .a = a, .b = b };
-    return align(c, x, &is_whole, why);
+    return align(c, x, &is_whole, err);
 }
 
 void alignments_close(struct captures *c)
@@ -130,11 +130,11 @@ void alignments_close(struct captures *c)
 }
 
 /* Compares the first capture on a stream with a later one: what only the first one keeps is made once. */
-static enum err match(struct captures *c, uint32_t a, uint32_t b, struct err_detail *why)
+static enum err match(struct captures *c, uint32_t a, uint32_t b, struct err_detail *err)
 {
     struct alignment x = { .a = a, .b = b };
     struct graph_capture *first = &c->at[a];
-    enum err e = align(c, &x, &first->is_matched, why);
+    enum err e = align(c, &x, &first->is_matched, err);
     for (uint32_t i = 0; e == ERR_OK && first->is_matched && i < first->n_requests; i++) {
         struct graph_request *q = &c->requests[first->first_request + i];
         q->is_once = x.other[i] == UINT32_MAX && !q->is_freed_inside;
@@ -164,17 +164,17 @@ static bool link_streams(struct captures *c, uint32_t *next)
     return has_memory;
 }
 
-enum err captures_match(struct captures *c, struct err_detail *why)
+enum err captures_match(struct captures *c, struct err_detail *err)
 {
     uint32_t *next = malloc((c->n + 1) * sizeof *next);
     c->with_first = calloc(c->n + 1, sizeof *c->with_first);
     enum err e = next != NULL && c->with_first != NULL && link_streams(c, next) ? ERR_OK
-                 : err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %zu captures", c->n);
+                 : err_no_memory(err);
     c->cells_left = CELLS_MAX + CELLS_PER_REQUEST * c->n_requests;
     for (uint32_t a = 0; a < c->n && e == ERR_OK; a++)
         for (uint32_t b = next[a]; c->at[a].first_on_stream == a && b != UINT32_MAX && !c->at[a].is_matched &&
                                    e == ERR_OK; b = next[b])
-            e = match(c, a, b, why);
+            e = match(c, a, b, err);
     free(next);
     return e;
 }

@@ -16,13 +16,13 @@
 
 /* Finds the requests that are made once: sets first_on_stream, is_matched, has_once, is_once, and cells_left for all
  * alignments of the recording. ERR_HOST_NOMEM. */
-MUST_USE enum err captures_match(struct captures *c, struct err_detail *why);
+MUST_USE enum err captures_match(struct captures *c, struct err_detail *err);
 
 /* Aligns captures `a` and `b`. *out is lent until the captures are closed, or, unless `a` is the first on the stream of
  * `b`, until the next call. Captures of many thousand requests are not aligned: they are not alike. Nor are any once
  * all alignments together took work for CELLS_PER_REQUEST pairs for each request of the recording. ERR_HOST_NOMEM. */
 MUST_USE enum err captures_align(struct captures *c, uint32_t a, uint32_t b, const struct alignment **out,
-                                 struct err_detail *why);
+                                 struct err_detail *err);
 void alignments_close(struct captures *c);
 
 #endif

@@ -49,6 +49,6 @@ struct arrangement_size {
 /* Replays an arrangement by the policy and release of `like`, a run of the recording. `after` gets the bytes reserved
  * after each capture of the list; NULL: nobody asks. ERR_HOST_NOMEM; the errors of traces and replays. */
 MUST_USE enum err arrangement_measure(const struct arrangement *a, const struct single_run *like, uint64_t *after,
-                                      struct arrangement_size *out, struct err_detail *why);
+                                      struct arrangement_size *out, struct err_detail *err);
 
 #endif

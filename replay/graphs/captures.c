@@ -240,7 +240,7 @@ static bool has_earlier_pools(const struct trace_reader *trace)
     return false;
 }
 
-enum err captures_read(struct trace_reader *trace, struct captures *out, struct err_detail *why)
+enum err captures_read(struct trace_reader *trace, struct captures *out, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     uint64_t n_most;
@@ -251,16 +251,16 @@ enum err captures_read(struct trace_reader *trace, struct captures *out, struct 
     r.live_bytes = calloc(array_bytes(n_most + 1, sizeof *r.live_bytes), 1);
     r.capture_of_pool = calloc(info->n_pools + 1, sizeof *r.capture_of_pool);
     enum err e = r.request_of == NULL || r.live_bytes == NULL || r.capture_of_pool == NULL ? ERR_HOST_NOMEM : ERR_OK;
-    if (e == ERR_OK && (e = trace_each_event(trace, visit, &r, why)) == ERR_OK)
+    if (e == ERR_OK && (e = trace_each_event(trace, visit, &r, err)) == ERR_OK)
         e = r.failed;
     if (e == ERR_HOST_NOMEM)
-        e = err_set(why, e, 0, "no memory for the captures of the recording");
+        e = err_set(err, e, 0, "no memory for the captures of the recording");
     if (out->n == 0)
         out->how = CAPTURES_NONE;
     if (e == ERR_OK && out->how == CAPTURES_BY_POOL)
         close_by_pool(out);
     if (e == ERR_OK && out->how != CAPTURES_NONE && out->how != CAPTURES_MIXED)
-        e = captures_match(out, why);
+        e = captures_match(out, err);
     for (size_t i = 0; i < out->n_events; i++)
         out->n_cross += out->events[i].kind != EVENT_ALLOC && out->events[i].is_inside &&
                         out->events[i].capture != out->requests[out->events[i].request].capture;

@@ -84,7 +84,7 @@ struct captures {
 };
 
 /* Reads the events of a trace twice. ERR_HOST_NOMEM, the reader's errors. */
-MUST_USE enum err captures_read(struct trace_reader *trace, struct captures *out, struct err_detail *why);
+MUST_USE enum err captures_read(struct trace_reader *trace, struct captures *out, struct err_detail *err);
 void captures_close(struct captures *c);
 
 #endif

@@ -15,11 +15,11 @@ enum { POLICIES = sizeof likeness_policies / sizeof likeness_policies[0] };
 
 struct measured { uint64_t requested, reserved[POLICIES]; };
 
-static enum err measure(struct trace_reader *trace, struct measured *out, struct err_detail *why)
+static enum err measure(struct trace_reader *trace, struct measured *out, struct err_detail *err)
 {
     struct trial trials[POLICIES];
     const struct device_config endless = {.total_bytes = DEVICE_UNLIMITED};
-    const enum err e = trials_run_typed(trace, &endless, likeness_policies, trials, POLICIES, why);
+    const enum err e = trials_run_typed(trace, &endless, likeness_policies, trials, POLICIES, err);
     out->requested = trace_info(trace)->peak_requested_bytes;
     for (size_t i = 0; i < POLICIES && e == ERR_OK; i++)
         out->reserved[i] = trials[i].peak_reserved_bytes;
@@ -48,12 +48,12 @@ static bool ranks_are_alike(const struct measured *a, const struct measured *b)
     return true;
 }
 
-enum err likeness_measure(struct trace_reader *a, struct trace_reader *b, struct likeness *out, struct err_detail *why)
+enum err likeness_measure(struct trace_reader *a, struct trace_reader *b, struct likeness *out, struct err_detail *err)
 {
     struct measured of_a, of_b;
-    enum err e = measure(a, &of_a, why);
+    enum err e = measure(a, &of_a, err);
     if (e == ERR_OK)
-        e = measure(b, &of_b, why);
+        e = measure(b, &of_b, err);
     if (e != ERR_OK)
         return e;
     *out = (struct likeness){.worst_permille = permille(of_a.requested, of_b.requested), .n_policies = POLICIES,
@@ -71,31 +71,31 @@ bool likeness_holds(const struct likeness *l)
 }
 
 static enum err load_open(const char *file, uint64_t stretch, uint64_t seed, struct trace_reader **out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     char text[4096 + 64];
     struct trace_writer *w;
     if (snprintf(text, sizeof text, "like:file=%s,stretch=%" PRIu64, file, stretch) >= (int)sizeof text)
-        return err_set(why, ERR_USAGE, 0, "like: the name of the file is too long");
-    enum err e = trace_create(NULL, &w, why);
+        return err_set(err, ERR_USAGE, 0, "like: the name of the file is too long");
+    enum err e = trace_create(NULL, &w, err);
     if (e != ERR_OK)
         return e;
-    e = load_make(text, 0, seed, w, why);
+    e = load_make(text, 0, seed, w, err);
     if (e == ERR_OK)
-        return trace_finish_open(w, file, out, why);
+        return trace_finish_open(w, file, out, err);
     trace_abandon(w);
     return e;
 }
 
 enum err likeness_fit(struct trace_reader *recording, const char *file, uint64_t seed, struct trace_reader **out,
-                      uint64_t *stretch, struct likeness *found, struct err_detail *why)
+                      uint64_t *stretch, struct likeness *found, struct err_detail *err)
 {
     enum { LONGEST = 4096 };
     *out = NULL;
     for (*stretch = LONGEST;; *stretch /= 2) {
-        enum err e = load_open(file, *stretch, seed, out, why);
+        enum err e = load_open(file, *stretch, seed, out, err);
         if (e == ERR_OK)
-            e = likeness_measure(recording, *out, found, why);
+            e = likeness_measure(recording, *out, found, err);
         if (e != ERR_OK || likeness_holds(found) || *stretch == 1)
             return e;
         trace_close(*out);

@@ -18,13 +18,13 @@ struct likeness {
 
 /* Errors of trials_run. */
 MUST_USE enum err likeness_measure(struct trace_reader *a, struct trace_reader *b, struct likeness *out,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 bool likeness_holds(const struct likeness *l);
 
 /* Opens in memory the load `like:file=FILE,times=TIMES` with the longest stretches that are alike to FILE, which
  * `recording` is. *stretch: how long they are; 1 is always alike. Errors of load_make and likeness_measure. */
 MUST_USE enum err likeness_fit(struct trace_reader *recording, const char *file, uint64_t seed,
                                struct trace_reader **out, uint64_t *stretch, struct likeness *found,
-                               struct err_detail *why);
+                               struct err_detail *err);
 
 #endif

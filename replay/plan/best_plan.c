@@ -485,7 +485,7 @@ static enum err improve(struct planner *p)
 }
 
 enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *limits, struct best_plan *out,
-                        struct err_detail *why)
+                        struct err_detail *err)
 {
     struct planner p = { .lives = l, .limits = limits, .best = out, .work_left = limits->work };
     assert(limits->align_bytes > 0);
@@ -503,8 +503,8 @@ enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *lim
     if (e == ERR_OK && out->plan_bytes < UINT64_MAX)
         return ERR_OK;
     best_plan_close(out);
-    return e != ERR_OK ? err_set(why, e, 0, "no memory to plan %zu requests", l->n)
-                       : err_set(why, ERR_UNSUPPORTED, 0, "no plan within 2^64 bytes was found");
+    return e != ERR_OK ? err_set(err, e, 0, "no memory to plan %zu requests", l->n)
+                       : err_set(err, ERR_UNSUPPORTED, 0, "no plan within 2^64 bytes was found");
 }
 
 void best_plan_close(struct best_plan *p)

@@ -49,7 +49,7 @@ struct best_plan {
 /* Finds a plan. The same lives and limits give the same plan. What is done whatever `work` is takes n log n operations.
  * ERR_HOST_NOMEM; ERR_UNSUPPORTED if no plan was found whose addresses are below 2^64. */
 MUST_USE enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *limits, struct best_plan *out,
-                                 struct err_detail *why);
+                                 struct err_detail *err);
 void best_plan_close(struct best_plan *p);
 
 #endif

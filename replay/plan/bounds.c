@@ -322,7 +322,7 @@ static void finder_close(struct bounds_finder *f)
 
 /* `with_plan`: requests are placed as they come. */
 static enum err finder_open(const struct trace_reader *trace, uint64_t round_bytes, bool with_plan,
-                            struct bounds_finder **out, struct err_detail *why)
+                            struct bounds_finder **out, struct err_detail *err)
 {
     struct start_state start;
     const size_t n_slots = (size_t)trace_info(trace)->peak_live + 1;
@@ -330,9 +330,9 @@ static enum err finder_open(const struct trace_reader *trace, uint64_t round_byt
     if (f == NULL || (f->tenants = calloc(n_slots, sizeof *f->tenants)) == NULL ||
         free_stretches_open(&f->stretches) != ERR_OK) {
         finder_close(f);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu live requests", n_slots);
+        return err_no_memory(err);
     }
-    const enum err e = start_state_read(trace, &start, why);
+    const enum err e = start_state_read(trace, &start, err);
     if (e != ERR_OK) {
         finder_close(f);
         return e;
@@ -350,7 +350,7 @@ static enum err finder_open(const struct trace_reader *trace, uint64_t round_byt
     return ERR_OK;
 }
 
-static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struct err_detail *why)
+static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struct err_detail *err)
 {
     uint64_t by_lifetimes = UINT64_MAX;
     enum err e = f->error;
@@ -358,7 +358,7 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     if (e == ERR_OK && f->has_plan && f->has_lives)
         e = plan(&f->lives, f->bounds.live_bytes, f->stretches.height, &by_lifetimes);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "no memory for the lifetimes of the trace");
+        return err_set(err, e, 0, "no memory for the lifetimes of the trace");
     *out = f->bounds;
     if (f->has_plan)
         out->plan_bytes =
@@ -367,43 +367,43 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
 }
 
 enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
-                       struct bounds *out, struct err_detail *why)
+                       struct bounds *out, struct err_detail *err)
 {
     struct bounds_finder *f = NULL;
     struct replay_config shown = *cfg;
     assert(cfg->chunk == NULL);
-    enum err e = finder_open(trace, PLAN_ROUND, true, &f, why);
+    enum err e = finder_open(trace, PLAN_ROUND, true, &f, err);
     shown.chunk = finder_take_chunk;
     shown.chunk_arg = f;
     if (e == ERR_OK) {
         f->caught_before = cfg->caught_before;
-        e = replay_run(trace, lanes, n_lanes, &shown, why);
+        e = replay_run(trace, lanes, n_lanes, &shown, err);
     }
     if (e == ERR_OK)
-        e = finder_finish(f, out, why);
+        e = finder_finish(f, out, err);
     finder_close(f);
     return e;
 }
 
-enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out, struct err_detail *why)
+enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out, struct err_detail *err)
 {
     const struct replay_config cfg = { .start = START_FRESH, .caught_before = caught_before };
-    return bounds_replay(trace, NULL, 0, &cfg, out, why);
+    return bounds_replay(trace, NULL, 0, &cfg, out, err);
 }
 
 enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,
-                                struct bounds *bounds, struct err_detail *why)
+                                struct bounds *bounds, struct err_detail *err)
 {
     struct bounds_finder *f = NULL;
     struct replay_config cfg = { .start = START_FRESH, .chunk = finder_take_chunk };
-    enum err e = finder_open(trace, round_bytes, false, &f, why);
+    enum err e = finder_open(trace, round_bytes, false, &f, err);
     cfg.chunk_arg = f;
     if (e == ERR_OK)
-        e = replay_run(trace, NULL, 0, &cfg, why);
+        e = replay_run(trace, NULL, 0, &cfg, err);
     if (e == ERR_OK && f->error != ERR_OK)
-        e = err_set(why, f->error, 0, "no memory for the lifetimes of the trace");
+        e = err_set(err, f->error, 0, "no memory for the lifetimes of the trace");
     if (e == ERR_OK && !f->has_lives)
-        e = err_set(why, ERR_UNSUPPORTED, 0, "the trace has more than %d requests, the most that are planned",
+        e = err_set(err, ERR_UNSUPPORTED, 0, "the trace has more than %d requests, the most that are planned",
                     LIFETIMES_MAX);
     if (e == ERR_OK) {
         for (size_t i = 0; i < f->lives.n; i++)

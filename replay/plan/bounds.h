@@ -35,17 +35,17 @@ struct bounds {
 /* Reads the whole trace. Refusals before event `caught_before` do not count, as in replay_config. ERR_HOST_NOMEM and
  * the reader's errors. */
 MUST_USE enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out,
-                              struct err_detail *why);
+                              struct err_detail *err);
 
 /* Does what replay_run does and finds the bounds while the trace is decoded anyway; they do not depend on the lanes.
  * `cfg` must not have a `chunk`. ERR_HOST_NOMEM and replay_run's errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
-                                const struct replay_config *cfg, struct bounds *out, struct err_detail *why);
+                                const struct replay_config *cfg, struct bounds *out, struct err_detail *err);
 
 /* The lifetimes of all requests, sizes rounded up to multiples of `round_bytes` (a power of two), and of the bounds
  * what was live. A request that was refused when recorded lives for a moment. Released with lifetimes_close.
  * ERR_HOST_NOMEM, ERR_UNSUPPORTED for more than LIFETIMES_MAX requests, and the reader's errors. */
 MUST_USE enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,
-                                    struct bounds *bounds, struct err_detail *why);
+                                    struct bounds *bounds, struct err_detail *err);
 
 #endif

@@ -26,16 +26,16 @@ static void times_visit(void *arg, const struct event *ev, uint64_t number)
 }
 
 /* The trace starts empty, refuses nothing and frees everything: its allocs are the requests. */
-static enum err read_source(struct trace_reader *trace, size_t n, struct plan_row *rows, struct err_detail *why)
+static enum err read_source(struct trace_reader *trace, size_t n, struct plan_row *rows, struct err_detail *err)
 {
     struct source_times t = { .rows = rows, .born = calloc(n + 1, sizeof *t.born) };
     t.in_slot = calloc((size_t)trace_info(trace)->peak_live + 1, sizeof *t.in_slot);
     enum err e = t.in_slot == NULL || t.born == NULL
-                     ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the times of %zu requests", n)
-                     : trace_each_event(trace, times_visit, &t, why);
+                     ? err_no_memory(err)
+                     : trace_each_event(trace, times_visit, &t, err);
     for (size_t i = 0; i < t.n && e == ERR_OK; i++) {
         struct trace_side side;
-        e = trace_side_at(trace, t.born[i], &side, why);
+        e = trace_side_at(trace, t.born[i], &side, err);
         if (e == ERR_OK)
             rows[i].id = side.record - 1;
     }
@@ -51,17 +51,17 @@ bool plan_has_times(const struct trace_reader *trace)
 }
 
 enum err plan_rows_read(struct trace_reader *trace, const struct lifetimes *l, struct plan_row **out,
-                        struct err_detail *why)
+                        struct err_detail *err)
 {
     struct plan_row *rows = malloc((l->n + 1) * sizeof *rows);
     enum err e = ERR_OK;
     if (rows == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu rows", l->n);
+        return err_no_memory(err);
     for (size_t i = 0; i < l->n; i++)
         rows[i] = (struct plan_row){ .id = i, .lower = l->at[i].begin,
                                      .upper = l->at[i].end == UINT32_MAX ? l->n_steps : l->at[i].end };
     if (plan_has_times(trace))
-        e = read_source(trace, l->n, rows, why);
+        e = read_source(trace, l->n, rows, err);
     if (e == ERR_OK)
         *out = rows;
     else

@@ -26,7 +26,7 @@ struct plan_row {
 
 /* The rows by request; free() them. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err plan_rows_read(struct trace_reader *trace, const struct lifetimes *l, struct plan_row **out,
-                                 struct err_detail *why);
+                                 struct err_detail *err);
 
 /* Writes the file; the caller finds failed writes. */
 void plan_file_write(const struct plan_row *rows, const struct lifetimes *l, const uint64_t *offsets, FILE *out);

@@ -22,11 +22,11 @@ enum { ANSWER_FILES = 3 };
 struct answer_ops {
     size_t session_bytes;
     size_t files[ANSWER_FILES];      /* outputs beside --json: the places of their names in struct options; 0: none */
-    enum err (*read)(void *session, const struct options *o, struct err_detail *why);
-    enum err (*write_json)(const void *session, FILE *out, struct err_detail *why);
+    enum err (*read)(void *session, const struct options *o, struct err_detail *err);
+    enum err (*write_json)(const void *session, FILE *out, struct err_detail *err);
     /* If one of `files` is asked for; NULL stands for those that are not. */
-    enum err (*write_files)(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why);
-    enum err (*print)(const void *session, struct err_detail *why);
+    enum err (*write_files)(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err);
+    enum err (*print)(const void *session, struct err_detail *err);
     enum exit_status (*status)(const void *session);         /* of an answer that was given; NULL: STATUS_DONE */
     void (*close)(void *session);
 };

@@ -12,16 +12,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum exit_status cli_fail(enum err e, const struct err_detail *why)
+enum exit_status cli_fail(enum err e, const struct err_detail *err)
 {
     assert(e != ERR_OK);
-    fprintf(stderr, "replay: %s\n", why->text[0] != '\0' ? why->text : err_text(e));
+    fprintf(stderr, "replay: %s\n", err->text[0] != '\0' ? err->text : err_text(e));
     return exit_status_of(e);
 }
 
-enum err cli_printed(enum err e, struct err_detail *why)
+enum err cli_printed(enum err e, struct err_detail *err)
 {
-    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "%s", err_text(e));
+    return e == ERR_OK ? ERR_OK : err_set(err, e, 0, "%s", err_text(e));
 }
 
 /* The cursor stands in a line of its own below what was printed. */
@@ -42,19 +42,19 @@ enum exit_status cli_finish_stdout(enum exit_status status)
 /* ---- files ---- */
 
 /* An import takes the device that --gpu names, or refuses; a native trace is of one device already. */
-static enum err check_gpu(const struct options *o, size_t n, struct trace_reader **trace, struct err_detail *why)
+static enum err check_gpu(const struct options *o, size_t n, struct trace_reader **trace, struct err_detail *err)
 {
     const uint32_t device = trace_info(*trace)->device;
     if (!o->is_given[FLAG_GPU] || o->import.gpu == (int64_t)device)
         return ERR_OK;
     trace_close(*trace);
     *trace = NULL;
-    return err_set(why, ERR_USAGE, 0, "%.150s: is of device %" PRIu32 " alone; --gpu %" PRId64 " is not in it",
-                   o->inputs[n], device, o->import.gpu);
+    return err_at(err, ERR_USAGE, 0, o->inputs[n], "is of device %" PRIu32 " alone; --gpu %" PRId64 " is not in it",
+                  device, o->import.gpu);
 }
 
 static enum err open_file(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct progress p = progress_start("reading", PROGRESS_BYTES);
     struct import_config import = o->import;
@@ -62,14 +62,14 @@ static enum err open_file(const struct options *o, size_t n, bool without_stacks
     import.without_stacks = without_stacks;
     import.progress = progress_report;
     import.progress_arg = &p;
-    const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, why);
+    const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, err);
     progress_clear(&p);
-    return e == ERR_OK ? check_gpu(o, n, out, why) : e;
+    return e == ERR_OK ? check_gpu(o, n, out, err) : e;
 }
 
-enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *err)
 {
-    return open_file(o, n, false, out, why);
+    return open_file(o, n, false, out, err);
 }
 
 /* The bytes that are cut off are missing from every answer, so every command says it. */
@@ -84,57 +84,57 @@ static void say_unfinished(const struct options *o, size_t n, const struct trace
 }
 
 static enum err open_events(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
-    const enum err e = open_file(o, n, without_stacks, out, why);
+    const enum err e = open_file(o, n, without_stacks, out, err);
     if (e == ERR_OK)
         say_unfinished(o, n, trace_info(*out));
     return e;
 }
 
-enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *err)
 {
-    return open_events(o, n, false, out, why);
+    return open_events(o, n, false, out, err);
 }
 
 static enum err open_events_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
-                                     struct err_detail *why)
+                                     struct err_detail *err)
 {
     struct err_detail of_state;
-    const enum err e = open_events(o, n, false, out, why);
+    const enum err e = open_events(o, n, false, out, err);
     *is_state = false;
     if (e != ERR_UNSUPPORTED || input_is_once(o->inputs[n]))
         return e;
     const enum err state = trace_open_final_state(o->inputs[n], o->from, &o->import, out, &of_state);
     *is_state = state == ERR_OK;
     if (state == ERR_USAGE)                  /* several devices hold memory */
-        *why = of_state;
+        *err = of_state;
     return state == ERR_OK || state == ERR_USAGE ? state : e;
 }
 
 enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     struct options most = *o;
     struct err_detail of_most;
-    const enum err e = open_events_or_state(o, n, out, is_state, why);
+    const enum err e = open_events_or_state(o, n, out, is_state, err);
     if (e != ERR_USAGE || o->import.gpu != -1 || input_is_once(o->inputs[n]))
         return e;
     most.import.again = true;
     most.import.gpu = IMPORT_GPU_MOST;              /* several devices: an answer for one of them is better than none */
     if (open_events_or_state(&most, n, out, is_state, &of_most) != ERR_OK)
         return e;
-    fprintf(stderr, "replay: %s; this is device %" PRIu32 ", which has most\n", why->text, trace_info(*out)->device);
+    fprintf(stderr, "replay: %s; this is device %" PRIu32 ", which has most\n", err->text, trace_info(*out)->device);
     return ERR_OK;
 }
 
 enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
-                                       struct err_detail *why)
+                                       struct err_detail *err)
 {
-    return open_events(o, n, true, out, why);
+    return open_events(o, n, true, out, err);
 }
 
-enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)
+enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *err)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = {
@@ -143,40 +143,40 @@ enum err cli_replay(const struct options *o, struct single_run *run, struct err_
         .progress = progress_report,
         .progress_arg = &progress,
     };
-    const enum err e = single_run_replay(run, &cfg, why);
+    const enum err e = single_run_replay(run, &cfg, err);
     progress_clear(&progress);
     return e;
 }
 
-enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why)
+enum err cli_check_output(const struct options *o, const char *path, struct err_detail *err)
 {
     for (size_t i = 0; i < o->n_inputs; i++)
         if (is_same_file(path, o->inputs[i]))
-            return err_set(why, ERR_USAGE, 0, "%.150s: is an input; the output would overwrite it", path);
+            return err_at(err, ERR_USAGE, 0, path, "is an input; the output would overwrite it");
     return ERR_OK;
 }
 
 enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken, struct output **out,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     *out = NULL;
     if (path == NULL)
         return ERR_OK;
-    const enum err e = cli_check_output(o, path, why);
+    const enum err e = cli_check_output(o, path, err);
     if (e != ERR_OK)
         return e;
     if (strcmp(path, "-") == 0) {
         if (*is_stdout_taken)
-            return err_set(why, ERR_USAGE, 0, "only one output may be '-'");
+            return err_set(err, ERR_USAGE, 0, "only one output may be '-'");
         *is_stdout_taken = true;
     }
-    return output_open(path, out, why);
+    return output_open(path, out, err);
 }
 
-enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *why)
+enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *err)
 {
     bool is_stdout_taken = true;
     if (o->json != NULL && strcmp(o->json, "-") == 0)
-        return err_set(why, ERR_USAGE, 0, "standard output belongs to the program; name a file: --json FILE");
-    return cli_open_output(o, o->json, &is_stdout_taken, out, why);
+        return err_set(err, ERR_USAGE, 0, "standard output belongs to the program; name a file: --json FILE");
+    return cli_open_output(o, o->json, &is_stdout_taken, out, err);
 }

@@ -96,10 +96,10 @@ enum exit_status list_everything(void);
 enum exit_status list_policy(const char *spec);
 
 /* Gives an error of printing a text its sentence; returns it. */
-MUST_USE enum err cli_printed(enum err e, struct err_detail *why);
+MUST_USE enum err cli_printed(enum err e, struct err_detail *err);
 
 /* Prints the error as one line on stderr; returns the status that it calls for. */
-enum exit_status cli_fail(enum err e, const struct err_detail *why);
+enum exit_status cli_fail(enum err e, const struct err_detail *err);
 
 /* Whether stdout is a terminal whose first line has scrolled away. */
 bool cli_has_scrolled(void);
@@ -119,35 +119,35 @@ const volatile sig_atomic_t *cli_defer_signals(void);
 int cli_deferred_signal(void);
 
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --given-back, and shows progress. */
-MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
+MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *err);
 
 /* The same for a command that rests on the events: a trace that is unfinished is reported on stderr. */
-MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
+MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *err);
 
 /* The same for a command that can also look at a final state alone, such as a snapshot without history: then *is_state
  * is set, and the trace begins with that state and has no events. Of several devices it takes the one with most, and
  * says so on stderr, unless --gpu names one. */
 MUST_USE enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
-                                          struct err_detail *why);
+                                          struct err_detail *err);
 
 /* The same for a command that shows no call stack; faster, since an import leaves the stacks out. */
 MUST_USE enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
-                                                struct err_detail *why);
+                                                struct err_detail *err);
 
 /* Replays a run that is open, with --on-oom and --start, and shows progress. Without --on-oom the run goes on after a
  * request that was also refused when it was recorded. */
 struct single_run;
-MUST_USE enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why);
+MUST_USE enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *err);
 
 /* ERR_USAGE if an output's path names the same file as one of the inputs. */
-MUST_USE enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why);
+MUST_USE enum err cli_check_output(const struct options *o, const char *path, struct err_detail *err);
 
 /* Opens an output if a path is given; *out is NULL if it is not. ERR_USAGE if the output would overwrite an input, or
  * if a second output is "-" (`is_stdout_taken` remembers the first). */
 MUST_USE enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken,
-                                  struct output **out, struct err_detail *why);
+                                  struct output **out, struct err_detail *err);
 
 /* The same for --json of a command that runs a program: standard output belongs to the program. */
-MUST_USE enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *why);
+MUST_USE enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *err);
 
 #endif

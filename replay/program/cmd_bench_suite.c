@@ -22,18 +22,18 @@ static void suite_end(void *session)
     suite_close(&s->suite);
 }
 
-static enum err suite_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err suite_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct suite *s = &((const struct suite_session *)session)->suite;
 #define ANSWER_TABLE "answers/bench_suite.def"
 #include "answers/as_json.def"
     return ERR_OK;
 }
 
-static enum err suite_print(const void *session, struct err_detail *why)
+static enum err suite_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct suite *s = &((const struct suite_session *)session)->suite;
     const struct survival_row *best = &s->survival.rows[0];
     printf("Edition 1: %zu traces, %zu policies. Most traces get through under '%s':\n"
@@ -45,11 +45,11 @@ static enum err suite_print(const void *session, struct err_detail *why)
     return e;
 }
 
-static enum err suite_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
+static enum err suite_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     struct suite_session *s = session;
     FILE *html = files[0], *csv = files[1], *markdown = files[2];
-    const enum err e = html != NULL ? page_runs_draw(&s->runs, false, why) : ERR_OK;
+    const enum err e = html != NULL ? page_runs_draw(&s->runs, false, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
     s->runs.page.survival = &s->suite.survival;
@@ -62,15 +62,15 @@ static enum err suite_write_files(void *session, FILE *const files[ANSWER_FILES]
     return ERR_OK;
 }
 
-static enum err suite_read(void *session, const struct options *o, struct err_detail *why)
+static enum err suite_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct suite_session *s = session;
     const struct suite_request asked = { .folder = o->inputs[0], .policies = o->policies, .n_policies = o->n_policies,
                                          .db = o->out, .threads = o->threads };
     s->options = o;
     page_runs_open(&s->runs, o);
-    const enum err e = o->out != NULL ? cli_check_output(o, o->out, why) : ERR_OK;
-    return e == ERR_OK ? suite_run(&asked, &s->runs.table, &s->suite, why) : e;
+    const enum err e = o->out != NULL ? cli_check_output(o, o->out, err) : ERR_OK;
+    return e == ERR_OK ? suite_run(&asked, &s->runs.table, &s->suite, err) : e;
 }
 
 static const struct flag_use bench_suite_flags[] = {

@@ -33,9 +33,9 @@ static void calibration_describe(struct calibration_run *r)
                  c->unmap_ns);
 }
 
-static enum err calibration_print(const void *session, struct err_detail *why)
+static enum err calibration_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct calibration_run *r = session;
     char size[TEXT_NUMBER], a[TEXT_NUMBER], f[TEXT_NUMBER], m[TEXT_NUMBER], u[TEXT_NUMBER];
     printf("Device: %s, %s (%s)\n\n", r->device, r->card.card[0] != '\0' ? r->card.card : "a card without a name",
@@ -51,9 +51,9 @@ static enum err calibration_print(const void *session, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err calibration_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err calibration_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct calibration_run *r = session;
 #define ANSWER_TABLE "answers/calibration.def"
 #include "answers/as_json.def"
@@ -61,31 +61,30 @@ static enum err calibration_write_json(const void *session, FILE *out, struct er
 }
 
 /* The config of the real card that was named. */
-static enum err calibration_device(const struct options *o, struct device_config *cfg, struct err_detail *why)
+static enum err calibration_device(const struct options *o, struct device_config *cfg, struct err_detail *err)
 {
     bool has_total, is_real;
     if (o->n_inputs > 0)
-        return err_set(why, ERR_USAGE, 0, "--calibrate takes no file, but %.100s was typed", o->inputs[0]);
+        return err_set(err, ERR_USAGE, 0, "--calibrate takes no file, but %s was typed", o->inputs[0]);
     if (o->n_devices != 1)
-        return err_set(why, ERR_USAGE, 0, "--calibrate measures one real card: --device cuda");
-    const enum err e = device_parse_any(o->devices[0], cfg, &is_real, &has_total, why);
+        return err_set(err, ERR_USAGE, 0, "--calibrate measures one real card: --device cuda");
+    const enum err e = device_parse_any(o->devices[0], cfg, &is_real, &has_total, err);
     if (e != ERR_OK)
         return e;
     if (!is_real)
-        return err_set(why, ERR_USAGE, 0, "--calibrate measures a real card, --device cuda, not '%.100s'",
-                       o->devices[0]);
+        return err_set(err, ERR_USAGE, 0, "--calibrate measures a real card, --device cuda, not '%s'", o->devices[0]);
     cfg->touch = o->touch;
     cfg->interrupted = cli_defer_signals();
     return ERR_OK;
 }
 
-static enum err calibration_read(void *session, const struct options *o, struct err_detail *why)
+static enum err calibration_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct calibration_run *r = session;
     struct device_config cfg;
-    enum err e = calibration_device(o, &cfg, why);
+    enum err e = calibration_device(o, &cfg, err);
     if (e == ERR_OK)
-        e = calibrate(&device_cuda, &cfg, r->at, &r->n, &r->card, &r->settled, why);
+        e = calibrate(&device_cuda, &cfg, r->at, &r->n, &r->card, &r->settled, err);
     if (e != ERR_OK)
         return e;
     r->device = o->devices[0];

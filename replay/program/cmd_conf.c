@@ -50,7 +50,7 @@ static enum platform variable_platform(const char *text)
     return PLATFORM_UNKNOWN;
 }
 
-static enum err conf_read(void *session, const struct options *o, struct err_detail *why)
+static enum err conf_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct conf_session *s = session;
     struct pytorch_rules rules;
@@ -59,14 +59,13 @@ static enum err conf_read(void *session, const struct options *o, struct err_det
     s->platform = o->system != PLATFORM_UNKNOWN ? o->system : variable_platform(o->inputs[0]);
     if (o->torch != NULL) {
         if (!pytorch_rules_find(o->torch, &rules))
-            return err_set(why, ERR_USAGE, 0, "--version '%.40s': no PyTorch release from 2.0 to 2.15, nor npu",
-                           o->torch);
+            return err_set(err, ERR_USAGE, 0, "--version '%s': no PyTorch release from 2.0 to 2.15, nor npu", o->torch);
         s->n = 1;
-        return conf_review_read(&rules, s->text, &s->reviews[0], why);
+        return conf_review_read(&rules, s->text, &s->reviews[0], err);
     }
     for (unsigned r = 0; r < TORCH_RELEASES && e == ERR_OK; r++) {
         rules = pytorch_rules_of((enum torch_release)r);
-        e = conf_review_read(&rules, s->text, &s->reviews[s->n++], why);
+        e = conf_review_read(&rules, s->text, &s->reviews[s->n++], err);
     }
     return e;
 }
@@ -156,10 +155,10 @@ static const struct conf_answer *option_at(const struct conf_session *s, size_t 
 /* Why the option is not to be set on a platform; NULL: it may be, or the platform is not in question. */
 static const char *why_not_there(const struct conf_session *s, enum platform p, const char *key)
 {
-    const char *why;
+    const char *err;
     const bool is_asked = s->platform == p ? platform_tells_setting(PLATFORMS, key)
                                            : s->platform == PLATFORM_UNKNOWN && platform_tells_setting(p, key);
-    return is_asked && !platform_has_setting(p, key, &why) ? why : NULL;
+    return is_asked && !platform_has_setting(p, key, &err) ? err : NULL;
 }
 
 /* Where an option is not to be had: on the platform in question, or, if none is, wherever it is known to be missing. */
@@ -168,14 +167,14 @@ static void print_place(const struct conf_session *s, const char *key)
     const char *last = "";
     struct words w = { .n = 0 };
     for (int p = PLATFORM_UNKNOWN + 1; p < PLATFORMS; p++) {
-        const char *why = why_not_there(s, (enum platform)p, key);
-        if (why == NULL)
+        const char *err = why_not_there(s, (enum platform)p, key);
+        if (err == NULL)
             continue;
-        if (w.n > 0 && strcmp(why, last) != 0)
+        if (w.n > 0 && strcmp(err, last) != 0)
             words_add(&w, ": %s", last);
-        words_add(&w, "%s%s", w.n == 0 ? "- Not on " : strcmp(why, last) == 0 ? ", " : "; not on ",
+        words_add(&w, "%s%s", w.n == 0 ? "- Not on " : strcmp(err, last) == 0 ? ", " : "; not on ",
                   platform_words((enum platform)p));
-        last = why;
+        last = err;
     }
     if (w.n == 0)
         return;
@@ -266,9 +265,9 @@ static bool is_taken_by_any(const struct conf_session *s)
     return false;
 }
 
-static enum err conf_print(const void *session, struct err_detail *why)
+static enum err conf_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct conf_session *s = session;
     print_outcomes(s);
     print_options(s);
@@ -295,13 +294,13 @@ static bool is_place_known(const struct conf_session *s, const char *key)
 
 static bool exists_there(const struct conf_session *s, const char *key)
 {
-    const char *why;
-    return platform_has_setting(s->platform, key, &why);
+    const char *err;
+    return platform_has_setting(s->platform, key, &err);
 }
 
-static enum err conf_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err conf_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct conf_session *s = session;
 #define ANSWER_TABLE "answers/conf.def"
 #include "answers/as_json.def"

@@ -21,20 +21,20 @@ static void conform_end(void *session)
     conform_close(&s->result);
 }
 
-static enum err conform_read(void *session, const struct options *o, struct err_detail *why)
+static enum err conform_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct session *s = session;
     char folder[PATH_MAX];
     s->options = o;
     if (o->as == NULL)
-        return err_set(why, ERR_USAGE, 0, "say which allocator the policy stands for: --as rmm-pool");
-    const enum err e = installed_file_find("tests/data/zoo", folder, why);
-    return e == ERR_OK ? conform_run(folder, o->as, o->inputs[0], &s->result, why) : e;
+        return err_set(err, ERR_USAGE, 0, "say which allocator the policy stands for: --as rmm-pool");
+    const enum err e = installed_file_find("tests/data/zoo", folder, err);
+    return e == ERR_OK ? conform_run(folder, o->as, o->inputs[0], &s->result, err) : e;
 }
 
-static enum err conform_print(const void *session, struct err_detail *why)
+static enum err conform_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
     const struct conform *c = &s->result;
     struct words answer = { .n = 0 };
@@ -61,9 +61,9 @@ static enum err conform_print(const void *session, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err conform_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err conform_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
     const struct conform *c = &s->result;
 #define ANSWER_TABLE "answers/conform.def"

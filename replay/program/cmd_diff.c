@@ -44,49 +44,49 @@ static void diff_end(void *session)
 /* ---- two runs on one trace ---- */
 
 static enum err session_open_lane(struct diff_session *s, int i, const char *policy, const char *device_text,
-                                  struct device_choice *device, struct err_detail *why)
+                                  struct device_choice *device, struct err_detail *err)
 {
     const char *release;
     assert(s->traces[0] != NULL && s->specs[i].ops == NULL);
-    enum err e = device_choose(device_text, s->traces[0], device, why);
+    enum err e = device_choose(device_text, s->traces[0], device, err);
     if (e == ERR_OK)
-        e = recorded_release(s->traces[0], &release, why);
+        e = recorded_release(s->traces[0], &release, err);
     if (e == ERR_OK)
-        e = policy_spec_parse(policy, &s->specs[i], why);
+        e = policy_spec_parse(policy, &s->specs[i], err);
     if (e != ERR_OK)
         return e;
     recorded_take_release(release, &s->specs[i]);
-    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], 0, &s->lanes[i], why);
+    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], 0, &s->lanes[i], err);
 }
 
 /* Runs both lanes side by side and finds the first event where they differ. */
-static enum err session_replay(struct diff_session *s, struct err_detail *why)
+static enum err session_replay(struct diff_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = {.on_oom = o->on_oom, .start = o->start, .threads = 1,
                                       .progress = progress_report, .progress_arg = &progress};
-    enum err e = run_difference_listen(&s->diff.run_difference, &s->lanes[0], &s->lanes[1], why);
+    enum err e = run_difference_listen(&s->diff.run_difference, &s->lanes[0], &s->lanes[1], err);
     if (e == ERR_OK)
-        e = replay_run(s->traces[0], s->lanes, 2, &cfg, why);
+        e = replay_run(s->traces[0], s->lanes, 2, &cfg, err);
     if (e == ERR_OK)
-        e = lanes_host_failure(s->lanes, 2, why);
+        e = lanes_host_failure(s->lanes, 2, err);
     progress_clear(&progress);
     if (e == ERR_OK)
-        e = run_difference_finish(&s->diff.run_difference, why);
+        e = run_difference_finish(&s->diff.run_difference, err);
     s->diff.has_run_difference = e == ERR_OK;
     return e;
 }
 
-static enum err session_diff_policies(struct diff_session *s, struct err_detail *why)
+static enum err session_diff_policies(struct diff_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     struct device_choice device;
-    enum err e = cli_open_trace(o, 0, &s->traces[0], why);
+    enum err e = cli_open_trace(o, 0, &s->traces[0], err);
     for (int i = 0; i < 2 && e == ERR_OK; i++)
-        e = session_open_lane(s, i, o->policies[i], o->device, &device, why);
+        e = session_open_lane(s, i, o->policies[i], o->device, &device, err);
     if (e == ERR_OK)
-        e = session_replay(s, why);
+        e = session_replay(s, err);
     s->diff.kind = DIFF_POLICIES;
     s->diff.traces[0] = s->traces[0];
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
@@ -94,12 +94,12 @@ static enum err session_diff_policies(struct diff_session *s, struct err_detail 
         struct report_run run;
         s->diff.names[i] = o->policies[i];
         run_table_open(&s->diff.tables[i]);
-        e = result_gather(s->traces[0], o->inputs[0], NULL, NULL, &s->lanes[i], 1, &device, &run, &report, why);
+        e = result_gather(s->traces[0], o->inputs[0], NULL, NULL, &s->lanes[i], 1, &device, &run, &report, err);
         if (e == ERR_OK)
-            e = run_table_add_report(&s->diff.tables[i], &report, why);
+            e = run_table_add_report(&s->diff.tables[i], &report, err);
         result_close(&report);
     }
-    return e == ERR_OK ? diff_match_runs(&s->diff, why) : e;
+    return e == ERR_OK ? diff_match_runs(&s->diff, err) : e;
 }
 
 /* ---- two files ---- */
@@ -125,26 +125,26 @@ static void session_replay_runs(struct diff_session *s)
     const struct run_table *t = s->diff.tables;
     const char *const path = run_table_text(&t[0], 0, "trace_path");
     struct device_choice devices[2];
-    struct err_detail why;
+    struct err_detail err;
     enum err e = ERR_OK;
     if (o->has_no_replay || !are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
         return;
     for (int i = 0; i < 2 && e == ERR_OK; i++)
-        e = foreign_run_check(run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"), path, &why);
+        e = foreign_run_check(run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"), path, &err);
     struct import_config import = o->import;
     import.again = true;                     /* foreign_run_check saw a file */
     if (e == ERR_OK)
-        e = trace_open_any(path, o->from, &import, &s->traces[0], &why);
+        e = trace_open_any(path, o->from, &import, &s->traces[0], &err);
     for (int i = 0; i < 2 && e == ERR_OK; i++)
         e = session_open_lane(s, i, run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"),
-                              &devices[i], &why);
+                              &devices[i], &err);
     if (e == ERR_OK)
-        e = session_replay(s, &why);
+        e = session_replay(s, &err);
     s->diff.traces[0] = e == ERR_OK ? s->traces[0] : NULL;
 }
 
 /* Reads the i-th input if it is results; *is_results says whether it is. */
-static enum err session_read_results(struct diff_session *s, size_t i, bool *is_results, struct err_detail *why)
+static enum err session_read_results(struct diff_session *s, size_t i, bool *is_results, struct err_detail *err)
 {
     const char *path = s->options->inputs[i];
     enum err e = ERR_OK;
@@ -153,30 +153,30 @@ static enum err session_read_results(struct diff_session *s, size_t i, bool *is_
     run_table_open(&s->diff.tables[i]);
     if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
         e = results_file_add(&s->diff.tables[i], path, s->options->import.memory_limit, &database_watch,
-                             is_results, why);
+                             is_results, err);
     if (e == ERR_OK && !*is_results && strcmp(path, "-") != 0 && input_is_once(path))
-        e = err_set(why, ERR_USAGE, 0, "%.150s: holds no results, and can be read only once: a recording from a pipe "
-                                       "is compared as -", path);
+        e = err_at(err, ERR_USAGE, 0, path, "holds no results, and can be read only once: a recording from a pipe is "
+                   "compared as -");
     if (e == ERR_OK && *is_results && s->diff.tables[i].n_rows == 0)
-        e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", path);
+        e = err_at(err, ERR_FORMAT, 0, path, "holds no run");
     return e;
 }
 
-static enum err session_diff_results(struct diff_session *s, struct err_detail *why)
+static enum err session_diff_results(struct diff_session *s, struct err_detail *err)
 {
     s->diff.kind = DIFF_RUNS;
-    const enum err e = diff_match_runs(&s->diff, why);
+    const enum err e = diff_match_runs(&s->diff, err);
     if (e == ERR_OK)
         session_replay_runs(s);
     return e;
 }
 
-static enum err session_diff_traces(struct diff_session *s, struct err_detail *why)
+static enum err session_diff_traces(struct diff_session *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     s->diff.kind = DIFF_TRACES;
     for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
-        e = cli_open_trace(s->options, i, &s->traces[i], why);
+        e = cli_open_trace(s->options, i, &s->traces[i], err);
         s->diff.traces[i] = s->traces[i];
     }
     if (e != ERR_OK)
@@ -184,26 +184,26 @@ static enum err session_diff_traces(struct diff_session *s, struct err_detail *w
     struct progress progress = progress_start("comparing", PROGRESS_EVENTS);
     for (size_t i = 0; i < 2; i++)
         trace_watch_reading(s->traces[i], progress_report, &progress);
-    e = diff_traces(&s->diff, why);
+    e = diff_traces(&s->diff, err);
     for (size_t i = 0; i < 2; i++)
         trace_watch_reading(s->traces[i], NULL, NULL);
     progress_clear(&progress);
     return e;
 }
 
-static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
+static enum err session_diff_files(struct diff_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     bool is_results[2];
-    enum err e = session_read_results(s, 0, &is_results[0], why);
+    enum err e = session_read_results(s, 0, &is_results[0], err);
     if (e == ERR_OK)
-        e = session_read_results(s, 1, &is_results[1], why);
+        e = session_read_results(s, 1, &is_results[1], err);
     if (e != ERR_OK)
         return e;
     if (is_results[0] != is_results[1])
-        return err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
+        return err_set(err, ERR_USAGE, 0, "%s holds results and %s does not: they cannot be compared",
                        o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
-    return is_results[0] ? session_diff_results(s, why) : session_diff_traces(s, why);
+    return is_results[0] ? session_diff_results(s, err) : session_diff_traces(s, err);
 }
 
 /* ---- the page ---- */
@@ -220,48 +220,48 @@ static bool is_in_both(const struct diff *d, const struct diff_match *m)
 }
 
 /* Takes the runs of both results. */
-static enum err page_take_results(struct diff_session *s, struct err_detail *why)
+static enum err page_take_results(struct diff_session *s, struct err_detail *err)
 {
     const struct diff *d = &s->diff;
     enum err e = ERR_OK;
     for (size_t i = 0; i < d->n_matches && e == ERR_OK; i++) {
         const struct diff_match *m = &d->matches[i];
         if (m->a != SIZE_MAX && !is_in_both(d, m))
-            e = run_table_add_row(&s->page.table, &d->tables[0], m->a, why);
+            e = run_table_add_row(&s->page.table, &d->tables[0], m->a, err);
         if (e == ERR_OK && m->b != SIZE_MAX)
-            e = run_table_add_row(&s->page.table, &d->tables[1], m->b, why);
+            e = run_table_add_row(&s->page.table, &d->tables[1], m->b, err);
     }
     return e;
 }
 
-static enum err page_take_runs(struct diff_session *s, struct err_detail *why)
+static enum err page_take_runs(struct diff_session *s, struct err_detail *err)
 {
     static const char *const recorded[] = { "best-fit" };
     const struct options *o = s->options;
     if (s->diff.kind == DIFF_RUNS)
-        return page_take_results(s, why);
+        return page_take_results(s, err);
     const char *const *policies = o->n_policies == 0 ? recorded : o->policies;
     const size_t n_policies = o->n_policies == 0 ? 1 : o->n_policies;
     const bool is_one = o->n_inputs == 1 || strcmp(o->inputs[0], o->inputs[1]) == 0;
-    enum err e = page_runs_add_traces(&s->page, &o->inputs[0], 1, policies, n_policies, why);
+    enum err e = page_runs_add_traces(&s->page, &o->inputs[0], 1, policies, n_policies, err);
     if (e == ERR_OK && !is_one)                          /* after it: the page's cases are A, then B */
-        e = page_runs_add_traces(&s->page, &o->inputs[1], 1, policies, n_policies, why);
+        e = page_runs_add_traces(&s->page, &o->inputs[1], 1, policies, n_policies, err);
     return e;
 }
 
-static enum err diff_write_page(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
+static enum err diff_write_page(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     struct diff_session *s = session;
     struct page_difference difference = { .names = { s->diff.names[0], s->diff.names[1] } };
     char *sentences = NULL, *json = NULL;
     page_runs_open(&s->page, s->options);
-    enum err e = page_take_runs(s, why);
+    enum err e = page_take_runs(s, err);
     if (e == ERR_OK)
-        e = page_runs_draw(&s->page, true, why);
+        e = page_runs_draw(&s->page, true, err);
     if (e == ERR_OK)
-        e = diff_text(&s->diff, diff_sentences, &sentences, why);
+        e = diff_text(&s->diff, diff_sentences, &sentences, err);
     if (e == ERR_OK)
-        e = diff_text(&s->diff, diff_json_of_page, &json, why);
+        e = diff_text(&s->diff, diff_json_of_page, &json, err);
     if (e == ERR_OK) {
         difference.sentences = sentences;
         difference.json = json;
@@ -277,51 +277,51 @@ static enum err diff_write_page(void *session, FILE *const files[ANSWER_FILES], 
 /* ---- the command ---- */
 
 /* Of which recordings the figures are lower bounds. */
-static enum err print_coverage(const struct diff_session *s, struct err_detail *why)
+static enum err print_coverage(const struct diff_session *s, struct err_detail *err)
 {
     const struct diff *d = &s->diff;
     enum err e = ERR_OK;
     for (size_t i = 0; i < 2 && e == ERR_OK; i++)
         if (d->traces[i] != NULL)
-            e = coverage_tell(stdout, d->traces[i], d->kind == DIFF_TRACES ? d->names[i] : NULL, why);
+            e = coverage_tell(stdout, d->traces[i], d->kind == DIFF_TRACES ? d->names[i] : NULL, err);
     return e;
 }
 
 /* A page reads its inputs again. */
-static enum err check_page(const struct options *o, struct err_detail *why)
+static enum err check_page(const struct options *o, struct err_detail *err)
 {
     for (size_t i = 0; o->html != NULL && i < o->n_inputs; i++)
         if (input_is_once(o->inputs[i]))
-            return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: %.100s can be read only once",
+            return err_set(err, ERR_USAGE, 0, "a page needs its input more than once: %s can be read only once",
                            strcmp(o->inputs[i], "-") == 0 ? "standard input" : o->inputs[i]);
     return ERR_OK;
 }
 
-static enum err diff_read(void *session, const struct options *o, struct err_detail *why)
+static enum err diff_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct diff_session *s = session;
-    const enum err e = check_page(o, why);
+    const enum err e = check_page(o, err);
     s->options = o;
     if (e != ERR_OK)
         return e;
     if (o->n_inputs == 1 && o->n_policies == 2)
-        return session_diff_policies(s, why);
+        return session_diff_policies(s, err);
     if (o->n_inputs == 2 && o->n_policies == 0)
-        return session_diff_files(s, why);
-    return err_set(why, ERR_USAGE, 0, "diff needs two files, or one trace and two --policy: replay diff %s",
+        return session_diff_files(s, err);
+    return err_set(err, ERR_USAGE, 0, "diff needs two files, or one trace and two --policy: replay diff %s",
                    o->n_inputs == 1 ? "TRACE --policy P --policy Q" : "A B");
 }
 
-static enum err diff_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err diff_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    return diff_json(out, &((const struct diff_session *)session)->diff, why);
+    return diff_json(out, &((const struct diff_session *)session)->diff, err);
 }
 
-static enum err diff_print_text(const void *session, struct err_detail *why)
+static enum err diff_print_text(const void *session, struct err_detail *err)
 {
     const struct diff_session *s = session;
-    const enum err e = diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
-    return e == ERR_OK ? print_coverage(s, why) : e;
+    const enum err e = diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), err);
+    return e == ERR_OK ? print_coverage(s, err) : e;
 }
 
 static enum exit_status diff_status(const void *session)

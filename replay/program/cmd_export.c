@@ -15,7 +15,7 @@ struct session {
     uint64_t lost[REQUEST_LOSS_KINDS];
 };
 
-static enum err find_format(const char *name, const struct request_format **out, struct err_detail *why)
+static enum err find_format(const char *name, const struct request_format **out, struct err_detail *err)
 {
     char known[FORMATS_BYTES] = "";
     size_t used = 0;
@@ -25,8 +25,8 @@ static enum err find_format(const char *name, const struct request_format **out,
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", request_format_name(f));
     if (*out != NULL)
         return ERR_OK;
-    return name == NULL ? err_set(why, ERR_USAGE, 0, "export needs a format: --to, one of %s", known)
-                        : err_set(why, ERR_USAGE, 0, "--to '%.40s': expected one of %s", name, known);
+    return name == NULL ? err_set(err, ERR_USAGE, 0, "export needs a format: --to, one of %s", known)
+                        : err_set(err, ERR_USAGE, 0, "--to '%s': expected one of %s", name, known);
 }
 
 /* What the format does not hold goes to stderr: the output may be standard output. */
@@ -45,21 +45,21 @@ static enum exit_status export_status(const void *session)
     return STATUS_DONE;
 }
 
-static enum err export_read(void *session, const struct options *o, struct err_detail *why)
+static enum err export_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct session *s = session;
-    enum err e = find_format(o->to, &s->format, why);
+    enum err e = find_format(o->to, &s->format, err);
     if (e == ERR_OK && o->out == NULL)
-        e = err_set(why, ERR_USAGE, 0, "export needs a name for its output: -o OUT ('-' is standard output)");
-    return e == ERR_OK ? cli_open_trace(o, 0, &s->trace, why) : e;
+        e = err_set(err, ERR_USAGE, 0, "export needs a name for its output: -o OUT ('-' is standard output)");
+    return e == ERR_OK ? cli_open_trace(o, 0, &s->trace, err) : e;
 }
 
-static enum err export_write(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
+static enum err export_write(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     struct session *s = session;
     struct progress progress = progress_start("exporting", PROGRESS_EVENTS);
     trace_watch_reading(s->trace, progress_report, &progress);
-    const enum err e = request_export(s->trace, s->format, files[0], s->lost, why);
+    const enum err e = request_export(s->trace, s->format, files[0], s->lost, err);
     progress_clear(&progress);
     return e;
 }

@@ -56,75 +56,75 @@ static bool read_value(const char *text, uint64_t *out)
 }
 
 /* "batch=8": the name is the same for all. */
-static enum err take_parameter(struct session *s, const char *text, uint64_t *value, struct err_detail *why)
+static enum err take_parameter(struct session *s, const char *text, uint64_t *value, struct err_detail *err)
 {
     const size_t n = strcspn(text, "=");
     if (n == 0 || n >= NAME_MAX_BYTES || text[n] != '=' || !read_value(text + n + 1, value))
-        return err_set(why, ERR_USAGE, 0, "'%.60s': expected a name and a whole number, such as batch=8", text);
+        return err_set(err, ERR_USAGE, 0, "'%s': expected a name and a whole number, such as batch=8", text);
     if (s->parameter[0] == '\0')
         snprintf(s->parameter, sizeof s->parameter, "%.*s", (int)n, text);
     if (strlen(s->parameter) != n || memcmp(s->parameter, text, n) != 0)
-        return err_set(why, ERR_USAGE, 0, "'%.60s': expected %s=N, as for the others", text, s->parameter);
+        return err_set(err, ERR_USAGE, 0, "'%s': expected %s=N, as for the others", text, s->parameter);
     return ERR_OK;
 }
 
 /* "a.pickle:batch=8" */
-static enum err take_input(struct session *s, const char *text, struct err_detail *why)
+static enum err take_input(struct session *s, const char *text, struct err_detail *err)
 {
     const char *colon = strrchr(text, ':');
     if (s->n == FORMULA_POINTS_MAX)
-        return err_set(why, ERR_USAGE, 0, "at most %d recordings are taken", FORMULA_POINTS_MAX);
+        return err_set(err, ERR_USAGE, 0, "at most %d recordings are taken", FORMULA_POINTS_MAX);
     if (colon == NULL)
-        return err_set(why, ERR_USAGE, 0, "'%.100s': expected FILE:NAME=N, such as a.pickle:batch=8", text);
+        return err_set(err, ERR_USAGE, 0, "'%s': expected FILE:NAME=N, such as a.pickle:batch=8", text);
     s->paths[s->n] = strndup(text, (size_t)(colon - text));
     if (s->paths[s->n] == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    const enum err e = take_parameter(s, colon + 1, &s->values[s->n], why);
+        return err_no_memory(err);
+    const enum err e = take_parameter(s, colon + 1, &s->values[s->n], err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         if (s->values[i] == s->values[s->n])
-            return err_set(why, ERR_USAGE, 0, "%s=%" PRIu64 " is given twice", s->parameter, s->values[i]);
+            return err_set(err, ERR_USAGE, 0, "%s=%" PRIu64 " is given twice", s->parameter, s->values[i]);
     s->n++;
     return e;
 }
 
-static enum err session_parse(struct session *s, struct err_detail *why)
+static enum err session_parse(struct session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     enum err e = ERR_OK;
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
-        e = take_input(s, o->inputs[i], why);
+        e = take_input(s, o->inputs[i], err);
     if (e != ERR_OK)
         return e;
     if (o->to == NULL && o->device == NULL)
-        return err_set(why, ERR_USAGE, 0, "--to %s=N is missing, or a card for the largest (--device)", s->parameter);
-    return o->to != NULL ? take_parameter(s, o->to, &s->to, why) : ERR_OK;
+        return err_set(err, ERR_USAGE, 0, "--to %s=N is missing, or a card for the largest (--device)", s->parameter);
+    return o->to != NULL ? take_parameter(s, o->to, &s->to, err) : ERR_OK;
 }
 
-static enum err session_open(struct session *s, struct err_detail *why)
+static enum err session_open(struct session *s, struct err_detail *err)
 {
     struct options o = *s->options;
-    enum err e = session_parse(s, why);
+    enum err e = session_parse(s, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
         const char *path = s->paths[i];
         o.inputs = &path;
-        e = cli_open_trace(&o, 0, &s->traces[i], why);
+        e = cli_open_trace(&o, 0, &s->traces[i], err);
     }
-    return e == ERR_OK ? extrapolate_open(s->traces, s->values, s->n, s->parameter, &s->x, why) : e;
+    return e == ERR_OK ? extrapolate_open(s->traces, s->values, s->n, s->parameter, &s->x, err) : e;
 }
 
 /* ---- replays ---- */
 
 static enum err replay_at(struct session *s, uint64_t value, enum unsolved_size unsolved, const char *device,
-                          struct outcome *out, struct err_detail *why)
+                          struct outcome *out, struct err_detail *err)
 {
     struct trace_reader *trace = NULL;
     struct single_run run = { .trace = NULL };
     const struct replay_config cfg = { .threads = 1 };
-    enum err e = extrapolate_trace(&s->x, value, unsolved, &trace, why);
+    enum err e = extrapolate_trace(&s->x, value, unsolved, &trace, err);
     if (e == ERR_OK)
-        e = single_run_open(&run, trace, NULL, device, why);
+        e = single_run_open(&run, trace, NULL, device, err);
     if (e == ERR_OK)
-        e = single_run_replay(&run, &cfg, why);
+        e = single_run_replay(&run, &cfg, err);
     if (e == ERR_OK)
         *out = (struct outcome){ .fits = run.lane.outcome == ERR_OK,
                                  .reserved_bytes = run.lane.device->usage.reserved_peak_bytes,
@@ -135,10 +135,10 @@ static enum err replay_at(struct session *s, uint64_t value, enum unsolved_size 
 }
 
 /* A value at which a formula gives no whole number of bytes counts as one that does not fit. */
-static enum err fits_at(struct session *s, uint64_t value, bool *fits, struct err_detail *why)
+static enum err fits_at(struct session *s, uint64_t value, bool *fits, struct err_detail *err)
 {
     struct outcome o = { .fits = false };
-    const enum err e = replay_at(s, value, UNSOLVED_LARGEST, s->options->device, &o, why);
+    const enum err e = replay_at(s, value, UNSOLVED_LARGEST, s->options->device, &o, err);
     s->n_tried++;
     *fits = e == ERR_OK && o.fits;
     return e == ERR_UNSUPPORTED && extrapolate_count(&s->x, FORMULA_AMBIGUOUS) == 0 ? ERR_OK : e;
@@ -146,20 +146,20 @@ static enum err fits_at(struct session *s, uint64_t value, bool *fits, struct er
 
 /* Doubles from the largest recorded value until it does not fit, then bisects: `low` fits (0: nothing known to fit),
  * `high` does not. */
-static enum err find_largest(struct session *s, struct err_detail *why)
+static enum err find_largest(struct session *s, struct err_detail *err)
 {
     uint64_t low = 0, high = s->values[0];
     bool fits = true;
     enum err e = ERR_OK;
     for (size_t i = 1; i < s->n; i++)
         high = s->values[i] > high ? s->values[i] : high;
-    while (fits && high < LARGEST_TRIED && (e = fits_at(s, high, &fits, why)) == ERR_OK && fits) {
+    while (fits && high < LARGEST_TRIED && (e = fits_at(s, high, &fits, err)) == ERR_OK && fits) {
         low = high;
         high *= 2;
     }
     while (e == ERR_OK && high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
-        e = fits_at(s, middle, &fits, why);
+        e = fits_at(s, middle, &fits, err);
         low = fits ? middle : low;
         high = fits ? high : middle;
     }
@@ -167,17 +167,17 @@ static enum err find_largest(struct session *s, struct err_detail *why)
     return e;
 }
 
-static enum err session_run(struct session *s, struct err_detail *why)
+static enum err session_run(struct session *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     if (s->to > 0) {
-        e = replay_at(s, s->to, UNSOLVED_SMALLEST, "sim:unlimited", &s->least, why);
+        e = replay_at(s, s->to, UNSOLVED_SMALLEST, "sim:unlimited", &s->least, err);
         if (e == ERR_OK)
-            e = replay_at(s, s->to, UNSOLVED_LARGEST, "sim:unlimited", &s->most, why);
+            e = replay_at(s, s->to, UNSOLVED_LARGEST, "sim:unlimited", &s->most, err);
         if (e == ERR_OK && s->options->out != NULL)
-            e = extrapolate_write(&s->x, s->to, UNSOLVED_LARGEST, s->options->out, why);
+            e = extrapolate_write(&s->x, s->to, UNSOLVED_LARGEST, s->options->out, err);
     }
-    return e == ERR_OK && s->options->device != NULL ? find_largest(s, why) : e;
+    return e == ERR_OK && s->options->device != NULL ? find_largest(s, err) : e;
 }
 
 /* ---- answers ---- */
@@ -252,15 +252,15 @@ static void print_caution(const struct session *s)
 }
 
 /* A recording that is cut makes all that is foretold from it a lower bound. */
-static enum err print_coverage(const struct session *s, struct err_detail *why)
+static enum err print_coverage(const struct session *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
-        e = coverage_tell(stdout, s->traces[i], s->paths[i], why);
+        e = coverage_tell(stdout, s->traces[i], s->paths[i], err);
     return e;
 }
 
-static enum err extrapolate_print(const void *session, struct err_detail *why)
+static enum err extrapolate_print(const void *session, struct err_detail *err)
 {
     const struct session *s = session;
     const uint64_t unsolved = extrapolate_count(&s->x, FORMULA_NONE);
@@ -275,24 +275,24 @@ static enum err extrapolate_print(const void *session, struct err_detail *why)
     print_caution(s);
     if (s->options->formulas)
         print_formulas(s);
-    return print_coverage(s, why);
+    return print_coverage(s, err);
 }
 
-static enum err extrapolate_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err extrapolate_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
 #define ANSWER_TABLE "answers/extrapolate.def"
 #include "answers/as_json.def"
     return ERR_OK;
 }
 
-static enum err extrapolate_read(void *session, const struct options *o, struct err_detail *why)
+static enum err extrapolate_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct session *s = session;
     s->options = o;
-    const enum err e = session_open(s, why);
-    return e == ERR_OK ? session_run(s, why) : e;
+    const enum err e = session_open(s, err);
+    return e == ERR_OK ? session_run(s, err) : e;
 }
 
 static const struct flag_use extrapolate_flags[] = {

@@ -54,7 +54,7 @@ static void session_close(struct fit_session *s)
 }
 
 /* The policies that were typed, or else the recorded settings. */
-static enum err session_parse(struct fit_session *s, struct err_detail *why)
+static enum err session_parse(struct fit_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     const size_t n = o->n_policies > 0 ? o->n_policies : 1;
@@ -62,12 +62,12 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
     s->fits = calloc(n, sizeof *s->fits);
     s->filled = calloc(n, sizeof *s->filled);
     if (s->specs == NULL || s->fits == NULL || s->filled == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
+        return err_no_memory(err);
     const char *release;
-    enum err e = recorded_release(s->trace, &release, why);
+    enum err e = recorded_release(s->trace, &release, err);
     while (s->n < n && e == ERR_OK) {
-        e = o->n_policies > 0 ? policy_spec_parse(o->policies[s->n], &s->specs[s->n], why)
-                              : recorded_policy(s->trace, &s->specs[s->n], why);
+        e = o->n_policies > 0 ? policy_spec_parse(o->policies[s->n], &s->specs[s->n], err)
+                              : recorded_policy(s->trace, &s->specs[s->n], err);
         if (e == ERR_OK)
             recorded_take_release(release, &s->specs[s->n++]);
     }
@@ -75,14 +75,14 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
 }
 
 /* The smallest cards for the recording whose cut step is filled in. */
-static enum err session_fill(struct fit_session *s, const struct replay_config *cfg, struct err_detail *why)
+static enum err session_fill(struct fit_session *s, const struct replay_config *cfg, struct err_detail *err)
 {
     struct trace_reader *filled;
-    enum err e = filled_step_open(s->trace, &s->coverage, &filled, why);
+    enum err e = filled_step_open(s->trace, &s->coverage, &filled, err);
     for (size_t i = 0; i < s->n && e == ERR_OK && filled != NULL; i++) {
         struct fit fit;
         const uint64_t live = trace_info(filled)->peak_requested_bytes;
-        e = fit_find_smallest(filled, &s->specs[i], &s->device, live, cfg, &fit, why);
+        e = fit_find_smallest(filled, &s->specs[i], &s->device, live, cfg, &fit, err);
         s->filled[i] = (struct filled_step){ .is_known = true, .live_bytes = live,
                                              .smallest_bytes = e == ERR_OK ? fit.smallest_bytes : 0 };
     }
@@ -138,17 +138,17 @@ static size_t least_of(const struct fit_session *s)
 }
 
 /* Runs all on the deciding card, and finds who wins. If none runs there, it is the one that needs least. */
-static enum err session_judge(struct fit_session *s, const struct replay_config *cfg, struct err_detail *why)
+static enum err session_judge(struct fit_session *s, const struct replay_config *cfg, struct err_detail *err)
 {
     struct trial *there = calloc(s->n, sizeof *there);
     const struct device_config card = deciding_card(s, &s->card_name);
     s->contenders = calloc(s->n, sizeof *s->contenders);
     enum err e = there != NULL && s->contenders != NULL ? ERR_OK
-                     : err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare policies");
+                     : err_no_memory(err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         there[i] = (struct trial){ .spec = &s->specs[i], .device = card };
     if (e == ERR_OK)
-        e = trials_run(s->trace, s->device.ops, there, s->n, cfg, why);
+        e = trials_run(s->trace, s->device.ops, there, s->n, cfg, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         s->contenders[i] = contender_of(&s->specs[i], &there[i]);
     if (e == ERR_OK)
@@ -159,21 +159,21 @@ static enum err session_judge(struct fit_session *s, const struct replay_config 
     return e;
 }
 
-static enum err session_run(struct fit_session *s, struct err_detail *why)
+static enum err session_run(struct fit_session *s, struct err_detail *err)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                  .progress_arg = &progress };
-    enum err e = coverage_read(s->trace, &s->coverage, why);
+    enum err e = coverage_read(s->trace, &s->coverage, err);
     cfg.caught_before = s->coverage.caught_before;
     if (e == ERR_OK)
-        e = bounds_find(s->trace, s->coverage.caught_before, &s->bounds, why);
+        e = bounds_find(s->trace, s->coverage.caught_before, &s->bounds, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
-        e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &cfg, &s->fits[i], why);
+        e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &cfg, &s->fits[i], err);
     if (e == ERR_OK)
-        e = session_fill(s, &cfg, why);
+        e = session_fill(s, &cfg, err);
     if (e == ERR_OK)
-        e = session_judge(s, &cfg, why);
+        e = session_judge(s, &cfg, err);
     progress_clear(&progress);
     return e;
 }
@@ -324,7 +324,7 @@ static void print_sentence(const char *text)
 static void print_places(const struct fit_session *s)
 {
     char text[WORDS_CONTEXT];
-    const char *why;
+    const char *err;
     const struct device_model *given = s->device.has_total ? s->device.config.model : NULL;
     const enum platform named = s->device.platform;
     const enum platform p = named != PLATFORM_UNKNOWN ? named : recorded_platform(s->trace);
@@ -334,9 +334,9 @@ static void print_places(const struct fit_session *s)
     print_sentence(text);
     for (size_t i = 0; i < s->n; i++)
         if (p != PLATFORM_UNKNOWN && strstr(s->specs[i].typed, "expandable_segments:True") != NULL &&
-            !platform_has_setting(p, "expandable_segments", &why)) {
+            !platform_has_setting(p, "expandable_segments", &err)) {
             struct words w = { .n = 0 };
-            words_add(&w, "%s is no choice on %s: %s.", s->specs[i].typed, platform_words(p), why);
+            words_add(&w, "%s is no choice on %s: %s.", s->specs[i].typed, platform_words(p), err);
             words_print(stdout, &w, 0, 2);
         }
 }
@@ -452,10 +452,10 @@ static void write_json(FILE *out, const struct fit_session *s)
 
 /* Chooses the card. One that nobody named only stands for "large enough": no context is taken off it, so that the
  * smallest card is the program's alone. The named cards that are tried later hold theirs all the same. */
-static enum err session_choose(struct fit_session *s, struct err_detail *why)
+static enum err session_choose(struct fit_session *s, struct err_detail *err)
 {
     struct device_choice *d = &s->device;
-    const enum err e = device_choose_for_advice(s->options->device, s->trace, d, why);
+    const enum err e = device_choose_for_advice(s->options->device, s->trace, d, err);
     if (e == ERR_OK && !d->has_total && d->context_source != NULL) {
         d->config.context_bytes = 0;
         d->context_source = NULL;
@@ -468,23 +468,23 @@ static enum err session_choose(struct fit_session *s, struct err_detail *why)
 static enum exit_status fit_main(const struct options *o)
 {
     struct fit_session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    struct err_detail err = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &err);
     if (e == ERR_OK)
-        e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
+        e = cli_open_trace_without_stacks(o, 0, &s.trace, &err);
     if (e == ERR_OK)
-        e = session_parse(&s, &why);
+        e = session_parse(&s, &err);
     if (e == ERR_OK)
-        e = session_choose(&s, &why);
+        e = session_choose(&s, &err);
     if (e == ERR_OK)
-        e = session_run(&s, &why);
+        e = session_run(&s, &err);
     if (e == ERR_OK && s.json != NULL) {
         write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &why);
+        e = output_commit(&s.json, &err);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
-        e = cli_printed(print_text(&s), &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+        e = cli_printed(print_text(&s), &err);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;
 }

@@ -11,18 +11,18 @@
 
 static const char like_prefix[] = "like:";
 
-static enum err generate_to(const char *load, const struct options *o, struct err_detail *why)
+static enum err generate_to(const char *load, const struct options *o, struct err_detail *err)
 {
     struct trace_writer *w;
-    enum err e = trace_create(o->out, &w, why);
+    enum err e = trace_create(o->out, &w, err);
     if (e != ERR_OK)
         return e;
     struct progress progress = progress_start("generating", PROGRESS_EVENTS);
     trace_watch_writing(w, o->is_given[FLAG_EVENTS] ? o->events : 0, progress_report, &progress);
-    e = load_make(load, o->events, o->seed, w, why);
+    e = load_make(load, o->events, o->seed, w, err);
     progress_clear(&progress);
     if (e == ERR_OK)
-        return trace_finish(w, why);
+        return trace_finish(w, err);
     trace_abandon(w);
     return e;
 }
@@ -48,19 +48,19 @@ static void print_fit(uint64_t stretch, const struct likeness *l)
                l->worst_permille % 10, l->n_policies);
 }
 
-static enum err generate_fitted(const char *file, const struct options *o, struct err_detail *why)
+static enum err generate_fitted(const char *file, const struct options *o, struct err_detail *err)
 {
     struct trace_reader *recording = NULL, *load = NULL;
     struct likeness found;
     uint64_t stretch;
     char text[4096 + 64];
     enum err e = trace_open_any(file, NULL, &(struct import_config){.gpu = -1, .without_stacks = true}, &recording,
-                                why);
+                                err);
     if (e == ERR_OK)
-        e = likeness_fit(recording, file, o->seed, &load, &stretch, &found, why);
+        e = likeness_fit(recording, file, o->seed, &load, &stretch, &found, err);
     if (e == ERR_OK) {
         snprintf(text, sizeof text, "like:file=%s,stretch=%" PRIu64, file, stretch);
-        e = generate_to(text, o, why);
+        e = generate_to(text, o, err);
     }
     if (e == ERR_OK && strcmp(o->out, "-") != 0)
         print_fit(stretch, &found);
@@ -71,14 +71,14 @@ static enum err generate_fitted(const char *file, const struct options *o, struc
 
 static enum exit_status generate_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const char *load = o->inputs[0], *file = fitted_file(load);
     enum err e = ERR_OK;
     if (o->out == NULL)
-        e = err_set(&why, ERR_USAGE, 0, "generate needs a name for the trace: -o OUT");
+        e = err_set(&err, ERR_USAGE, 0, "generate needs a name for the trace: -o OUT");
     else
-        e = file != NULL ? generate_fitted(file, o, &why) : generate_to(load, o, &why);
-    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);
+        e = file != NULL ? generate_fitted(file, o, &err) : generate_to(load, o, &err);
+    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &err);
 }
 
 static const struct flag_use generate_flags[] = {

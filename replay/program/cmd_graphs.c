@@ -47,14 +47,14 @@ static void graphs_close(void *session)
 
 /* ---- which captures ---- */
 
-static enum err list_put(struct graphs *g, uint64_t number, struct err_detail *why)
+static enum err list_put(struct graphs *g, uint64_t number, struct err_detail *err)
 {
     if (number == 0 || number > g->captures.n)
-        return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is not there: the recording has 1 to %zu",
+        return err_set(err, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is not there: the recording has 1 to %zu",
                        number, g->captures.n);
     for (size_t i = 0; i < g->n; i++)
         if (g->list[i] == number - 1)
-            return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is named twice", number);
+            return err_set(err, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is named twice", number);
     g->is_in_order = g->is_in_order && (g->n == 0 || g->list[g->n - 1] < number - 1);
     g->list[g->n++] = (uint32_t)(number - 1);
     return ERR_OK;
@@ -79,15 +79,15 @@ static const char *read_range(const char *text, uint64_t *first, uint64_t *last)
 }
 
 /* Ranges with commas between them; NULL: all. */
-static enum err read_list(struct graphs *g, const char *text, struct err_detail *why)
+static enum err read_list(struct graphs *g, const char *text, struct err_detail *err)
 {
     uint64_t first = 1, last = g->captures.n;
     enum err e = ERR_OK;
     for (const char *at = text; e == ERR_OK; at++) {
         if (text != NULL && (at = read_range(at, &first, &last)) == NULL)
-            return err_set(why, ERR_USAGE, 0, "--captures '%.40s': expected numbers such as 3,1 or 1-4", text);
+            return err_set(err, ERR_USAGE, 0, "--captures '%s': expected numbers such as 3,1 or 1-4", text);
         for (uint64_t i = first; i <= last && e == ERR_OK; i++)
-            e = list_put(g, i, why);
+            e = list_put(g, i, err);
         if (text == NULL || *at == '\0')
             break;
     }
@@ -96,13 +96,13 @@ static enum err read_list(struct graphs *g, const char *text, struct err_detail 
 
 /* ---- sizes ---- */
 
-static enum err measure_rows(struct graphs *g, struct err_detail *why)
+static enum err measure_rows(struct graphs *g, struct err_detail *err)
 {
     struct arrangement a = { .captures = &g->captures, .n = 1, .pools = GRAPH_POOLS_SHARED };
     enum err e = ERR_OK;
     for (size_t i = 0; i < g->n && e == ERR_OK; i++) {
         a.list = &g->list[i];
-        e = arrangement_measure(&a, &g->run, NULL, &g->alone[i], why);
+        e = arrangement_measure(&a, &g->run, NULL, &g->alone[i], err);
     }
     return e;
 }
@@ -113,39 +113,39 @@ static bool is_known(const struct graphs *g, enum graph_pools pools)
     return pools == GRAPH_POOLS_NONE ? g->is_in_order : pools != GRAPH_POOLS_OWN || g->n <= GRAPH_POOLS_OWN_MAX;
 }
 
-static enum err measure_all(struct graphs *g, struct err_detail *why)
+static enum err measure_all(struct graphs *g, struct err_detail *err)
 {
-    enum err e = measure_rows(g, why);
+    enum err e = measure_rows(g, err);
     for (size_t i = 0; i < ARRANGEMENTS && e == ERR_OK; i++) {
         const enum graph_pools pools = arrangements[i];
         const struct arrangement a = { .captures = &g->captures, .list = g->list, .n = g->n, .pools = pools };
         uint64_t *after = pools == GRAPH_POOLS_SHARED ? g->shared : pools == GRAPH_POOLS_OWN ? g->own : NULL;
         if (is_known(g, pools))
-            e = arrangement_measure(&a, &g->run, after, &g->sizes[i], why);
+            e = arrangement_measure(&a, &g->run, after, &g->sizes[i], err);
     }
     return e;
 }
 
-static enum err refuse(const struct graphs *g, struct err_detail *why)
+static enum err refuse(const struct graphs *g, struct err_detail *err)
 {
     const char *found = g->captures.how == CAPTURES_MIXED
                             ? "captures used their pools in turns, and it does not tell which request is whose"
                         : trace_info(g->trace)->n_pools > 1 ? "it does not tell whether its pools are those of graphs"
                                                             : "it has no memory of CUDA graphs";
-    return err_set(why, ERR_UNSUPPORTED, 0,
+    return err_set(err, ERR_UNSUPPORTED, 0,
                    "this recording does not show captures: %s. Record the program with `replay run-sim -o OUT -- "
                    "PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle", found);
 }
 
-static enum err graphs_read(void *session, const struct options *o, struct err_detail *why)
+static enum err graphs_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct graphs *g = session;
     const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
-    enum err e = cli_open_trace(o, 0, &g->trace, why);
+    enum err e = cli_open_trace(o, 0, &g->trace, err);
     if (e == ERR_OK)
-        e = captures_read(g->trace, &g->captures, why);
+        e = captures_read(g->trace, &g->captures, err);
     if (e == ERR_OK && (g->captures.how == CAPTURES_NONE || g->captures.how == CAPTURES_MIXED))
-        e = refuse(g, why);
+        e = refuse(g, err);
     if (e != ERR_OK)
         return e;
     g->is_in_order = true;
@@ -155,13 +155,13 @@ static enum err graphs_read(void *session, const struct options *o, struct err_d
     g->shared = calloc(g->captures.n, sizeof *g->shared);
     g->own = calloc(g->captures.n, sizeof *g->own);
     if (g->list == NULL || g->alone == NULL || g->shared == NULL || g->own == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu captures", g->captures.n);
-    e = read_list(g, o->captures, why);
+        return err_no_memory(err);
+    e = read_list(g, o->captures, err);
     if (e == ERR_OK)
-        e = single_run_open(&g->run, g->trace, NULL, "sim:unlimited", why);
+        e = single_run_open(&g->run, g->trace, NULL, "sim:unlimited", err);
     if (e == ERR_OK)
-        e = single_run_replay(&g->run, &cfg, why);
-    return e == ERR_OK ? measure_all(g, why) : e;
+        e = single_run_replay(&g->run, &cfg, err);
+    return e == ERR_OK ? measure_all(g, err) : e;
 }
 
 /* What the whole program reserved. A replay on a card without end would serve what was refused. */
@@ -273,9 +273,9 @@ static enum err print_rows(const struct graphs *g)
     return e;
 }
 
-static enum err graphs_print(const void *session, struct err_detail *why)
+static enum err graphs_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct graphs *g = session;
     char text[TEXT_NUMBER], with[TEXT_NUMBER];
     struct words none = { .n = 0 }, pools = { .n = 0 };
@@ -305,9 +305,9 @@ static bool pools_are_exact(const struct graphs *g, enum graph_pools pools)
     return is_known(g, pools) && is_exact(g, &g->sizes[place_of(pools)]);
 }
 
-static enum err graphs_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err graphs_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct graphs *g = session;
 #define ANSWER_TABLE "answers/graphs.def"
 #include "answers/as_json.def"

@@ -201,22 +201,22 @@ static void print_line(void *arg, const char *text)
 /* Reads the final state of the device that the trace is of. It stays empty, without an error, if the file holds none or
  * can be read only once. */
 static enum err info_final_state(const struct options *o, const struct trace_reader *trace, struct final_state *state,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     struct import_config import = o->import;
     import.without_stacks = true;
     if (trace != NULL)
         import.gpu = trace_info(trace)->device;
     const enum err e = input_is_once(o->inputs[0])
-                           ? ERR_UNSUPPORTED : final_state_open(state, o->inputs[0], o->from, &import, why);
+                           ? ERR_UNSUPPORTED : final_state_open(state, o->inputs[0], o->from, &import, err);
     return e == ERR_UNSUPPORTED || (e == ERR_USAGE && trace != NULL) ? ERR_OK : e;
 }
 
 /* Prints where all memory was in the final state, or why that is not known. */
-static void print_final_state(const struct final_state *state, enum err e, const struct err_detail *why)
+static void print_final_state(const struct final_state *state, enum err e, const struct err_detail *err)
 {
     if (e != ERR_OK)
-        printf("\nThe final state cannot be read: %s\n", why->text);
+        printf("\nThe final state cannot be read: %s\n", err->text);
     else if (state->trace != NULL)
         explain_words(stdout, final_state_account(state), "the program", &final_state_names);
 }
@@ -229,11 +229,11 @@ static bool is_bad(enum err reason)
 
 /* Describes a file that cannot be replayed, or only after a choice such as --gpu. */
 static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     if (err_is_unread(reason) || input_is_once(o->inputs[0]) ||
-        trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, why) != ERR_OK) {
-        *why = *reason_why;
+        trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, err) != ERR_OK) {
+        *err = *reason_why;
         return reason;
     }
     if (!is_bad(reason))
@@ -256,22 +256,22 @@ struct info {
 
 /* A trace that is damaged further on shows fewer facts. A failure of the host is an error,
  * and a file that cannot be read. */
-static enum err info_read(void *session, const struct options *o, struct err_detail *why)
+static enum err info_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct info *i = session;
     enum err e = ERR_OK;
     i->options = o;
     i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
     if (i->trace != NULL && trace_info(i->trace)->n_stacks > 0 && trace_info(i->trace)->events <= PEAK_LINES_EVENTS)
-        i->has_lines = (e = peak_lines_open(&i->lines, i->trace, why)) == ERR_OK;
+        i->has_lines = (e = peak_lines_open(&i->lines, i->trace, err)) == ERR_OK;
     if (i->trace != NULL && (e == ERR_OK || e == ERR_FORMAT))
-        i->has_coverage = (e = coverage_read(i->trace, &i->coverage, why)) == ERR_OK;
+        i->has_coverage = (e = coverage_read(i->trace, &i->coverage, err)) == ERR_OK;
     if (e != ERR_OK && e != ERR_FORMAT)
         return e;
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
     if (!err_is_unread(i->state_error))
         return ERR_OK;
-    *why = i->state_why;
+    *err = i->state_why;
     return i->state_error;
 }
 
@@ -284,30 +284,30 @@ static void info_close(void *session)
 }
 
 /* Of a file that is bad, what could be read of it is shown before the error. */
-static enum err info_print(const void *session, struct err_detail *why)
+static enum err info_print(const void *session, struct err_detail *err)
 {
     const struct info *i = session;
     enum err e = ERR_OK;
     if (i->trace != NULL)
         print_info(i->options->inputs[0], i->trace, i->has_coverage ? &i->coverage : NULL);
     else
-        e = print_described(i->options, i->reason, &i->reason_why, why);
+        e = print_described(i->options, i->reason, &i->reason_why, err);
     if (i->has_lines)
         peak_lines_print(stdout, &i->lines, trace_event_word(i->trace));
     if (e != ERR_OK)
         return e;
     print_final_state(&i->state, i->state_error, &i->state_why);
-    *why = i->reason_why;
+    *err = i->reason_why;
     return is_bad(i->reason) ? i->reason : ERR_OK;
 }
 
 /* A file that holds only a final state counts as a trace without events. */
-static enum err info_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err info_write_json(const void *session, FILE *out, struct err_detail *err)
 {
     const struct info *i = session;
     const struct trace_reader *r = i->trace != NULL || i->reason != ERR_UNSUPPORTED ? i->trace : i->state.trace;
     if (r == NULL) {
-        *why = i->reason_why;
+        *err = i->reason_why;
         return i->reason;
     }
     struct settings_facts facts;

@@ -35,33 +35,33 @@ static void plan_close(void *session)
 }
 
 /* What an instance of minimalloc needs is any offset; a card's allocators give multiples of 512. */
-static enum err choose_alignment(struct session *s, struct err_detail *why)
+static enum err choose_alignment(struct session *s, struct err_detail *err)
 {
     const uint64_t typed = s->options->align_bytes;
     s->align_bytes = typed > 0 ? typed : plan_has_times(s->trace) ? 1 : 512;
     if (!is_power_of_two(s->align_bytes))
-        return err_set(why, ERR_USAGE, 0, "--align: expected a power of two, such as 512");
+        return err_set(err, ERR_USAGE, 0, "--align: expected a power of two, such as 512");
     return ERR_OK;
 }
 
-static enum err plan_read(void *session, const struct options *o, struct err_detail *why)
+static enum err plan_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct session *s = session;
     s->options = o;
-    enum err e = cli_open_trace_without_stacks(s->options, 0, &s->trace, why);
+    enum err e = cli_open_trace_without_stacks(s->options, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = choose_alignment(s, why);
+        e = choose_alignment(s, err);
     if (e == ERR_OK)
-        e = bounds_read_lifetimes(s->trace, s->align_bytes, &s->lives, &s->bounds, why);
+        e = bounds_read_lifetimes(s->trace, s->align_bytes, &s->lives, &s->bounds, err);
     if (e != ERR_OK)
         return e;
     struct progress progress = progress_start("planning", PROGRESS_PARTS);
     const struct plan_limits limits = { .enough_bytes = s->options->capacity, .align_bytes = s->align_bytes,
                                         .work = s->options->effort * PLAN_WORK_SECOND, .progress = progress_report,
                                         .progress_arg = &progress };
-    e = best_plan_find(&s->lives, &limits, &s->plan, why);
+    e = best_plan_find(&s->lives, &limits, &s->plan, err);
     progress_clear(&progress);
-    return e == ERR_OK ? plan_rows_read(s->trace, &s->lives, &s->rows, why) : e;
+    return e == ERR_OK ? plan_rows_read(s->trace, &s->lives, &s->rows, err) : e;
 }
 
 /* ---- text ---- */
@@ -100,7 +100,7 @@ static enum err print_figures(const struct session *s)
                                                   { .title = "" }, { .title = "why", .is_left = true, .leaves = 1 } };
     struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0],
                                 .bold_row = SIZE_MAX };
-    const struct { const char *name; uint64_t bytes; const char *why; } rows[] = {
+    const struct { const char *name; uint64_t bytes; const char *err; } rows[] = {
         { "live peak", s->bounds.live_bytes, "requested and live at once" },
         { "lower bound", s->plan.lower_bytes,
           s->plan.proof == PROOF_LIVE ? "live at once, with alignment" : "a search of some requests had no plan" },
@@ -109,7 +109,7 @@ static enum err print_figures(const struct session *s)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char bytes[TEXT_NUMBER], mib[TEXT_NUMBER];
         terminal_table_add(&t, (const char *const[]){ rows[i].name, text_count(rows[i].bytes, bytes),
-                                                      text_mib(rows[i].bytes, mib), rows[i].why });
+                                                      text_mib(rows[i].bytes, mib), rows[i].err });
     }
     return terminal_table_print(stdout, &t, HELP_WIDTH);
 }
@@ -119,7 +119,7 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
-static enum err plan_print(const void *session, struct err_detail *why)
+static enum err plan_print(const void *session, struct err_detail *err)
 {
     const struct session *s = session;
     struct words answer = { .n = 0 }, basis = { .n = 0 };
@@ -129,7 +129,7 @@ static enum err plan_print(const void *session, struct err_detail *why)
     printf("\n");
     const enum err e = print_figures(s);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "no memory for the table");
+        return err_set(err, e, 0, "no memory for the table");
     printf("\n");
     words_add(&basis, "Every lifetime is known beforehand, offsets and sizes are multiples of %s (--align), and "
               "nothing moves. The proof names %s requests (--json).", text_mib(s->align_bytes, align),
@@ -141,23 +141,23 @@ static enum err plan_print(const void *session, struct err_detail *why)
         words_add(&basis, " The offsets are in %s; examples/plan/check_plan.py checks them and the proof.",
                   s->options->out);
     print_paragraph(&basis);
-    return coverage_tell(stdout, s->trace, NULL, why);
+    return coverage_tell(stdout, s->trace, NULL, err);
 }
 
 /* ---- files ---- */
 
-static enum err plan_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err plan_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
 #define ANSWER_TABLE "answers/plan.def"
 #include "answers/as_json.def"
     return ERR_OK;
 }
 
-static enum err plan_write_csv(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
+static enum err plan_write_csv(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
     plan_file_write(s->rows, &s->lives, s->plan.offsets, files[0]);
     return ERR_OK;

@@ -30,17 +30,17 @@ static struct prediction_request read_request(const struct options *o)
 }
 
 /* A place that cannot be written to is refused before the program runs, not after. */
-static enum err check_place(const struct predict *c, struct err_detail *why)
+static enum err check_place(const struct predict *c, struct err_detail *err)
 {
     struct output *file;
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s.zst", c->stem) >= sizeof path)
-        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
+        return err_at(err, ERR_IO, 0, c->stem, "the name is too long");
     if (c->options->out != NULL && !output_name_is_of_file(c->options->out))
-        return err_set(why, ERR_USAGE, 0, "-o '%.150s': does not name a file", c->options->out);
-    enum err e = output_names_check_recording(c->options, path, true, why);
+        return err_set(err, ERR_USAGE, 0, "-o '%s': does not name a file", c->options->out);
+    enum err e = output_names_check_recording(c->options, path, true, err);
     if (e == ERR_OK)
-        e = output_open(path, &file, why);
+        e = output_open(path, &file, err);
     if (e == ERR_OK)
         output_abandon(file);
     return e;
@@ -55,36 +55,36 @@ static void say_unprotected(const struct prediction *p)
         fprintf(stderr, "replay predict: not kept apart, the program can write there: %.400s\n", p->overlay.open);
 }
 
-static enum err predict(struct predict *c, const struct prediction_request *request, struct err_detail *why)
+static enum err predict(struct predict *c, const struct prediction_request *request, struct err_detail *err)
 {
-    enum err e = prediction_open(request, &c->prediction, why);
+    enum err e = prediction_open(request, &c->prediction, err);
     if (e != ERR_OK)
         return e;
     say_unprotected(&c->prediction);
-    e = prediction_make(&c->prediction, why);
+    e = prediction_make(&c->prediction, err);
     if (e != ERR_OK)
         prediction_keep_log(&c->prediction, c->stem, &c->files);
     return e;
 }
 
-static enum err show(struct predict *c, struct err_detail *why)
+static enum err show(struct predict *c, struct err_detail *err)
 {
     if (c->json != NULL)
         prediction_write_json(output_file(c->json), &c->prediction, &c->files);
     const enum err e = c->is_stdout_taken
                      ? ERR_OK
-                     : cli_printed(prediction_print(stdout, &c->prediction, &c->files, c->options->is_wide), why);
-    return e == ERR_OK ? output_commit(&c->json, why) : e;
+                     : cli_printed(prediction_print(stdout, &c->prediction, &c->files, c->options->is_wide), err);
+    return e == ERR_OK ? output_commit(&c->json, err) : e;
 }
 
 /* An answer is shown also if its recording cannot be kept. */
-static enum err keep_and_show(struct predict *c, struct err_detail *why)
+static enum err keep_and_show(struct predict *c, struct err_detail *err)
 {
     struct err_detail why_lost = { .text = "" };
-    const enum err kept = prediction_keep(&c->prediction, c->stem, &c->files, &why_lost), e = show(c, why);
+    const enum err kept = prediction_keep(&c->prediction, c->stem, &c->files, &why_lost), e = show(c, err);
     if (e != ERR_OK || kept == ERR_OK)
         return e;
-    *why = why_lost;
+    *err = why_lost;
     return kept;
 }
 
@@ -97,21 +97,21 @@ static enum exit_status answer_status(const struct prediction *p)
 
 static enum exit_status predict_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct predict *c = calloc(1, sizeof *c);
     if (c == NULL)
-        return cli_fail(err_set(&why, ERR_HOST_NOMEM, 0, "the host is out of memory"), &why);
+        return cli_fail(err_no_memory(&err), &err);
     const struct prediction_request request = read_request(o);
     c->options = o;
     prediction_choose_stem(&request, o->out, c->stem);
-    enum err e = check_place(c, &why);
+    enum err e = check_place(c, &err);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &why);
+        e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &err);
     if (e == ERR_OK)
-        e = predict(c, &request, &why);
+        e = predict(c, &request, &err);
     if (e == ERR_OK)
-        e = keep_and_show(c, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : answer_status(&c->prediction);
+        e = keep_and_show(c, &err);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : answer_status(&c->prediction);
     output_abandon(c->json);
     prediction_close(&c->prediction);
     prediction_files_close(&c->files);

@@ -29,139 +29,139 @@ struct record_run {
 };
 
 /* The linker splits LD_PRELOAD at spaces and colons. */
-static enum err find_library(struct record_run *run, struct err_detail *why)
+static enum err find_library(struct record_run *run, struct err_detail *err)
 {
-    const enum err e = installed_file_find("record/libreplay-record.so", run->library, why);
+    const enum err e = installed_file_find("record/libreplay-record.so", run->library, err);
     if (e == ERR_OK && strpbrk(run->library, " :") != NULL)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%.130s: cannot be preloaded from a folder with a space or a colon in "
-                       "its name", run->library);
+        return err_at(err, ERR_UNSUPPORTED, 0, run->library, "cannot be preloaded from a folder with a space or a "
+                      "colon in its name");
     return e;
 }
 
 /* For its owner alone, as its journals are. A folder that is there already belongs to another run. */
-static enum err make_folder(struct record_run *run, struct err_detail *why)
+static enum err make_folder(struct record_run *run, struct err_detail *err)
 {
     char name[PATH_MAX];
     if ((size_t)snprintf(name, sizeof name, "%s.calls", run->out) >= sizeof name)
-        return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", run->out);
+        return err_at(err, ERR_USAGE, 0, run->out, "the name is too long");
     if (mkdir(name, 0700) != 0 && errno == EEXIST)
-        return err_set(why, ERR_USAGE, 0, "%.120s: exists already, from a run that was cut off: import the journals "
-                       "in it (replay import FILE.calls -o OUT) or remove it", name);
+        return err_at(err, ERR_USAGE, 0, name, "exists already, from a run that was cut off: import the journals in it "
+                      "(replay import FILE.calls -o OUT) or remove it");
     if (access(name, W_OK) == 0 && realpath(name, run->folder) != NULL)
-        return journal_folder_begin(run->folder, why);
+        return journal_folder_begin(run->folder, err);
     run->folder[0] = '\0';
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", name, strerror(errno));
+    return err_at(err, ERR_IO, 0, name, "cannot be made: %s", strerror(errno));
 }
 
 /* The hook in the program's Python. On a simulated card its folder is in the environment already. */
-static enum err put_hook(const struct record_run *run, struct child_env *env, struct err_detail *why)
+static enum err put_hook(const struct record_run *run, struct child_env *env, struct err_detail *err)
 {
     char hook[PATH_MAX];
-    enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", run->folder, '\0', why);
+    enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", run->folder, '\0', err);
     if (e == ERR_OK && run->o->is_given[FLAG_LABELS])
-        e = child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', why);
+        e = child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', err);
     if (e != ERR_OK || run->card != NULL)
         return e;
-    e = installed_file_find("cudasim/python", hook, why);
-    return e == ERR_OK ? child_env_put(env, "PYTHONPATH", hook, ':', why) : e;
+    e = installed_file_find("cudasim/python", hook, err);
+    return e == ERR_OK ? child_env_put(env, "PYTHONPATH", hook, ':', err) : e;
 }
 
-static enum err make_env(const struct record_run *run, struct child_env *env, struct err_detail *why)
+static enum err make_env(const struct record_run *run, struct child_env *env, struct err_detail *err)
 {
     const struct options *o = run->o;
-    enum err e = run->card != NULL ? sim_card_put_env(run->card, run->library, env, why)
-                                   : child_env_put(env, "LD_PRELOAD", run->library, ':', why);
+    enum err e = run->card != NULL ? sim_card_put_env(run->card, run->library, env, err)
+                                   : child_env_put(env, "LD_PRELOAD", run->library, ':', err);
     if (e == ERR_OK)
-        e = child_env_put(env, "REPLAY_RECORD_DIR", run->folder, '\0', why);
+        e = child_env_put(env, "REPLAY_RECORD_DIR", run->folder, '\0', err);
     if (e == ERR_OK)
-        e = recorded_program_put_env(o, env, why);
+        e = recorded_program_put_env(o, env, err);
     if (e == ERR_OK && o->is_given[FLAG_STACKS])
-        e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', why);
-    return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(run, env, why) : e;
+        e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', err);
+    return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(run, env, err) : e;
 }
 
 /* Makes the traces; `out`: for the JSON, or NULL. */
-static enum err make_traces(struct record_run *run, int status, FILE *out, struct err_detail *why)
+static enum err make_traces(struct record_run *run, int status, FILE *out, struct err_detail *err)
 {
     struct json_writer w = json_writer(out);
     if (out == NULL)
-        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, &run->is_whole, why);
+        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, &run->is_whole, err);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-record/1");
     json_put_number(&w, "status", (unsigned)status);
-    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, &w, &run->is_whole, why);
+    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, &w, &run->is_whole, err);
     json_end_object(&w);
     return e;
 }
 
 /* Runs the program and makes the traces. */
-static enum err record(struct record_run *run, FILE *json, int *status, struct err_detail *why)
+static enum err record(struct record_run *run, FILE *json, int *status, struct err_detail *err)
 {
     struct child_env env = { .n = 0 };
     struct following *following = NULL;
     bool is_complete;
-    enum err e = make_env(run, &env, why);
+    enum err e = make_env(run, &env, err);
     if (e == ERR_OK)
-        e = followed_child_run(run->o->inputs, &env, run->folder, "record", &following, status, why);
+        e = followed_child_run(run->o->inputs, &env, run->folder, "record", &following, status, err);
     child_env_close(&env);
     if (e == ERR_OK && run->card != NULL) {
-        e = sim_card_read(run->card, &is_complete, why);
+        e = sim_card_read(run->card, &is_complete, err);
         if (e == ERR_OK)
             sim_card_print(run->card, *status);
     }
     if (e == ERR_OK)
-        e = make_traces(run, *status, json, why);
+        e = make_traces(run, *status, json, err);
     following_end(following, e == ERR_OK);
     return e;
 }
 
-static enum err open_card(struct record_run *run, struct err_detail *why)
+static enum err open_card(struct record_run *run, struct err_detail *err)
 {
     struct sim_card_request request;
-    const enum err e = recorded_program_card(run->o, "record", &request, why);
-    return e == ERR_OK ? sim_card_open(&request, temporary_place(), &run->card, why) : e;
+    const enum err e = recorded_program_card(run->o, "record", &request, err);
+    return e == ERR_OK ? sim_card_open(&request, temporary_place(), &run->card, err) : e;
 }
 
-static enum err prepare(struct record_run *run, struct err_detail *why)
+static enum err prepare(struct record_run *run, struct err_detail *err)
 {
     enum err e = ERR_OK;
     if (recorded_program_wants_card(run->o))
-        e = open_card(run, why);
+        e = open_card(run, err);
     else if (run->o->texts[FLAG_TORCH_LIBS] != NULL || run->o->texts[FLAG_LIBRARIES] != NULL)
-        e = err_set(why, ERR_USAGE, 0, "--%s is for a program on a simulated card: --simulate D",
+        e = err_set(err, ERR_USAGE, 0, "--%s is for a program on a simulated card: --simulate D",
                     run->o->texts[FLAG_TORCH_LIBS] != NULL ? "torch-libs" : "libraries");
     if (e == ERR_OK && run->o->is_given[FLAG_LABELS] && !run->o->is_given[FLAG_TORCH_HISTORY])
-        e = err_set(why, ERR_USAGE, 0, "--labels is for PyTorch's requests: give --torch too");
+        e = err_set(err, ERR_USAGE, 0, "--labels is for PyTorch's requests: give --torch too");
     if (e == ERR_OK)
-        e = find_library(run, why);
-    return e == ERR_OK ? make_folder(run, why) : e;
+        e = find_library(run, err);
+    return e == ERR_OK ? make_folder(run, err) : e;
 }
 
 static enum exit_status record_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct record_run run = { .o = o };
     struct output *json = NULL;
     int status = 0;
     recorded_program_outlast_pipes();
-    enum err e = recorded_program_out(o, "record", &run.out, &why);
+    enum err e = recorded_program_out(o, "record", &run.out, &err);
     if (e == ERR_OK && run.out == NULL)
-        e = err_set(&why, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
+        e = err_set(&err, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
     if (e == ERR_OK)
-        e = cli_open_json_of_command(o, &json, &why);
+        e = cli_open_json_of_command(o, &json, &err);
     if (e == ERR_OK)
-        e = prepare(&run, &why);
+        e = prepare(&run, &err);
     if (e == ERR_OK)
-        e = record(&run, json == NULL ? NULL : output_file(json), &status, &why);
+        e = record(&run, json == NULL ? NULL : output_file(json), &status, &err);
     if (e == ERR_OK)
-        e = output_commit(&json, &why);
+        e = output_commit(&json, &err);
     if (e == ERR_OK)
-        e = recording_check(run.is_whole, &why);
+        e = recording_check(run.is_whole, &err);
     output_abandon(json);
     sim_card_close(run.card, false);
     if (run.folder[0] != '\0')
         journal_folder_end(run.folder, "record");
-    return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
+    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)status;
 }
 
 static const struct flag_use record_flags[] = {

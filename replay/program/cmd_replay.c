@@ -76,16 +76,16 @@ static void session_close(struct session *s)
     free(s->specs);
 }
 
-static enum err session_parse_policies(struct session *s, struct err_detail *why)
+static enum err session_parse_policies(struct session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
     s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
     s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* one more for the recorded settings */
     if (s->specs == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", s->n_policies);
+        return err_no_memory(err);
     for (; s->n_parsed < s->n_policies; s->n_parsed++) {
-        const enum err e = policy_spec_parse(typed[s->n_parsed], &s->specs[s->n_parsed], why);
+        const enum err e = policy_spec_parse(typed[s->n_parsed], &s->specs[s->n_parsed], err);
         if (e != ERR_OK)
             return e;
     }
@@ -93,7 +93,7 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
 }
 
 /* Without --policy, the settings that the program had come first, unless they are the defaults. */
-static enum err session_add_recorded(struct session *s, struct err_detail *why)
+static enum err session_add_recorded(struct session *s, struct err_detail *err)
 {
     struct policy_spec recorded;
     if (s->options->n_policies > 0)
@@ -101,7 +101,7 @@ static enum err session_add_recorded(struct session *s, struct err_detail *why)
     struct err_detail reason;
     const enum err e = recorded_policy(s->trace, &recorded, &reason);
     if (e == ERR_HOST_NOMEM)
-        return err_set(why, e, 0, "%s", reason.text);
+        return err_set(err, e, 0, "%s", reason.text);
     if (e != ERR_OK)
         return ERR_OK;                           /* no release that we know reads these settings */
     if (policy_spec_changes(&recorded) == 0) {
@@ -116,7 +116,7 @@ static enum err session_add_recorded(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err session_make_room(struct session *s, struct err_detail *why)
+static enum err session_make_room(struct session *s, struct err_detail *err)
 {
     s->n_devices = s->options->n_devices > 0 ? s->options->n_devices : 1;
     const size_t n = s->n_policies * s->n_devices;
@@ -129,27 +129,27 @@ static enum err session_make_room(struct session *s, struct err_detail *why)
     s->timelines = calloc(n, sizeof *s->timelines);
     if (s->devices == NULL || s->lanes == NULL || s->series == NULL || s->runs == NULL || s->labels == NULL ||
         s->explain == NULL || s->timelines == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
+        return err_no_memory(err);
     s->n = n;
     return ERR_OK;
 }
 
 /* If one of the devices is a real card, a signal ends the run, not the program,
  * so that all memory is given back first. */
-static enum err session_choose_devices(struct session *s, struct err_detail *why)
+static enum err session_choose_devices(struct session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     bool has_real = false;
     for (size_t d = 0; d < s->n_devices; d++) {
-        const enum err e = device_choose_any(o->n_devices > 0 ? o->devices[d] : NULL, s->trace, &s->devices[d], why);
+        const enum err e = device_choose_any(o->n_devices > 0 ? o->devices[d] : NULL, s->trace, &s->devices[d], err);
         if (e != ERR_OK)
             return e;
         has_real |= device_is_real(s->devices[d].ops);
     }
     if (o->touch && !has_real)
-        return err_set(why, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
+        return err_set(err, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
     if (has_real && o->start == START_FAITHFUL)
-        return err_set(why, ERR_USAGE, 0, "--start faithful needs the recorded addresses, "
+        return err_set(err, ERR_USAGE, 0, "--start faithful needs the recorded addresses, "
                                           "which a real card does not give");
     s->interrupted = has_real ? cli_defer_signals() : NULL;
     for (size_t d = 0; d < s->n_devices; d++) {
@@ -162,23 +162,23 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
 }
 
 /* Outputs are opened before the replay, so that a name that cannot be written fails at once. */
-static enum err session_open_outputs(struct session *s, struct err_detail *why)
+static enum err session_open_outputs(struct session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
-    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, err);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);
+        e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, err);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, why);
+        e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, err);
     if (e == ERR_OK && o->perfetto != NULL && o->audit)
-        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
+        e = err_set(err, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
     if (e == ERR_OK)
-        e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, why);
+        e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, err);
     return e;
 }
 
 /* Called when a lane was opened: attaches the samples, the explanation and the timeline. */
-static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *why)
+static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *err)
 {
     struct session *s = session;
     char name[DEVICE_TEXT + 256];
@@ -193,19 +193,19 @@ static enum err session_opened(void *session, size_t lane, const struct replay_c
         return ERR_OK;
     snprintf(name, sizeof name, "%.250s on %s", s->specs[lane % s->n_policies].typed,
              s->devices[lane / s->n_policies].typed);
-    return perfetto_listen(&s->timelines[lane], (unsigned)lane + 1, name, &s->lanes[lane], s->trace, cfg, why);
+    return perfetto_listen(&s->timelines[lane], (unsigned)lane + 1, name, &s->lanes[lane], s->trace, cfg, err);
 }
 
-static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
+static enum err session_prepare_lanes(struct session *s, struct err_detail *err)
 {
     s->explain_event = EXPLAIN_NO_EVENT;
     if (s->options->is_given[FLAG_EXPLAIN]) {
-        const enum err e = explain_run_find(s->trace, s->options->explain, &s->explain_event, why);
+        const enum err e = explain_run_find(s->trace, s->options->explain, &s->explain_event, err);
         if (e != ERR_OK)
             return e;
     }
     const char *release;
-    const enum err found = recorded_release(s->trace, &release, why);
+    const enum err found = recorded_release(s->trace, &release, err);
     if (found != ERR_OK)
         return found;
     for (size_t i = 0; i < s->n_policies; i++)
@@ -225,13 +225,13 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
 }
 
 /* Completes the notes that the lanes took while they ran with names from the trace. */
-static enum err session_explain(struct session *s, struct err_detail *why)
+static enum err session_explain(struct session *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     s->report.names = (struct explain_names){ .stack = stack_frames, .own = stack_frame_index_of_program,
                                               .arg = s->trace };
     for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
-        e = explain_run_finish(&s->explain[i], s->trace, why);
+        e = explain_run_finish(&s->explain[i], s->trace, err);
         s->runs[i].at_oom = &s->explain[i].at_oom;
         s->runs[i].at_event = &s->explain[i].at_event;
     }
@@ -239,14 +239,14 @@ static enum err session_explain(struct session *s, struct err_detail *why)
 }
 
 /* Makes one report of the runs on all devices. */
-static enum err session_gather(struct session *s, struct err_detail *why)
+static enum err session_gather(struct session *s, struct err_detail *err)
 {
     for (size_t d = 0; d < s->n_devices; d++) {
         const size_t first = d * s->n_policies;
         assert(first + s->n_policies <= s->n);
         struct report part;
         const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->coverage,
-                                         &s->lanes[first], s->n_policies, &s->devices[d], &s->runs[first], &part, why);
+                                         &s->lanes[first], s->n_policies, &s->devices[d], &s->runs[first], &part, err);
         if (e != ERR_OK)
             return e;
         if (d == 0)
@@ -278,7 +278,7 @@ static struct report_setup setup_of(const struct options *o)
     };
 }
 
-static enum err session_run(struct session *s, struct err_detail *why)
+static enum err session_run(struct session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     const uint64_t events = trace_info(s->trace)->events;
@@ -297,23 +297,23 @@ static enum err session_run(struct session *s, struct err_detail *why)
     const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
     if (is_sampled && !o->is_given[FLAG_SAMPLE_EVERY])
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
-    enum err e = coverage_read(s->trace, &s->coverage, why);
+    enum err e = coverage_read(s->trace, &s->coverage, err);
     if (e == ERR_OK)
         cfg.n_borders = steps_borders(&s->coverage.steps, cfg.borders);
     if (e == ERR_OK)
-        e = what_if_choose(o, s->trace, &cfg.what_if, why);
+        e = what_if_choose(o, s->trace, &cfg.what_if, err);
     if (e == ERR_OK)
-        e = device_runs_replay(&s->on, &cfg, why);
+        e = device_runs_replay(&s->on, &cfg, err);
     progress_clear(&progress);
     if (e == ERR_OK)
-        e = lanes_host_failure(s->lanes, s->n, why);
+        e = lanes_host_failure(s->lanes, s->n, err);
     if (e == ERR_OK)
-        e = session_gather(s, why);
+        e = session_gather(s, err);
     s->report.setup = setup_of(o);
     s->report.is_wide = o->is_wide;
     if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
-    return e == ERR_OK ? session_explain(s, why) : e;
+        e = err_no_memory(err);
+    return e == ERR_OK ? session_explain(s, err) : e;
 }
 
 static const char *label_text(const void *trace, uint32_t label)
@@ -330,25 +330,25 @@ static void session_write_samples(const struct session *s)
         sample_series_write(out, &s->series[i], s->runs[i].label, &s->lanes[i].meter.at_peak_sample, &labels);
 }
 
-static enum err session_write_timelines(struct session *s, struct err_detail *why)
+static enum err session_write_timelines(struct session *s, struct err_detail *err)
 {
     for (size_t i = 0; i < s->n; i++)
         perfetto_finish(&s->timelines[i], &s->lanes[i]);
-    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->trace, s->options->inputs[0], why);
+    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->trace, s->options->inputs[0], err);
 }
 
 /* The answer stands first, and again at the end where it has scrolled away. */
-static enum err print_report(const struct session *s, struct err_detail *why)
+static enum err print_report(const struct session *s, struct err_detail *err)
 {
     enum err e = report_table(stdout, &s->report);
     if (e == ERR_OK && cli_has_scrolled()) {
         fputc('\n', stdout);
         e = report_answer(stdout, &s->report);
     }
-    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for the answer in words");
+    return e == ERR_OK ? ERR_OK : err_set(err, e, 0, "no memory for the answer in words");
 }
 
-static enum err session_write(struct session *s, struct err_detail *why)
+static enum err session_write(struct session *s, struct err_detail *err)
 {
     if (s->json != NULL)
         report_json(output_file(s->json), &s->report);
@@ -356,18 +356,18 @@ static enum err session_write(struct session *s, struct err_detail *why)
         report_csv(output_file(s->csv), &s->report);
     if (s->samples != NULL)
         session_write_samples(s);
-    enum err e = output_commit(&s->json, why);
+    enum err e = output_commit(&s->json, err);
     if (e == ERR_OK)
-        e = output_commit(&s->csv, why);
+        e = output_commit(&s->csv, err);
     if (e == ERR_OK)
-        e = output_commit(&s->samples, why);
+        e = output_commit(&s->samples, err);
     if (e == ERR_OK && s->perfetto != NULL)
-        e = session_write_timelines(s, why);
+        e = session_write_timelines(s, err);
     if (e == ERR_OK)
-        e = output_commit(&s->perfetto, why);
+        e = output_commit(&s->perfetto, err);
     if (e == ERR_OK && !s->is_stdout_taken) {
         coverage_print(stdout, &s->coverage);
-        e = print_report(s, why);
+        e = print_report(s, err);
     }
     return e;
 }
@@ -390,31 +390,31 @@ static enum exit_status session_status(const struct session *s)
 static enum exit_status replay_main(const struct options *o)
 {
     struct session s = { .options = o };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     if (o->calibrate)
         return calibrate_main(o);
     if (o->share != NULL)
         return shared_main(o);
     if (o->n_inputs == 1 && ranks_are_asked_for(o))
         return ranks_main(o);
-    enum err e = session_parse_policies(&s, &why);
+    enum err e = session_parse_policies(&s, &err);
     if (e == ERR_OK)
-        e = session_open_outputs(&s, &why);
+        e = session_open_outputs(&s, &err);
     if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s.trace, &why);
+        e = cli_open_trace(o, 0, &s.trace, &err);
     if (e == ERR_OK)
-        e = session_add_recorded(&s, &why);
+        e = session_add_recorded(&s, &err);
     if (e == ERR_OK)
-        e = session_make_room(&s, &why);
+        e = session_make_room(&s, &err);
     if (e == ERR_OK)
-        e = session_choose_devices(&s, &why);
+        e = session_choose_devices(&s, &err);
     if (e == ERR_OK)
-        e = session_prepare_lanes(&s, &why);
+        e = session_prepare_lanes(&s, &err);
     if (e == ERR_OK)
-        e = session_run(&s, &why);
+        e = session_run(&s, &err);
     if (e == ERR_OK)
-        e = session_write(&s, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(session_status(&s));
+        e = session_write(&s, &err);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(session_status(&s));
     session_close(&s);
     return status;
 }

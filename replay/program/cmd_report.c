@@ -41,49 +41,49 @@ static void session_close(struct report_session *s)
 /* ---- sources ---- */
 
 /* Reads results; notes any other source as a trace or a folder of traces. */
-static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
+static enum err add_source(struct report_session *s, const char *path, struct err_detail *err)
 {
     bool is_results;
     const enum err e = results_file_add(&s->runs.table, path, s->options->import.memory_limit, &database_watch,
-                                        &is_results, why);
+                                        &is_results, err);
     if (e == ERR_OK && !is_results)
         s->traces[s->n_traces++] = path;
     return e;
 }
 
-static enum err add_traces(struct report_session *s, struct err_detail *why)
+static enum err add_traces(struct report_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     if (s->n_traces == 0)
         return o->n_policies == 0 && o->device == NULL
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; "
+                   : err_set(err, ERR_USAGE, 0, "--policy and --device are for traces; "
                                                 "these results were computed already");
     if (o->n_policies == 0)
-        return page_runs_add_traces(&s->runs, s->traces, s->n_traces, report_policies, N_REPORT_POLICIES, why);
-    return page_runs_add_traces(&s->runs, s->traces, s->n_traces, o->policies, o->n_policies, why);
+        return page_runs_add_traces(&s->runs, s->traces, s->n_traces, report_policies, N_REPORT_POLICIES, err);
+    return page_runs_add_traces(&s->runs, s->traces, s->n_traces, o->policies, o->n_policies, err);
 }
 
-static enum err read_sources(struct report_session *s, struct err_detail *why)
+static enum err read_sources(struct report_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     enum err e = ERR_OK;
     page_runs_open(&s->runs, o);
     s->traces = calloc(o->n_inputs, sizeof *s->traces);
     if (s->traces == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
-        e = add_source(s, o->inputs[i], why);
+        e = add_source(s, o->inputs[i], err);
     if (e == ERR_OK)
-        e = add_traces(s, why);
+        e = add_traces(s, err);
     if (e == ERR_OK && s->runs.table.n_rows == 0)
-        e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", o->inputs[0]);
+        e = err_at(err, ERR_FORMAT, 0, o->inputs[0], "holds no run");
     return e;
 }
 
 /* ---- outputs ---- */
 
-static enum err open_outputs(struct report_session *s, struct err_detail *why)
+static enum err open_outputs(struct report_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     const struct { const char *path; struct output **out; } all[] = {
@@ -91,25 +91,25 @@ static enum err open_outputs(struct report_session *s, struct err_detail *why)
     };
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
-        e = cli_open_output(o, all[i].path, &s->is_stdout_taken, all[i].out, why);
+        e = cli_open_output(o, all[i].path, &s->is_stdout_taken, all[i].out, err);
     return e;
 }
 
 /* Only a page shows runs in detail, and the answer. */
-static enum err draw(struct report_session *s, struct err_detail *why)
+static enum err draw(struct report_session *s, struct err_detail *err)
 {
-    const enum err e = page_runs_draw(&s->runs, s->html != NULL, why);
+    const enum err e = page_runs_draw(&s->runs, s->html != NULL, err);
     if (e != ERR_OK || s->html == NULL)
         return e;
     struct progress progress = progress_start("asking why and which card", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    const enum err answered = report_answer_find(&s->runs.page, &cfg, why);
+    const enum err answered = report_answer_find(&s->runs.page, &cfg, err);
     progress_clear(&progress);
     return answered;
 }
 
-static enum err write_outputs(struct report_session *s, struct err_detail *why)
+static enum err write_outputs(struct report_session *s, struct err_detail *err)
 {
     if (s->html != NULL)
         page_write_html(output_file(s->html), &s->runs.page);
@@ -121,11 +121,11 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
         run_table_write_csv(output_file(s->csv), &s->runs.table);
         run_table_write_csv_rows(output_file(s->csv), &s->runs.copies.runs);
     }
-    enum err e = output_commit(&s->html, why);
+    enum err e = output_commit(&s->html, err);
     if (e == ERR_OK)
-        e = output_commit(&s->md, why);
+        e = output_commit(&s->md, err);
     if (e == ERR_OK)
-        e = output_commit(&s->csv, why);
+        e = output_commit(&s->csv, err);
     if (e == ERR_OK && !s->is_stdout_taken)
         page_write_words(stdout, &s->runs.page);
     return e;
@@ -183,23 +183,23 @@ static enum exit_status report_status(const struct report_session *s, bool is_fa
 static enum exit_status report_main(const struct options *o)
 {
     struct report_session s = { .options = o };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     enum err e = ERR_OK;
     bool is_failed = false;
     for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
-        e = run_condition_parse(o->fail_if[i], &s.conditions[i], &why);
+        e = run_condition_parse(o->fail_if[i], &s.conditions[i], &err);
     if (e == ERR_OK)
-        e = open_outputs(&s, &why);
+        e = open_outputs(&s, &err);
     if (e == ERR_OK)
-        e = read_sources(&s, &why);
+        e = read_sources(&s, &err);
     if (e == ERR_OK)
-        e = draw(&s, &why);
+        e = draw(&s, &err);
     if (e == ERR_OK)
-        e = write_outputs(&s, &why);
+        e = write_outputs(&s, &err);
     for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
         is_failed |= report_condition(&s, i);
     const enum exit_status status =
-        e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(report_status(&s, is_failed));
+        e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(report_status(&s, is_failed));
     session_close(&s);
     return status;
 }

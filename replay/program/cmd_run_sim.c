@@ -12,7 +12,7 @@
 
 /* Says what happened, and makes the traces (`path` NULL: none); `out`: for the JSON, or NULL. */
 static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, bool *is_whole,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     const char *journals = sim_card_journals(card);
     struct json_writer w = json_writer(out);
@@ -20,13 +20,13 @@ static enum err report(const struct sim_card *card, const char *path, int status
     *is_whole = true;
     sim_card_print(card, status);
     if (out == NULL)
-        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, NULL, is_whole, why)
+        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, NULL, is_whole, err)
                             : ERR_OK;
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-run-sim/1");
     sim_card_put_json(&w, card, status);
     if (path != NULL) {
-        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, &w, is_whole, why);
+        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, &w, is_whole, err);
     } else {
         json_put_array(&w, "files");
         json_end_array(&w);
@@ -36,41 +36,41 @@ static enum err report(const struct sim_card *card, const char *path, int status
 }
 
 static enum err make_env(const struct options *o, const struct sim_card *card, bool is_recorded, struct child_env *env,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
-    enum err e = sim_card_put_env(card, NULL, env, why);
+    enum err e = sim_card_put_env(card, NULL, env, err);
     if (e == ERR_OK && o->is_given[FLAG_LABELS])
-        e = is_recorded ? child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', why)
-                        : err_set(why, ERR_USAGE, 0, "--labels is for a recording: give -o OUT");
+        e = is_recorded ? child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', err)
+                        : err_set(err, ERR_USAGE, 0, "--labels is for a recording: give -o OUT");
     if (e != ERR_OK || !is_recorded)
         return e;
-    return child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
+    return child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', err);
 }
 
 /* Runs the program, and reports. *is_complete: all journals were read. *is_whole: no call is missing in them. */
 static enum err run_on_card(const struct options *o, struct sim_card *card, const char *path, FILE *json, int *status,
-                            bool *is_complete, bool *is_whole, struct err_detail *why)
+                            bool *is_complete, bool *is_whole, struct err_detail *err)
 {
     struct child_env env = { .n = 0 };
     struct following *following = NULL;
-    enum err e = make_env(o, card, path != NULL, &env, why);
+    enum err e = make_env(o, card, path != NULL, &env, err);
     if (e == ERR_OK)
-        e = recorded_program_put_env(o, &env, why);
+        e = recorded_program_put_env(o, &env, err);
     if (e == ERR_OK)
         e = followed_child_run(o->inputs, &env, path != NULL ? sim_card_journals(card) : NULL, "run-sim", &following,
-                               status, why);
+                               status, err);
     child_env_close(&env);
     if (e == ERR_OK)
-        e = sim_card_read(card, is_complete, why);
+        e = sim_card_read(card, is_complete, err);
     if (e == ERR_OK)
-        e = report(card, path, *status, json, is_whole, why);
+        e = report(card, path, *status, json, is_whole, err);
     following_end(following, e == ERR_OK);
     return e;
 }
 
 static enum exit_status run_sim_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct sim_card_request request;
     struct sim_card *card = NULL;
     struct output *json = NULL;
@@ -78,25 +78,25 @@ static enum exit_status run_sim_main(const struct options *o)
     bool is_complete = false, is_whole = false;
     int status = 0;
     recorded_program_outlast_pipes();
-    enum err e = recorded_program_out(o, "run-sim", &path, &why);
+    enum err e = recorded_program_out(o, "run-sim", &path, &err);
     if (e == ERR_OK)
-        e = cli_open_json_of_command(o, &json, &why);
+        e = cli_open_json_of_command(o, &json, &err);
     if (e == ERR_OK)
-        e = recorded_program_card(o, "run-sim", &request, &why);
+        e = recorded_program_card(o, "run-sim", &request, &err);
     if (e == ERR_OK)
-        e = sim_card_open(&request, temporary_place(), &card, &why);
+        e = sim_card_open(&request, temporary_place(), &card, &err);
     if (e == ERR_OK)
         e = run_on_card(o, card, path, json == NULL ? NULL : output_file(json), &status, &is_complete,
-                        &is_whole, &why);
+                        &is_whole, &err);
     if (e == ERR_OK && sim_card_has_lost(card))
-        e = err_set(&why, ERR_IO, 0, "a journal could not be read, so the figures and the recording are not whole");
+        e = err_set(&err, ERR_IO, 0, "a journal could not be read, so the figures and the recording are not whole");
     if (e == ERR_OK)
-        e = output_commit(&json, &why);
+        e = output_commit(&json, &err);
     if (e == ERR_OK)
-        e = recording_check(is_whole, &why);
+        e = recording_check(is_whole, &err);
     output_abandon(json);
     sim_card_close(card, path != NULL && (e != ERR_OK || !is_complete));
-    return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
+    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)status;
 }
 
 static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(LABELS), TAKES(HELP), FLAGS_END};

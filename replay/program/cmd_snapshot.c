@@ -27,22 +27,22 @@ static void session_close(struct snapshot_session *s)
     trace_close(s->trace);
 }
 
-static enum err session_open(struct snapshot_session *s, const struct options *o, struct err_detail *why)
+static enum err session_open(struct snapshot_session *s, const struct options *o, struct err_detail *err)
 {
     uint64_t event = SNAPSHOT_EXPORT_AT_END;
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "--policy is given twice: a snapshot shows one run");
+        return err_set(err, ERR_USAGE, 0, "--policy is given twice: a snapshot shows one run");
     if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "snapshot needs a name for its output: -o snapshot.pickle");
-    enum err e = cli_open_output(o, o->out, &s->is_stdout_taken, &s->out, why);
+        return err_set(err, ERR_USAGE, 0, "snapshot needs a name for its output: -o snapshot.pickle");
+    enum err e = cli_open_output(o, o->out, &s->is_stdout_taken, &s->out, err);
     if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s->trace, why);
+        e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK && o->is_given[FLAG_AT])
-        e = explain_run_find(s->trace, o->at, &event, why);
+        e = explain_run_find(s->trace, o->at, &event, err);
     if (e == ERR_OK)
-        e = snapshot_export_open(&s->export, event, why);
+        e = snapshot_export_open(&s->export, event, err);
     if (e == ERR_OK)
-        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, why);
+        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, err);
     if (e == ERR_OK)
         snapshot_export_listen(&s->export, &s->run.lane);
     return e;
@@ -54,10 +54,10 @@ static enum exit_status session_end(struct snapshot_session *s)
     const struct lane *l = &s->run.lane;
     int64_t event;
     char where[TEXT_NUMBER];
-    struct err_detail why;
+    struct err_detail err;
     if (l->outcome == ERR_OK)
         return STATUS_DONE;
-    if (trace_event_number(s->trace, l->meter.first_oom.event, &event, &why) == ERR_OK)
+    if (trace_event_number(s->trace, l->meter.first_oom.event, &event, &err) == ERR_OK)
         fprintf(stderr, "replay: out of memory at %s: %s\n", text_event(trace_event_word(s->trace), event, where),
                 l->meter.first_oom.refusal.text);
     return STATUS_FAILED;
@@ -66,15 +66,15 @@ static enum exit_status session_end(struct snapshot_session *s)
 static enum exit_status snapshot_main(const struct options *o)
 {
     struct snapshot_session s = { .trace = NULL };
-    struct err_detail why = { .text = "" };
-    enum err e = session_open(&s, o, &why);
+    struct err_detail err = { .text = "" };
+    enum err e = session_open(&s, o, &err);
     if (e == ERR_OK)
-        e = cli_replay(o, &s.run, &why);
+        e = cli_replay(o, &s.run, &err);
     if (e == ERR_OK)
-        e = snapshot_export_write(&s.export, &s.run.lane, s.trace, output_file(s.out), &why);
+        e = snapshot_export_write(&s.export, &s.run.lane, s.trace, output_file(s.out), &err);
     if (e == ERR_OK)
-        e = output_commit(&s.out, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);
+        e = output_commit(&s.out, &err);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : session_end(&s);
     session_close(&s);
     return status;
 }

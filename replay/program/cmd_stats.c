@@ -60,29 +60,29 @@ static void stats_close(void *session)
     trace_close(s->trace);
 }
 
-static enum err session_replay(struct stats_session *s, const struct options *o, struct err_detail *why)
+static enum err session_replay(struct stats_session *s, const struct options *o, struct err_detail *err)
 {
     s->run.lane.on_oom = take_refusal;
     s->run.lane.on_oom_arg = &s->refusals;
-    enum err e = cli_replay(o, &s->run, why);
+    enum err e = cli_replay(o, &s->run, err);
     if (e == ERR_OK && s->refusals.e != ERR_OK)
-        e = err_set(why, s->refusals.e, 0, "no memory for the texts of refused requests");
+        e = err_set(err, s->refusals.e, 0, "no memory for the texts of refused requests");
     for (size_t i = 0; e == ERR_OK && i < s->refusals.n; i++)
-        e = trace_event_number(s->trace, s->refusals.at[i].event, &s->refusals.at[i].event, why);
+        e = trace_event_number(s->trace, s->refusals.at[i].event, &s->refusals.at[i].event, err);
     return e;
 }
 
 /* Opens the trace and replays it. */
-static enum err stats_read(void *session, const struct options *o, struct err_detail *why)
+static enum err stats_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct stats_session *s = session;
     s->is_abbreviated = o->is_abbreviated;
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "--policy is given twice: the counters of one run are shown");
-    enum err e = cli_open_trace(o, 0, &s->trace, why);
+        return err_set(err, ERR_USAGE, 0, "--policy is given twice: the counters of one run are shown");
+    enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, why);
-    return e == ERR_OK ? session_replay(s, o, why) : e;
+        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, err);
+    return e == ERR_OK ? session_replay(s, o, err) : e;
 }
 
 /* Refusals go to stderr, so that stdout holds the counters alone. */
@@ -109,9 +109,9 @@ static void json_stat(void *writer, const char *key, int64_t value)
     json_put_integer(writer, key, value);
 }
 
-static enum err stats_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err stats_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct stats_session *s = session;
     const struct policy *p = s->run.lane.policy;
     assert(p->ops->stats != NULL);               /* single_run_open refuses others */
@@ -120,9 +120,9 @@ static enum err stats_write_json(const void *session, FILE *out, struct err_deta
     return ERR_OK;
 }
 
-static enum err stats_print(const void *session, struct err_detail *why)
+static enum err stats_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct policy *p = ((const struct stats_session *)session)->run.lane.policy;
     p->ops->stats(p, print_stat, NULL);
     return ERR_OK;
@@ -153,9 +153,9 @@ const struct subcommand cmd_stats = {
 
 /* ---- summary ---- */
 
-static enum err summary_print(const void *session, struct err_detail *why)
+static enum err summary_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct stats_session *s = session;
     char text[MEMORY_SUMMARY_MAX];
     memory_summary(memory_summary_policy_stat, s->run.lane.policy, trace_info(s->trace)->device,

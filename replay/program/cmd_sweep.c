@@ -115,36 +115,36 @@ static void outputs_abandon(struct result_outputs *to)
 }
 
 /* Writes the JSON and CSV that were asked for, and a summary to standard output unless one of them goes there. */
-static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *why)
+static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *err)
 {
     enum err e = ERR_OK;
     if (to->json != NULL)
-        e = results_db_write_json(db, output_file(to->json), why);
+        e = results_db_write_json(db, output_file(to->json), err);
     if (to->csv != NULL && e == ERR_OK)
-        e = results_db_write_csv(db, output_file(to->csv), why);
+        e = results_db_write_csv(db, output_file(to->csv), err);
     if (e == ERR_OK)
-        e = output_commit(&to->json, why);
+        e = output_commit(&to->json, err);
     if (e == ERR_OK)
-        e = output_commit(&to->csv, why);
+        e = output_commit(&to->csv, err);
     if (e != ERR_OK || to->is_stdout_taken)
         return e;
-    return results_db_write_table(db, stdout, to->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+    return results_db_write_table(db, stdout, to->is_wide ? TERMINAL_ANY : terminal_columns(stdout), err);
 }
 
 /* The database is written in place, so it must not be one of the inputs. */
-static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *why)
+static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *err)
 {
     to->is_wide = o->is_wide;
     if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
-    enum err e = output_names_check(o, why);             /* a job file names outputs, too */
+        return err_set(err, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
+    enum err e = output_names_check(o, err);             /* a job file names outputs, too */
     if (e == ERR_OK)
-        e = cli_check_output(o, o->out, why);
+        e = cli_check_output(o, o->out, err);
     if (e == ERR_OK)
-        e = output_names_check_database(o, why);
+        e = output_names_check_database(o, err);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
-    return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;
+        e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, err);
+    return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, err) : e;
 }
 
 /* ---- the sweep ---- */
@@ -183,7 +183,7 @@ static enum exit_status sweep_status(const struct sweep *s)
 
 /* Replays the runs that are not stored yet, in this process or in all ranks, and writes the results. */
 static enum err sweep_and_write(struct sweep *s, const struct options *o, const struct ranks *ranks,
-                                struct result_outputs *to, struct err_detail *why)
+                                struct result_outputs *to, struct err_detail *err)
 {
     const bool is_resumed = o->is_given[FLAG_RESUME];
     const int64_t now = monotonic_ms();
@@ -194,14 +194,14 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
     s->reading = show_reading;
     s->complain = show_complaint;
     s->arg = &progress;
-    const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, why)
-                                    : sweep_run(s, o->out, is_resumed, why);
+    const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, err)
+                                    : sweep_run(s, o->out, is_resumed, err);
     clear_progress(&progress);
     if (e != ERR_OK)
         return e;
     if (!to->is_stdout_taken)
         print_counts(s);
-    const enum err written = write_results(s->db, to, why);
+    const enum err written = write_results(s->db, to, err);
     if (written == ERR_OK && !to->is_stdout_taken)
         print_next(o->out);
     return written;
@@ -216,15 +216,15 @@ static enum exit_status sweep_interrupted(const struct sweep *s)
 }
 
 /* Rank 0 says why, and ends the other ranks. */
-static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *why)
+static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *err)
 {
     struct sweep nothing = { .db = NULL };
     if (ranks->rank > 0) {
-        sweep_serve(&nothing, ranks, e, why);
+        sweep_serve(&nothing, ranks, e, err);
         return STATUS_DONE;
     }
     sweep_dismiss(ranks);
-    return cli_fail(e, why);
+    return cli_fail(e, err);
 }
 
 /* Without --policy: PyTorch's default, and settings that everybody can set. */
@@ -232,7 +232,7 @@ static const char *const settings_tried[] = {
     "best-fit", "expandable_segments:True", "max_split_size_mb:{32,128,512}", "roundup_power2_divisions:4",
 };
 
-static enum err request_of(const struct options *o, struct sweep_request *out, struct err_detail *why)
+static enum err request_of(const struct options *o, struct sweep_request *out, struct err_detail *err)
 {
     *out = (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs,
@@ -242,32 +242,32 @@ static enum err request_of(const struct options *o, struct sweep_request *out, s
         .start = o->start, .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
         .price_bytes_per_ms = o->is_given[FLAG_PRICE] ? &o->price : NULL,
     };
-    return o->copies != NULL ? sweep_copies_parse(o->copies, &out->copies, why) : ERR_OK;
+    return o->copies != NULL ? sweep_copies_parse(o->copies, &out->copies, err) : ERR_OK;
 }
 
 static enum exit_status sweep_options(const struct options *o, const struct ranks *ranks)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct sweep s = { .db = NULL };
     struct result_outputs to = { .json = NULL };
     enum exit_status status = STATUS_DONE;
     /* under mpirun, mpirun ends the ranks */
     const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
     struct sweep_request asked;
-    enum err e = request_of(o, &asked, &why);
+    enum err e = request_of(o, &asked, &err);
     if (e == ERR_OK)
-        e = sweep_open(&asked, &s, &why);
+        e = sweep_open(&asked, &s, &err);
     if (e == ERR_OK && ranks->rank == 0)
-        e = open_outputs(o, &to, &why);
+        e = open_outputs(o, &to, &err);
     if (e != ERR_OK) {
-        status = sweep_cannot_begin(ranks, e, &why);
+        status = sweep_cannot_begin(ranks, e, &err);
     } else if (ranks->rank > 0) {
-        sweep_serve(&s, ranks, e, &why);
+        sweep_serve(&s, ranks, e, &err);
     } else {
         s.interrupted = interrupted;
-        e = sweep_and_write(&s, o, ranks, &to, &why);
+        e = sweep_and_write(&s, o, ranks, &to, &err);
         status = e == ERR_INTERRUPTED ? sweep_interrupted(&s)
-                 : e != ERR_OK        ? cli_fail(e, &why)
+                 : e != ERR_OK        ? cli_fail(e, &err)
                                       : cli_finish_stdout(sweep_status(&s));
     }
     outputs_abandon(&to);
@@ -324,19 +324,19 @@ static void take_beside(struct options *job, const struct options *typed)
 
 static enum exit_status sweep_job_file(const struct options *o, const struct ranks *ranks)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct job job = { .options = { .n_inputs = 0 } };
     enum err e = ERR_OK;
     if (o->n_inputs > 1 || has_other_options(o))
-        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, "
-                                        "--shard, --resume and --wide may be typed", o->inputs[0]);
+        e = err_at(&err, ERR_USAGE, 0, o->inputs[0], "beside a job file only -o, --threads, --shard, --resume and "
+                   "--wide may be typed");
     if (e == ERR_OK)
-        e = job_read(o->inputs[0], job_flags, &job, &why);
+        e = job_read(o->inputs[0], job_flags, &job, &err);
     if (e == ERR_OK && job.options.n_inputs == 0)
-        e = err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
+        e = err_at(&err, ERR_USAGE, 0, o->inputs[0], "holds no 'trace = FILE'");
     if (e != ERR_OK) {
         job_close(&job);
-        return sweep_cannot_begin(ranks, e, &why);
+        return sweep_cannot_begin(ranks, e, &err);
     }
     take_beside(&job.options, o);
     const enum exit_status status = sweep_options(&job.options, ranks);
@@ -346,15 +346,15 @@ static enum exit_status sweep_job_file(const struct options *o, const struct ran
 
 static enum exit_status sweep_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct ranks ranks;
     if (o->is_given[FLAG_SHOW_JOB]) {
-        const enum err refused = job_write(stdout, o, &why);
-        return refused != ERR_OK ? cli_fail(refused, &why) : cli_finish_stdout(STATUS_DONE);
+        const enum err refused = job_write(stdout, o, &err);
+        return refused != ERR_OK ? cli_fail(refused, &err) : cli_finish_stdout(STATUS_DONE);
     }
-    const enum err e = ranks_open(&ranks, &why);
+    const enum err e = ranks_open(&ranks, &err);
     if (e != ERR_OK)
-        return cli_fail(e, &why);
+        return cli_fail(e, &err);
     const enum exit_status status = is_job_file(o->inputs[0]) ? sweep_job_file(o, &ranks) : sweep_options(o, &ranks);
     ranks_close(&ranks);
     return status;
@@ -369,12 +369,12 @@ static void print_count(const char *path, uint64_t n, const char *what)
 }
 
 /* Into a database that is open. */
-static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *why)
+static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *err)
 {
     uint64_t n_added;
     enum err e = ERR_OK;
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
-        e = results_db_merge(db, o->inputs[i], &n_added, why);
+        e = results_db_merge(db, o->inputs[i], &n_added, err);
         if (e == ERR_OK && !is_quiet)
             print_count(o->inputs[i], n_added, "new runs");
     }
@@ -383,95 +383,95 @@ static enum err merge_inputs(const struct options *o, bool is_quiet, struct resu
 
 /* Into a database that is there. */
 static enum err merge_into_old(const struct options *o, bool is_quiet, const struct results_db_watch *watch,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct results_db *db = NULL;
-    enum err e = results_db_open(o->out, false, watch, &db, why);
+    enum err e = results_db_open(o->out, false, watch, &db, err);
     if (e == ERR_OK)
-        e = merge_inputs(o, is_quiet, db, why);
+        e = merge_inputs(o, is_quiet, db, err);
     results_db_close(db);
     return e;
 }
 
 /* Fills the temporary file. */
 static enum err fill_new(const struct options *o, bool is_quiet, const char *temporary,
-                         const struct results_db_watch *watch, struct err_detail *why)
+                         const struct results_db_watch *watch, struct err_detail *err)
 {
     struct results_db *db = NULL;
-    enum err e = results_db_open_new(temporary, o->out, watch, &db, why);
+    enum err e = results_db_open_new(temporary, o->out, watch, &db, err);
     if (e == ERR_OK)
-        e = merge_inputs(o, is_quiet, db, why);
+        e = merge_inputs(o, is_quiet, db, err);
     results_db_close(db);
     return e;
 }
 
 /* For a database that got its name from somebody else meanwhile. */
 static enum err copy_new(const struct options *o, const char *temporary, const struct results_db_watch *watch,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct results_db *db = NULL;
     uint64_t n_added;
-    enum err e = results_db_open(o->out, false, watch, &db, why);
+    enum err e = results_db_open(o->out, false, watch, &db, err);
     if (e == ERR_OK)
-        e = results_db_merge(db, temporary, &n_added, why);
+        e = results_db_merge(db, temporary, &n_added, err);
     results_db_close(db);
     return e;
 }
 
 /* Into a database that is not there: a partial merge would look complete, so it has no name until it is whole. */
 static enum err merge_into_new(const struct options *o, bool is_quiet, const struct results_db_watch *watch,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct new_database made;
     bool is_named = false;
-    enum err e = new_database_open(o->out, &made, why);
+    enum err e = new_database_open(o->out, &made, err);
     if (e == ERR_OK)
-        e = fill_new(o, is_quiet, made.temporary, watch, why);
+        e = fill_new(o, is_quiet, made.temporary, watch, err);
     if (e == ERR_OK)
-        e = new_database_publish(&made, &is_named, why);
+        e = new_database_publish(&made, &is_named, err);
     if (e == ERR_OK && !is_named)
-        e = copy_new(o, made.temporary, watch, why);
+        e = copy_new(o, made.temporary, watch, err);
     new_database_close(&made);
     return e;
 }
 
 /* The merged database, as it is asked for. */
 static enum err write_merged(const struct options *o, struct result_outputs *to, const struct results_db_watch *watch,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     struct results_db *db = NULL;
     uint64_t n_all = 0;
-    enum err e = results_db_open(o->out, true, watch, &db, why);
+    enum err e = results_db_open(o->out, true, watch, &db, err);
     if (e == ERR_OK && o->is_given[FLAG_PRICE])
-        e = results_db_set_price(db, o->price, why);
+        e = results_db_set_price(db, o->price, err);
     if (e == ERR_OK)
-        e = results_db_count(db, &n_all, why);
+        e = results_db_count(db, &n_all, err);
     if (e == ERR_OK && !to->is_stdout_taken)
         print_count(o->out, n_all, "runs");
     if (e == ERR_OK)
-        e = write_results(db, to, why);
+        e = write_results(db, to, err);
     results_db_close(db);
     return e;
 }
 
 static enum exit_status merge_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct result_outputs to = { .json = NULL };
     const struct results_db_watch watch = { .waits = database_tell_waiting, .interrupted = cli_defer_signals() };
-    enum err e = open_outputs(o, &to, &why);
+    enum err e = open_outputs(o, &to, &err);
     if (e == ERR_OK && access(o->out, F_OK) == 0)
-        e = merge_into_old(o, to.is_stdout_taken, &watch, &why);
+        e = merge_into_old(o, to.is_stdout_taken, &watch, &err);
     else if (e == ERR_OK)
-        e = merge_into_new(o, to.is_stdout_taken, &watch, &why);
+        e = merge_into_new(o, to.is_stdout_taken, &watch, &err);
     if (e == ERR_OK)
-        e = write_merged(o, &to, &watch, &why);
+        e = write_merged(o, &to, &watch, &err);
     outputs_abandon(&to);
     if (e == ERR_INTERRUPTED) {
         fprintf(stderr, "replay: ended by signal %d\n", (int)*watch.interrupted);
         return (enum exit_status)(128 + *watch.interrupted);
     }
-    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    return e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
 }
 
 const struct subcommand cmd_sweep = {

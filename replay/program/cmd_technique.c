@@ -52,14 +52,14 @@ static void technique_end(void *session)
 
 /* ---- what was typed ---- */
 
-static enum err read_optimizer(const char *text, enum technique_optimizer *out, struct err_detail *why)
+static enum err read_optimizer(const char *text, enum technique_optimizer *out, struct err_detail *err)
 {
     for (size_t i = 1; i < sizeof optimizer_words / sizeof optimizer_words[0]; i++)
         if (strcmp(text, optimizer_words[i]) == 0) {
             *out = (enum technique_optimizer)i;
             return ERR_OK;
         }
-    return err_set(why, ERR_USAGE, 0, "--optimizer '%.40s': expected none, sgd, momentum or adam, which AdamW is like",
+    return err_set(err, ERR_USAGE, 0, "--optimizer '%s': expected none, sgd, momentum or adam, which AdamW is like",
                    text);
 }
 
@@ -73,33 +73,33 @@ static unsigned read_precision(const char *text, size_t n)
 }
 
 /* "bf16", or "bf16:fp32": recorded as, kept as. */
-static enum err read_states(const char *text, struct technique *out, struct err_detail *why)
+static enum err read_states(const char *text, struct technique *out, struct err_detail *err)
 {
     const size_t n = strcspn(text, ":");
     const bool has_both = text[n] == ':';
     out->recorded_state_bits = has_both ? read_precision(text, n) : 32;
     out->state_bits = has_both ? read_precision(text + n + 1, strlen(text + n + 1)) : read_precision(text, n);
     if (out->state_bits == 0 || out->recorded_state_bits == 0)
-        return err_set(why, ERR_USAGE, 0,
-                       "--states '%.40s': expected fp32, bf16 or fp16, or two of them as RECORDED:WANTED", text);
+        return err_set(err, ERR_USAGE, 0, "--states '%s': expected fp32, bf16 or fp16, or two of them as "
+                       "RECORDED:WANTED", text);
     return ERR_OK;
 }
 
 /* "4" or "4:split". */
-static enum err read_accumulate(const char *text, struct technique *out, struct err_detail *why)
+static enum err read_accumulate(const char *text, struct technique *out, struct err_detail *err)
 {
     const size_t n = strspn(text, "0123456789");
     const unsigned long times = n > 0 && n <= 3 ? strtoul(text, NULL, 10) : 0;
     out->accumulate = (unsigned)times;
     out->is_split = strcmp(text + n, ":split") == 0;
     if (times < 2 || times > TECHNIQUE_ACCUMULATE_MAX || (text[n] != '\0' && !out->is_split))
-        return err_set(why, ERR_USAGE, 0, "--accumulate '%.40s': expected a number from 2 to %d, such as 4 or 4:split",
+        return err_set(err, ERR_USAGE, 0, "--accumulate '%s': expected a number from 2 to %d, such as 4 or 4:split",
                        text, TECHNIQUE_ACCUMULATE_MAX);
     return ERR_OK;
 }
 
 /* "repeated", or a line such as "model.py:34". */
-static enum err read_checkpoint(const char *text, struct technique *out, struct err_detail *why)
+static enum err read_checkpoint(const char *text, struct technique *out, struct err_detail *err)
 {
     const char *colon = strrchr(text, ':');
     const bool is_line = colon != NULL && colon > text && colon[1] != '\0' &&
@@ -107,63 +107,63 @@ static enum err read_checkpoint(const char *text, struct technique *out, struct 
     out->checkpoint = strcmp(text, "repeated") == 0 ? "" : text;
     return is_line || out->checkpoint != text
                ? ERR_OK
-               : err_set(why, ERR_USAGE, 0, "--checkpoint '%.40s': expected repeated, or a line such as model.py:34",
+               : err_set(err, ERR_USAGE, 0, "--checkpoint '%s': expected repeated, or a line such as model.py:34",
                          text);
 }
 
-static enum err read_change(struct session *s, struct err_detail *why)
+static enum err read_change(struct session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
     enum err e = ERR_OK;
     s->change.is_in_place = o->is_in_place;
     if (o->optimizer == NULL && o->states == NULL && o->accumulate == NULL && o->checkpoint == NULL && !o->is_in_place)
-        return err_set(why, ERR_USAGE, 0, "say what changes: --optimizer, --states, --accumulate, --checkpoint or "
+        return err_set(err, ERR_USAGE, 0, "say what changes: --optimizer, --states, --accumulate, --checkpoint or "
                        "--in-place");
     if (o->out != NULL && strcmp(o->out, "-") == 0)
-        return err_set(why, ERR_USAGE, 0, "-o: name a file; standard output has the answer");
+        return err_set(err, ERR_USAGE, 0, "-o: name a file; standard output has the answer");
     if (o->optimizer != NULL)
-        e = read_optimizer(o->optimizer, &s->change.optimizer, why);
+        e = read_optimizer(o->optimizer, &s->change.optimizer, err);
     if (e == ERR_OK && o->states != NULL)
-        e = read_states(o->states, &s->change, why);
+        e = read_states(o->states, &s->change, err);
     if (e == ERR_OK && o->accumulate != NULL)
-        e = read_accumulate(o->accumulate, &s->change, why);
+        e = read_accumulate(o->accumulate, &s->change, err);
     if (e == ERR_OK && o->checkpoint != NULL)
-        e = read_checkpoint(o->checkpoint, &s->change, why);
-    return e == ERR_OK && o->out != NULL ? cli_check_output(o, o->out, why) : e;
+        e = read_checkpoint(o->checkpoint, &s->change, err);
+    return e == ERR_OK && o->out != NULL ? cli_check_output(o, o->out, err) : e;
 }
 
 /* ---- answers ---- */
 
 static enum err measure_side(const struct session *s, const struct technique *change, const char *path,
-                             struct side *side, struct err_detail *why)
+                             struct side *side, struct err_detail *err)
 {
-    enum err e = technique_apply(&s->course, change, path, &side->trace, &side->result, why);
+    enum err e = technique_apply(&s->course, change, path, &side->trace, &side->result, err);
     if (e == ERR_OK)
-        e = single_run_measure(&s->run, side->trace, "the changed trace", NULL, NULL, &side->reserved_bytes, why);
+        e = single_run_measure(&s->run, side->trace, "the changed trace", NULL, NULL, &side->reserved_bytes, err);
     return e;
 }
 
-static enum err measure(struct session *s, struct err_detail *why)
+static enum err measure(struct session *s, struct err_detail *err)
 {
     const struct technique as_recorded = { .optimizer = OPTIMIZER_RECORDED };
-    const enum err e = measure_side(s, &as_recorded, NULL, &s->recorded, why);
-    return e == ERR_OK ? measure_side(s, &s->change, s->options->out, &s->changed, why) : e;
+    const enum err e = measure_side(s, &as_recorded, NULL, &s->recorded, err);
+    return e == ERR_OK ? measure_side(s, &s->change, s->options->out, &s->changed, err) : e;
 }
 
-static enum err technique_read(void *session, const struct options *o, struct err_detail *why)
+static enum err technique_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct session *s = session;
     s->options = o;
-    enum err e = read_change(s, why);
+    enum err e = read_change(s, err);
     if (e == ERR_OK)
-        e = cli_open_trace(s->options, 0, &s->trace, why);
+        e = cli_open_trace(s->options, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = coverage_read(s->trace, &s->coverage, why);
+        e = coverage_read(s->trace, &s->coverage, err);
     if (e == ERR_OK)
-        e = course_read(s->trace, &s->course, why);
+        e = course_read(s->trace, &s->course, err);
     if (e == ERR_OK)
-        e = single_run_open(&s->run, s->trace, NULL, "sim:unlimited", why);
-    return e == ERR_OK ? measure(s, why) : e;
+        e = single_run_open(&s->run, s->trace, NULL, "sim:unlimited", err);
+    return e == ERR_OK ? measure(s, err) : e;
 }
 
 /* ---- text ---- */
@@ -285,9 +285,9 @@ static void print_errors(const struct session *s)
     }
 }
 
-static enum err technique_print(const void *session, struct err_detail *why)
+static enum err technique_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
     struct words method = { .n = 0 }, exact = { .n = 0 };
     print_answer(s);
@@ -319,9 +319,9 @@ static void technique_side_json(struct json_writer *json, const struct side *sid
 #include "answers/as_json.def"
 }
 
-static enum err technique_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err technique_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
 #define ANSWER_TABLE "answers/technique.def"
 #include "answers/as_json.def"

@@ -46,19 +46,19 @@ static bool read_time(const char *text, const char *end, double *ns)
 }
 
 /* The second side of "A..B", behind the dots; it may be empty. NULL with *why set: the text has no two sides. */
-static const char *second_side(const char *flag, const char *text, struct err_detail *why)
+static const char *second_side(const char *flag, const char *text, struct err_detail *err)
 {
     const char *dots = strstr(text, "..");
     if (dots != NULL && dots != text)
         return dots + 2;
-    (void)err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected A..B or A..", flag, text);
+    (void)err_set(err, ERR_USAGE, 0, "--%s '%s': expected A..B or A..", flag, text);
     return NULL;
 }
 
-static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
+static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *err)
 {
     char *stop;
-    const char *second = second_side("events", d->o->part, why);
+    const char *second = second_side("events", d->o->part, err);
     if (second == NULL)
         return ERR_USAGE;
     *first = strtoull(d->o->part, &stop, 10);
@@ -66,31 +66,31 @@ static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *
     *end = second[0] == '\0' ? trace_info(d->in[0])->events : strtoull(second, &stop, 10);
     is_read &= second[0] == '\0' || (*stop == '\0' && second[0] != '-');
     return is_read ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--events '%.40s': expected two numbers as 100..200", d->o->part);
+                   : err_set(err, ERR_USAGE, 0, "--events '%s': expected two numbers as 100..200", d->o->part);
 }
 
-static enum err part_by_time(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
+static enum err part_by_time(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *err)
 {
     double from = 0, to = 0;
-    const char *second = second_side("time", d->o->part_time, why);
+    const char *second = second_side("time", d->o->part_time, err);
     if (second == NULL)
         return ERR_USAGE;
     const bool has_end = second[0] != '\0';
     if (!read_time(d->o->part_time, second - 2, &from) || from < 0 ||
         (has_end && (!read_time(second, second + strlen(second), &to) || to < 0)))
-        return err_set(why, ERR_USAGE, 0, "--time '%.40s': expected two times as 1.5s..2s", d->o->part_time);
+        return err_set(err, ERR_USAGE, 0, "--time '%s': expected two times as 1.5s..2s", d->o->part_time);
     *end = trace_info(d->in[0])->events;
-    const enum err e = trace_event_at(d->in[0], (uint64_t)from, first, why);
-    return e == ERR_OK && has_end ? trace_event_at(d->in[0], (uint64_t)to, end, why) : e;
+    const enum err e = trace_event_at(d->in[0], (uint64_t)from, first, err);
+    return e == ERR_OK && has_end ? trace_event_at(d->in[0], (uint64_t)to, end, err) : e;
 }
 
-static enum err part_by_step(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
+static enum err part_by_step(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *err)
 {
     struct steps steps;
-    const enum err e = steps_find(d->in[0], &steps, why);
+    const enum err e = steps_find(d->in[0], &steps, err);
     if (e == ERR_OK && steps.whole == 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: no whole step was recorded; --events or --time name a part",
-                       d->o->inputs[1]);
+        return err_at(err, ERR_UNSUPPORTED, 0, d->o->inputs[1], "no whole step was recorded; --events or --time name a "
+                      "part");
     *first = steps.first;
     *end = steps.end;
     return e;
@@ -98,74 +98,74 @@ static enum err part_by_step(const struct edit *d, uint64_t *first, uint64_t *en
 
 /* ---- the kinds of work ---- */
 
-static enum err edit_cut(struct edit *d, struct trace_writer *w, struct err_detail *why)
+static enum err edit_cut(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
     uint64_t first = 0, end = 0;
     const struct options *o = d->o;
     if ((o->part != NULL) + (o->part_time != NULL) + o->part_step != 1)
-        return err_set(why, ERR_USAGE, 0, "cut needs one of --events A..B, --time A..B and --step");
-    enum err e = o->part != NULL        ? part_by_events(d, &first, &end, why)
-                 : o->part_time != NULL ? part_by_time(d, &first, &end, why)
-                                        : part_by_step(d, &first, &end, why);
-    return e == ERR_OK ? trace_cut(d->in[0], first, end, w, why) : e;
+        return err_set(err, ERR_USAGE, 0, "cut needs one of --events A..B, --time A..B and --step");
+    enum err e = o->part != NULL        ? part_by_events(d, &first, &end, err)
+                 : o->part_time != NULL ? part_by_time(d, &first, &end, err)
+                                        : part_by_step(d, &first, &end, err);
+    return e == ERR_OK ? trace_cut(d->in[0], first, end, w, err) : e;
 }
 
-static enum err edit_merge(struct edit *d, struct trace_writer *w, struct err_detail *why)
+static enum err edit_merge(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
-    return trace_merge(d->in, d->offset_ns, d->n, w, why);
+    return trace_merge(d->in, d->offset_ns, d->n, w, err);
 }
 
-static enum err edit_resize(struct edit *d, struct trace_writer *w, struct err_detail *why)
+static enum err edit_resize(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
     char *end = NULL;
     const double factor = d->o->scale == NULL ? 0 : strtod(d->o->scale, &end);
     if (end == NULL || *end != '\0' || !(factor > 0 && factor <= 1e6))
-        return err_set(why, ERR_USAGE, 0, "resize needs --scale X, above 0 and at most 1000000");
-    return trace_resize(d->in[0], factor, w, why);
+        return err_set(err, ERR_USAGE, 0, "resize needs --scale X, above 0 and at most 1000000");
+    return trace_resize(d->in[0], factor, w, err);
 }
 
-static enum err edit_repeat(struct edit *d, struct trace_writer *w, struct err_detail *why)
+static enum err edit_repeat(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
-    return d->o->times == 0 ? err_set(why, ERR_USAGE, 0, "repeat needs --times N")
-                            : trace_repeat(d->in[0], d->o->times, w, why);
+    return d->o->times == 0 ? err_set(err, ERR_USAGE, 0, "repeat needs --times N")
+                            : trace_repeat(d->in[0], d->o->times, w, err);
 }
 
-static enum err edit_shift(struct edit *d, struct trace_writer *w, struct err_detail *why)
+static enum err edit_shift(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
     double ns = 0;
     if (d->o->by == NULL || !read_time(d->o->by, d->o->by + strlen(d->o->by), &ns))
-        return err_set(why, ERR_USAGE, 0, "shift needs --by TIME, such as 2s or -150ms");
-    return trace_shift(d->in[0], (int64_t)ns, w, why);
+        return err_set(err, ERR_USAGE, 0, "shift needs --by TIME, such as 2s or -150ms");
+    return trace_shift(d->in[0], (int64_t)ns, w, err);
 }
 
-static enum err edit_anonymise(struct edit *d, struct trace_writer *w, struct err_detail *why)
+static enum err edit_anonymise(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
-    return trace_anonymise(d->in[0], fact_is_plain, w, why);
+    return trace_anonymise(d->in[0], fact_is_plain, w, err);
 }
 
 static const struct edit_kind {
     const char *name;
     size_t      most_files;
-    enum err  (*run)(struct edit *d, struct trace_writer *w, struct err_detail *why);
+    enum err  (*run)(struct edit *d, struct trace_writer *w, struct err_detail *err);
 } kinds[] = {
     { "cut", 1, edit_cut },       { "merge", TRACE_MERGE_MAX, edit_merge }, { "resize", 1, edit_resize },
     { "repeat", 1, edit_repeat }, { "shift", 1, edit_shift },               { "anonymise", 1, edit_anonymise },
 };
 
-static enum err find_kind(const char *name, const struct edit_kind **out, struct err_detail *why)
+static enum err find_kind(const char *name, const struct edit_kind **out, struct err_detail *err)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, name) == 0) {
             *out = &kinds[i];
             return ERR_OK;
         }
-    return err_set(why, ERR_USAGE, 0, "trace '%.40s': expected cut, merge, resize, repeat, shift or anonymise", name);
+    return err_set(err, ERR_USAGE, 0, "trace '%s': expected cut, merge, resize, repeat, shift or anonymise", name);
 }
 
 /* ---- files ---- */
 
 /* Opens "b.zst" or "b.zst@2s": a file, and how much later it begins. */
-static enum err open_one(struct edit *d, const char *typed, bool *has_offset, struct err_detail *why)
+static enum err open_one(struct edit *d, const char *typed, bool *has_offset, struct err_detail *err)
 {
     char path[PATH_BYTES];
     const char *inputs[1] = { path };
@@ -175,12 +175,12 @@ static enum err open_one(struct edit *d, const char *typed, bool *has_offset, st
     *has_offset = at != NULL && read_time(at + 1, at + strlen(at), &ns) && ns >= 0;
     const size_t n = *has_offset ? (size_t)(at - typed) : strlen(typed);
     if (n >= sizeof path)
-        return err_set(why, ERR_USAGE, 0, "a path is longer than %d letters", PATH_BYTES);
+        return err_set(err, ERR_USAGE, 0, "a path is longer than %d letters", PATH_BYTES);
     snprintf(path, sizeof path, "%.*s", (int)n, typed);
     one.inputs = inputs;
     one.n_inputs = 1;
     d->offset_ns[d->n] = *has_offset ? (uint64_t)ns : 0;
-    const enum err e = cli_open_trace(&one, 0, &d->in[d->n], why);
+    const enum err e = cli_open_trace(&one, 0, &d->in[d->n], err);
     d->n += e == ERR_OK;
     return e;
 }
@@ -199,15 +199,15 @@ static void offsets_by_clock(struct edit *d)
         d->offset_ns[i] = (trace_info(d->in[i])->epoch_us - first_us) * 1000;
 }
 
-static enum err open_files(struct edit *d, const struct edit_kind *kind, struct err_detail *why)
+static enum err open_files(struct edit *d, const struct edit_kind *kind, struct err_detail *err)
 {
     enum err e = ERR_OK;
     bool has_any = false, has_offset;
     if (d->o->n_inputs < 2 || d->o->n_inputs - 1 > kind->most_files)
-        return err_set(why, ERR_USAGE, 0, "trace %s needs %s", kind->name,
+        return err_set(err, ERR_USAGE, 0, "trace %s needs %s", kind->name,
                        kind->most_files == 1 ? "one file" : "files to merge");
     for (size_t i = 1; i < d->o->n_inputs && e == ERR_OK; i++) {
-        e = open_one(d, d->o->inputs[i], &has_offset, why);
+        e = open_one(d, d->o->inputs[i], &has_offset, err);
         has_any |= has_offset;
     }
     if (e == ERR_OK && !has_any)
@@ -218,12 +218,12 @@ static enum err open_files(struct edit *d, const struct edit_kind *kind, struct 
 /* ---- the proof ---- */
 
 /* ERR_USAGE if the copy cannot be read again where it would be written: a pipe would wait for ever. */
-static enum err check_provable(const char *path, struct err_detail *why)
+static enum err check_provable(const char *path, struct err_detail *err)
 {
     struct stat st;
     if (strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode)))
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "%.150s: is not a file; an anonymous copy is read back as proof", path);
+    return err_at(err, ERR_USAGE, 0, path, "is not a file; an anonymous copy is read back as proof");
 }
 
 struct shown_texts { size_t n; };
@@ -268,11 +268,11 @@ static void show_left_out(const struct trace_reader *in, const struct trace_read
 }
 
 /* Reads the file that was written, and lists every text in it and what was left out. */
-static enum err prove(const struct trace_reader *in, const char *path, struct err_detail *why)
+static enum err prove(const struct trace_reader *in, const char *path, struct err_detail *err)
 {
     struct trace_reader *written = NULL;
     struct shown_texts shown = { 0 };
-    const enum err e = trace_open(path, &written, why);
+    const enum err e = trace_open(path, &written, err);
     if (e != ERR_OK)
         return e;
     printf("All texts in ");
@@ -285,7 +285,7 @@ static enum err prove(const struct trace_reader *in, const char *path, struct er
         printf("  none\n");
     show_left_out(in, written);
     trace_close(written);
-    return is_anonymous ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%s: holds a text that names something", path);
+    return is_anonymous ? ERR_OK : err_at(err, ERR_FORMAT, 0, path, "holds a text that names something");
 }
 
 /* As many as are read, once or several times; 0: of a cut nobody knows. */
@@ -297,45 +297,45 @@ static uint64_t events_to_write(const struct edit *d, const struct edit_kind *ki
     return kind->run == edit_cut ? 0 : kind->run == edit_repeat ? events * d->o->times : events;
 }
 
-static enum err edit_to(struct edit *d, const struct edit_kind *kind, struct err_detail *why)
+static enum err edit_to(struct edit *d, const struct edit_kind *kind, struct err_detail *err)
 {
     struct trace_writer *w = NULL;
     struct progress progress = progress_start("writing", PROGRESS_EVENTS);
-    enum err e = trace_create(d->o->out, &w, why);
+    enum err e = trace_create(d->o->out, &w, err);
     if (e != ERR_OK)
         return e;
     trace_watch_writing(w, events_to_write(d, kind), progress_report, &progress);
-    e = kind->run(d, w, why);
+    e = kind->run(d, w, err);
     progress_clear(&progress);
     if (e != ERR_OK) {
         trace_abandon(w);
         return e;
     }
-    e = trace_finish(w, why);
-    return e == ERR_OK && kind->run == edit_anonymise ? prove(d->in[0], d->o->out, why) : e;
+    e = trace_finish(w, err);
+    return e == ERR_OK && kind->run == edit_anonymise ? prove(d->in[0], d->o->out, err) : e;
 }
 
 static enum exit_status trace_main(const struct options *o)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct edit_kind *kind = NULL;
     struct edit *d = calloc(1, sizeof *d);
-    enum err e = d == NULL ? err_set(&why, ERR_HOST_NOMEM, 0, "no memory") : find_kind(o->inputs[0], &kind, &why);
+    enum err e = d == NULL ? err_no_memory(&err) : find_kind(o->inputs[0], &kind, &err);
     if (e == ERR_OK)
-        e = o->out != NULL ? cli_check_output(o, o->out, &why)
-                           : err_set(&why, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
+        e = o->out != NULL ? cli_check_output(o, o->out, &err)
+                           : err_set(&err, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
     if (e == ERR_OK && kind->run == edit_anonymise)
-        e = check_provable(o->out, &why);
+        e = check_provable(o->out, &err);
     if (e == ERR_OK) {
         d->o = o;
-        e = open_files(d, kind, &why);
+        e = open_files(d, kind, &err);
     }
     if (e == ERR_OK)
-        e = edit_to(d, kind, &why);
+        e = edit_to(d, kind, &err);
     for (size_t i = 0; d != NULL && i < d->n; i++)
         trace_close(d->in[i]);
     free(d);
-    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);
+    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &err);
 }
 
 static const struct flag_use trace_flags[] = {

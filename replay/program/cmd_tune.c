@@ -482,9 +482,9 @@ static void print_driver(const struct trace_reader *trace)
     printf("\n");
 }
 
-static enum err tune_print(const void *session, struct err_detail *why)
+static enum err tune_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct tune_session *s = session;
     char device[HEADLINE_TEXT + sizeof "Device: "], release[PYTORCH_RULES_TITLE];
     const struct tune *t = &s->tune;
@@ -572,9 +572,9 @@ static void pinned_json(struct json_writer *json, const struct holes *h)
 #include "answers/as_json.def"
 }
 
-static enum err tune_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err tune_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct tune_session *s = session;
     const struct tune *t = &s->tune;
 #define ANSWER_TABLE "answers/tune.def"
@@ -599,7 +599,7 @@ static void show_stage(void *arg, enum tune_stage stage)
     trace_watch_reading(shown->trace, stage == TUNE_REPLAYING ? NULL : progress_report, &shown->progress);
 }
 
-static enum err session_run(struct tune_session *s, struct err_detail *why)
+static enum err session_run(struct tune_session *s, struct err_detail *err)
 {
     struct shown_stage shown = { .progress = progress_start("reading", PROGRESS_EVENTS), .trace = s->trace };
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
@@ -607,21 +607,21 @@ static enum err session_run(struct tune_session *s, struct err_detail *why)
     const struct tune_request asked = { .release = s->options->torch, .seed = s->options->seed,
                                         .price_bytes_per_ms = s->options->price,
                                         .stage = show_stage, .stage_arg = &shown };
-    const enum err e = tune_run(s->trace, &s->device, &asked, &cfg, &s->tune, why);
+    const enum err e = tune_run(s->trace, &s->device, &asked, &cfg, &s->tune, err);
     progress_clear(&shown.progress);
     return e;
 }
 
-static enum err tune_read(void *session, const struct options *o, struct err_detail *why)
+static enum err tune_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct tune_session *s = session;
     s->options = o;
-    enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, why);
+    enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = device_choose_for_advice(o->device, s->trace, &s->device, why);
+        e = device_choose_for_advice(o->device, s->trace, &s->device, err);
     if (o->system != PLATFORM_UNKNOWN)
         s->device.platform = o->system;
-    return e == ERR_OK ? session_run(s, why) : e;
+    return e == ERR_OK ? session_run(s, err) : e;
 }
 
 static void tune_end(void *session)

@@ -76,9 +76,9 @@ static void print_answer(const struct verify_report *r)
     puts(verify_is_equal(r) ? "all equal" : "not equal");
 }
 
-static enum err verify_print(const void *session, struct err_detail *why)
+static enum err verify_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
     const struct verify_report *r = &s->report;
     const char *notes = trace_meta(s->trace, "notes");
@@ -130,9 +130,9 @@ static void verify_pass_json(struct json_writer *json, const struct verify_pass 
 #include "answers/as_json.def"
 }
 
-static enum err verify_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err verify_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct session *s = session;
     const struct verify_report *r = &s->report;
     const char *notes = trace_meta(s->trace, "notes");
@@ -144,20 +144,20 @@ static enum err verify_write_json(const void *session, FILE *out, struct err_det
 
 /* Reads --policy and --device, which give what the recording does not hold. */
 static enum err read_options(const struct options *o, struct policy_spec *spec, struct verify_options *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     enum err e = ERR_OK;
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "verify takes one --policy");
+        return err_set(err, ERR_USAGE, 0, "verify takes one --policy");
     if (o->n_policies == 1) {
-        e = policy_spec_parse(o->policies[0], spec, why);
+        e = policy_spec_parse(o->policies[0], spec, err);
         out->policy = spec;
     }
     if (e == ERR_OK && o->device != NULL) {
         struct device_config cfg;
         const struct device_ops *ops;
         bool has_total;
-        e = device_parse(o->device, &cfg, &ops, &has_total, why);
+        e = device_parse(o->device, &cfg, &ops, &has_total, err);
         out->total_bytes = e == ERR_OK && has_total && cfg.total_bytes != DEVICE_UNLIMITED ? cfg.total_bytes : 0;
     }
     return e;
@@ -165,24 +165,24 @@ static enum err read_options(const struct options *o, struct policy_spec *spec, 
 
 /* Puts the file's name before an error of the comparison; an error of reading names it already. */
 static enum err verify_file(const char *path, struct trace_reader *trace, const struct verify_options *v,
-                            struct verify_report *out, struct err_detail *why)
+                            struct verify_report *out, struct err_detail *err)
 {
     struct err_detail reason = { .text = "" };
     const enum err e = verify_trace(trace, v, out, &reason);
     if (e != ERR_OK && strncmp(reason.text, path, strlen(path)) != 0)
-        return err_set(why, e, reason.offset, "%.100s: %.120s", path, reason.text);
-    *why = reason;
+        return err_at(err, e, reason.offset, path, "%s", reason.text);
+    *err = reason;
     return e;
 }
 
-static enum err verify_read(void *session, const struct options *o, struct err_detail *why)
+static enum err verify_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct session *s = session;
     struct verify_options v = {0};
-    enum err e = read_options(o, &s->spec, &v, why);
+    enum err e = read_options(o, &s->spec, &v, err);
     if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s->trace, why);
-    return e == ERR_OK ? verify_file(o->inputs[0], s->trace, &v, &s->report, why) : e;
+        e = cli_open_trace(o, 0, &s->trace, err);
+    return e == ERR_OK ? verify_file(o->inputs[0], s->trace, &v, &s->report, err) : e;
 }
 
 static enum exit_status verify_status(const void *session)

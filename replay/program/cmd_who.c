@@ -47,18 +47,18 @@ static void who_close(void *session)
     trace_close(w->trace);
 }
 
-static enum err read_key(struct who *w, const struct options *o, struct err_detail *why)
+static enum err read_key(struct who *w, const struct options *o, struct err_detail *err)
 {
     const char *word = o->by != NULL ? o->by : "line";
     for (w->key = 0; w->key < sizeof keys / sizeof keys[0]; w->key++)
         if (strcmp(keys[w->key].word, word) == 0)
             break;
     if (w->key == sizeof keys / sizeof keys[0])
-        return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected line, file, module, category, stack, size, stream or "
+        return err_set(err, ERR_USAGE, 0, "--by '%s': expected line, file, module, category, stack, size, stream or "
                        "pool", word);
     const enum holder_key key = keys[w->key].key;
     if (key == HOLDER_MODULE && !holders_are_labelled(w->trace))
-        return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording has no labels, which name modules; record "
+        return err_set(err, ERR_UNSUPPORTED, 0, "--by module: this recording has no labels, which name modules; record "
                        "it with --labels (record --torch, run-sim) or the Python module replay_labels, "
                        "or try --by line");
     if (trace_info(w->trace)->n_stacks == 0 && (key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK)) {
@@ -82,63 +82,63 @@ static bool read_digits(const char *text, size_t n, uint64_t *out)
 
 /* --at and --grew as a moment. */
 static enum err read_moment(struct who *w, const struct options *o, enum moment_kind *kind, uint64_t *event,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const char *at = o->at_moment, *dots = o->grew == NULL ? NULL : strstr(o->grew, "..");
     *event = 0;
     if (at != NULL && o->grew != NULL)
-        return err_set(why, ERR_USAGE, 0, "--at and --grew both name a moment");
+        return err_set(err, ERR_USAGE, 0, "--at and --grew both name a moment");
     if (o->grew != NULL) {
         *kind = MOMENT_EVENT;
         if (dots == NULL || !read_digits(o->grew, (size_t)(dots - o->grew), &w->since) ||
             !read_digits(dots + 2, strlen(dots + 2), event) || w->since > *event)
-            return err_set(why, ERR_USAGE, 0, "--grew '%.40s': expected two events such as 1000..2000", o->grew);
+            return err_set(err, ERR_USAGE, 0, "--grew '%s': expected two events such as 1000..2000", o->grew);
         return ERR_OK;
     }
     *kind = at == NULL ? (trace_info(w->trace)->by_kind[EVENT_OOM] > 0 ? MOMENT_REFUSAL : MOMENT_PEAK)
             : strcmp(at, "peak") == 0 ? MOMENT_PEAK : strcmp(at, "refusal") == 0 ? MOMENT_REFUSAL
             : strcmp(at, "end") == 0 ? MOMENT_END : MOMENT_EVENT;
     if (at != NULL && *kind == MOMENT_EVENT && !read_digits(at, strlen(at), event))
-        return err_set(why, ERR_USAGE, 0, "--at '%.40s': expected peak, refusal, end or the number of an event", at);
+        return err_set(err, ERR_USAGE, 0, "--at '%s': expected peak, refusal, end or the number of an event", at);
     return ERR_OK;
 }
 
-static enum err read_holders(struct who *w, const struct options *o, struct err_detail *why)
+static enum err read_holders(struct who *w, const struct options *o, struct err_detail *err)
 {
     enum moment_kind kind = MOMENT_PEAK;
     uint64_t event = 0;
-    enum err e = cli_open_trace_or_state(o, 0, &w->trace, &w->is_state, why);
+    enum err e = cli_open_trace_or_state(o, 0, &w->trace, &w->is_state, err);
     w->progress = progress_start("reading", PROGRESS_EVENTS);
     if (e == ERR_OK) {
         trace_watch_reading(w->trace, progress_report, &w->progress);
-        e = read_key(w, o, why);
+        e = read_key(w, o, err);
     }
     if (e == ERR_OK)
-        e = read_moment(w, o, &kind, &event, why);
+        e = read_moment(w, o, &kind, &event, err);
     kind = w->is_state ? MOMENT_END : kind;
     if (e == ERR_OK && kind == MOMENT_EVENT)
-        e = explain_run_find(w->trace, event, &event, why);
+        e = explain_run_find(w->trace, event, &event, err);
     if (e == ERR_OK && o->grew != NULL)
-        e = explain_run_find(w->trace, w->since, &w->since, why);
+        e = explain_run_find(w->trace, w->since, &w->since, err);
     if (e == ERR_OK)
-        e = holdings_read(w->trace, kind, event, &w->held, why);
+        e = holdings_read(w->trace, kind, event, &w->held, err);
     if (e == ERR_OK && o->grew != NULL)
         holdings_keep_new(&w->held, w->since);
     w->place = -1;
     if (e == ERR_OK && w->held.moment < trace_info(w->trace)->events)
-        e = trace_event_number(w->trace, (int64_t)w->held.moment, &w->place, why);
+        e = trace_event_number(w->trace, (int64_t)w->held.moment, &w->place, err);
     if (e == ERR_OK && keys[w->key].key == HOLDER_CATEGORY)
-        e = categories_find(w->trace, &w->held, &w->facts, why);
-    return e == ERR_OK ? holders_group(w->trace, &w->held, keys[w->key].key, &w->rows, why) : e;
+        e = categories_find(w->trace, &w->held, &w->facts, err);
+    return e == ERR_OK ? holders_group(w->trace, &w->held, keys[w->key].key, &w->rows, err) : e;
 }
 
-static enum err who_read(void *session, const struct options *o, struct err_detail *why)
+static enum err who_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct who *w = session;
     w->shows_all = o->is_all || o->is_wide;
     w->is_wide = o->is_wide;
     w->has_grown = o->grew != NULL;
-    const enum err e = read_holders(w, o, why);
+    const enum err e = read_holders(w, o, err);
     progress_clear(&w->progress);
     return e;
 }
@@ -208,9 +208,9 @@ static void print_forced_to_size(void)
     words_print_screen(stdout, &words);
 }
 
-static enum err who_print(const void *session, struct err_detail *why)
+static enum err who_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct who *w = session;
     struct words words = { .n = 0 };
     words_add(&words, "%.2f MiB in %zu live request%s ", (double)w->held.bytes / (double)MIB, w->held.n,
@@ -231,9 +231,9 @@ static enum err who_print(const void *session, struct err_detail *why)
 
 /* ---- files ---- */
 
-static enum err who_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err who_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct who *w = session;
 #define ANSWER_TABLE "answers/who.def"
 #include "answers/as_json.def"
@@ -252,14 +252,14 @@ static size_t frames_of(const struct who *w, const struct holding *h, const char
 
 /* What is held, each stack once with the bytes of all its requests: a profile is as long as its stacks, however many
  * requests share one. */
-static enum err stacks_of(const struct who *w, struct holdings *out, struct err_detail *why)
+static enum err stacks_of(const struct who *w, struct holdings *out, struct err_detail *err)
 {
     const uint32_t n_stacks = trace_info(w->trace)->n_stacks;
     size_t *place_of = calloc((size_t)n_stacks + 2, sizeof *place_of);    /* + 1; the last: from before the recording */
     *out = (struct holdings){ .at = calloc(w->held.n + 1, sizeof *out->at) };
     if (place_of == NULL || out->at == NULL) {
         free(place_of);
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the stacks of what is live");
+        return err_no_memory(err);
     }
     for (size_t i = 0; i < w->held.n; i++) {
         const struct holding *h = &w->held.at[i];
@@ -302,13 +302,13 @@ static uint32_t shown_frame(struct shown_frames *f, const char *frame)
 
 /* The frames of all that is held. ERR_HOST_NOMEM. */
 static enum err shown_frames_read(const struct who *w, const struct holdings *held, struct shown_frames *f,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     const char *const *frames;
     for (size_t i = 0; i < held->n; i++)
         for (size_t n = frames_of(w, &held->at[i], &frames), k = 0; k < n; k++)
             if (shown_frame(f, frames[k]) == UINT32_MAX)
-                return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the names of frames");
+                return err_no_memory(err);
     return ERR_OK;
 }
 
@@ -383,14 +383,14 @@ static void write_speedscope(const struct who *w, const struct holdings *held, s
 }
 
 /* The speedscope first: its texts are as they were recorded. */
-static enum err who_write_profiles(void *session, FILE *const files[ANSWER_FILES], struct err_detail *why)
+static enum err who_write_profiles(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     const struct who *w = session;
     struct holdings held = { .n = 0 };
     struct shown_frames f = { .number = { .n = 0 } };
-    enum err e = stacks_of(w, &held, why);
+    enum err e = stacks_of(w, &held, err);
     if (e == ERR_OK)
-        e = shown_frames_read(w, &held, &f, why);
+        e = shown_frames_read(w, &held, &f, err);
     if (e == ERR_OK && files[1] != NULL)
         write_speedscope(w, &held, &f, files[1]);
     if (e == ERR_OK && files[0] != NULL)

@@ -29,7 +29,7 @@ struct why_session {
     bool                  is_state;          /* it holds a final state only */
     struct log_answer     log;
     struct device_choice  device;
-    struct why            why;
+    struct why            err;
     struct output        *json;
     bool                  is_stdout_taken;
 };
@@ -39,21 +39,21 @@ static void session_close(struct why_session *s)
     sweep_inputs_close(&s->files);
     free(s->said);
     output_abandon(s->json);
-    why_close(&s->why);
+    why_close(&s->err);
     trace_close(s->trace);
     if (s->spooled[0] != '\0')
         close(s->spool);
 }
 
 /* Standard input or a pipe may be either, and can be read only once: it is copied to a file. */
-static enum err spool(struct why_session *s, struct err_detail *why)
+static enum err spool(struct why_session *s, struct err_detail *err)
 {
     struct input *in = NULL;
-    enum err e = input_open(s->path, &in, why);
+    enum err e = input_open(s->path, &in, err);
     if (e != ERR_OK)
         return e;
     input_keep_raw(in);
-    e = input_whole_file(in, &s->spool, why);
+    e = input_whole_file(in, &s->spool, err);
     input_close(in);
     if (e != ERR_OK)
         return e;
@@ -71,7 +71,7 @@ static uint64_t count_lines(const char *bytes, size_t n)
 }
 
 /* Reads the text into `bytes`, keeping its last LOG_MAX bytes. Lines before them are counted in *dropped. */
-static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dropped, struct err_detail *why)
+static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dropped, struct err_detail *err)
 {
     const unsigned char *part;
     size_t n_part = 1;
@@ -79,7 +79,7 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, uint64_t *dro
     *n = 0;
     *dropped = 0;
     while (e == ERR_OK && n_part > 0) {
-        e = input_peek(in, INPUT_PEEK_MAX, &part, &n_part, why);
+        e = input_peek(in, INPUT_PEEK_MAX, &part, &n_part, err);
         if (e != ERR_OK || n_part == 0)
             break;
         if (*n + n_part > LOG_MAX) {
@@ -103,35 +103,35 @@ static bool is_json(const char *bytes, size_t n)
     return n > 1 && (bytes[0] == '{' || bytes[0] == '[') && at < n && strchr("{[\"", bytes[at]) != NULL;
 }
 
-/* Says what a text lacks. Of a recording that cannot be read, `why` already says more: it is binary, or JSON. */
-static enum err refuse_text(const struct why_session *s, const char *bytes, size_t n, struct err_detail *why)
+/* Says what a text lacks. Of a recording that cannot be read, `err` already says more: it is binary, or JSON. */
+static enum err refuse_text(const struct why_session *s, const char *bytes, size_t n, struct err_detail *err)
 {
     if (n == 0 || memchr(bytes, '\0', n) != NULL || is_json(bytes, n))
         return ERR_FORMAT;
-    return err_set(why, ERR_FORMAT, 0, "%s: holds no error of memory that is known (doc/advice.md lists them). Give "
-                   "the whole log, or record the run: replay record --help", s->path);
+    return err_at(err, ERR_FORMAT, 0, s->path, "holds no error of memory that is known (doc/advice.md lists them). "
+                  "Give the whole log, or record the run: replay record --help");
 }
 
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
  * that the card was full. */
-static enum err find_text(struct why_session *s, struct err_detail *why)
+static enum err find_text(struct why_session *s, struct err_detail *err)
 {
     struct err_detail reason;
     struct input *in = NULL;
     size_t n = 0;
     uint64_t dropped = 0;
     char *bytes = malloc(LOG_MAX + INPUT_PEEK_MAX);
-    enum err e = bytes == NULL ? err_set(&reason, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->path)
+    enum err e = bytes == NULL ? err_no_memory(&reason)
                                : input_open(s->path, &in, &reason);
     if (e == ERR_OK)
         e = read_log(in, bytes, &n, &dropped, &reason);
     if (e == ERR_HOST_NOMEM)
-        *why = reason;
+        *err = reason;
     else if (e != ERR_OK)
-        e = ERR_FORMAT;                      /* `why` says what the file is not */
+        e = ERR_FORMAT;                      /* `err` says what the file is not */
     else {
         log_answer_read(bytes, n, dropped, s->options->system, &s->log);
-        e = s->log.is_found ? ERR_OK : refuse_text(s, bytes, n, why);
+        e = s->log.is_found ? ERR_OK : refuse_text(s, bytes, n, err);
     }
     input_close(in);
     free(bytes);
@@ -139,16 +139,16 @@ static enum err find_text(struct why_session *s, struct err_detail *why)
 }
 
 /* Of a recording without a request nothing can be said: it may be cut off before the first. */
-static enum err check_requests(const struct why_session *s, struct err_detail *why)
+static enum err check_requests(const struct why_session *s, struct err_detail *err)
 {
     size_t n_start;
     (void)trace_start_blocks(s->trace, &n_start);
     return trace_info(s->trace)->events > 0 || n_start > 0
-         ? ERR_OK : err_set(why, ERR_INPUT, 0, "%s: holds no request, so nothing can be said of it", s->path);
+         ? ERR_OK : err_at(err, ERR_INPUT, 0, s->path, "holds no request, so nothing can be said of it");
 }
 
 /* A recorded limit tells the card, too, so that no other card is named. */
-static enum err choose_device(struct why_session *s, const struct options *o, struct err_detail *why)
+static enum err choose_device(struct why_session *s, const struct options *o, struct err_detail *err)
 {
     char card[40];
     struct recorded_limit limit;
@@ -156,27 +156,27 @@ static enum err choose_device(struct why_session *s, const struct options *o, st
                          recorded_limit_read(s->trace, &limit);
     if (is_told)
         snprintf(card, sizeof card, "sim:%" PRIu64, limit.card);
-    const enum err e = device_choose_for_advice(is_told ? card : o->device, s->trace, &s->device, why);
+    const enum err e = device_choose_for_advice(is_told ? card : o->device, s->trace, &s->device, err);
     if (e == ERR_OK && is_told)
         s->device.has_total = false;
     return e;
 }
 
-static enum err session_open(struct why_session *s, struct err_detail *why)
+static enum err session_open(struct why_session *s, struct err_detail *err)
 {
     struct options o = *s->options;
     s->path = s->files.n > 0 ? s->files.at[s->chosen].path : o.inputs[0];
-    enum err e = input_is_once(s->path) ? spool(s, why) : ERR_OK;
+    enum err e = input_is_once(s->path) ? spool(s, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
     o.inputs = &s->path;
-    e = cli_open_trace_or_state(&o, 0, &s->trace, &s->is_state, why);
+    e = cli_open_trace_or_state(&o, 0, &s->trace, &s->is_state, err);
     if (e == ERR_FORMAT)
-        return find_text(s, why);
+        return find_text(s, err);
     if (e == ERR_OK)
-        e = check_requests(s, why);
+        e = check_requests(s, err);
     if (e == ERR_OK)
-        e = choose_device(s, &o, why);
+        e = choose_device(s, &o, err);
     if (e == ERR_OK && o.system != PLATFORM_UNKNOWN)
         s->device.platform = o.system;
     return e;
@@ -211,12 +211,12 @@ static unsigned look_at(const struct why_session *s, size_t i, const char **said
     return badness;
 }
 
-static enum err choose_worst(struct why_session *s, struct err_detail *why)
+static enum err choose_worst(struct why_session *s, struct err_detail *err)
 {
     unsigned worst = 0;
     s->said = calloc(s->files.n + 1, sizeof *s->said);
     if (s->said == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a list of files");
+        return err_no_memory(err);
     for (size_t i = 0; i < s->files.n; i++) {
         const unsigned badness = look_at(s, i, &s->said[i]);
         if (badness > worst) {
@@ -225,12 +225,12 @@ static enum err choose_worst(struct why_session *s, struct err_detail *why)
         }
     }
     return worst > 0 ? ERR_OK
-                     : err_set(why, ERR_FORMAT, 0, "%.200s: none of the %zu files holds a recording, or an error of "
-                               "memory that is known", s->options->inputs[0], s->files.n);
+                     : err_at(err, ERR_FORMAT, 0, s->options->inputs[0], "none of the %zu files holds a recording, or "
+                              "an error of memory that is known", s->files.n);
 }
 
 /* Several files, or a folder, are the ranks and restarts of one run: one answer is given, of the worst. */
-static enum err take_files(struct why_session *s, struct err_detail *why)
+static enum err take_files(struct why_session *s, struct err_detail *err)
 {
     struct stat st;
     const struct options *o = s->options;
@@ -239,8 +239,8 @@ static enum err take_files(struct why_session *s, struct err_detail *why)
     if (o->n_inputs == 1 && !is_folder)
         return ERR_OK;
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
-        e = sweep_inputs_add(&s->files, o->inputs[i], why);
-    return e == ERR_OK ? choose_worst(s, why) : e;
+        e = sweep_inputs_add(&s->files, o->inputs[i], err);
+    return e == ERR_OK ? choose_worst(s, err) : e;
 }
 
 static void print_files(const struct why_session *s)
@@ -259,12 +259,12 @@ static void print_files(const struct why_session *s)
     words_print_screen(stdout, &w);
 }
 
-static enum err session_run(struct why_session *s, struct err_detail *why)
+static enum err session_run(struct why_session *s, struct err_detail *err)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    const enum err e = s->trace != NULL ? why_read(s->trace, s->is_state, &s->device, &cfg, &s->why, why) : ERR_OK;
+    const enum err e = s->trace != NULL ? why_read(s->trace, s->is_state, &s->device, &cfg, &s->err, err) : ERR_OK;
     progress_clear(&progress);
     return e;
 }
@@ -277,7 +277,7 @@ static void write_json(FILE *out, const struct why_session *s)
     json_put_text(&w, "path", s->files.n > 0 ? s->path : s->options->inputs[0]);
     json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
     if (s->trace != NULL)
-        why_json(&w, &s->why);
+        why_json(&w, &s->err);
     else
         log_answer_json(&w, &s->log);
     json_end_object(&w);
@@ -286,27 +286,27 @@ static void write_json(FILE *out, const struct why_session *s)
 static enum exit_status why_main(const struct options *o)
 {
     struct why_session s = { .options = o };
-    struct err_detail why = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    struct err_detail err = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &err);
     if (e == ERR_OK)
-        e = take_files(&s, &why);
+        e = take_files(&s, &err);
     if (e == ERR_OK)
-        e = session_open(&s, &why);
+        e = session_open(&s, &err);
     if (e == ERR_OK)
-        e = session_run(&s, &why);
+        e = session_run(&s, &err);
     if (e == ERR_OK && s.json != NULL) {
         write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &why);
+        e = output_commit(&s.json, &err);
     }
     if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
-        why_print(stdout, &s.why, trace_event_word(s.trace));
+        why_print(stdout, &s.err, trace_event_word(s.trace));
     else if (e == ERR_OK && !s.is_stdout_taken)
         log_answer_print(stdout, &s.log);
     if (e == ERR_OK && !s.is_stdout_taken)
         print_files(&s);
     if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])
         fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;
 }

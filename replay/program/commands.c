@@ -47,22 +47,22 @@ const struct subcommand *subcommand_nearest(const char *typed)
 }
 
 /* A file that is not there, or one too many, may be a command that was mistyped: `replay inof trace`. */
-static enum err check_inputs(const struct subcommand *c, const struct options *o, struct err_detail *why)
+static enum err check_inputs(const struct subcommand *c, const struct options *o, struct err_detail *err)
 {
     assert(c->n_inputs_min <= c->n_inputs_max);
     if (o->n_inputs < c->n_inputs_min && !o->calibrate && o->share == NULL)
-        return err_set(why, ERR_USAGE, 0, "%s is missing: replay %s (see replay --help)",
+        return err_set(err, ERR_USAGE, 0, "%s is missing: replay %s (see replay --help)",
                        strstr(c->synopsis, "PROGRAM") != NULL ? "the program" : "a file", c->synopsis);
     const bool is_too_many = o->n_inputs > c->n_inputs_max;
     const bool is_missing = c->name == NULL && o->n_inputs == 1 && access(o->inputs[0], F_OK) != 0;
     const struct subcommand *meant = c->name == NULL && (is_too_many || is_missing) ? subcommand_nearest(o->inputs[0])
                                                                                    : NULL;
     if (meant != NULL)
-        return err_set(why, ERR_USAGE, 0, "'%.60s' is neither a command nor a file; did you mean '%s'?", o->inputs[0],
+        return err_set(err, ERR_USAGE, 0, "'%s' is neither a command nor a file; did you mean '%s'?", o->inputs[0],
                        meant->name);
     if (!is_too_many)
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "one name too many, '%.60s': replay %s", o->inputs[c->n_inputs_max], c->synopsis);
+    return err_set(err, ERR_USAGE, 0, "one name too many, '%s': replay %s", o->inputs[c->n_inputs_max], c->synopsis);
 }
 
 /* Whether a command runs a program, and the "--" that belongs before it was not typed. */
@@ -77,20 +77,20 @@ static bool lacks_dashes(const struct subcommand *c, int argc, char **argv)
 enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv)
 {
     struct options o;
-    struct err_detail why = { .text = "" };
-    enum err e = options_parse(argc, argv, c->flags, &o, &why);
+    struct err_detail err = { .text = "" };
+    enum err e = options_parse(argc, argv, c->flags, &o, &err);
     if (e == ERR_USAGE && lacks_dashes(c, argc, argv)) {
-        const struct err_detail said = why;
-        e = err_set(&why, e, 0, "%s. A program and its options come after --: replay %s", said.text, c->synopsis);
+        const struct err_detail said = err;
+        e = err_set(&err, e, 0, "%s. A program and its options come after --: replay %s", said.text, c->synopsis);
     }
     if (e != ERR_OK)
-        return cli_fail(e, &why);
+        return cli_fail(e, &err);
     enum exit_status status = STATUS_DONE;
     if (o.is_given[FLAG_HELP]) {
         help_print_command(stdout, c);
         status = cli_finish_stdout(STATUS_DONE);
-    } else if ((e = check_inputs(c, &o, &why)) != ERR_OK || (e = output_names_check(&o, &why)) != ERR_OK) {
-        status = cli_fail(e, &why);
+    } else if ((e = check_inputs(c, &o, &err)) != ERR_OK || (e = output_names_check(&o, &err)) != ERR_OK) {
+        status = cli_fail(e, &err);
     } else {
         status = c->run != NULL ? c->run(&o) : answer_run(&c->answer, &o);
     }

@@ -15,11 +15,6 @@
 
 enum { JOB_BYTES_MAX = 1 << 20 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-}
-
 /* The text without the spaces at both ends; it is cut in place. */
 static char *trim(char *text)
 {
@@ -32,24 +27,24 @@ static char *trim(char *text)
 
 /* "key = value" becomes "--key=value", and a trace its name alone; a switch takes yes or no. */
 static enum err take_line(struct job *job, char *line, const struct flag_use *taken, const char *name, size_t number,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     char *equals = strchr(line, '=');
     if (equals == NULL)
-        return err_set(why, ERR_USAGE, number, "%.120s: line %zu: expected 'key = value'", name, number);
+        return err_at(err, ERR_USAGE, number, name, "line %zu: expected 'key = value'", number);
     *equals = '\0';
     const char *key = trim(line), *value = trim(equals + 1);
     const size_t room = strlen(key) + strlen(value) + 4;
     char *argument = malloc(room);
     if (argument == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     const enum flag_id id = flag_find(taken, key, strlen(key));
     const bool is_switch = id != N_FLAGS && flag_argument(id) == NULL;
     if (is_switch && strcmp(value, "yes") != 0) {
         free(argument);
         return strcmp(value, "no") == 0 ? ERR_OK
-                                        : err_set(why, ERR_USAGE, number, "%.120s: line %zu: %.30s is yes or no", name,
-                                                  number, key);
+                                        : err_at(err, ERR_USAGE, number, name, "line %zu: %.30s is yes or no", number,
+                                                 key);
     }
     if (strcmp(key, "trace") == 0)
         snprintf(argument, room, "%s%s", value[0] == '-' ? "./" : "", value);
@@ -60,7 +55,7 @@ static enum err take_line(struct job *job, char *line, const struct flag_use *ta
     return ERR_OK;
 }
 
-static enum err take_lines(struct job *job, const struct flag_use *taken, const char *name, struct err_detail *why)
+static enum err take_lines(struct job *job, const struct flag_use *taken, const char *name, struct err_detail *err)
 {
     enum err e = ERR_OK;
     size_t number = 0;
@@ -71,34 +66,34 @@ static enum err take_lines(struct job *job, const struct flag_use *taken, const 
         number++;
         char *text = trim(line);
         if (text[0] != '\0' && strchr("#;[", text[0]) == NULL)
-            e = take_line(job, text, taken, name, number, why);
+            e = take_line(job, text, taken, name, number, err);
     }
     return e;
 }
 
 enum err job_read_bytes(const char *bytes, size_t n, const char *name, const struct flag_use *taken,
-                        struct job *out, struct err_detail *why)
+                        struct job *out, struct err_detail *err)
 {
     struct job job = { .bytes = malloc(n + 1) };
     size_t n_lines = 2;
     struct err_detail reason = { .text = "" };
     if (n > JOB_BYTES_MAX || memchr(bytes, '\0', n) != NULL) {
         free(job.bytes);
-        return err_set(why, ERR_USAGE, 0, "%.150s: is not a job file", name);
+        return err_at(err, ERR_USAGE, 0, name, "is not a job file");
     }
     for (size_t i = 0; i < n; i++)
         n_lines += bytes[i] == '\n';
     job.argv = calloc(n_lines, sizeof *job.argv);
     enum err e = ERR_OK;
     if (job.bytes == NULL || job.argv == NULL) {
-        e = no_memory(why);
+        e = err_no_memory(err);
     } else {
         memcpy(job.bytes, bytes, n);
         job.bytes[n] = '\0';
-        e = take_lines(&job, taken, name, why);
+        e = take_lines(&job, taken, name, err);
     }
     if (e == ERR_OK && (e = options_parse(job.argc, job.argv, taken, &job.options, &reason)) != ERR_OK)
-        err_set(why, e, 0, "%.60s: %.160s", name, reason.text);
+        err_at(err, e, 0, name, "%s", reason.text);
     if (e != ERR_OK)
         job_close(&job);
     else
@@ -106,18 +101,18 @@ enum err job_read_bytes(const char *bytes, size_t n, const char *name, const str
     return e;
 }
 
-enum err job_read(const char *path, const struct flag_use *taken, struct job *out, struct err_detail *why)
+enum err job_read(const char *path, const struct flag_use *taken, struct job *out, struct err_detail *err)
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
+        return err_at(err, err_of_open(errno), 0, path, "%s", strerror(errno));
     read_files_note(fileno(in));
     char *bytes = malloc(JOB_BYTES_MAX + 1);
-    enum err e = bytes == NULL ? no_memory(why) : ERR_OK;
+    enum err e = bytes == NULL ? err_no_memory(err) : ERR_OK;
     if (e == ERR_OK) {
         const size_t n = fread(bytes, 1, JOB_BYTES_MAX + 1, in);
-        e = ferror(in) ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path)
-                       : job_read_bytes(bytes, n, path, taken, out, why);
+        e = ferror(in) ? err_at(err, ERR_INPUT, 0, path, "cannot be read")
+                       : job_read_bytes(bytes, n, path, taken, out, err);
     }
     free(bytes);
     fclose(in);
@@ -147,12 +142,12 @@ static const char *why_not_kept(const char *value, bool is_trace)
     return is_trace && value[0] == '-' ? "it begins with '-'; name a file as ./-NAME" : NULL;
 }
 
-static enum err check_values(const char *const *values, size_t n, bool are_traces, struct err_detail *why)
+static enum err check_values(const char *const *values, size_t n, bool are_traces, struct err_detail *err)
 {
     for (size_t i = 0; i < n; i++) {
         const char *reason = why_not_kept(values[i], are_traces);
         if (reason != NULL)
-            return err_set(why, ERR_USAGE, 0, "a job file cannot hold '%.100s': %s", values[i], reason);
+            return err_set(err, ERR_USAGE, 0, "a job file cannot hold '%s': %s", values[i], reason);
     }
     return ERR_OK;
 }
@@ -162,21 +157,21 @@ static bool is_written(const struct options *o, enum flag_id id)
     return o->is_given[id] && id != FLAG_SHOW_JOB;
 }
 
-static enum err check_options(const struct options *o, struct err_detail *why)
+static enum err check_options(const struct options *o, struct err_detail *err)
 {
     const char *const *values;
-    enum err e = check_values(o->inputs, o->n_inputs, true, why);
+    enum err e = check_values(o->inputs, o->n_inputs, true, err);
     for (unsigned i = 0; i < N_FLAGS && e == ERR_OK; i++)
         if (is_written(o, (enum flag_id)i)) {
             const size_t n = options_values(o, (enum flag_id)i, &values);
-            e = check_values(values, n, false, why);
+            e = check_values(values, n, false, err);
         }
     return e;
 }
 
-enum err job_write(FILE *out, const struct options *o, struct err_detail *why)
+enum err job_write(FILE *out, const struct options *o, struct err_detail *err)
 {
-    const enum err e = check_options(o, why);
+    const enum err e = check_options(o, err);
     if (e != ERR_OK)
         return e;
     fputs("[sweep]\n", out);

@@ -23,15 +23,15 @@ struct job {
 };
 
 /* Reads a job file. `taken` lists the options that it may hold. ERR_INPUT; ERR_USAGE with path and line. */
-MUST_USE enum err job_read(const char *path, const struct flag_use *taken, struct job *out, struct err_detail *why);
+MUST_USE enum err job_read(const char *path, const struct flag_use *taken, struct job *out, struct err_detail *err);
 
 /* The same from bytes; `name` is for messages. */
 MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, const struct flag_use *taken,
-                                 struct job *out, struct err_detail *why);
+                                 struct job *out, struct err_detail *err);
 void job_close(struct job *job);
 
 /* Writes the job file that says the same as these options. ERR_USAGE before anything is written if a value would not be
  * read back as it is: a line's end in a file's name would become an option that nobody typed. */
-MUST_USE enum err job_write(FILE *out, const struct options *o, struct err_detail *why);
+MUST_USE enum err job_write(FILE *out, const struct options *o, struct err_detail *err);
 
 #endif

@@ -155,14 +155,14 @@ static void offer_all_names(struct nearest *nearest)
 static enum exit_status refuse_name(const char *text)
 {
     enum { SLIPS_MAX = 2 };
-    struct err_detail why;
+    struct err_detail err;
     struct nearest nearest = { .typed = text, .n_typed = strlen(text) };
     offer_all_names(&nearest);
     if (nearest.distance <= SLIPS_MAX)
-        return cli_fail(err_set(&why, ERR_USAGE, 0, "'%.60s' is not a command; did you mean '%s'?", text, nearest.name),
-                        &why);
-    return cli_fail(err_set(&why, ERR_USAGE, 0, "'%.60s' is not a command, and no policy or generator has this name "
-                            "(replay --help all and replay --list show all names)", text), &why);
+        return cli_fail(err_set(&err, ERR_USAGE, 0, "'%s' is not a command; did you mean '%s'?", text, nearest.name),
+                        &err);
+    return cli_fail(err_set(&err, ERR_USAGE, 0, "'%s' is not a command, and no policy or generator has this name "
+                            "(replay --help all and replay --list show all names)", text), &err);
 }
 
 enum exit_status list_policy(const char *text)
@@ -170,12 +170,12 @@ enum exit_status list_policy(const char *text)
     if (load_kind_named(text) != NULL)
         return list_load(load_kind_named(text));
     struct policy_spec spec;
-    struct err_detail why = { .text = "" };
-    const enum err e = policy_spec_parse(text, &spec, &why);
+    struct err_detail err = { .text = "" };
+    const enum err e = policy_spec_parse(text, &spec, &err);
     if (e == ERR_USAGE && strpbrk(text, ":=/.") == NULL)
         return refuse_name(text);
     if (e != ERR_OK)
-        return cli_fail(e, &why);
+        return cli_fail(e, &err);
     help_print_wrapped(stdout, spec.ops->summary, (size_t)printf("%s: ", spec.ops->name), 2);
     if (strcmp(spec.typed, spec.ops->name) != 0 && strcmp(spec.typed, spec.expanded) != 0)
         printf("'%s' is short for '%s'\n", spec.typed, spec.expanded);

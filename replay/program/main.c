@@ -37,20 +37,20 @@ static bool is_help(const char *word)
 
 static enum exit_status print_completion(const char *shell)
 {
-    struct err_detail why;
+    struct err_detail err;
     if (completion_print(stdout, shell))
         return cli_finish_stdout(STATUS_DONE);
-    return cli_fail(err_set(&why, ERR_USAGE, 0, "--completion takes bash, zsh or fish, not '%.40s'", shell), &why);
+    return cli_fail(err_set(&err, ERR_USAGE, 0, "--completion takes bash, zsh or fish, not '%s'", shell), &err);
 }
 
 /* Without a name, the names that there are. */
 static enum exit_status print_schema(const char *name)
 {
-    struct err_detail why;
+    struct err_detail err;
     const struct answer_table *t = name != NULL ? answer_table_find(name) : NULL;
     if (name != NULL && t == NULL)
-        return cli_fail(err_set(&why, ERR_USAGE, 0, "--schema '%.40s': no answer of this name is in `replay --schema`",
-                                name), &why);
+        return cli_fail(err_set(&err, ERR_USAGE, 0, "--schema '%s': no answer of this name is in `replay --schema`",
+                                name), &err);
     if (t != NULL)
         answer_schema_print(stdout, t);
     for (size_t i = 0; name == NULL && (t = answer_table_at(i)) != NULL; i++)
@@ -101,9 +101,9 @@ int main(int argc, char **argv)
     foreign_database_no_pipes();
     if (!shown_clean_streams())
         return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });
-    struct err_detail why;
-    const enum err e = cards_add_own(&why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : run(argc, argv);
+    struct err_detail err;
+    const enum err e = cards_add_own(&err);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : run(argc, argv);
     read_files_close();
     return (int)status;
 }

@@ -18,7 +18,7 @@ struct flag_row {
     const char *name, *argument, *help;
     char        letter;
     bool        is_repeatable;
-    enum err  (*take)(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why);
+    enum err  (*take)(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err);
     size_t      to, count;
     uint64_t    min, max;                    /* of a number; of a list the most values */
     const char *const *words;                /* NULL ends them; the index is the value */
@@ -33,36 +33,36 @@ static void *field_of(const struct flag_row *row, struct options *o)
 /* ---- functions that read a value ---- */
 
 /* Nothing to read: is_given and texts say it all. */
-static enum err take_presence(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_presence(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
-    (void)row, (void)value, (void)o, (void)why;
+    (void)row, (void)value, (void)o, (void)err;
     return ERR_OK;
 }
 
-static enum err take_switch(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_switch(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
-    (void)value, (void)why;
+    (void)value, (void)err;
     *(bool *)field_of(row, o) = true;
     return ERR_OK;
 }
 
-static enum err take_text(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_text(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     *(const char **)field_of(row, o) = value;
     return ERR_OK;
 }
 
 /* One value more in a list. */
-static enum err take_one_more(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_one_more(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     const char ***list = field_of(row, o);
     size_t *n = (size_t *)((char *)o + row->count);
     if (*n == row->max)
-        return err_set(why, ERR_USAGE, 0, "--%s is given more than %" PRIu64 " times", row->name, row->max);
+        return err_set(err, ERR_USAGE, 0, "--%s is given more than %" PRIu64 " times", row->name, row->max);
     const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
     if (grown == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     *list = grown;
     grown[(*n)++] = value;
     return ERR_OK;
@@ -78,50 +78,50 @@ static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t 
     return true;
 }
 
-static enum err read_number(const struct flag_row *row, const char *value, uint64_t *out, struct err_detail *why)
+static enum err read_number(const struct flag_row *row, const char *value, uint64_t *out, struct err_detail *err)
 {
     if (parse_number(value, row->min, row->max, out))
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a whole number from %" PRIu64 " to %" PRIu64, row->name,
+    return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a whole number from %" PRIu64 " to %" PRIu64, row->name,
                    value, row->min, row->max);
 }
 
-static enum err take_number(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_number(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
-    return read_number(row, value, field_of(row, o), why);
+    return read_number(row, value, field_of(row, o), err);
 }
 
-static enum err take_unsigned(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_unsigned(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     uint64_t n = 0;
-    const enum err e = read_number(row, value, &n, why);
+    const enum err e = read_number(row, value, &n, err);
     if (e == ERR_OK)
         *(unsigned *)field_of(row, o) = (unsigned)n;
     return e;
 }
 
-static enum err take_signed(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_signed(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     uint64_t n = 0;
-    const enum err e = read_number(row, value, &n, why);
+    const enum err e = read_number(row, value, &n, err);
     if (e == ERR_OK)
         *(int64_t *)field_of(row, o) = (int64_t)n;
     return e;
 }
 
 /* An event as results number it, or the end. */
-static enum err take_moment(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_moment(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     uint64_t *out = field_of(row, o);
     if (strcmp(value, "end") == 0)
         *out = EXPLAIN_END;
     else if (!parse_number(value, 0, INT64_MAX, out))
-        return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a whole number or 'end'", row->name, value);
+        return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a whole number or 'end'", row->name, value);
     return ERR_OK;
 }
 
 /* A word becomes its index in the row's list. */
-static enum err take_word(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_word(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     char list[96] = "";
     for (unsigned i = 0; row->words[i] != NULL; i++) {
@@ -132,11 +132,11 @@ static enum err take_word(const struct flag_row *row, const char *value, struct 
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
                  i == 0 ? "" : row->words[i + 1] == NULL ? " or " : ", ", row->words[i]);
     }
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected %s", row->name, value, list);
+    return err_set(err, ERR_USAGE, 0, "--%s '%s': expected %s", row->name, value, list);
 }
 
 /* "500" events, or "10ms" of the trace's time. */
-static enum err take_interval(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_interval(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     static const struct { const char *unit; uint64_t ns; } units[] = {
         {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
@@ -155,32 +155,32 @@ static enum err take_interval(const struct flag_row *row, const char *value, str
                 return ERR_OK;
             }
     }
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a number of events or a time such as 10ms", row->name,
+    return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a number of events or a time such as 10ms", row->name,
                    value);
 }
 
 /* "1MiB", or 0. */
-static enum err take_price(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_price(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     if (units_parse_bytes(value, strlen(value), &o->price) && o->price <= TIB)
         return ERR_OK;
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a size up to 1TiB per millisecond, such as 1MiB",
-                   row->name, value);
+    return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a size up to 1TiB per millisecond, such as 1MiB", row->name,
+                   value);
 }
 
 /* "20GiB" */
-static enum err take_size(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_size(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     uint64_t bytes;
     if (units_parse_bytes(value, strlen(value), &bytes) && bytes >= row->min) {
         *(uint64_t *)field_of(row, o) = bytes;
         return ERR_OK;
     }
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a size such as 20GiB", row->name, value);
+    return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a size such as 20GiB", row->name, value);
 }
 
 /* "2/8" */
-static enum err take_shard(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
+static enum err take_shard(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
     char digits[24];
     const size_t n = strcspn(value, "/");
@@ -190,7 +190,7 @@ static enum err take_shard(const struct flag_row *row, const char *value, struct
         if (parse_number(digits, 1, o->n_shards, &o->shard))
             return ERR_OK;
     }
-    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a part such as 2/8, from 1/8 to 8/8", row->name, value);
+    return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a part such as 2/8, from 1/8 to 8/8", row->name, value);
 }
 
 /* ---- the table ---- */
@@ -287,21 +287,21 @@ static enum flag_id flag_find_letter(const struct flag_use *taken, char letter)
 
 /* ---- the command line ---- */
 
-static enum err refuse_unknown(const struct flag_use *taken, const char *typed, struct err_detail *why)
+static enum err refuse_unknown(const struct flag_use *taken, const char *typed, struct err_detail *err)
 {
     enum { SLIPS_MAX = 3 };                  /* more letters than that are another word */
     struct nearest nearest = {.typed = typed + 2, .n_typed = strcspn(typed + 2, "=")};
     for (; taken->id != N_FLAGS && typed[1] == '-'; taken++)
         nearest_offer(&nearest, flag_name(taken->id), strlen(flag_name(taken->id)));
     if (nearest.name == NULL || nearest.distance > SLIPS_MAX)
-        return err_set(why, ERR_USAGE, 0, "unknown option '%.60s' for this command; --help lists its options", typed);
-    return err_set(why, ERR_USAGE, 0, "unknown option '%.60s' for this command; did you mean '--%s'?", typed,
+        return err_set(err, ERR_USAGE, 0, "unknown option '%s' for this command; --help lists its options", typed);
+    return err_set(err, ERR_USAGE, 0, "unknown option '%s' for this command; did you mean '--%s'?", typed,
                    nearest.name);
 }
 
 /* Which option "--name", "--name=value", "-n" or "-nVALUE" is; *value is NULL if none was typed in the same word. */
 static enum err find_typed(const char *typed, const struct flag_use *taken, enum flag_id *id, const char **value,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     assert(typed[0] == '-' && typed[1] != '\0');
     if (typed[1] == '-') {
@@ -313,35 +313,35 @@ static enum err find_typed(const char *typed, const struct flag_use *taken, enum
         *id = flag_find_letter(taken, typed[1]);
         *value = typed[2] != '\0' ? typed + 2 : NULL;
     }
-    return *id != N_FLAGS ? ERR_OK : refuse_unknown(taken, typed, why);
+    return *id != N_FLAGS ? ERR_OK : refuse_unknown(taken, typed, err);
 }
 
 /* Takes the option at argv[*i], and its value if that is the next word. */
 static enum err take_next(int argc, char **argv, int *i, const struct flag_use *taken, struct options *o,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     enum flag_id id;
     const char *value;
-    const enum err e = find_typed(argv[*i], taken, &id, &value, why);
+    const enum err e = find_typed(argv[*i], taken, &id, &value, err);
     if (e != ERR_OK)
         return e;
     const struct flag_row *row = row_of(id);
     if (row->argument == NULL && value != NULL)
-        return err_set(why, ERR_USAGE, 0, "--%s takes no value", row->name);
+        return err_set(err, ERR_USAGE, 0, "--%s takes no value", row->name);
     if (row->argument != NULL && value == NULL) {
         if (*i + 1 >= argc)
-            return err_set(why, ERR_USAGE, 0, "--%s needs a value: %s", row->name, row->argument);
+            return err_set(err, ERR_USAGE, 0, "--%s needs a value: %s", row->name, row->argument);
         value = argv[++*i];
     }
     if (!row->is_repeatable && o->is_given[id])
-        return err_set(why, ERR_USAGE, 0, "--%s is given twice", row->name);
+        return err_set(err, ERR_USAGE, 0, "--%s is given twice", row->name);
     o->is_given[id] = true;
     o->texts[id] = value;
-    return row->take(row, value, o, why);
+    return row->take(row, value, o, err);
 }
 
 enum err options_parse(int argc, char **argv, const struct flag_use *taken, struct options *out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct options o = { .import = { .gpu = -1 }, .price = WINNER_PRICE_BYTES_PER_MS,
                          .steps = 5, .within_s = 600, .effort = 10 };
@@ -349,13 +349,13 @@ enum err options_parse(int argc, char **argv, const struct flag_use *taken, stru
     enum err e = ERR_OK;
     o.inputs = calloc((size_t)argc + 1, sizeof *o.inputs);
     if (o.inputs == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (int i = 0; i < argc && e == ERR_OK; i++) {
         const char *text = argv[i];
         if (!is_over && strcmp(text, "--") == 0)
             is_over = true;
         else if (!is_over && text[0] == '-' && text[1] != '\0')      /* "-" alone is standard input */
-            e = take_next(argc, argv, &i, taken, &o, why);
+            e = take_next(argc, argv, &i, taken, &o, err);
         else
             o.inputs[o.n_inputs++] = text;
     }

@@ -78,7 +78,7 @@ struct options {
 /* Reads argv[0, argc), which holds neither the program nor the command. ERR_USAGE says what is wrong, with the nearest
  * name for an unknown option; ERR_HOST_NOMEM. The lists are freed by options_close. */
 MUST_USE enum err options_parse(int argc, char **argv, const struct flag_use *taken, struct options *out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 void options_close(struct options *o);
 
 /* The table's facts about an option. */

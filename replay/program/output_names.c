@@ -58,14 +58,14 @@ static bool is_or_will_be_same_file(const char *a, const char *b)
     return is_same_file(a, b) || will_be_same_file(a, b);
 }
 
-enum err output_names_check(const struct options *o, struct err_detail *why)
+enum err output_names_check(const struct options *o, struct err_detail *err)
 {
     const char *const paths[] = { o->json, o->csv, o->samples, o->perfetto, o->html, o->md, o->markdown, o->folded,
                                   o->speedscope, o->out };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         for (size_t k = 0; k < i; k++)
             if (paths[i] != NULL && paths[k] != NULL && is_or_will_be_same_file(paths[i], paths[k]))
-                return err_set(why, ERR_USAGE, 0, "%.150s: two outputs have this name", paths[i]);
+                return err_at(err, ERR_USAGE, 0, paths[i], "two outputs have this name");
     return ERR_OK;
 }
 
@@ -76,42 +76,42 @@ static bool is_recorded_file(const char *path, const char *word)
 }
 
 /* A file that becomes the recording's: the program must not be told to use it. */
-static enum err check_recorded_file(const struct options *o, const char *path, struct err_detail *why)
+static enum err check_recorded_file(const struct options *o, const char *path, struct err_detail *err)
 {
     for (size_t i = 0; i < o->n_inputs; i++) {
         const char *value = strchr(o->inputs[i], '=');
         if (is_recorded_file(path, o->inputs[i]) || (value != NULL && is_recorded_file(path, value + 1)))
-            return err_set(why, ERR_USAGE, 0, "%.150s: is a file of the recording, and among the program's arguments; "
-                           "give the recording another name (-o)", path);
+            return err_at(err, ERR_USAGE, 0, path, "is a file of the recording, and among the program's arguments; "
+                          "give the recording another name (-o)");
     }
     return o->json != NULL && is_or_will_be_same_file(path, o->json)
-               ? err_set(why, ERR_USAGE, 0, "%.150s: two outputs have this name", path) : ERR_OK;
+               ? err_at(err, ERR_USAGE, 0, path, "two outputs have this name") : ERR_OK;
 }
 
-enum err output_names_check_recording(const struct options *o, const char *name, bool has_log, struct err_detail *why)
+enum err output_names_check_recording(const struct options *o, const char *name, bool has_log, struct err_detail *err)
 {
     static const char *const endings[] = { ".zst", ".driver.zst", ".pickle", ".oom.pickle", ".usr1.pickle", ".log" };
     const size_t n_endings = sizeof endings / sizeof endings[0] - !has_log, n_stem = recording_stem_length(name);
     char path[PATH_MAX];
-    enum err e = check_recorded_file(o, name, why);
+    enum err e = check_recorded_file(o, name, err);
     for (size_t i = 0; i < n_endings && e == ERR_OK; i++)
         if ((size_t)snprintf(path, sizeof path, "%.*s%s", (int)n_stem, name, endings[i]) < sizeof path)
-            e = check_recorded_file(o, path, why);
+            e = check_recorded_file(o, path, err);
     return e;
 }
 
-enum err output_names_check_database(const struct options *o, struct err_detail *why)
+enum err output_names_check_database(const struct options *o, struct err_detail *err)
 {
     static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
     const char *const paths[] = { o->json, o->csv };
     char name[DATABASE_NAME_BYTES], beside[DATABASE_NAME_BYTES];
-    const enum err e = database_name(o->out, name, why);
+    const enum err e = database_name(o->out, name, err);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0] && e == ERR_OK; i++)
         for (size_t k = 0; k < sizeof endings / sizeof endings[0] && paths[i] != NULL; k++) {
             snprintf(beside, sizeof beside, "%.*s%s", DATABASE_NAME_BYTES - 16, name, endings[k]);
             if (is_or_will_be_same_file(paths[i], beside))
-                return err_set(why, ERR_USAGE, 0, "%.100s: is the name of a file that belongs to the database %.100s",
-                               paths[i], o->out);
+                return err_at(err, ERR_USAGE, 0, paths[i], "is the name of a file that belongs to the database %s",
+                              o->out);
         }
     return e;
 }

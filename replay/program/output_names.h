@@ -11,15 +11,15 @@ bool is_same_file(const char *a, const char *b);
 bool output_name_is_of_file(const char *path);
 
 /* ERR_USAGE if two outputs of a command line are one file: the second would replace the first. */
-MUST_USE enum err output_names_check(const struct options *o, struct err_detail *why);
+MUST_USE enum err output_names_check(const struct options *o, struct err_detail *err);
 
 /* The same of a command whose `out` is a database: SQLite keeps files of its own beside it, and removes them. */
-MUST_USE enum err output_names_check_database(const struct options *o, struct err_detail *why);
+MUST_USE enum err output_names_check_database(const struct options *o, struct err_detail *err);
 
 /* ERR_USAGE if a file of a recording, its name with an ending, would replace one that the program's arguments name, as
  * they are or after a '=', or is another output's. `name`: as after -o; `has_log`: what the program prints becomes a
  * file too. */
 MUST_USE enum err output_names_check_recording(const struct options *o, const char *name, bool has_log,
-                                               struct err_detail *why);
+                                               struct err_detail *err);
 
 #endif

@@ -45,7 +45,7 @@ static void show_share(void *arg, size_t input, double done)
 }
 
 enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, size_t n, const char *const *policies,
-                              size_t n_policies, struct err_detail *why)
+                              size_t n_policies, struct err_detail *err)
 {
     const struct options *o = r->options;
     const struct sweep_request asked = {
@@ -54,42 +54,41 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
         .start = o->start, .threads = o->threads,
     };
     struct sweep sweep = { .db = NULL };
-    enum err e = sweep_open(&asked, &sweep, why);
+    enum err e = sweep_open(&asked, &sweep, err);
     if (e != ERR_OK)
         return e;
     sweep.complain = complain;
     sweep.progress = show_share;
     sweep.arg = r;
     r->progress = progress_start("running", PROGRESS_PARTS);
-    e = sweep_run(&sweep, NULL, false, why);
+    e = sweep_run(&sweep, NULL, false, err);
     progress_clear(&r->progress);
     r->n_left_out += sweep.n_left_out;
     const enum err failed = r->is_out_of_memory ? ERR_HOST_NOMEM : sweep.host_error;
     if (e == ERR_OK && failed != ERR_OK)
-        e = err_set(why, failed, 0, "%s", err_text(failed));
+        e = err_set(err, failed, 0, "%s", err_text(failed));
     if (e == ERR_OK)
-        e = run_table_add_db(&r->table, sweep.db, why);
+        e = run_table_add_db(&r->table, sweep.db, err);
     sweep_close(&sweep);
     return e;
 }
 
-enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail *why)
+enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail *err)
 {
-    const size_t n_runs = r->table.n_rows;
     enum err e = copy_summary_take(&r->table, &r->copies);
     if (e == ERR_OK && r->table.n_rows == 0)
-        return err_set(why, ERR_FORMAT, 0, "all runs are of changed copies, and none is of a trace itself: there is "
+        return err_set(err, ERR_FORMAT, 0, "all runs are of changed copies, and none is of a trace itself: there is "
                        "nothing to report about");
     if (e == ERR_OK)
         e = verdict_open(&r->table, &r->verdict);
     if (e != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", n_runs);
+        return err_no_memory(err);
     r->page.verdict = &r->verdict;
     r->page.copies = &r->copies;
     if (!is_detailed)
         return ERR_OK;
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
-    e = detailed_runs_replay(&r->page, r->options->threads, progress_report, &progress, why);
+    e = detailed_runs_replay(&r->page, r->options->threads, progress_report, &progress, err);
     progress_clear(&progress);
     return e;
 }

@@ -27,9 +27,9 @@ void page_runs_close(struct page_runs *r);       /* zero is accepted */
 /* Runs traces and appends the runs to the table, with the device and the other options of the command, and with
  * progress. Errors of sweep_open and sweep_run. */
 MUST_USE enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, size_t n,
-                                       const char *const *policies, size_t n_policies, struct err_detail *why);
+                                       const char *const *policies, size_t n_policies, struct err_detail *err);
 
 /* Ranks the runs. `is_detailed`: also replays those that a page shows in detail, with progress. ERR_HOST_NOMEM. */
-MUST_USE enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail *why);
+MUST_USE enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail *err);
 
 #endif

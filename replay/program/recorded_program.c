@@ -14,33 +14,33 @@
 
 /* A folder that is missing is said before the program runs, which may take hours; so is a name that no trace can
  * have. */
-static enum err check_place(const char *name, struct err_detail *why)
+static enum err check_place(const char *name, struct err_detail *err)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(name, '/');
     struct stat st;
     if (!output_name_is_of_file(name) || (stat(name, &st) == 0 && !S_ISREG(st.st_mode)))
-        return err_set(why, ERR_USAGE, 0, "-o '%.150s': does not name a regular file", name);
+        return err_set(err, ERR_USAGE, 0, "-o '%s': does not name a regular file", name);
     const int n = slash == NULL ? 1 : (int)(slash - name) + 1;
     if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash == NULL ? "." : name) >= sizeof folder)
-        return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", name);
+        return err_at(err, ERR_USAGE, 0, name, "the name is too long");
     if (access(name, W_OK) == 0 || access(folder, W_OK | X_OK) == 0)
         return ERR_OK;
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", name, strerror(errno));
+    return err_at(err, ERR_IO, 0, name, "cannot be written: %s", strerror(errno));
 }
 
-enum err recorded_program_out(const struct options *o, const char *command, const char **out, struct err_detail *why)
+enum err recorded_program_out(const struct options *o, const char *command, const char **out, struct err_detail *err)
 {
     const char *record = o->texts[FLAG_RECORD];
     if (o->out != NULL && record != NULL)
-        return err_set(why, ERR_USAGE, 0, "-o and --record mean the same: give one of them");
+        return err_set(err, ERR_USAGE, 0, "-o and --record mean the same: give one of them");
     const char *name = o->out != NULL ? o->out : record;
     if (name != NULL && strcmp(name, "-") == 0)
-        return err_set(why, ERR_USAGE, 0, "%s writes files, not standard output, which is the program's: -o OUT",
+        return err_set(err, ERR_USAGE, 0, "%s writes files, not standard output, which is the program's: -o OUT",
                        command);
     *out = name;
-    const enum err e = name == NULL ? ERR_OK : check_place(name, why);
-    return e == ERR_OK && name != NULL ? output_names_check_recording(o, name, false, why) : e;
+    const enum err e = name == NULL ? ERR_OK : check_place(name, err);
+    return e == ERR_OK && name != NULL ? output_names_check_recording(o, name, false, err) : e;
 }
 
 void recorded_program_outlast_pipes(void)
@@ -48,9 +48,9 @@ void recorded_program_outlast_pipes(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why)
+enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *err)
 {
-    return o->is_given[FLAG_COMMAND_LINE] ? child_env_put(env, "REPLAY_RECORD_COMMAND_LINE", "1", '\0', why) : ERR_OK;
+    return o->is_given[FLAG_COMMAND_LINE] ? child_env_put(env, "REPLAY_RECORD_COMMAND_LINE", "1", '\0', err) : ERR_OK;
 }
 
 bool recorded_program_wants_card(const struct options *o)
@@ -59,11 +59,11 @@ bool recorded_program_wants_card(const struct options *o)
 }
 
 enum err recorded_program_card(const struct options *o, const char *command, struct sim_card_request *out,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     const char *simulate = o->texts[FLAG_SIMULATE];
     if (o->device != NULL && simulate != NULL)
-        return err_set(why, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
+        return err_set(err, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
     *out = (struct sim_card_request){ .command = command, .program = o->inputs[0],
                                       .device = simulate != NULL ? simulate : o->device,
                                       .torch_libs = o->texts[FLAG_TORCH_LIBS], .libraries = o->texts[FLAG_LIBRARIES],

@@ -59,19 +59,19 @@
 /* The trace's name: -o, or --record, which means the same. *out is NULL if none was given. ERR_USAGE for both, and for
  * "-": standard output is the program's. ERR_IO if its folder takes no file. */
 MUST_USE enum err recorded_program_out(const struct options *o, const char *command, const char **out,
-                                       struct err_detail *why);
+                                       struct err_detail *err);
 
 /* From now on a write to a pipe that nobody reads fails, instead of ending this process: journals and folders are
  * cleared away also if nobody reads what is said. The program itself gets the signal as usual. */
 void recorded_program_outlast_pipes(void);
 
 /* Puts into the program's environment what the options say of its recording. ERR_HOST_NOMEM. */
-MUST_USE enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why);
+MUST_USE enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *err);
 
 /* Whether a simulated card is asked for: --device, or --simulate, which means the same; and which one. ERR_USAGE for
  * both at once. */
 bool recorded_program_wants_card(const struct options *o);
 MUST_USE enum err recorded_program_card(const struct options *o, const char *command, struct sim_card_request *out,
-                                        struct err_detail *why);
+                                        struct err_detail *err);
 
 #endif

@@ -51,7 +51,7 @@ bool ranks_are_asked_for(const struct options *o)
 }
 
 /* Only what is true of each rank by itself can be asked of a folder. */
-static enum err check_options(const struct options *o, struct err_detail *why)
+static enum err check_options(const struct options *o, struct err_detail *err)
 {
     static const enum flag_id taken[] = { FLAG_POLICY, FLAG_DEVICES, FLAG_JSON, FLAG_GPU, FLAG_FROM, FLAG_GIVEN_BACK };
     for (enum flag_id id = 0; id < N_FLAGS; id++) {
@@ -59,10 +59,10 @@ static enum err check_options(const struct options *o, struct err_detail *why)
         for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
             is_taken = is_taken || taken[i] == id;
         if (!is_taken)
-            return err_set(why, ERR_USAGE, 0, "--%s: not for a folder of ranks; give one rank's file", flag_name(id));
+            return err_set(err, ERR_USAGE, 0, "--%s: not for a folder of ranks; give one rank's file", flag_name(id));
     }
     if (o->n_policies > 1 || o->n_devices > 1)
-        return err_set(why, ERR_USAGE, 0, "ranks are compared under one policy and on one card");
+        return err_set(err, ERR_USAGE, 0, "ranks are compared under one policy and on one card");
     return ERR_OK;
 }
 
@@ -112,22 +112,22 @@ static void order_put(struct ranks_report *r, size_t input)
     r->order[at] = input;
 }
 
-static enum err find_ranks(struct ranks_report *r, const char *folder, struct err_detail *why)
+static enum err find_ranks(struct ranks_report *r, const char *folder, struct err_detail *err)
 {
-    const enum err e = sweep_inputs_add(&r->inputs, folder, why);
+    const enum err e = sweep_inputs_add(&r->inputs, folder, err);
     if (e != ERR_OK)
         return e;
     r->order = calloc(r->inputs.n + 1, sizeof *r->order);
     r->figures = calloc(r->inputs.n + 1, sizeof *r->figures);
     if (r->order == NULL || r->figures == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < r->inputs.n; i++) {
         size_t stem;
         if (ending_of(r->inputs.at[i].path, &stem) < N_ENDINGS && !is_outdone(&r->inputs, i))
             order_put(r, i);
     }
     if (r->n == 0)
-        return err_set(why, ERR_INPUT, 0, "%.150s: is a directory without recordings (.zst, .pickle)", folder);
+        return err_at(err, ERR_INPUT, 0, folder, "is a directory without recordings (.zst, .pickle)");
     return ERR_OK;
 }
 
@@ -137,12 +137,12 @@ static const char *path_of(const struct ranks_report *r, size_t i)
 }
 
 static enum err open_rank(const struct ranks_report *r, const struct options *o, size_t i, struct trace_reader **out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct options one = *o;
     const char *path = path_of(r, i);
     one.inputs = &path;
-    return cli_open_trace(&one, 0, out, why);
+    return cli_open_trace(&one, 0, out, err);
 }
 
 /* ---- figures ---- */
@@ -162,22 +162,22 @@ static void note_setting(struct ranks_report *r, const struct single_run *run)
     note_one(r->device, run->device.typed, "several cards");
 }
 
-static enum err replay_rank(struct ranks_report *r, const struct options *o, size_t i, struct err_detail *why)
+static enum err replay_rank(struct ranks_report *r, const struct options *o, size_t i, struct err_detail *err)
 {
     const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
     struct trace_reader *trace = NULL;
     struct single_run run = { .trace = NULL };
     struct coverage coverage;
-    enum err e = open_rank(r, o, i, &trace, why);
+    enum err e = open_rank(r, o, i, &trace, err);
     if (e == ERR_OK)
         e = single_run_open(&run, trace, o->n_policies > 0 ? o->policies[0] : NULL,
-                            o->n_devices > 0 ? o->devices[0] : NULL, why);
+                            o->n_devices > 0 ? o->devices[0] : NULL, err);
     if (e == ERR_OK)
-        e = single_run_replay(&run, &cfg, why);
+        e = single_run_replay(&run, &cfg, err);
     if (e == ERR_OK)
         note_setting(r, &run);
     if (e == ERR_OK)
-        e = coverage_read(trace, &coverage, why);
+        e = coverage_read(trace, &coverage, err);
     if (e == ERR_OK)
         r->figures[i] = (struct rank_figures){
             .reserved_bytes = run.lane.device->usage.reserved_peak_bytes,
@@ -189,15 +189,15 @@ static enum err replay_rank(struct ranks_report *r, const struct options *o, siz
     return e;
 }
 
-static enum err compare_ranks(struct ranks_report *r, const struct options *o, struct err_detail *why)
+static enum err compare_ranks(struct ranks_report *r, const struct options *o, struct err_detail *err)
 {
     struct trace_reader *worst = NULL, *least = NULL;
     rank_spread_find(r->figures, r->n, &r->spread);
-    enum err e = open_rank(r, o, r->spread.worst, &worst, why);
+    enum err e = open_rank(r, o, r->spread.worst, &worst, err);
     if (e == ERR_OK)
-        e = open_rank(r, o, r->spread.least, &least, why);
+        e = open_rank(r, o, r->spread.least, &least, err);
     if (e == ERR_OK)
-        e = rank_spread_compare(worst, least, &r->spread, why);
+        e = rank_spread_compare(worst, least, &r->spread, err);
     trace_close(worst);
     trace_close(least);
     return e;
@@ -338,9 +338,9 @@ static void print_nccl(const struct ranks_report *r)
     words_print_screen(stdout, &w);
 }
 
-static enum err ranks_print(const void *session, struct err_detail *why)
+static enum err ranks_print(const void *session, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct ranks_report *r = session;
     print_answer(r);
     enum err e = print_ranks(r);
@@ -360,24 +360,24 @@ static const char *line_text(const struct ranks_report *r, const struct rank_lin
     return out;
 }
 
-static enum err ranks_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err ranks_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct ranks_report *r = session;
 #define ANSWER_TABLE "answers/ranks.def"
 #include "answers/as_json.def"
     return ERR_OK;
 }
 
-static enum err ranks_read(void *session, const struct options *o, struct err_detail *why)
+static enum err ranks_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct ranks_report *r = session;
-    enum err e = check_options(o, why);
+    enum err e = check_options(o, err);
     if (e == ERR_OK)
-        e = find_ranks(r, o->inputs[0], why);
+        e = find_ranks(r, o->inputs[0], err);
     for (size_t i = 0; i < r->n && e == ERR_OK; i++)
-        e = replay_rank(r, o, i, why);
-    return e == ERR_OK ? compare_ranks(r, o, why) : e;
+        e = replay_rank(r, o, i, err);
+    return e == ERR_OK ? compare_ranks(r, o, err) : e;
 }
 
 static enum exit_status ranks_status(const void *session)

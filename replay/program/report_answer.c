@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Asks `why` for the verdict and the cure, and `fit` for the smallest card under the recorded settings. */
+/* Asks `err` for the verdict and the cure, and `fit` for the smallest card under the recorded settings. */
 #include "replay/program/report_answer.h"
 
 #include "base/text_stream.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `why` tries hundreds of settings: beyond so many events that takes minutes. */
+/* `err` tries hundreds of settings: beyond so many events that takes minutes. */
 enum { ANSWERED_EVENTS_MAX = 1000000 };
 
 /* Writes with one function of why.h into a text of its own; NULL without memory. */
@@ -68,7 +68,7 @@ static enum err take_words(const struct why *y, const char *event_word, struct p
 
 /* The smallest card on which the recorded settings run the recording. */
 static enum err take_card(struct trace_reader *trace, const struct device_choice *device, const struct why *y,
-                          const struct replay_config *cfg, struct page_answer *out, struct err_detail *why)
+                          const struct replay_config *cfg, struct page_answer *out, struct err_detail *err)
 {
     const bool is_least = coverage_is_lower_bound(&y->coverage);
     char size[TEXT_NUMBER], other[TEXT_NUMBER];
@@ -76,7 +76,7 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     struct words w = { .n = 0 };
     struct replay_config caught = *cfg;
     caught.caught_before = y->coverage.caught_before;
-    const enum err e = fit_find(trace, &y->tune.baseline.spec, device, y->tune.bounds.live_bytes, &caught, &fit, why);
+    const enum err e = fit_find(trace, &y->tune.baseline.spec, device, y->tune.bounds.live_bytes, &caught, &fit, err);
     if (e != ERR_OK || fit.smallest_bytes == 0)
         return e;
     words_add(&w, "The smallest card for it as recorded has %s%s", is_least ? "at least " : "",
@@ -93,23 +93,23 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
 }
 
 static enum err answer_trace(struct trace_reader *trace, const char *device_text, const struct replay_config *cfg,
-                             struct page_answer *out, struct err_detail *why)
+                             struct page_answer *out, struct err_detail *err)
 {
     struct device_choice device;
     struct why y = { .event = -1 };
-    enum err e = device_choose_for_advice(device_text, trace, &device, why);
+    enum err e = device_choose_for_advice(device_text, trace, &device, err);
     if (e != ERR_OK)
         return e;
-    e = why_read(trace, false, &device, cfg, &y, why);
+    e = why_read(trace, false, &device, cfg, &y, err);
     if (e == ERR_OK)
         e = take_words(&y, trace_event_word(trace), out);
     if (e == ERR_OK)
-        e = take_card(trace, &device, &y, cfg, out, why);
+        e = take_card(trace, &device, &y, cfg, out, err);
     why_close(&y);
     return e;
 }
 
-enum err report_answer_find(struct page *page, const struct replay_config *cfg, struct err_detail *why)
+enum err report_answer_find(struct page *page, const struct replay_config *cfg, struct err_detail *err)
 {
     const struct verdict *v = page->verdict;
     struct trace_reader *trace;
@@ -120,14 +120,14 @@ enum err report_answer_find(struct page *page, const struct replay_config *cfg, 
         return ERR_OK;
     enum err e = detailed_runs_open_trace(v->table, 0, &trace, &reason);
     if (e != ERR_OK)
-        return e == ERR_HOST_NOMEM ? err_set(why, e, 0, "no memory for the answer of a page") : ERR_OK;
+        return e == ERR_HOST_NOMEM ? err_set(err, e, 0, "no memory for the answer of a page") : ERR_OK;
     if (trace_info(trace)->events > ANSWERED_EVENTS_MAX)
         e = detailed_runs_note(page, "The recording is long, so this page does not say why it ran out of memory: ask "
                                "`replay why` and `replay fit`.");
     else
         e = answer_trace(trace, device, cfg, &page->answer, &reason);
     trace_close(trace);
-    return e == ERR_HOST_NOMEM ? err_set(why, e, 0, "no memory for the answer of a page") : ERR_OK;
+    return e == ERR_HOST_NOMEM ? err_set(err, e, 0, "no memory for the answer of a page") : ERR_OK;
 }
 
 void report_answer_close(struct page_answer *a)

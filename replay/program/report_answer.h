@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The answer on top of a page about one recording: what `why` and `fit` say of it.
+ * The answer on top of a page about one recording: what `err` and `fit` say of it.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_REPORT_ANSWER_H
 #define REPLAY_REPLAY_PROGRAM_REPORT_ANSWER_H
@@ -11,7 +11,7 @@
 /* Fills in page->answer, if the page has one trace on one card and the trace is still there. A trace that is long gets
  * a note instead. Whatever cannot be told is left out; the only error is ERR_HOST_NOMEM.
  * `cfg`: threads and progress. */
-MUST_USE enum err report_answer_find(struct page *page, const struct replay_config *cfg, struct err_detail *why);
+MUST_USE enum err report_answer_find(struct page *page, const struct replay_config *cfg, struct err_detail *err);
 void report_answer_close(struct page_answer *answer);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static enum err print_table(const struct host_settings *s, size_t columns, struct err_detail *why)
+static enum err print_table(const struct host_settings *s, size_t columns, struct err_detail *err)
 {
     static const struct text_column titles[] = {
         {.title = "setting", .is_left = true}, {.title = "taken at most"}, {.title = "calls"},
@@ -31,7 +31,7 @@ static enum err print_table(const struct host_settings *s, size_t columns, struc
     }
     printf("\n");
     const enum err e = terminal_table_print(stdout, &t, columns);
-    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "%s", err_text(e));
+    return e == ERR_OK ? ERR_OK : err_set(err, e, 0, "%s", err_text(e));
 }
 
 /* Everything the command holds. Zero is valid: host_close accepts it. */
@@ -61,29 +61,29 @@ static void print_answer(const struct host_settings *s)
     }
 }
 
-static enum err host_print(const void *session, struct err_detail *why)
+static enum err host_print(const void *session, struct err_detail *err)
 {
     const struct host_session *h = session;
     print_answer(&h->found);
-    const enum err e = print_table(&h->found, h->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
-    return e == ERR_OK ? coverage_tell(stdout, h->trace, NULL, why) : e;
+    const enum err e = print_table(&h->found, h->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), err);
+    return e == ERR_OK ? coverage_tell(stdout, h->trace, NULL, err) : e;
 }
 
-static enum err host_write_json(const void *session, FILE *out, struct err_detail *why)
+static enum err host_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     const struct host_settings *s = &((const struct host_session *)session)->found;
 #define ANSWER_TABLE "answers/tune_host.def"
 #include "answers/as_json.def"
     return ERR_OK;
 }
 
-static enum err host_read(void *session, const struct options *o, struct err_detail *why)
+static enum err host_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct host_session *h = session;
     h->options = o;
-    const enum err e = cli_open_trace_without_stacks(o, 0, &h->trace, why);
-    return e == ERR_OK ? host_settings_find(h->trace, o->price, &h->found, why) : e;
+    const enum err e = cli_open_trace_without_stacks(o, 0, &h->trace, err);
+    return e == ERR_OK ? host_settings_find(h->trace, o->price, &h->found, err) : e;
 }
 
 static void host_close(void *session)

@@ -12,7 +12,7 @@
 /* Reads --insert and --warm, if they are given. ERR_USAGE for an unknown form, for a mark that the trace does not have,
  * and for --warm if the trace starts from its recorded segments. */
 MUST_USE enum err what_if_choose(const struct options *o, const struct trace_reader *trace, struct what_if *out,
-                                 struct err_detail *why);
+                                 struct err_detail *err);
 
 /* Adds what was done to each run's assumptions. ERR_HOST_NOMEM. */
 MUST_USE enum err what_if_say(const struct options *o, const struct what_if *w, struct report *r);

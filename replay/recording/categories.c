@@ -223,12 +223,7 @@ static int round_of(enum phase phase)
     return phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_OPTIMIZER ? 0 : phase == PHASE_OWN ? 1 : 2;
 }
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
-}
-
-static enum err apply_rules(struct rules *r, struct holdings *h, struct err_detail *why)
+static enum err apply_rules(struct rules *r, struct holdings *h, struct err_detail *err)
 {
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < h->n; i++) {
@@ -237,13 +232,13 @@ static enum err apply_rules(struct rules *r, struct holdings *h, struct err_deta
             const enum category category = category_of(r, &h->at[i]);
             h->at[i].category = (uint8_t)category;
             if (!is_size_of(r, category, h->at[i].bytes) && !pair_map_add(&r->sizes, h->at[i].bytes, category, 0))
-                return no_memory(why);
+                return err_no_memory(err);
             r->has_parameters = r->has_parameters || (round == 0 && category == CATEGORY_PARAMETERS);
         }
     return ERR_OK;
 }
 
-static enum err read_free_stacks(struct rules *r, struct err_detail *why)
+static enum err read_free_stacks(struct rules *r, struct err_detail *err)
 {
     const size_t n = r->all->n;
     uint64_t *deaths = malloc((n + 1) * sizeof *deaths);
@@ -251,19 +246,19 @@ static enum err read_free_stacks(struct rules *r, struct err_detail *why)
     for (size_t i = 0; i < n && deaths != NULL; i++)
         deaths[i] = r->all->at[i].died == UINT64_MAX ? TRACE_NO_EVENT : r->all->at[i].died;
     const enum err e = deaths == NULL || r->free_stacks == NULL
-                           ? no_memory(why) : trace_stacks_at(r->trace, deaths, n, r->free_stacks, why);
+                           ? err_no_memory(err) : trace_stacks_at(r->trace, deaths, n, r->free_stacks, err);
     free(deaths);
     return e;
 }
 
 static enum err apply_labels(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     const uint32_t n_stacks = trace_info(trace)->n_stacks;
     uint8_t *label_of = calloc((size_t)n_stacks + 1, 1);         /* by stack */
     *facts = (struct category_facts){ .named_bytes = 0 };
     if (label_of == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     for (uint32_t i = TRACE_NO_STACK; i <= n_stacks; i++)
         label_of[i] = (uint8_t)category_of_label(trace, i);
     for (size_t i = 0; i < h->n; i++) {
@@ -281,14 +276,14 @@ static enum err apply_labels(struct trace_reader *trace, struct holdings *h, str
 }
 
 enum err categories_tell(struct trace_reader *trace, const struct phases *phases, struct holdings *h,
-                         struct category_facts *facts, struct err_detail *why)
+                         struct category_facts *facts, struct err_detail *err)
 {
     struct rules r = { .trace = trace, .phases = phases, .all = h };
-    enum err e = phases->has_python ? read_free_stacks(&r, why) : ERR_OK;
+    enum err e = phases->has_python ? read_free_stacks(&r, err) : ERR_OK;
     if (e == ERR_OK && phases->has_python)
-        e = note_kept(&r) ? apply_rules(&r, h, why) : no_memory(why);
+        e = note_kept(&r) ? apply_rules(&r, h, err) : err_no_memory(err);
     if (e == ERR_OK)
-        e = apply_labels(trace, h, facts, why);
+        e = apply_labels(trace, h, facts, err);
     free(r.free_stacks);
     pair_map_free(&r.sizes);
     pair_map_free(&r.first_kept);
@@ -296,12 +291,12 @@ enum err categories_tell(struct trace_reader *trace, const struct phases *phases
 }
 
 enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct phases phases;
-    enum err e = phases_read(trace, &phases, why);
+    enum err e = phases_read(trace, &phases, err);
     if (e == ERR_OK)
-        e = categories_tell(trace, &phases, h, facts, why);
+        e = categories_tell(trace, &phases, h, facts, err);
     phases_close(&phases);
     return e;
 }

@@ -19,10 +19,10 @@ struct category_facts { uint64_t named_bytes, labelled_bytes, agreed_bytes; };
 /* Sets holding.category of all that is held. Reads all stacks and all events once. ERR_HOST_NOMEM, the reader's
  * errors. */
 MUST_USE enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
-                                  struct err_detail *why);
+                                  struct err_detail *err);
 
 /* The same for who has read the phases of the trace already. */
 MUST_USE enum err categories_tell(struct trace_reader *trace, const struct phases *phases, struct holdings *h,
-                                  struct category_facts *facts, struct err_detail *why);
+                                  struct category_facts *facts, struct err_detail *err);
 
 #endif

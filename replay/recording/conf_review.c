@@ -96,7 +96,7 @@ static void take_option(void *arg, const struct conf_option *o)
 }
 
 enum err conf_review_read(const struct pytorch_rules *rules, const char *text, struct conf_review *out,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct review_visit v = { .review = out, .text = text, .settings = pytorch_settings_default() };
     *out = (struct conf_review){ .rules = *rules };
@@ -105,7 +105,7 @@ enum err conf_review_read(const struct pytorch_rules *rules, const char *text, s
     if (e != ERR_HOST_NOMEM)
         e = pytorch_conf_each(rules, text, take_option, &v);
     return e == ERR_HOST_NOMEM || v.result == ERR_HOST_NOMEM
-               ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text")
+               ? err_no_memory(err)
                : ERR_OK;
 }
 

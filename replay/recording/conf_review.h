@@ -40,7 +40,7 @@ struct conf_review {
 
 /* Asks one release. ERR_HOST_NOMEM. Released with conf_review_close, also on error. */
 MUST_USE enum err conf_review_read(const struct pytorch_rules *rules, const char *text, struct conf_review *out,
-                                   struct err_detail *why);
+                                   struct err_detail *err);
 void conf_review_close(struct conf_review *r);
 
 /* "honoured" */

@@ -51,10 +51,10 @@ static void refusals_event(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
-static enum err refusals_read(struct trace_reader *trace, struct refusals *r, struct err_detail *why)
+static enum err refusals_read(struct trace_reader *trace, struct refusals *r, struct err_detail *err)
 {
     *r = (struct refusals){ .last = -1, .live_bytes = steps_start_live_bytes(trace) };
-    return trace_info(trace)->by_kind[EVENT_OOM] == 0 ? ERR_OK : trace_each_event(trace, refusals_event, r, why);
+    return trace_info(trace)->by_kind[EVENT_OOM] == 0 ? ERR_OK : trace_each_event(trace, refusals_event, r, err);
 }
 
 static bool meta_is(const struct trace_reader *trace, const char *name, const char *value)
@@ -80,13 +80,13 @@ static enum coverage_end end_of(const struct trace_reader *trace, const struct r
 }
 
 /* All but the steps. */
-static enum err read_ends(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
+static enum err read_ends(struct trace_reader *trace, struct coverage *out, struct err_detail *err)
 {
     struct refusals r;
     int64_t last = -1;
-    enum err e = refusals_read(trace, &r, why);
+    enum err e = refusals_read(trace, &r, err);
     if (e == ERR_OK)
-        e = trace_event_number(trace, r.last, &last, why);
+        e = trace_event_number(trace, r.last, &last, err);
     if (e != ERR_OK)
         return e;
     *out = (struct coverage){ .begins = begin_of(trace), .ends = end_of(trace, &r), .refusals = r.n,
@@ -97,12 +97,12 @@ static enum err read_ends(struct trace_reader *trace, struct coverage *out, stru
     return ERR_OK;
 }
 
-enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
+enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *err)
 {
-    const enum err e = read_ends(trace, out, why);
+    const enum err e = read_ends(trace, out, err);
     if (e != ERR_OK || trace_info(trace)->events > COVERAGE_STEPS_EVENTS)
         return e;
-    return steps_find(trace, &out->steps, why);
+    return steps_find(trace, &out->steps, err);
 }
 
 bool coverage_is_lower_bound(const struct coverage *c)
@@ -164,11 +164,11 @@ void coverage_print(FILE *out, const struct coverage *c)
     fputc('\n', out);
 }
 
-enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *why)
+enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *err)
 {
     struct coverage c;
     struct words said = { .n = 0 }, w = { .n = 0 };
-    const enum err e = read_ends(trace, &c, why);
+    const enum err e = read_ends(trace, &c, err);
     if (e != ERR_OK)
         return e;
     coverage_say(&said, &c);

@@ -42,7 +42,7 @@ struct coverage {
 #define COVERAGE_STEPS_EVENTS (UINT64_C(1) << 22)
 
 /* Reads all events twice at most. ERR_HOST_NOMEM, the reader's errors. */
-MUST_USE enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why);
+MUST_USE enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *err);
 
 /* Whether the program may have needed more than the recording shows: a request was refused, or a part is missing. What
  * a study finds is then a lower bound. */
@@ -63,7 +63,7 @@ void coverage_say(struct words *w, const struct coverage *c);
 void coverage_print(FILE *out, const struct coverage *c);
 
 /* The same of a trace, behind its name unless that is NULL, and without the empty line. */
-MUST_USE enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *why);
+MUST_USE enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *err);
 
 /* The members begins, ends, refusals, refusals_survived and whole_steps (null: nothing repeats) of the object that is
  * open in `w`. */

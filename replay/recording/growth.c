@@ -78,11 +78,6 @@ struct grower {
     uint64_t        requested, freed;            /* from the window on from which it is looked at */
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for what grows");
-}
-
 /* ---- what changes ---- */
 
 struct change_pass {
@@ -143,15 +138,15 @@ static void births_event(void *arg, const struct event *ev, uint64_t number)
 }
 
 /* The stack of each request, in order. */
-static enum err read_stacks(struct grower *g, struct err_detail *why)
+static enum err read_stacks(struct grower *g, struct err_detail *err)
 {
     const uint64_t allocs = trace_info(g->trace)->by_kind[EVENT_ALLOC];
     struct births_pass p = { .events = calloc(allocs + 1, sizeof *p.events), .moment = g->moment };
     g->stack_of = calloc(allocs + 1, sizeof *g->stack_of);
-    enum err e = p.events == NULL || g->stack_of == NULL ? no_memory(why)
-                                                         : trace_each_event(g->trace, births_event, &p, why);
+    enum err e = p.events == NULL || g->stack_of == NULL ? err_no_memory(err)
+                                                         : trace_each_event(g->trace, births_event, &p, err);
     if (e == ERR_OK && g->has_lines)
-        e = trace_stacks_at(g->trace, p.events, p.n, g->stack_of, why);
+        e = trace_stacks_at(g->trace, p.events, p.n, g->stack_of, err);
     free(p.events);
     return e;
 }
@@ -496,12 +491,12 @@ static uint64_t left_per_turn(const struct phase_starts *s, const struct holding
     return apart <= mean / MEAN_SHARE ? median : mean;
 }
 
-static enum err take_rate(const struct grower *g, const struct holdings *h, struct growth *out, struct err_detail *why)
+static enum err take_rate(const struct grower *g, const struct holdings *h, struct growth *out, struct err_detail *err)
 {
     const struct phase_starts *s = &g->phases.starts[out->turn == TURN_STEP ? PHASE_OPTIMIZER : PHASE_FORWARD];
     uint64_t *sums = calloc(s->n + 2, sizeof *sums);
     if (sums == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     out->bytes_per_turn = out->turn == TURN_RUN ? 0 : left_per_turn(s, h, out, sums);
     free(sums);
     if (out->bytes_per_turn == 0)
@@ -512,10 +507,10 @@ static enum err take_rate(const struct grower *g, const struct holdings *h, stru
 }
 
 /* What is held of it at the low mark, requested since it grows. */
-static enum err read_held(const struct grower *g, struct growth *out, struct err_detail *why)
+static enum err read_held(const struct grower *g, struct growth *out, struct err_detail *err)
 {
     struct holdings h = { .n = 0 };
-    enum err e = holdings_read(g->trace, MOMENT_EVENT, out->until, &h, why);
+    enum err e = holdings_read(g->trace, MOMENT_EVENT, out->until, &h, err);
     if (e != ERR_OK)
         return e;
     size_t kept = 0;
@@ -526,15 +521,15 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
         }
     h.n = kept;
     out->held_requests = kept;
-    e = take_rate(g, &h, out, why);
+    e = take_rate(g, &h, out, err);
     if (e == ERR_OK)
-        e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, why)
-                         : holders_group(g->trace, &h, HOLDER_SIZE, &out->lines, why);
+        e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, err)
+                         : holders_group(g->trace, &h, HOLDER_SIZE, &out->lines, err);
     holdings_close(&h);
     return e;
 }
 
-static enum err tell(struct grower *g, size_t from, uint64_t rise, struct growth *out, struct err_detail *why)
+static enum err tell(struct grower *g, size_t from, uint64_t rise, struct growth *out, struct err_detail *err)
 {
     out->is_found = true;
     out->bytes = rise;
@@ -542,7 +537,7 @@ static enum err tell(struct grower *g, size_t from, uint64_t rise, struct growth
     out->until = g->changes[g->mark - 1].event + 1;
     out->phases = phases_of_group(g, leader(g));
     name_turns(g, out);
-    return read_held(g, out, why);
+    return read_held(g, out, err);
 }
 
 /* Moves the part's begin to its low mark. */
@@ -558,7 +553,7 @@ static uint64_t go_on_after(struct grower *g, uint64_t live)
     return live;
 }
 
-static enum err find_in_parts(struct grower *g, struct growth *out, struct err_detail *why)
+static enum err find_in_parts(struct grower *g, struct growth *out, struct err_detail *err)
 {
     const size_t parts = g->phases.has_python ? PARTS_MAX : BARE_PARTS_MAX;
     uint64_t live = g->start_bytes;
@@ -571,7 +566,7 @@ static enum err find_in_parts(struct grower *g, struct growth *out, struct err_d
         walk_part(g, live);
         const uint64_t rise = judge_part(g, &from);
         if (rise > 0)
-            e = tell(g, from, rise, out, why);
+            e = tell(g, from, rise, out, err);
         live = go_on_after(g, live);
     }
     return e;
@@ -594,19 +589,19 @@ static void take_start(struct grower *g)
         }
 }
 
-static enum err read_changes(struct grower *g, struct err_detail *why)
+static enum err read_changes(struct grower *g, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(g->trace);
     struct change_pass p = { .g = g, .phase = -1, .has_memory = true };
     g->n_groups = g->has_lines ? info->n_stacks + 3 : 2;
     g->group_of = calloc((size_t)info->peak_live + 1, sizeof *g->group_of);
     g->changes = calloc(info->events + 1, sizeof *g->changes);
-    enum err e = g->group_of == NULL || g->changes == NULL ? no_memory(why) : read_stacks(g, why);
+    enum err e = g->group_of == NULL || g->changes == NULL ? err_no_memory(err) : read_stacks(g, err);
     if (e != ERR_OK)
         return e;
     take_start(g);
-    e = trace_each_event(g->trace, change_event, &p, why);
-    return e == ERR_OK && !p.has_memory ? no_memory(why) : e;
+    e = trace_each_event(g->trace, change_event, &p, err);
+    return e == ERR_OK && !p.has_memory ? err_no_memory(err) : e;
 }
 
 /* A line is the program's own only if all of its requests are outside of modules, optimizers and backward passes. */
@@ -620,12 +615,12 @@ static void find_own_lines(struct grower *g)
             g->groups[g->phases.line_of[i] + 2].is_own = false;
 }
 
-static enum err make_groups(struct grower *g, struct err_detail *why)
+static enum err make_groups(struct grower *g, struct err_detail *err)
 {
     g->groups = calloc(g->n_groups, sizeof *g->groups);
     g->least = calloc((size_t)g->n_groups * WINDOWS, sizeof *g->least);
     if (g->groups == NULL || g->least == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     g->groups[start_group(g)].live_before = g->start_bytes;
     if (!g->has_lines)
         g->groups[0].live_before = g->start_bytes;
@@ -633,24 +628,24 @@ static enum err make_groups(struct grower *g, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err find(struct grower *g, struct growth *out, struct err_detail *why)
+static enum err find(struct grower *g, struct growth *out, struct err_detail *err)
 {
-    enum err e = phases_read(g->trace, &g->phases, why);
+    enum err e = phases_read(g->trace, &g->phases, err);
     if (e == ERR_OK)
-        e = read_changes(g, why);
+        e = read_changes(g, err);
     if (e != ERR_OK || (uint64_t)g->n_groups * WINDOWS > CELLS_MAX)
         return e;
-    e = make_groups(g, why);
-    return e == ERR_OK ? find_in_parts(g, out, why) : e;
+    e = make_groups(g, err);
+    return e == ERR_OK ? find_in_parts(g, out, err) : e;
 }
 
 enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,
-                     struct err_detail *why)
+                     struct err_detail *err)
 {
     struct grower g = { .trace = trace, .moment = moment, .need_bytes = need_bytes,
                         .has_lines = trace_info(trace)->n_stacks > 0 };
     *out = (struct growth){ .is_found = false };
-    const enum err e = trace_info(trace)->events > EVENTS_MAX ? ERR_OK : find(&g, out, why);
+    const enum err e = trace_info(trace)->events > EVENTS_MAX ? ERR_OK : find(&g, out, err);
     phases_close(&g.phases);
     pair_map_free(&g.sizes);
     free(g.group_of);

@@ -45,7 +45,7 @@ struct growth {
  * 2^22 events are not looked at. Reads all events four times at most. ERR_HOST_NOMEM, the reader's
  * errors. Released with growth_close, also on error. */
 MUST_USE enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,
-                              struct err_detail *why);
+                              struct err_detail *err);
 void growth_close(struct growth *g);
 
 #endif

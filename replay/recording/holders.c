@@ -13,11 +13,6 @@
 
 enum { NAME_BYTES = 512 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for what is live");
-}
-
 static bool ends_life(const struct event *ev)
 {
     return ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED;
@@ -57,17 +52,17 @@ static uint64_t start_bytes(const struct trace_reader *trace)
 }
 
 static enum err choose_moment(struct trace_reader *trace, enum moment_kind kind, uint64_t event, struct holdings *h,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     const uint64_t events = trace_info(trace)->events, before = start_bytes(trace);
     struct moments m = { .live = before, .peak = before, .refusal = UINT64_MAX };
-    const enum err e = trace_each_event(trace, moments_visit, &m, why);
+    const enum err e = trace_each_event(trace, moments_visit, &m, err);
     if (e != ERR_OK)
         return e;
     if (kind == MOMENT_REFUSAL && m.refusal == UINT64_MAX)
-        return err_set(why, ERR_USAGE, 0, "no request was refused in this recording");
+        return err_set(err, ERR_USAGE, 0, "no request was refused in this recording");
     if (kind == MOMENT_EVENT && event > events)
-        return err_set(why, ERR_USAGE, 0, "event %" PRIu64 " is not there: the recording has %" PRIu64, event, events);
+        return err_set(err, ERR_USAGE, 0, "event %" PRIu64 " is not there: the recording has %" PRIu64, event, events);
     h->peak_bytes = m.peak;
     h->peak_moment = m.peak_moment;
     h->moment = kind == MOMENT_PEAK ? m.peak_moment : kind == MOMENT_REFUSAL ? m.refusal
@@ -120,16 +115,16 @@ static void take_start(struct life_pass *p, const struct trace_reader *trace)
                                                          .stream = blocks[i].stream, .pool = blocks[i].pool };
 }
 
-static enum err read_lives(struct trace_reader *trace, struct holdings *h, struct err_detail *why)
+static enum err read_lives(struct trace_reader *trace, struct holdings *h, struct err_detail *err)
 {
     struct life_pass p = { .out = h, .n_slots = trace_info(trace)->peak_live };
     p.slots = calloc(p.n_slots + 1, sizeof *p.slots);
     p.is_held = calloc(p.n_slots + 1, 1);
     h->at = calloc(p.n_slots + 1, sizeof *h->at);
-    enum err e = p.slots == NULL || p.is_held == NULL || h->at == NULL ? no_memory(why) : ERR_OK;
+    enum err e = p.slots == NULL || p.is_held == NULL || h->at == NULL ? err_no_memory(err) : ERR_OK;
     if (e == ERR_OK) {
         take_start(&p, trace);
-        e = trace_each_event(trace, life_visit, &p, why);
+        e = trace_each_event(trace, life_visit, &p, err);
     }
     if (e == ERR_OK && h->moment >= trace_info(trace)->events)
         take_held(&p);
@@ -143,14 +138,14 @@ static enum err read_lives(struct trace_reader *trace, struct holdings *h, struc
     return e;
 }
 
-static enum err read_stacks(struct trace_reader *trace, struct holdings *h, struct err_detail *why)
+static enum err read_stacks(struct trace_reader *trace, struct holdings *h, struct err_detail *err)
 {
     uint64_t *births = malloc((h->n + 1) * sizeof *births);
     uint32_t *stacks = malloc((h->n + 1) * sizeof *stacks);
     for (size_t i = 0; i < h->n && births != NULL; i++)
         births[i] = h->at[i].born < 0 ? TRACE_NO_EVENT : (uint64_t)h->at[i].born;
-    const enum err e = births == NULL || stacks == NULL ? no_memory(why)
-                                                        : trace_stacks_at(trace, births, h->n, stacks, why);
+    const enum err e = births == NULL || stacks == NULL ? err_no_memory(err)
+                                                        : trace_stacks_at(trace, births, h->n, stacks, err);
     for (size_t i = 0; i < h->n && e == ERR_OK; i++)
         h->at[i].stack = stacks[i];
     free(births);
@@ -159,14 +154,14 @@ static enum err read_stacks(struct trace_reader *trace, struct holdings *h, stru
 }
 
 enum err holdings_read(struct trace_reader *trace, enum moment_kind kind, uint64_t event, struct holdings *out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct holdings h = { .n = 0 };
-    enum err e = choose_moment(trace, kind, event, &h, why);
+    enum err e = choose_moment(trace, kind, event, &h, err);
     if (e == ERR_OK)
-        e = read_lives(trace, &h, why);
+        e = read_lives(trace, &h, err);
     if (e == ERR_OK)
-        e = read_stacks(trace, &h, why);
+        e = read_stacks(trace, &h, err);
     if (e != ERR_OK)
         holdings_close(&h);
     else
@@ -306,13 +301,13 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
 }
 
 /* The group of that name, its place + 1. */
-static enum err group_put(struct holders *g, const char *name, uint32_t *place, struct err_detail *why)
+static enum err group_put(struct holders *g, const char *name, uint32_t *place, struct err_detail *err)
 {
     const uint32_t n_before = g->names.n;
     const uint32_t id = text_table_put(&g->names, name, strlen(name));
     struct holder *at = id == UINT32_MAX ? NULL : array_grow(g->at, id, &g->room, sizeof *at);
     if (at == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     g->at = at;
     if (id == n_before) {
         g->at[id] = (struct holder){ .name = id };
@@ -330,10 +325,10 @@ static int compare_holders(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
-enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why)
+enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *err)
 {
     uint32_t place = 0;
-    const enum err e = group_put(g, name, &place, why);
+    const enum err e = group_put(g, name, &place, err);
     if (e != ERR_OK)
         return e;
     g->at[place - 1].bytes += bytes;
@@ -349,14 +344,14 @@ void holders_sort(struct holders *g)
 
 /* Counts a holding in its group. A stack is named once, however many requests share it. */
 static enum err group_one(struct trace_reader *trace, const struct holding *h, enum holder_key key, const char *none,
-                          struct holders *g, uint32_t *row_of, struct err_detail *why)
+                          struct holders *g, uint32_t *row_of, struct err_detail *err)
 {
     const bool is_of_stack = key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK || key == HOLDER_MODULE;
     uint32_t one = 0, *row = is_of_stack && h->born >= 0 && h->stack != TRACE_NO_STACK ? &row_of[h->stack] : &one;
     char name[NAME_BYTES];
     if (*row == 0) {
         name_of(trace, h, key, none, name);
-        const enum err e = group_put(g, name, row, why);
+        const enum err e = group_put(g, name, row, err);
         if (e != ERR_OK)
             return e;
     }
@@ -366,14 +361,14 @@ static enum err group_one(struct trace_reader *trace, const struct holding *h, e
 }
 
 enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key, struct holders *out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct holders g = { .n = 0 };
     const char *none = lacks_stack(h) && has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
     uint32_t *row_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *row_of);      /* by stack: + 1 */
-    enum err e = row_of == NULL ? no_memory(why) : ERR_OK;
+    enum err e = row_of == NULL ? err_no_memory(err) : ERR_OK;
     for (size_t i = 0; i < h->n && e == ERR_OK; i++)
-        e = group_one(trace, &h->at[i], key, none, &g, row_of, why);
+        e = group_one(trace, &h->at[i], key, none, &g, row_of, err);
     free(row_of);
     if (e == ERR_OK)
         holders_sort(&g);

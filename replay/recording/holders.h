@@ -55,7 +55,7 @@ enum moment_kind { MOMENT_PEAK, MOMENT_REFUSAL, MOMENT_END, MOMENT_EVENT };
 /* Reads the events three times at most. `event` counts for MOMENT_EVENT. ERR_USAGE if nothing was refused, or the event
  * is not there; ERR_HOST_NOMEM; the reader's errors. */
 MUST_USE enum err holdings_read(struct trace_reader *trace, enum moment_kind kind, uint64_t event,
-                                struct holdings *out, struct err_detail *why);
+                                struct holdings *out, struct err_detail *err);
 
 /* Keeps only what was requested at event `since` or later. */
 void holdings_keep_new(struct holdings *h, uint64_t since);
@@ -75,10 +75,10 @@ struct holders {
 
 /* Groups what is held. ERR_HOST_NOMEM. */
 MUST_USE enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key,
-                                struct holders *out, struct err_detail *why);
+                                struct holders *out, struct err_detail *err);
 
 /* Adds one request to the group of a name, and sorts the groups as holders_group does. ERR_HOST_NOMEM. */
-MUST_USE enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why);
+MUST_USE enum err holders_put(struct holders *g, const char *name, uint64_t bytes, struct err_detail *err);
 void holders_sort(struct holders *g);
 
 /* True if the recording has labels. */

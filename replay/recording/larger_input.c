@@ -38,11 +38,6 @@ struct larger_pass {
     uint64_t  live_now;
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare inputs");
-}
-
 static void take_event(void *arg, const struct event *ev, uint64_t number)
 {
     struct larger_pass *p = arg;
@@ -182,20 +177,21 @@ static void sum_up(struct larger_pass *p, struct larger_sums *s)
 }
 
 static enum err read_requests(struct trace_reader *trace, struct larger_pass *p, uint64_t asked_bytes,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     uint32_t *of_stack = calloc((size_t)info->n_stacks + 1, sizeof *of_stack);
     uint32_t *stacks = calloc(info->by_kind[EVENT_ALLOC] + 2, sizeof *stacks);
-    enum err e = of_stack == NULL || stacks == NULL || !number_operations(trace, of_stack) ? no_memory(why) : ERR_OK;
+    const bool is_ready = of_stack != NULL && stacks != NULL && number_operations(trace, of_stack);
+    enum err e = is_ready ? ERR_OK : err_no_memory(err);
     if (e == ERR_OK)
-        e = trace_each_event(trace, take_event, p, why);
+        e = trace_each_event(trace, take_event, p, err);
     if (e == ERR_OK) {
         p->live[p->n] = p->live_now;
         p->events[p->n] = p->moment < info->events ? p->moment : TRACE_NO_EVENT;
         p->requests[p->n] = (struct request){ .is_live = true, .number = p->n, .bytes = asked_bytes };
         p->n += asked_bytes > 0;
-        e = trace_stacks_at(trace, p->events, p->n, stacks, why);
+        e = trace_stacks_at(trace, p->events, p->n, stacks, err);
     }
     for (size_t i = 0; i < p->n && e == ERR_OK; i++)
         p->requests[i].operation = of_stack[stacks[i]];
@@ -228,7 +224,7 @@ static void take_sums(const struct larger_pass *p, const struct larger_sums *s, 
 }
 
 enum err larger_input_find(struct trace_reader *trace, uint64_t moment, uint64_t asked_bytes, struct larger_input *out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     const uint64_t allocs = info->by_kind[EVENT_ALLOC];
@@ -243,7 +239,7 @@ enum err larger_input_find(struct trace_reader *trace, uint64_t moment, uint64_t
     p.of_slot = calloc((size_t)info->peak_live + 1, sizeof *p.of_slot);
     s.scratch = calloc(allocs + 2, sizeof *s.scratch);
     enum err e = p.requests == NULL || p.events == NULL || p.live == NULL || p.of_slot == NULL || s.scratch == NULL
-                     ? no_memory(why) : read_requests(trace, &p, asked_bytes, why);
+                     ? err_no_memory(err) : read_requests(trace, &p, asked_bytes, err);
     for (size_t i = 0; i < p.n && e == ERR_OK; i++)
         if (p.requests[i].number != p.n - 1 && p.requests[i].bytes > out->largest_before)
             out->largest_before = p.requests[i].bytes;

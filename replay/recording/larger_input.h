@@ -27,6 +27,6 @@ struct larger_input {
 /* Looks at what is live before event `moment`, at which `asked_bytes` are refused. ERR_HOST_NOMEM, the reader's
  * errors. */
 MUST_USE enum err larger_input_find(struct trace_reader *trace, uint64_t moment, uint64_t asked_bytes,
-                                    struct larger_input *out, struct err_detail *why);
+                                    struct larger_input *out, struct err_detail *err);
 
 #endif

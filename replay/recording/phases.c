@@ -13,11 +13,6 @@
 enum { BUFFER_LINES = 20 };
 enum { SIDES = 4096 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the phases of the program");
-}
-
 /* ---- stacks ---- */
 
 static bool is_optimizer(const struct stack_frame *f)
@@ -131,7 +126,7 @@ static void find_buffers(struct phases *p, const uint32_t *apply, size_t n_stack
             p->of_stack[i] = PHASE_BUFFER;
 }
 
-static enum err read_stacks(struct trace_reader *trace, struct phases *p, struct err_detail *why)
+static enum err read_stacks(struct trace_reader *trace, struct phases *p, struct err_detail *err)
 {
     const size_t n_stacks = trace_info(trace)->n_stacks;
     const char *const *frames;
@@ -152,7 +147,7 @@ static enum err read_stacks(struct trace_reader *trace, struct phases *p, struct
         find_buffers(p, apply, n_stacks);
     text_table_free(&lines);
     free(apply);
-    return has_memory ? ERR_OK : no_memory(why);
+    return has_memory ? ERR_OK : err_no_memory(err);
 }
 
 /* ---- stretches ---- */
@@ -213,13 +208,13 @@ static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended, uint3
 }
 
 static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_t n, uint64_t first,
-                           struct trace_side sides[static SIDES], struct err_detail *why)
+                           struct trace_side sides[static SIDES], struct err_detail *err)
 {
     enum err e = ERR_OK;
     bool has_memory = true;
     for (size_t i = 0; e == ERR_OK && i < n && has_memory; i++) {
         if (i % SIDES == 0)
-            e = trace_sides(s->trace, first + i, n - i < SIDES ? n - i : SIDES, sides, why);
+            e = trace_sides(s->trace, first + i, n - i < SIDES ? n - i : SIDES, sides, err);
         if (e == ERR_OK && ev[i].kind == EVENT_ALLOC)
             has_memory = take_request(s, &ev[i], first + i, sides[i % SIDES].stack);
         else if (e == ERR_OK && (ev[i].kind == EVENT_FREE || ev[i].kind == EVENT_FREE_REQUESTED))
@@ -227,23 +222,23 @@ static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_
         else if (e == ERR_OK && ev[i].kind == EVENT_OOM)
             has_memory = starts_add(&s->p->refusals, first + i);
     }
-    return e == ERR_OK && !has_memory ? no_memory(why) : e;
+    return e == ERR_OK && !has_memory ? err_no_memory(err) : e;
 }
 
-static enum err read_events(struct stretch_pass *s, struct trace_side sides[static SIDES], struct err_detail *why)
+static enum err read_events(struct stretch_pass *s, struct trace_side sides[static SIDES], struct err_detail *err)
 {
     const uint64_t events = trace_info(s->trace)->events;
     const struct event *ev;
     uint64_t first = 0;
-    enum err e = trace_seek(s->trace, 0, why);
+    enum err e = trace_seek(s->trace, 0, err);
     for (size_t n = 1; e == ERR_OK && first < events && n > 0; first += n) {
-        e = trace_next(s->trace, &ev, &n, why);
+        e = trace_next(s->trace, &ev, &n, err);
         if (e == ERR_OK)
-            e = read_chunk(s, ev, n, first, sides, why);
+            e = read_chunk(s, ev, n, first, sides, err);
     }
     for (uint32_t slot = 0; e == ERR_OK && slot < trace_info(s->trace)->peak_live; slot++)
         if (!end_life(s, slot, false, TRACE_NO_STACK))
-            e = no_memory(why);
+            e = err_no_memory(err);
     return e;
 }
 
@@ -253,19 +248,19 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_detail *why)
+enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_detail *err)
 {
     const size_t n_slots = trace_info(trace)->peak_live;
     struct stretch_pass s = { .p = out, .trace = trace, .phase = -1, .last_backward = UINT64_MAX };
     *out = (struct phases){ .of_stack = NULL };
-    enum err e = read_stacks(trace, out, why);
+    enum err e = read_stacks(trace, out, err);
     if (e != ERR_OK || !out->has_python)
         return e;
     struct trace_side *sides = malloc(SIDES * sizeof *sides);
     s.births = calloc(n_slots + 1, sizeof *s.births);
-    e = sides == NULL || s.births == NULL ? no_memory(why) : ERR_OK;
+    e = sides == NULL || s.births == NULL ? err_no_memory(err) : ERR_OK;
     if (e == ERR_OK)
-        e = read_events(&s, sides, why);
+        e = read_events(&s, sides, err);
     if (e == ERR_OK && out->graphs.n > 0)
         qsort(out->graphs.at, out->graphs.n, sizeof *out->graphs.at, compare_numbers);
     free(sides);

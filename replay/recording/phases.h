@@ -41,7 +41,7 @@ struct phases {
 
 /* Reads all stacks once and all events once. ERR_HOST_NOMEM, the reader's errors. Released with phases_close, also on
  * error. */
-MUST_USE enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_detail *why);
+MUST_USE enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_detail *err);
 void phases_close(struct phases *p);
 
 /* The first start after `event`, the last one up to `event`; UINT64_MAX: none. */

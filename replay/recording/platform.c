@@ -20,9 +20,9 @@ static const struct {
     const char *setting;
     enum platform platform;
     enum place_answer answer;
-    const char *why;
+    const char *err;
 } places[] = {
-#define PLACE(setting, platform, answer, why) { setting, PLATFORM_##platform, answer, why },
+#define PLACE(setting, platform, answer, err) { setting, PLATFORM_##platform, answer, err },
 #include "replay/recording/setting_places.def"
 #undef PLACE
 };
@@ -57,13 +57,13 @@ enum shell_kind platform_shell(enum platform p)
     return platforms[p].shell;
 }
 
-bool platform_has_setting(enum platform p, const char *setting, const char **why)
+bool platform_has_setting(enum platform p, const char *setting, const char **err)
 {
     const size_t n = strcspn(setting, ":");
-    *why = "it does not exist there";
+    *err = "it does not exist there";
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         if (places[i].platform == p && strlen(places[i].setting) == n && strncmp(places[i].setting, setting, n) == 0) {
-            *why = places[i].why;
+            *err = places[i].err;
             return places[i].answer == YES;
         }
     return false;

@@ -18,7 +18,7 @@ static bool releases_can_differ(const struct trace_reader *trace)
            (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1 || is_rounded);
 }
 
-enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
+enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *err)
 {
     struct err_detail reason;
     *out = trace_meta(trace, TRACE_META_RELEASE);
@@ -26,6 +26,6 @@ enum err recorded_release(struct trace_reader *trace, const char **out, struct e
         return ERR_OK;
     if (verify_choose_release(trace, out, &reason) != ERR_HOST_NOMEM)
         return ERR_OK;                           /* a trace that cannot be verified keeps the release of its layout */
-    *why = reason;
+    *err = reason;
     return ERR_HOST_NOMEM;
 }

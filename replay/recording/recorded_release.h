@@ -21,6 +21,6 @@
  * Bound: traces of more than 2^18 events are never verified here, so each release costs about a second at most.
  *
  * ERR_HOST_NOMEM. A trace that is damaged or cannot be verified is no error: its layout decides. */
-MUST_USE enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why);
+MUST_USE enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *err);
 
 #endif

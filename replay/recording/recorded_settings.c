@@ -30,17 +30,17 @@ bool recorded_from_driver(const struct trace_reader *trace)
     return source != NULL && (strcmp(source, "cuda-driver") == 0 || strcmp(source, "cuda-calls") == 0);
 }
 
-enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why)
+enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *err)
 {
     const char *conf = trace_meta(trace, "conf");
     if (conf == NULL || conf[0] == '\0')
-        return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, why);
+        return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, err);
     const size_t n = strlen(conf) + sizeof "pytorch:";
     char *text = malloc(n);
     if (text == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
+        return err_no_memory(err);
     snprintf(text, n, "pytorch:%s", conf);
-    const enum err e = policy_spec_parse_foreign(text, out, why);
+    const enum err e = policy_spec_parse_foreign(text, out, err);
     free(text);
     return e;
 }

@@ -17,7 +17,7 @@ bool recorded_from_driver(const struct trace_reader *trace);
 /* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings. A trace
  * without settings that shows expandable segments gives `pytorch:expandable`; any other gives `best-fit`.
  * policy_spec_parse's errors. */
-MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why);
+MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *err);
 
 /* Sets the option `version` of a policy that has one to `release`, unless the person typed a version. NULL leaves the
  * policy's default. `release` must outlive the spec. */

@@ -38,7 +38,7 @@ static void pass_event(void *arg, const struct event *ev, uint64_t number)
 }
 
 enum err step_growth_find(struct trace_reader *trace, const struct steps *steps, uint64_t least,
-                          struct step_growth *out, struct err_detail *why)
+                          struct step_growth *out, struct err_detail *err)
 {
     const uint64_t n = steps->how == STEPS_BY_MARK ? steps->whole + 1 : steps->whole;
     const uint64_t counted = n / 2 > least ? n / 2 : least < n ? least : n;
@@ -48,7 +48,7 @@ enum err step_growth_find(struct trace_reader *trace, const struct steps *steps,
     *out = (struct step_growth){ .bytes_per_step = 0 };
     if (steps->how == STEPS_NONE || counted < 2)
         return ERR_OK;
-    const enum err e = trace_each_event(trace, pass_event, &p, why);
+    const enum err e = trace_each_event(trace, pass_event, &p, err);
     if (e != ERR_OK || p.most_later <= p.most_earlier)
         return e;
     const uint64_t bytes = (p.most_later - p.most_earlier) / (p.n - p.later);

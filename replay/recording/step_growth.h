@@ -24,6 +24,6 @@ struct step_growth {
 /* Of the later half of the steps, and of at least `least` steps if there are so many. Reads all events once.
  * ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err step_growth_find(struct trace_reader *trace, const struct steps *steps, uint64_t least,
-                                   struct step_growth *out, struct err_detail *why);
+                                   struct step_growth *out, struct err_detail *err);
 
 #endif

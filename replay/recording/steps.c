@@ -220,13 +220,13 @@ static struct run run_at(const struct request *r, size_t n_all, size_t n, uint32
 }
 
 static enum err steps_by_repetition(const struct steps_pass *p, uint64_t n_events, struct steps *out,
-                                    struct err_detail *why)
+                                    struct err_detail *err)
 {
     struct run run = { .period = 0 };
     const struct request *r = p->requests;
     uint32_t *z = calloc(p->n + 1, sizeof *z);
     if (z == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
+        return err_no_memory(err);
     for (size_t k = 0; k < ENDS_TRIED && run.period == 0; k++)
         run = run_at(r, p->n, p->n - p->n / ENDS_TRIED * k, z);
     free(z);
@@ -257,7 +257,7 @@ unsigned steps_borders(const struct steps *s, uint64_t out[3])
     return s->whole > 1 ? 3 : 2;
 }
 
-enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *why)
+enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     const uint64_t allocs = info->by_kind[EVENT_ALLOC];
@@ -270,10 +270,10 @@ enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_de
     const bool has_memory = p.requests != NULL && p.marks != NULL && p.request_of != NULL;
     for (uint32_t i = 0; i < info->peak_live && has_memory; i++)
         p.request_of[i] = SIZE_MAX;
-    enum err e = has_memory ? trace_each_event(trace, pass_event, &p, why)
-                            : err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
+    enum err e = has_memory ? trace_each_event(trace, pass_event, &p, err)
+                            : err_no_memory(err);
     if (e == ERR_OK && !steps_by_mark(&p, info->n_labels, out))
-        e = steps_by_repetition(&p, info->events, out, why);
+        e = steps_by_repetition(&p, info->events, out, err);
     free(p.requests);
     free(p.marks);
     free(p.request_of);

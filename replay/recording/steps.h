@@ -43,6 +43,6 @@ unsigned steps_borders(const struct steps *s, uint64_t out[3]);
 uint64_t steps_start_live_bytes(const struct trace_reader *trace);
 
 /* Reads all events once. ERR_HOST_NOMEM, the reader's errors. */
-MUST_USE enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *why);
+MUST_USE enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *err);
 
 #endif

@@ -23,11 +23,6 @@ struct telling {
     bool              has_memory;
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to name lines");
-}
-
 /* The lines of the program in a stack, from the innermost one on. */
 static size_t lines_of(struct telling *t, uint32_t stack, uint32_t lines[static LINES_DEEP])
 {
@@ -115,7 +110,7 @@ static void name_holding(struct telling *t, const struct holding *h, char name[s
     stack_frame_show_line(line != NULL ? line : "(backward pass, no Python stack)", name, NAME_BYTES);
 }
 
-static enum err group(struct telling *t, const struct holdings *h, struct holders *out, struct err_detail *why)
+static enum err group(struct telling *t, const struct holdings *h, struct holders *out, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < h->n; i++)
@@ -124,19 +119,19 @@ static enum err group(struct telling *t, const struct holdings *h, struct holder
     for (size_t i = 0; i < h->n && e == ERR_OK && t->has_memory; i++) {
         char name[NAME_BYTES];
         name_holding(t, &h->at[i], name);
-        e = holders_put(out, name, h->at[i].bytes, why);
+        e = holders_put(out, name, h->at[i].bytes, err);
     }
     holders_sort(out);
-    return e == ERR_OK && !t->has_memory ? no_memory(why) : e;
+    return e == ERR_OK && !t->has_memory ? err_no_memory(err) : e;
 }
 
 enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     struct telling t = { .trace = trace, .has_memory = true };
     *out = (struct holders){ .n = 0 };
     t.is_held = calloc((size_t)trace_info(trace)->n_stacks + 1, 1);
-    enum err e = t.is_held == NULL ? no_memory(why) : group(&t, h, out, why);
+    enum err e = t.is_held == NULL ? err_no_memory(err) : group(&t, h, out, err);
     text_table_free(&t.lines);
     pair_map_free(&t.calls);
     free(t.callers);
@@ -147,11 +142,11 @@ enum err telling_lines_group(struct trace_reader *trace, const struct holdings *
 }
 
 enum err telling_line_of_event(struct trace_reader *trace, uint64_t event, size_t size, char *out,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     uint32_t stack = TRACE_NO_STACK;
     const char *const *frames;
-    const enum err e = trace_stacks_at(trace, &event, 1, &stack, why);
+    const enum err e = trace_stacks_at(trace, &event, 1, &stack, err);
     const size_t n = e == ERR_OK ? trace_stack(trace, stack, &frames) : 0;
     const char *line = n > 0 ? stack_frame_of_program(frames, stack_frames_of_code(frames, n)) : NULL;
     out[0] = '\0';

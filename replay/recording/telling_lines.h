@@ -17,11 +17,11 @@
 
 /* As holders_group by line, with these names. ERR_HOST_NOMEM. */
 MUST_USE enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
-                                      struct err_detail *why);
+                                      struct err_detail *err);
 
 /* The program's line that made the request of an event, refused ones included. "": it is not known. Errors as of
  * trace_stacks_at. */
 MUST_USE enum err telling_line_of_event(struct trace_reader *trace, uint64_t event, size_t size, char *out,
-                                        struct err_detail *why);
+                                        struct err_detail *err);
 
 #endif

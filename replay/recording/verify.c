@@ -50,7 +50,7 @@ static void report_infer(struct verify_report *r, const char *fmt, ...)
  * acted. If the policy frees a segment that the record kept, the limit on trial is too low; any other difference means
  * too high. Keeps the first pass without a difference, if there is one. */
 static enum err verify_with_limits(const struct scene *s, const struct setting *t, struct verify_report *out,
-                                   struct err_detail *why)
+                                   struct err_detail *err)
 {
     const char *text = trace_meta(s->trace, "garbage_collection_threshold");
     const double threshold = text == NULL ? 0 : strtod(text, NULL);
@@ -62,7 +62,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
         struct verify_pass pass = {.first_unknowable = out->following.first_unknowable};
         bool collected_too_much;
         trial.limit_bytes = low + (high - low) / 2;
-        const enum err e = verify_running_free(s, &trial, &pass, &collected_too_much, why);
+        const enum err e = verify_running_free(s, &trial, &pass, &collected_too_much, err);
         if (e != ERR_OK)
             return e;
         if (!pass.has_difference) {
@@ -82,18 +82,18 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
 
 /* Runs both passes with one release and one card size. */
 static enum err verify_once(const struct scene *s, const struct setting *t, struct verify_report *out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     *out = (struct verify_report){0};
     snprintf(out->version, sizeof out->version, "%s", t->version);
     snprintf(out->settings, sizeof out->settings, "%s", t->policy->typed);
     bool collected_too_much;
     out->following.first_unknowable = UINT64_MAX;
-    enum err e = verify_following(s, t, &out->following, why);
+    enum err e = verify_following(s, t, &out->following, err);
     out->free_running.first_unknowable = out->following.first_unknowable;
     if (e == ERR_OK)
-        e = verify_running_free(s, t, &out->free_running, &collected_too_much, why);
-    return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, out, why) : e;
+        e = verify_running_free(s, t, &out->free_running, &collected_too_much, err);
+    return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, out, err) : e;
 }
 
 /* Whether the record shows expandable segments, which reserve address ranges by the size of the card. */
@@ -120,7 +120,7 @@ static uint64_t total_to_try(size_t i)
 
 /* If expandable segments differ and the size of the card is unknown, tries sizes until one gives no difference. */
 static enum err verify_with_totals(struct scene *s, const struct setting *t, struct verify_report *out,
-                                   struct err_detail *why)
+                                   struct err_detail *err)
 {
     struct setting trial = *t;
     if (t->total_bytes != 0 || verify_is_equal(out) || !scene_has_ranges(s))
@@ -133,7 +133,7 @@ static enum err verify_with_totals(struct scene *s, const struct setting *t, str
             continue;
         enum err e = scene_mark_reservations(s, trial.total_bytes);
         if (e == ERR_OK)
-            e = verify_once(s, &trial, &r, why);
+            e = verify_once(s, &trial, &r, err);
         if (e != ERR_OK)
             return e;
         if (!verify_is_equal(&r))
@@ -176,7 +176,7 @@ static bool report_is_best(const struct verify_report *r)
 /* Tries releases and keeps the report of the one that agrees with most of the record. A release that does not know a
  * recorded setting did not make the record. */
 static enum err verify_versions(const struct scene *s, struct setting *t, const char *const *versions, size_t n,
-                                struct verify_report *out, struct err_detail *why)
+                                struct verify_report *out, struct err_detail *err)
 {
     for (size_t i = 0; i < n && !(i > 0 && report_is_best(out)); i++) {
         struct verify_report r;
@@ -186,7 +186,7 @@ static enum err verify_versions(const struct scene *s, struct setting *t, const 
         if (e == ERR_USAGE && i > 0)
             continue;
         if (e != ERR_OK) {
-            *why = reason;
+            *err = reason;
             return e;
         }
         if (out->version[0] == '\0' || report_score(&r) > report_score(out))
@@ -198,7 +198,7 @@ static enum err verify_versions(const struct scene *s, struct setting *t, const 
 /* Verifies with the releases of the recording's layout. If something differs with all of them, tries Ascend's port of
  * PyTorch, which has the same layout. */
 static enum err verify_profiles(struct scene *s, const struct verify_options *o, const struct policy_spec *policy,
-                                struct verify_report *out, struct err_detail *why)
+                                struct verify_report *out, struct err_detail *err)
 {
     static const char *const other[] = {"npu"};
     const char *versions[TORCH_RELEASES];
@@ -206,12 +206,12 @@ static enum err verify_profiles(struct scene *s, const struct verify_options *o,
     const bool is_given = policy->values[verify_option_index(policy->ops, "version")].is_given;
     struct setting t = {.policy = policy, .total_bytes = s->total_bytes, .is_total_given = o->total_bytes != 0};
     *out = (struct verify_report){0};
-    enum err e = verify_versions(s, &t, versions, n, out, why);
+    enum err e = verify_versions(s, &t, versions, n, out, err);
     if (e == ERR_OK && n > 1)
         report_infer(out, "the release, among %zu whose recordings look alike: %s matches %s of the record",
                      n, out->version, verify_is_equal(out) ? "all" : "most");
     if (e == ERR_OK)
-        e = verify_with_totals(s, &t, out, why);
+        e = verify_with_totals(s, &t, out, err);
     if (e == ERR_OK && !is_given && !verify_is_equal(out) && strcmp(out->version, other[0]) != 0) {
         struct err_detail refused;       /* a port that does not know a recorded setting did not make the record */
         e = verify_versions(s, &t, other, 1, out, &refused);
@@ -223,39 +223,39 @@ static enum err verify_profiles(struct scene *s, const struct verify_options *o,
 }
 
 enum err verify_trace(struct trace_reader *in, const struct verify_options *o, struct verify_report *out,
-                      struct err_detail *why)
+                      struct err_detail *err)
 {
     struct scene s = {0};
     struct policy_spec recorded = {0};
-    enum err e = o->policy == NULL ? recorded_policy(in, &recorded, why) : ERR_OK;
+    enum err e = o->policy == NULL ? recorded_policy(in, &recorded, err) : ERR_OK;
     const struct policy_spec *policy = o->policy == NULL ? &recorded : o->policy;
     if (e == ERR_OK && policy->ops != policy_find("pytorch"))
-        e = err_set(why, ERR_USAGE, 0, "only the policy pytorch can be verified, not %s", policy->ops->name);
+        e = err_set(err, ERR_USAGE, 0, "only the policy pytorch can be verified, not %s", policy->ops->name);
     if (e == ERR_OK && recorded_from_driver(in))
-        e = err_set(why, ERR_USAGE, 0, "the recording holds calls to the driver, not what PyTorch's allocator decided; "
+        e = err_set(err, ERR_USAGE, 0, "the recording holds calls to the driver, not what PyTorch's allocator decided; "
                     "one by record --torch, run-sim -o or PyTorch itself does");
     if (e == ERR_OK)
-        e = scene_open(in, o->total_bytes, &s, why);
+        e = scene_open(in, o->total_bytes, &s, err);
     if (e == ERR_OK)
-        e = verify_profiles(&s, o, policy, out, why);
+        e = verify_profiles(&s, o, policy, out, err);
     scene_close(&s);
     policy_spec_close(&recorded);
     return e;
 }
 
-enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *why)
+enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *err)
 {
     struct scene s = {0};
     struct policy_spec policy = {0};
     const char *versions[TORCH_RELEASES];
-    enum err e = recorded_policy(in, &policy, why);
+    enum err e = recorded_policy(in, &policy, err);
     if (e == ERR_OK)
-        e = scene_open(in, 0, &s, why);
+        e = scene_open(in, 0, &s, err);
     const size_t n = e == ERR_OK ? versions_to_try(&s, &policy, versions) : 0;
     struct setting t = {.policy = &policy, .total_bytes = s.total_bytes};
     struct verify_report best = {0};
     if (e == ERR_OK && n > 1)
-        e = verify_versions(&s, &t, versions, n, &best, why);
+        e = verify_versions(&s, &t, versions, n, &best, err);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         if (strcmp(best.version, versions[i]) == 0)
             *out = versions[i];

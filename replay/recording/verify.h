@@ -55,12 +55,12 @@ struct verify_options {
  * each card size that has to be tried. ERR_UNSUPPORTED if the trace has no recorded addresses; ERR_USAGE for another
  * policy, or for settings that the release refuses; ERR_HOST_NOMEM; the reader's errors. */
 MUST_USE enum err verify_trace(struct trace_reader *in, const struct verify_options *o, struct verify_report *out,
-                               struct err_detail *why);
+                               struct err_detail *err);
 
 /* Chooses among the releases that share the recording's layout: the one under which most decisions are as recorded,
  * with the recorded settings; the newest of equals. *out is static text. It verifies the trace once for each of them.
  * The errors of verify_trace. */
-MUST_USE enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *why);
+MUST_USE enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *err);
 
 /* Whether nothing that was compared differs. */
 bool verify_is_equal(const struct verify_report *r);

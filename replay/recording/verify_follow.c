@@ -227,10 +227,10 @@ static void follow_event(struct follow *f, size_t i)
 }
 
 enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     struct follow f = {.s = s, .pass = pass};
-    enum err e = stage_open(s, t, false, &f.g, why);
+    enum err e = stage_open(s, t, false, &f.g, err);
     f.recorded_reserved = s->info->recorded_start_reserved_bytes;
     f.observer = (struct policy_observer){.completed = stage_on_completed, .arg = &f.g};
     if (e == ERR_OK) {
@@ -248,5 +248,5 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
         else if (f.is_spent && !pass_differ(pass, s, i, "none up to here, where the pass ended: " FOLLOW_SPENT))
             snprintf(pass->reason, sizeof pass->reason, "stopped at event %zu of %zu: " FOLLOW_SPENT, i, s->n_events);
     }
-    return stage_close(&f.g, e, why);
+    return stage_close(&f.g, e, err);
 }

@@ -179,10 +179,10 @@ static void free_check_missed(struct run_free *f, size_t i)
 }
 
 enum err verify_running_free(const struct scene *s, const struct setting *t, struct verify_pass *pass,
-                             bool *collected_too_much, struct err_detail *why)
+                             bool *collected_too_much, struct err_detail *err)
 {
     struct run_free f = {.s = s, .pass = pass, .recorded_reserved = s->info->recorded_start_reserved_bytes};
-    enum err e = stage_open(s, t, true, &f.g, why);
+    enum err e = stage_open(s, t, true, &f.g, err);
     if (e == ERR_OK) {
         f.observer = (struct policy_observer){.record = free_on_record, .completed = free_on_completed, .arg = &f};
         f.g.policy->observer = &f.observer;
@@ -196,5 +196,5 @@ enum err verify_running_free(const struct scene *s, const struct setting *t, str
         pass->is_done = true;
     }
     *collected_too_much = f.collected_too_much;
-    return stage_close(&f.g, e, why);
+    return stage_close(&f.g, e, err);
 }

@@ -36,23 +36,23 @@ void scene_close(struct scene *s)
     start_state_close(&s->start);
 }
 
-static enum err scene_read_events(struct scene *s, struct err_detail *why)
+static enum err scene_read_events(struct scene *s, struct err_detail *err)
 {
     s->events = malloc(array_bytes(s->info->events + 1, sizeof *s->events));
     s->sides = malloc(array_bytes(s->info->events + 1, sizeof *s->sides));
     if (s->events == NULL || s->sides == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu64 " events", s->info->events);
-    enum err e = trace_seek(s->trace, 0, why);
+        return err_no_memory(err);
+    enum err e = trace_seek(s->trace, 0, err);
     while (e == ERR_OK) {
         const struct event *chunk;
         size_t n;
-        e = trace_next(s->trace, &chunk, &n, why);
+        e = trace_next(s->trace, &chunk, &n, err);
         if (e != ERR_OK || n == 0)
             break;
         memcpy(s->events + s->n_events, chunk, n * sizeof *chunk);
         s->n_events += n;
     }
-    return e == ERR_OK ? trace_sides(s->trace, 0, s->n_events, s->sides, why) : e;
+    return e == ERR_OK ? trace_sides(s->trace, 0, s->n_events, s->sides, err) : e;
 }
 
 /* The home of mapped memory: stream, pool and size class of its request. */
@@ -155,20 +155,20 @@ static uint64_t scene_total(const struct scene *s)
     return 0;
 }
 
-enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene *s, struct err_detail *why)
+enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene *s, struct err_detail *err)
 {
     *s = (struct scene){.trace = in, .info = trace_info(in)};
     if (!s->info->has_addresses)
-        return err_set(why, ERR_UNSUPPORTED, 0, "the trace has no recorded addresses to compare with");
+        return err_set(err, ERR_UNSUPPORTED, 0, "the trace has no recorded addresses to compare with");
     if (s->info->events > SIZE_MAX / sizeof(struct trace_side) / 2)
-        return err_set(why, ERR_UNSUPPORTED, 0, "too many events to hold in memory");
+        return err_set(err, ERR_UNSUPPORTED, 0, "too many events to hold in memory");
     s->start_segments = trace_start_segments(in, &s->n_start);
     s->live = trace_start_blocks(in, &s->n_live);
-    enum err e = trace_segment_events(in, &s->segments, &s->n_segments, why);
+    enum err e = trace_segment_events(in, &s->segments, &s->n_segments, err);
     if (e == ERR_OK)
-        e = start_state_read(in, &s->start, why);
+        e = start_state_read(in, &s->start, err);
     if (e == ERR_OK)
-        e = scene_read_events(s, why);
+        e = scene_read_events(s, err);
     if (e != ERR_OK)
         return e;
     assert(s->n_events == s->info->events);
@@ -176,15 +176,15 @@ enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene 
     s->total_bytes = total_bytes != 0 ? total_bytes : scene_total(s);
     s->takes_addresses = calloc(s->n_segments + 1, sizeof *s->takes_addresses);
     e = s->takes_addresses == NULL ? ERR_HOST_NOMEM : scene_mark_reservations(s, s->total_bytes);
-    return e == ERR_OK ? e : err_set(why, e, 0, "no memory for the recorded addresses");
+    return e == ERR_OK ? e : err_set(err, e, 0, "no memory for the recorded addresses");
 }
 
 /* ---- the stage: device and policy for one pass ---- */
 
-enum err stage_close(struct stage *g, enum err e, struct err_detail *why)
+enum err stage_close(struct stage *g, enum err e, struct err_detail *err)
 {
     if (g->is_nomem || (g->policy != NULL && g->policy->failure != ERR_OK))
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+        e = err_no_memory(err);
     policy_destroy(g->policy);
     device_close(g->device);
     free(g->blocks);
@@ -203,7 +203,7 @@ size_t verify_option_index(const struct policy_ops *ops, const char *name)
 
 /* Opens a device that gives the recorded addresses. is_full: with room for the recorded peak only. */
 static enum err stage_open_device(const struct scene *s, const struct setting *t, bool is_full,
-                                  struct device **out, struct err_detail *why)
+                                  struct device **out, struct err_detail *err)
 {
     struct device_config cfg = device_defaults();
     cfg.packing = false;
@@ -214,7 +214,7 @@ static enum err stage_open_device(const struct scene *s, const struct setting *t
     cfg.total_bytes = known != 0 ? known : is_full ? ASSUMED_TOTAL : DEVICE_UNLIMITED;
     if (is_full && !t->is_total_given && s->room_bytes < cfg.total_bytes)
         cfg.others_bytes = cfg.total_bytes - s->room_bytes;
-    return device_open(&device_sim, &cfg, out, why);
+    return device_open(&device_sim, &cfg, out, err);
 }
 
 /* Sets a memory limit on trial: as a share of the card if its size is known; otherwise the card is as large as that. */
@@ -230,13 +230,13 @@ static void set_limit(const struct setting *t, struct option_value *values)
 }
 
 enum err stage_open(const struct scene *s, const struct setting *t, bool is_full, struct stage *g,
-                    struct err_detail *why)
+                    struct err_detail *err)
 {
     *g = (struct stage){0};
     g->blocks = calloc((size_t)s->info->peak_live + 1, sizeof *g->blocks);
     if (g->blocks == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", s->info->peak_live);
-    enum err e = stage_open_device(s, t, is_full, &g->device, why);
+        return err_no_memory(err);
+    enum err e = stage_open_device(s, t, is_full, &g->device, err);
     if (e != ERR_OK)
         return e;
     struct option_value values[POLICY_OPTIONS_MAX];
@@ -251,13 +251,13 @@ enum err stage_open(const struct scene *s, const struct setting *t, bool is_full
         .streams = trace_streams(s->trace), .n_streams = s->info->n_streams,
         .pools = trace_pools(s->trace), .n_pools = s->info->n_pools,
     };
-    e = policy_create(t->policy->ops, &cfg, &g->policy, why);
+    e = policy_create(t->policy->ops, &cfg, &g->policy, err);
     if (e != ERR_OK || s->n_start == 0)
         return e;
     struct err_detail reason = {.text = ""};
     e = g->policy->ops->restore(g->policy, s->start_segments, s->n_start, s->live, s->n_live, g->blocks, &reason);
     if (e != ERR_OK && e != ERR_HOST_NOMEM)
-        return err_set(why, ERR_FORMAT, reason.offset, "the record contradicts itself: %.180s", reason.text);
+        return err_set(err, ERR_FORMAT, reason.offset, "the record contradicts itself: %s", reason.text);
     return e;
 }
 

@@ -41,7 +41,7 @@ static inline bool segment_grows(const struct trace_segment_event *g)
 
 /* Reads a trace into memory. total_bytes: memory of the recorded card, 0 for unknown. Close it with scene_close, also
  * after an error. ERR_UNSUPPORTED if the trace has no recorded addresses; ERR_HOST_NOMEM; the reader's errors. */
-enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene *s, struct err_detail *why);
+enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene *s, struct err_detail *err);
 void scene_close(struct scene *s);
 
 /* Finds which mappings began an address range, on a card of total_bytes (0: unknown). ERR_HOST_NOMEM. */
@@ -69,10 +69,10 @@ struct stage {
  * for what the person gave); otherwise it has room for everything. Close it with stage_close, also after an error.
  * ERR_FORMAT for a start state that contradicts itself; policy_create's errors. */
 enum err stage_open(const struct scene *s, const struct setting *t, bool is_full, struct stage *g,
-                    struct err_detail *why);
+                    struct err_detail *err);
 
 /* Returns `e`, or ERR_HOST_NOMEM if the host ran out of memory on the way: nothing was compared then. */
-MUST_USE enum err stage_close(struct stage *g, enum err e, struct err_detail *why);
+MUST_USE enum err stage_close(struct stage *g, enum err e, struct err_detail *err);
 
 /* Gives this address to the device's next segment or range. */
 void stage_offer(struct stage *g, uint64_t addr);
@@ -107,11 +107,11 @@ void pass_compare_reserved(struct verify_pass *pass, const struct scene *s, size
 /* ---- the passes ---- */
 
 enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
-                          struct err_detail *why);
+                          struct err_detail *err);
 
 /* *collected_too_much: if the pass ended in a difference, whether garbage collection had just freed a segment that the
  * record kept. */
 enum err verify_running_free(const struct scene *s, const struct setting *t, struct verify_pass *pass,
-                             bool *collected_too_much, struct err_detail *why);
+                             bool *collected_too_much, struct err_detail *err);
 
 #endif

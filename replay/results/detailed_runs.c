@@ -247,21 +247,21 @@ static enum err open_run(struct detailed_batch *b, struct page_run *run, const c
     const struct field *typed = run_table_cell(t, run->row, "device_typed");
     const char *device = typed->kind == FIELD_TEXT ? typed->text : run_table_text(t, run->row, "device");
     struct detailed_lane *d = &b->runs[b->n];
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     *d = (struct detailed_lane){ .run = run };
-    enum err e = foreign_run_check(policy, device, NULL, &why);
+    enum err e = foreign_run_check(policy, device, NULL, &err);
     if (e == ERR_OK)
-        e = policy_spec_parse(policy, &d->spec, &why);
+        e = policy_spec_parse(policy, &d->spec, &err);
     if (e == ERR_OK) {
         recorded_take_release(release, &d->spec);
-        e = device_choose(device, b->trace, &d->device, &why);
+        e = device_choose(device, b->trace, &d->device, &err);
         if (e == ERR_OK)
-            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[b->n], &why);
+            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[b->n], &err);
         if (e != ERR_OK)
             policy_spec_close(&d->spec);
     }
     if (e != ERR_OK)
-        return e == ERR_HOST_NOMEM ? e : refuse(run, "%s", why.text);
+        return e == ERR_HOST_NOMEM ? e : refuse(run, "%s", err.text);
     d->explain.event = EXPLAIN_NO_EVENT;
     d->watch.run = run;
     b->n++;
@@ -327,17 +327,17 @@ static char *explain_text(const struct detailed_batch *b, const struct detailed_
 }
 
 /* Keeps what the first pass found of a run, if its figures are those of the results. */
-static enum err take_course(struct detailed_batch *b, size_t i, struct err_detail *why)
+static enum err take_course(struct detailed_batch *b, size_t i, struct err_detail *err)
 {
     const struct run_table *t = b->page->verdict->table;
     struct detailed_lane *d = &b->runs[i];
     const struct lane *l = &b->lanes[i];
     struct report report;
     const char *differs;
-    enum err e = lanes_host_failure(l, 1, why);
+    enum err e = lanes_host_failure(l, 1, err);
     if (e != ERR_OK)
         return e;
-    e = result_gather(b->trace, "", NULL, NULL, l, 1, &d->device, &b->results[i], &report, why);
+    e = result_gather(b->trace, "", NULL, NULL, l, 1, &d->device, &b->results[i], &report, err);
     if (e != ERR_OK)
         return e;
     const bool is_equal = is_as_stored(t, d->run->row, &b->results[i], &differs);
@@ -348,7 +348,7 @@ static enum err take_course(struct detailed_batch *b, size_t i, struct err_detai
         timeline_close(&d->run->timeline);
         return refuse(d->run, "replayed now, its %s is not what the results say", differs);
     }
-    e = explain_run_finish(&d->explain, b->trace, why);
+    e = explain_run_finish(&d->explain, b->trace, err);
     if (e == ERR_OK && d->explain.at_oom.is_taken)
         if ((d->run->explanation = explain_text(b, d)) == NULL)
             e = ERR_HOST_NOMEM;
@@ -370,13 +370,13 @@ static enum err watch_runs(struct detailed_batch *b)
     return e;
 }
 
-static enum err run_course(struct detailed_batch *b, struct err_detail *why)
+static enum err run_course(struct detailed_batch *b, struct err_detail *err)
 {
     enum err e = watch_runs(b);
     if (e == ERR_OK)
-        e = replay_run(b->trace, b->lanes, b->n, &b->cfg, why);
+        e = replay_run(b->trace, b->lanes, b->n, &b->cfg, err);
     for (size_t i = 0; i < b->n && e == ERR_OK; i++)
-        e = take_course(b, i, why);
+        e = take_course(b, i, err);
     return e;
 }
 
@@ -439,7 +439,7 @@ static bool is_alike(const struct run_table *t, size_t a, size_t b)
 }
 
 enum err detailed_runs_open_trace(const struct run_table *t, size_t row, struct trace_reader **out,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     const char *path = run_table_text(t, row, "trace_path"), *digest = run_table_text(t, row, "trace_digest");
     const char *from = run_table_text(t, row, "format"), *releases = run_table_text(t, row, "releases");
@@ -451,12 +451,12 @@ enum err detailed_runs_open_trace(const struct run_table *t, size_t row, struct 
                          : strcmp(releases, "allocator") == 0 ? SEGMENT_FREES_ALLOCATOR : SEGMENT_FREES_AUTO,
     };
     char there[SHA256_HEX];
-    enum err e = foreign_run_check(NULL, NULL, path, why);
+    enum err e = foreign_run_check(NULL, NULL, path, err);
     if (e == ERR_OK && digest[0] != '\0')
-        e = sha256_file(path, there, why);
+        e = sha256_file(path, there, err);
     if (e == ERR_OK && digest[0] != '\0' && strcmp(there, digest) != 0)
-        return err_set(why, ERR_FORMAT, 0, "the trace %.150s is not what it was", path);
-    return e == ERR_OK ? trace_open_any(path, from[0] != '\0' ? from : NULL, &import, out, why) : e;
+        return err_set(err, ERR_FORMAT, 0, "the trace %s is not what it was", path);
+    return e == ERR_OK ? trace_open_any(path, from[0] != '\0' ? from : NULL, &import, out, err) : e;
 }
 
 static enum err refuse_from(struct page *page, size_t first, size_t end, const char *reason)
@@ -468,10 +468,10 @@ static enum err refuse_from(struct page *page, size_t first, size_t end, const c
     return e;
 }
 
-static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end, struct err_detail *why)
+static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end, struct err_detail *err)
 {
     const char *release;
-    enum err e = recorded_release(b->trace, &release, why);
+    enum err e = recorded_release(b->trace, &release, err);
     b->runs = calloc(end - first, sizeof *b->runs);
     b->lanes = calloc(end - first, sizeof *b->lanes);
     b->results = calloc(end - first, sizeof *b->results);
@@ -481,11 +481,11 @@ static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end,
         e = open_run(b, &b->page->runs[i], release);
     if (e == ERR_OK && b->n > 0) {
         trace_watch_reading(b->trace, b->cfg.progress, b->cfg.progress_arg);
-        e = trace_lives_read(b->trace, &b->lives, why);
+        e = trace_lives_read(b->trace, &b->lives, err);
         trace_watch_reading(b->trace, NULL, NULL);
     }
     if (e == ERR_OK && b->n > 0)
-        e = run_course(b, why);
+        e = run_course(b, err);
     if (e == ERR_OK && b->n > 0)
         e = pack_runs(b);
     close_lanes(b);
@@ -564,13 +564,13 @@ static enum err say_left_out(struct page *page, size_t n_detailed)
 
 enum err detailed_runs_replay(struct page *page, unsigned threads,
                               void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     const struct verdict *v = page->verdict;
     size_t n_detailed;
     uint8_t *choice = choose(v, &n_detailed);
     if (choice == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report");
+        return err_no_memory(err);
     const size_t share = n_detailed > 0 ? n_detailed : 1;
     struct detailed_batch b = {
         .cfg       = { .threads = threads, .progress = progress, .progress_arg = arg },
@@ -588,7 +588,7 @@ enum err detailed_runs_replay(struct page *page, unsigned threads,
     }
     if (e == ERR_OK)
         e = say_left_out(page, n_detailed);
-    return e == ERR_OK ? e : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report");
+    return e == ERR_OK ? e : err_no_memory(err);
 }
 
 void detailed_runs_close(struct page *page)

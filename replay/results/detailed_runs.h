@@ -17,14 +17,14 @@
  * run that cannot be shown says why; the only error is ERR_HOST_NOMEM. `progress` may be NULL. */
 MUST_USE enum err detailed_runs_replay(struct page *page, unsigned threads,
                                        void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
-                                       struct err_detail *why);
+                                       struct err_detail *err);
 
 /* Frees what detailed_runs_replay made. Accepts zero. */
 void detailed_runs_close(struct page *page);
 
 /* Opens the trace of a run, if it is still the file that the results come from; else *why says why not. */
 MUST_USE enum err detailed_runs_open_trace(const struct run_table *t, size_t row, struct trace_reader **out,
-                                           struct err_detail *why);
+                                           struct err_detail *err);
 
 /* Appends a note to the page. ERR_HOST_NOMEM. */
 MUST_USE enum err detailed_runs_note(struct page *page, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Makes the logs of calls, if there are devices to compare. */
-static enum err runs_prepare(struct device_runs *r, struct err_detail *why)
+static enum err runs_prepare(struct device_runs *r, struct err_detail *err)
 {
     const size_t n = r->n_devices * r->n_policies;
     if (r->n_devices < 2)
@@ -19,7 +19,7 @@ static enum err runs_prepare(struct device_runs *r, struct err_detail *why)
     r->addresses = calloc(n, sizeof *r->addresses);
     r->comparisons = calloc(n, sizeof *r->comparisons);
     if (r->logs == NULL || r->listeners == NULL || r->addresses == NULL || r->comparisons == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %zu devices", r->n_devices);
+        return err_no_memory(err);
     for (size_t i = 0; i < n; i++)
         r->listeners[i] = device_calls_listener(&r->logs[i]);
     return ERR_OK;
@@ -36,7 +36,7 @@ static size_t runs_real(const struct device_runs *r)
 
 /* The device of a lane. Plain `sim` in company of a real card takes that card's capacity and addresses. */
 static enum err runs_config(struct device_runs *r, size_t d, size_t p, struct device_config *out,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     const size_t real = runs_real(r), lane = d * r->n_policies + p;
     *out = r->devices[d].config;
@@ -53,7 +53,7 @@ static enum err runs_config(struct device_runs *r, size_t d, size_t p, struct de
     const struct device_calls *calls = &r->logs[real * r->n_policies + p];
     const enum err e = device_calls_addresses(calls, &r->addresses[lane], &out->n_addresses);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "no memory for the addresses of %zu calls", calls->n);
+        return err_set(err, e, 0, "no memory for the addresses of %zu calls", calls->n);
     out->addresses = ADDRESSES_LIST;
     out->address_list = r->addresses[lane];
     return ERR_OK;
@@ -76,39 +76,39 @@ static void runs_describe(struct device_runs *r, size_t d)
 }
 
 static enum err runs_open_lane(struct device_runs *r, size_t d, size_t p, const struct replay_config *cfg,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct device_config config;
     const size_t lane = d * r->n_policies + p;
-    enum err e = runs_config(r, d, p, &config, why);
+    enum err e = runs_config(r, d, p, &config, err);
     if (e == ERR_OK)
-        e = lane_open(&r->specs[p], r->devices[d].ops, &config, r->trace, r->seed, &r->lanes[lane], why);
+        e = lane_open(&r->specs[p], r->devices[d].ops, &config, r->trace, r->seed, &r->lanes[lane], err);
     if (e != ERR_OK)
         return e;
     if (r->listeners != NULL)
         r->lanes[lane].calls = &r->listeners[lane];
     if (p == 0)
         runs_describe(r, d);
-    return r->opened == NULL ? ERR_OK : r->opened(r->opened_arg, lane, cfg, why);
+    return r->opened == NULL ? ERR_OK : r->opened(r->opened_arg, lane, cfg, err);
 }
 
 static enum err runs_on_device(struct device_runs *r, size_t d, const struct replay_config *cfg,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     const bool is_real = device_is_real(r->devices[d].ops);
     struct lane *lanes = &r->lanes[d * r->n_policies];
     enum err e = ERR_OK;
     for (size_t p = 0; p < r->n_policies && e == ERR_OK; p++) {
-        e = runs_open_lane(r, d, p, cfg, why);
+        e = runs_open_lane(r, d, p, cfg, err);
         if (e == ERR_OK && is_real) {
-            e = replay_run(r->trace, &lanes[p], 1, cfg, why);
+            e = replay_run(r->trace, &lanes[p], 1, cfg, err);
             device_give_back(lanes[p].device);
         }
     }
     if (e != ERR_OK || is_real)
         return e;
     r->has_bounds = true;
-    return bounds_replay(r->trace, lanes, r->n_policies, cfg, &r->bounds, why);
+    return bounds_replay(r->trace, lanes, r->n_policies, cfg, &r->bounds, err);
 }
 
 static void runs_compare(struct device_runs *r, size_t d, size_t p)
@@ -129,15 +129,15 @@ static void runs_compare(struct device_runs *r, size_t d, size_t p)
     device_calls_text(b, (size_t)c->common, c->first[1]);
 }
 
-enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *why)
+enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *err)
 {
-    enum err e = runs_prepare(r, why);
+    enum err e = runs_prepare(r, err);
     for (int pass = 0; pass < 2; pass++)
         for (size_t d = 0; d < r->n_devices && e == ERR_OK; d++)
             if (device_is_real(r->devices[d].ops) == (pass == 0))
-                e = runs_on_device(r, d, cfg, why);
+                e = runs_on_device(r, d, cfg, err);
     if (e == ERR_OK && !r->has_bounds)       /* not before: it takes time, and a real card should not wait for it */
-        e = bounds_find(r->trace, 0, &r->bounds, why);
+        e = bounds_find(r->trace, 0, &r->bounds, err);
     for (size_t d = 1; d < r->n_devices && e == ERR_OK; d++)
         for (size_t p = 0; p < r->n_policies; p++)
             runs_compare(r, d, p);

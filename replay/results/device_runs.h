@@ -27,7 +27,7 @@ struct device_runs {
     struct lane         *lanes;              /* zeros at first; device by device: lanes[d * n_policies + p] */
 
     /* Called when a lane is open and about to run; may be NULL. */
-    enum err           (*opened)(void *arg, size_t lane, const struct replay_config *cfg, struct err_detail *why);
+    enum err           (*opened)(void *arg, size_t lane, const struct replay_config *cfg, struct err_detail *err);
     void                *opened_arg;
 
     struct bounds        bounds;             /* out: of the trace */
@@ -42,7 +42,7 @@ struct device_runs {
 };
 
 /* Runs all lanes and compares the devices. lane_open's and replay_run's errors. */
-MUST_USE enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *why);
+MUST_USE enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *err);
 
 /* Closes the lanes and their logs of calls. */
 void device_runs_close(struct device_runs *r);

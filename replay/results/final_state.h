@@ -20,7 +20,7 @@ struct final_state {
 /* Reads the final state of a file; arguments as for trace_open_any. ERR_USAGE and ERR_UNSUPPORTED if the file has none;
  * ERR_CORRUPT if it contradicts itself; the errors of reading it; ERR_HOST_NOMEM. */
 MUST_USE enum err final_state_open(struct final_state *s, const char *path, const char *from,
-                                   const struct import_config *cfg, struct err_detail *why);
+                                   const struct import_config *cfg, struct err_detail *err);
 void final_state_close(struct final_state *s);
 
 /* The account of every reserved byte. It leaves out the card, whose size a final state does not tell. */

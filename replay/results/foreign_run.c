@@ -28,30 +28,29 @@ static bool names_real_card(const char *device)
 
 /* A plan is read when the policy is made. A text that cannot be read as a policy is refused later, by the command, and
  * in the same words: whoever parses it again comes as far. */
-static enum err check_policy(const char *policy, struct err_detail *why)
+static enum err check_policy(const char *policy, struct err_detail *err)
 {
     struct policy_spec spec;
     const enum err e = policy_spec_parse_foreign(policy, &spec, NULL);
     if (e == ERR_UNSUPPORTED)
-        return err_set(why, ERR_UNSUPPORTED, 0, "its policy '%.100s' lies in a file of its own; code is loaded only if "
-                       "the command line names it", policy);
+        return err_set(err, ERR_UNSUPPORTED, 0, "its policy '%s' lies in a file of its own; code is loaded only if the "
+                       "command line names it", policy);
     if (e != ERR_OK)
-        return e == ERR_HOST_NOMEM ? err_set(why, e, 0, "the host is out of memory") : ERR_OK;
+        return e == ERR_HOST_NOMEM ? err_set(err, e, 0, "the host is out of memory") : ERR_OK;
     const bool are_plain = policy_spec_files_are(&spec, is_plain_file);
     policy_spec_close(&spec);
-    return are_plain ? ERR_OK : err_set(why, ERR_INPUT, 0, "the file that its policy '%.100s' names is not there",
-                                        policy);
+    return are_plain ? ERR_OK : err_set(err, ERR_INPUT, 0, "the file that its policy '%s' names is not there", policy);
 }
 
-enum err foreign_run_check(const char *policy, const char *device, const char *trace_path, struct err_detail *why)
+enum err foreign_run_check(const char *policy, const char *device, const char *trace_path, struct err_detail *err)
 {
-    const enum err e = policy != NULL ? check_policy(policy, why) : ERR_OK;
+    const enum err e = policy != NULL ? check_policy(policy, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
     if (device != NULL && names_real_card(device))
-        return err_set(why, ERR_UNSUPPORTED, 0, "its device '%.100s' is a real card, which only the command line may "
-                       "name", device);
+        return err_set(err, ERR_UNSUPPORTED, 0, "its device '%s' is a real card, which only the command line may name",
+                       device);
     if (trace_path != NULL && !is_plain_file(trace_path))
-        return err_set(why, ERR_INPUT, 0, "the trace %.150s is not there", trace_path);
+        return err_set(err, ERR_INPUT, 0, "the trace %s is not there", trace_path);
     return ERR_OK;
 }

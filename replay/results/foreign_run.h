@@ -15,6 +15,6 @@
  * one unchecked. ERR_UNSUPPORTED: the policy lies in a shared object, or the device is a real card. ERR_INPUT: the
  * trace is not there, or it is not a regular file. Every command that replays what a file names calls this first. */
 MUST_USE enum err foreign_run_check(const char *policy, const char *device, const char *trace_path,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 #endif

@@ -89,11 +89,11 @@ static bool ranges_rose(const struct trace_reader *trace, const struct trace_seg
 
 /* ---- both ---- */
 
-enum err addresses_rose(struct trace_reader *trace, bool *out, struct err_detail *why)
+enum err addresses_rose(struct trace_reader *trace, bool *out, struct err_detail *err)
 {
     const struct trace_segment_event *events;
     size_t n;
-    const enum err e = trace_segment_events(trace, &events, &n, why);
+    const enum err e = trace_segment_events(trace, &events, &n, err);
     *out = e == ERR_OK && (segments_rose(events, n) || ranges_rose(trace, events, n));
     return e;
 }

@@ -12,6 +12,6 @@
 #include "traces/trace.h"
 
 /* Whether the recording's segments and ranges show that addresses rose. The errors of trace_segment_events. */
-MUST_USE enum err addresses_rose(struct trace_reader *trace, bool *out, struct err_detail *why);
+MUST_USE enum err addresses_rose(struct trace_reader *trace, bool *out, struct err_detail *err);
 
 #endif

@@ -46,12 +46,12 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
 }
 
 /* Gives segments the order of addresses that the recording shows, unless the person asked for one. */
-static enum err device_take_order(struct device_config *cfg, struct trace_reader *trace, struct err_detail *why)
+static enum err device_take_order(struct device_config *cfg, struct trace_reader *trace, struct err_detail *err)
 {
     bool is_rising;
     if (cfg->has_addresses)
         return ERR_OK;
-    const enum err e = addresses_rose(trace, &is_rising, why);
+    const enum err e = addresses_rose(trace, &is_rising, err);
     if (e == ERR_OK && is_rising)
         cfg->addresses = ADDRESSES_RISING;
     return e;
@@ -98,13 +98,13 @@ static void device_complete(struct device_choice *choice, const char *typed, con
     *choice = d;
 }
 
-enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out, struct err_detail *why)
+enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out, struct err_detail *err)
 {
     struct device_choice d = { .ops = NULL };
     const char *typed = text == NULL ? "sim" : text;
-    enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, why);
+    enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, err);
     if (e == ERR_OK)
-        e = device_take_order(&d.config, trace, why);
+        e = device_take_order(&d.config, trace, err);
     if (e != ERR_OK)
         return e;
     device_complete(&d, typed, trace_info(trace));
@@ -125,7 +125,7 @@ static uint64_t recorded_context(const struct trace_reader *trace, uint64_t tota
 
 /* Without a capacity: the smallest named card that also holds its own context. */
 static enum err choose_with_context(struct device_choice *d, const char *options, struct trace_reader *trace,
-                                    struct err_detail *why)
+                                    struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     const uint64_t needed = bytes_needed(info, &d->config);
@@ -137,7 +137,7 @@ static enum err choose_with_context(struct device_choice *d, const char *options
             continue;
         snprintf(text, sizeof text, "sim:%s%s%s", m->name, options[0] == '\0' ? "" : ",", options);
         struct device_choice chosen;
-        const enum err e = device_choose(text, trace, &chosen, why);
+        const enum err e = device_choose(text, trace, &chosen, err);
         if (e != ERR_OK)
             return e;
         d->config = chosen.config;
@@ -150,16 +150,16 @@ static enum err choose_with_context(struct device_choice *d, const char *options
 }
 
 enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     const char *colon = text == NULL ? NULL : strchr(text, ':');
     struct device_choice d;
-    enum err e = device_choose(text, trace, &d, why);
+    enum err e = device_choose(text, trace, &d, err);
     if (e != ERR_OK)
         return e;
     d.takes_contexts = text == NULL || strstr(text, "context=") == NULL;
     if (d.takes_contexts && !d.has_total && trace_info(trace)->capacity_bytes == 0)
-        e = choose_with_context(&d, colon == NULL ? "" : colon + 1, trace, why);
+        e = choose_with_context(&d, colon == NULL ? "" : colon + 1, trace, err);
     const struct card_context *c = d.takes_contexts ? card_context_in(d.typed) : NULL;
     if (e == ERR_OK && c != NULL) {
         const uint64_t seen = recorded_context(trace, d.config.total_bytes);
@@ -220,14 +220,14 @@ void device_say_smallest(const struct device_choice *d, char *text, size_t room)
 }
 
 enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct device_choice d = { .ops = NULL };
     const char *typed = text == NULL ? "sim" : text;
     bool is_real;
-    enum err e = device_parse_any(typed, &d.config, &is_real, &d.has_total, why);
+    enum err e = device_parse_any(typed, &d.config, &is_real, &d.has_total, err);
     if (e == ERR_OK && !is_real)
-        e = device_take_order(&d.config, trace, why);
+        e = device_take_order(&d.config, trace, err);
     if (e != ERR_OK)
         return e;
     d.ops = is_real ? &device_cuda : &device_sim;
@@ -406,18 +406,18 @@ static enum report_outcome outcome_of(enum err e)
 
 /* Converts where things happened to the numbering of the source. */
 static enum err gather_numbers(struct trace_reader *trace, const struct lane *l, struct report_run *run,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
-    enum err e = trace_event_number(trace, (int64_t)l->meter.at_peak_sample.event - 1, &run->peak_event, why);
+    enum err e = trace_event_number(trace, (int64_t)l->meter.at_peak_sample.event - 1, &run->peak_event, err);
     if (e == ERR_OK && l->meter.ooms > 0)
-        e = trace_event_number(trace, l->meter.first_oom.event, &run->first_oom_event, why);
+        e = trace_event_number(trace, l->meter.first_oom.event, &run->first_oom_event, err);
     if (e == ERR_OK && l->is_stopped)
-        e = trace_event_number(trace, l->stopped_at, &run->stopped_at, why);
+        e = trace_event_number(trace, l->stopped_at, &run->stopped_at, err);
     return e;
 }
 
 static enum err gather_run(struct trace_reader *trace, const struct lane *l, const struct device_choice *device,
-                           struct report_run *run, struct err_detail *why)
+                           struct report_run *run, struct err_detail *err)
 {
     *run = (struct report_run){
         .spec            = l->spec,
@@ -435,7 +435,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     struct remark_target t = { .run = run, .e = ERR_OK };
     assert(l->is_stopped || l->outcome == ERR_OK || l->outcome == ERR_DEVICE_OOM);
     char where[TEXT_NUMBER];
-    const enum err e = gather_numbers(trace, l, run, why);
+    const enum err e = gather_numbers(trace, l, run, err);
     if (e != ERR_OK)
         return e;
     if (l->outcome == ERR_INTERRUPTED && run->stopped_at < 0)
@@ -445,7 +445,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
                trace_event_word(trace), run->stopped_at);
     else if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
         remark(&t, REMARK_WARNING, "the run failed at %s: %s",
-               text_event(trace_event_word(trace), run->stopped_at, where), l->why.text);
+               text_event(trace_event_word(trace), run->stopped_at, where), l->err.text);
     if (l->policy->ops->remarks != NULL)
         l->policy->ops->remarks(l->policy, take_remark, &t);
     remark_controls(&t, l);
@@ -454,19 +454,19 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     remark_notes(&t, trace);
     remark_device(&t, device);
     remark_card(&t, l->device);
-    return t.e == ERR_OK ? ERR_OK : err_set(why, t.e, 0, "%s", err_text(t.e));
+    return t.e == ERR_OK ? ERR_OK : err_set(err, t.e, 0, "%s", err_text(t.e));
 }
 
 enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
                        const struct coverage *coverage, const struct lane *lanes, size_t n_lanes,
                        const struct device_choice *device, struct report_run *runs, struct report *out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct report r = { .trace = trace_facts(trace, path, bounds, coverage), .runs = runs,
                         .headline = device->headline, .is_device_assumed = !device->has_total };
     enum err e = ERR_OK;
     for (; r.n_runs < n_lanes && e == ERR_OK; r.n_runs++)
-        e = gather_run(trace, &lanes[r.n_runs], device, &runs[r.n_runs], why);
+        e = gather_run(trace, &lanes[r.n_runs], device, &runs[r.n_runs], err);
     if (e != ERR_OK)
         result_close(&r);
     else

@@ -32,13 +32,13 @@ struct device_choice {
  * trace's own, or the smallest named card that the recorded run fits; without addresses= segments come in the order
  * that the recording shows, if it shows that they rise. The errors of device_parse and of trace_segment_events. */
 MUST_USE enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 
 /* The same for a study that says what fits: on a named card the CUDA context and the libraries take their part, if the
  * text does not say context=. A plain size and a recorded capacity are the program's alone. If the recording ends in a
  * refusal on this very card, what was outside PyTorch then replaces the table's value. */
 MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
-                                           struct err_detail *why);
+                                           struct err_detail *err);
 
 /* What is not known of a named card whose memory is the host's, too; "" for any other card, or NULL. */
 void device_say_shared(const char *card, char *text, size_t room);
@@ -51,7 +51,7 @@ void device_say_smallest(const struct device_choice *d, char *text, size_t room)
 
 /* The same for a command that also runs on a real card. The capacity of a real card is known once it is open. */
 MUST_USE enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 /* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds`
  * and `coverage`: of the trace; NULL if nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the
@@ -59,7 +59,7 @@ MUST_USE enum err device_choose_any(const char *text, struct trace_reader *trace
 MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
                                 const struct coverage *coverage, const struct lane *lanes, size_t n_lanes,
                                 const struct device_choice *device, struct report_run *runs, struct report *out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 void result_close(struct report *r);
 
 #endif

@@ -26,7 +26,7 @@ static void allow_runs(struct run_table *t, const struct input *in, uint64_t mem
 }
 
 /* Reads a whole JSON into memory; *out is freed with free(). */
-static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
+static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *err)
 {
     char *bytes = NULL;
     size_t cap = 0;
@@ -34,7 +34,7 @@ static enum err read_all(struct input *in, char **out, size_t *n, struct err_det
     for (;;) {
         const unsigned char *more;
         size_t k;
-        const enum err e = input_peek(in, 1, &more, &k, why);
+        const enum err e = input_peek(in, 1, &more, &k, err);
         if (e == ERR_OK && k == 0)
             break;
         if (e == ERR_OK && cap < *n + k) {
@@ -42,7 +42,7 @@ static enum err read_all(struct input *in, char **out, size_t *n, struct err_det
             char *grown = cap <= JSON_BYTES_MAX ? realloc(bytes, cap) : NULL;
             if (grown == NULL) {
                 free(bytes);
-                return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: no memory for a JSON of this size", input_name(in));
+                return err_no_memory(err);
             }
             bytes = grown;
         }
@@ -59,33 +59,33 @@ static enum err read_all(struct input *in, char **out, size_t *n, struct err_det
     return ERR_OK;
 }
 
-static enum err add_json(struct run_table *t, struct input *in, uint64_t memory_limit, struct err_detail *why)
+static enum err add_json(struct run_table *t, struct input *in, uint64_t memory_limit, struct err_detail *err)
 {
     char *bytes = NULL;
     size_t n;
-    enum err e = read_all(in, &bytes, &n, why);
+    enum err e = read_all(in, &bytes, &n, err);
     allow_runs(t, in, memory_limit, input_raw_offset(in));
     if (e == ERR_OK)
         e = run_table_add_json(t, bytes, n, memory_limit != 0 ? memory_limit
-                               : JSON_MEMORY_FREE + JSON_MEMORY_RATIO * input_raw_offset(in), input_name(in), why);
+                               : JSON_MEMORY_FREE + JSON_MEMORY_RATIO * input_raw_offset(in), input_name(in), err);
     free(bytes);
     return e;
 }
 
 static enum err add_db(struct run_table *t, const struct input *in, const char *path, uint64_t memory_limit,
-                       const struct results_db_watch *watch, struct err_detail *why)
+                       const struct results_db_watch *watch, struct err_detail *err)
 {
     struct results_db *db = NULL;
     allow_runs(t, in, memory_limit, input_raw_size(in));
-    enum err e = results_db_open_read(path, watch, &db, why);
+    enum err e = results_db_open_read(path, watch, &db, err);
     if (e == ERR_OK)
-        e = run_table_add_db(t, db, why);
+        e = run_table_add_db(t, db, err);
     results_db_close(db);
     return e;
 }
 
 enum err results_file_add(struct run_table *t, const char *path, uint64_t memory_limit,
-                          const struct results_db_watch *watch, bool *is_results, struct err_detail *why)
+                          const struct results_db_watch *watch, bool *is_results, struct err_detail *err)
 {
     static const unsigned char sqlite[] = "SQLite format 3";
     struct err_detail reason;
@@ -101,7 +101,7 @@ enum err results_file_add(struct run_table *t, const char *path, uint64_t memory
     if (e != ERR_OK) {
         const bool is_hosts = e == ERR_HOST_NOMEM || e == ERR_IO;
         if (is_hosts)
-            *why = reason;
+            *err = reason;
         return is_hosts ? e : ERR_OK;                    /* opening it as a trace will say what is wrong with it */
     }
     while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
@@ -109,7 +109,7 @@ enum err results_file_add(struct run_table *t, const char *path, uint64_t memory
     const bool is_db = n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0;
     *is_results = is_db || (at < n && head[at] == '{');
     if (*is_results)
-        e = is_db ? add_db(t, in, path, memory_limit, watch, why) : add_json(t, in, memory_limit, why);
+        e = is_db ? add_db(t, in, path, memory_limit, watch, err) : add_json(t, in, memory_limit, err);
     run_table_allow(t, NULL, UINT64_MAX);
     if (*is_results && e == ERR_OK)
         input_is_of_use(in);

@@ -13,6 +13,6 @@
  * for a trace, and opening that will say what is wrong. `watch`: as for results_db_open_read. run_table's errors;
  * ERR_INPUT, ERR_HOST_NOMEM; ERR_IO if the host has no descriptor left, or another process has locked the database. */
 MUST_USE enum err results_file_add(struct run_table *t, const char *path, uint64_t memory_limit,
-                                   const struct results_db_watch *watch, bool *is_results, struct err_detail *why);
+                                   const struct results_db_watch *watch, bool *is_results, struct err_detail *err);
 
 #endif

@@ -10,11 +10,6 @@
 
 enum { FRAME_BYTES_MAX = 300 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the requests of a page");
-}
-
 /* ---- lives ---- */
 
 struct lives_pass {
@@ -102,20 +97,20 @@ static void take_start(struct lives_pass *p, const struct trace_reader *trace)
     p->live_peak = p->live;
 }
 
-static enum err read_lives(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+static enum err read_lives(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     struct lives_pass p = { .out = t, .n_slots = trace_info(trace)->peak_live };
     p.slots = calloc(p.n_slots + 1, sizeof *p.slots);
     if (p.slots == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     take_start(&p, trace);
-    enum err e = trace_each_event(trace, visit, &p, why);
+    enum err e = trace_each_event(trace, visit, &p, err);
     take_samples(&p, t->n_events + 1);
     for (uint32_t slot = 0; slot < p.n_slots && e == ERR_OK; slot++)
         end_life(&p, slot, t->n_events + 1);
     free(p.slots);
     lives_cut(&t->requests, LIVES_MAX);
-    return e == ERR_OK && p.is_short ? no_memory(why) : e;
+    return e == ERR_OK && p.is_short ? err_no_memory(err) : e;
 }
 
 /* ---- what was recorded beside them ---- */
@@ -150,17 +145,17 @@ static enum err add_stack(struct trace_lives *t, const struct trace_reader *trac
 
 /* Asks in order of events, because the trace decodes its side tables section by section. life.stack becomes the trace's
  * own number. */
-static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++) {
         struct life *life = &t->requests.at[i];
         struct trace_side side;
         const int64_t event = (int64_t)life->born - 1;
-        e = trace_event_number(trace, event, &t->places[i], why);
+        e = trace_event_number(trace, event, &t->places[i], err);
         if (e != ERR_OK || event < 0 || trace_info(trace)->n_stacks == 0)
             continue;
-        e = trace_side_at(trace, (uint64_t)event, &side, why);
+        e = trace_side_at(trace, (uint64_t)event, &side, err);
         if (e == ERR_OK)
             life->stack = side.stack;
     }
@@ -168,7 +163,7 @@ static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, st
 }
 
 /* Replaces the trace's numbers of stacks by those of the tables, which hold no other stacks. */
-static enum err take_stacks(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+static enum err take_stacks(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     uint32_t *number_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *number_of);
     enum err e = number_of == NULL ? ERR_HOST_NOMEM : ERR_OK;
@@ -180,7 +175,7 @@ static enum err take_stacks(struct trace_reader *trace, struct trace_lives *t, s
             life->stack = number_of[life->stack];
     }
     free(number_of);
-    return e == ERR_OK ? e : no_memory(why);
+    return e == ERR_OK ? e : err_no_memory(err);
 }
 
 /* ---- categories ---- */
@@ -192,7 +187,7 @@ static struct holding holding_of(const struct life *life, uint64_t n_events)
                              .died = life->freed > n_events ? UINT64_MAX : life->freed - 1 };
 }
 
-static enum err read_categories(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+static enum err read_categories(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     struct category_facts facts;
     struct holdings all = { .n = t->requests.n };
@@ -200,11 +195,11 @@ static enum err read_categories(struct trace_reader *trace, struct trace_lives *
         return ERR_OK;
     all.at = calloc(all.n + 1, sizeof *all.at);
     t->categories = calloc(all.n + 1, 1);
-    enum err e = all.at == NULL || t->categories == NULL ? no_memory(why) : ERR_OK;
+    enum err e = all.at == NULL || t->categories == NULL ? err_no_memory(err) : ERR_OK;
     for (size_t i = 0; i < all.n && e == ERR_OK; i++)
         all.at[i] = holding_of(&t->requests.at[i], t->n_events);
     if (e == ERR_OK)
-        e = categories_find(trace, &all, &facts, why);
+        e = categories_find(trace, &all, &facts, err);
     for (size_t i = 0; i < all.n && e == ERR_OK; i++)
         t->categories[i] = all.at[i].category;
     holdings_close(&all);
@@ -213,16 +208,16 @@ static enum err read_categories(struct trace_reader *trace, struct trace_lives *
 
 /* ---- all ---- */
 
-static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     if (!trace_info(trace)->has_source_numbers || t->n_events > NUMBERED_MAX || t->n_events == 0)
         return ERR_OK;
     t->numbers = malloc(array_bytes(t->n_events, sizeof *t->numbers));
     if (t->numbers == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     for (uint64_t i = 0; i < t->n_events; i++) {
         int64_t place;
-        const enum err e = trace_event_number(trace, (int64_t)i, &place, why);
+        const enum err e = trace_event_number(trace, (int64_t)i, &place, err);
         if (e != ERR_OK)
             return e;
         t->numbers[i] = (uint64_t)place;
@@ -230,20 +225,20 @@ static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, 
     return ERR_OK;
 }
 
-enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *why)
+enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *err)
 {
     *out = (struct trace_lives){ .requests.max = LIVES_MAX, .n_events = trace_info(trace)->events };
-    enum err e = read_lives(trace, out, why);
+    enum err e = read_lives(trace, out, err);
     if (e == ERR_OK) {
         out->places = malloc((out->requests.n + 1) * sizeof *out->places);
-        e = out->places == NULL ? no_memory(why) : read_sides(trace, out, why);
+        e = out->places == NULL ? err_no_memory(err) : read_sides(trace, out, err);
     }
     if (e == ERR_OK)
-        e = read_categories(trace, out, why);
+        e = read_categories(trace, out, err);
     if (e == ERR_OK)
-        e = take_stacks(trace, out, why);
+        e = take_stacks(trace, out, err);
     if (e == ERR_OK)
-        e = read_numbers(trace, out, why);
+        e = read_numbers(trace, out, err);
     return e;
 }
 

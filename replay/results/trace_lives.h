@@ -38,7 +38,7 @@ struct trace_lives {
 
 /* Reads a trace from end to end, then what was recorded beside the requests that stay. ERR_HOST_NOMEM; the reader's
  * errors. Closed with trace_lives_close, also after an error. */
-MUST_USE enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *why);
+MUST_USE enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *err);
 void trace_lives_close(struct trace_lives *t);
 
 #endif

@@ -17,14 +17,14 @@ const struct edition_trace *edition_traces(size_t *n)
     return traces;
 }
 
-enum err edition_check(const char *path, const struct edition_trace *t, struct err_detail *why)
+enum err edition_check(const char *path, const struct edition_trace *t, struct err_detail *err)
 {
     char digest[SHA256_HEX];
     struct err_detail reason = { .text = "" };
     const enum err e = sha256_file(path, digest, &reason);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "its traces are in the folder 'samples' of replay's source: %.170s", reason.text);
+        return err_set(err, e, 0, "its traces are in the folder 'samples' of replay's source: %s", reason.text);
     if (strcmp(digest, t->digest) != 0)
-        return err_set(why, ERR_FORMAT, 0, "%.150s: is not the trace of edition 1: its SHA-256 differs", path);
+        return err_at(err, ERR_FORMAT, 0, path, "is not the trace of edition 1: its SHA-256 differs");
     return ERR_OK;
 }

@@ -17,6 +17,6 @@ struct edition_trace {
 const struct edition_trace *edition_traces(size_t *n);
 
 /* ERR_FORMAT if the file has another content; errors of reading. */
-MUST_USE enum err edition_check(const char *path, const struct edition_trace *t, struct err_detail *why);
+MUST_USE enum err edition_check(const char *path, const struct edition_trace *t, struct err_detail *err);
 
 #endif

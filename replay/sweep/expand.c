@@ -96,7 +96,7 @@ static bool range_read(const char *text, struct range *out)
 
 struct walk {
     struct expansion  *out;
-    struct err_detail *why;
+    struct err_detail *err;
     const char        *typed;        /* the whole, for messages */
     size_t             n_ends;       /* texts reached, equal ones included: bounds the work */
 };
@@ -105,26 +105,26 @@ static enum err walk_text(struct walk *w, const char *text, size_t from, unsigne
 
 static enum err refuse(const struct walk *w, const char *what)
 {
-    return err_set(w->why, ERR_USAGE, 0, "'%.80s': %s", w->typed, what);
+    return err_set(w->err, ERR_USAGE, 0, "'%s': %s", w->typed, what);
 }
 
 static enum err emit(struct walk *w, const char *text)
 {
     struct expansion *x = w->out;
     if (w->n_ends++ == EXPAND_MAX)
-        return err_set(w->why, ERR_USAGE, 0, "'%.80s': more than %d combinations", w->typed, EXPAND_MAX);
+        return err_set(w->err, ERR_USAGE, 0, "'%s': more than %d combinations", w->typed, EXPAND_MAX);
     const uint32_t n_seen = x->seen.n, number = text_table_put(&x->seen, text, strlen(text));
     if (number < n_seen)
         return ERR_OK;
     if (number == UINT32_MAX)
-        return err_set(w->why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(w->err);
     char **grown = realloc(x->at, (x->n + 1) * sizeof *grown);
     if (grown != NULL) {
         x->at = grown;
         grown[x->n] = strdup(text);
     }
     if (grown == NULL || grown[x->n] == NULL)
-        return err_set(w->why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(w->err);
     x->n++;
     return ERR_OK;
 }
@@ -221,10 +221,10 @@ static enum err walk_text(struct walk *w, const char *text, size_t from, unsigne
     return emit(w, text);
 }
 
-enum err expand(const char *text, struct expansion *out, struct err_detail *why)
+enum err expand(const char *text, struct expansion *out, struct err_detail *err)
 {
     const size_t before = out->n;
-    struct walk w = { .out = out, .why = why, .typed = text };
+    struct walk w = { .out = out, .err = err, .typed = text };
     const enum err e = strlen(text) < EXPAND_TEXT_MAX ? walk_text(&w, text, 0, 0) : refuse(&w, "the text is too long");
     if (e == ERR_OK)
         return e;
@@ -234,7 +234,7 @@ enum err expand(const char *text, struct expansion *out, struct err_detail *why)
     out->seen = (struct text_table){.text = NULL};
     for (size_t i = 0; i < out->n; i++)
         if (text_table_put(&out->seen, out->at[i], strlen(out->at[i])) == UINT32_MAX)
-            return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+            return err_no_memory(err);
     return e;
 }
 

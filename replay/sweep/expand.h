@@ -29,7 +29,7 @@ struct expansion {
 
 /* Appends the texts that `text` stands for. ERR_USAGE for braces that do not match, a range without end, more than
  * EXPAND_MAX texts, or a text longer than EXPAND_TEXT_MAX; ERR_HOST_NOMEM. After an error `out` is unchanged. */
-MUST_USE enum err expand(const char *text, struct expansion *out, struct err_detail *why);
+MUST_USE enum err expand(const char *text, struct expansion *out, struct err_detail *err);
 void expansion_close(struct expansion *x);
 
 #endif

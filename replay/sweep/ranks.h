@@ -25,7 +25,7 @@ struct ranks {
 
 /* Joins the others. ERR_UNSUPPORTED, with what to do, if mpirun started a program built without MPI; ERR_IO if the
  * library cannot be loaded. */
-MUST_USE enum err ranks_open(struct ranks *out, struct err_detail *why);
+MUST_USE enum err ranks_open(struct ranks *out, struct err_detail *err);
 
 /* Leaves the job; all ranks do so together. */
 void ranks_close(struct ranks *r);

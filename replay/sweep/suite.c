@@ -15,8 +15,8 @@ static const char *const policies[] = {
 #include "replay/sweep/edition_1.def"
 };
 
-static const struct { const char *name, *why; } left_out[] = {
-#define SUITE_LEFT_OUT(name, why) { name, why },
+static const struct { const char *name, *err; } left_out[] = {
+#define SUITE_LEFT_OUT(name, err) { name, err },
 #include "replay/sweep/edition_1.def"
 };
 
@@ -28,9 +28,9 @@ const char *suite_policy_at(size_t i)
     return i < N_POLICIES ? policies[i] : NULL;
 }
 
-const char *suite_left_out_at(size_t i, const char **why)
+const char *suite_left_out_at(size_t i, const char **err)
 {
-    *why = i < N_LEFT_OUT ? left_out[i].why : NULL;
+    *err = i < N_LEFT_OUT ? left_out[i].err : NULL;
     return i < N_LEFT_OUT ? left_out[i].name : NULL;
 }
 
@@ -55,7 +55,7 @@ static void take_complaint(void *arg, const char *text)
 }
 
 static enum err run_trace(const struct suite_request *asked, const struct expansion *expanded,
-                          const struct edition_trace *t, struct run_table *table, struct err_detail *why)
+                          const struct edition_trace *t, struct run_table *table, struct err_detail *err)
 {
     char path[PATH_TEXT], device[DEVICE_TYPED] = "sim:{";
     const char *const inputs[] = { path }, *const devices[] = { device };
@@ -71,19 +71,19 @@ static enum err run_trace(const struct suite_request *asked, const struct expans
         .inputs = inputs, .n_inputs = 1, .policies = (const char *const *)expanded->at, .n_policies = expanded->n,
         .devices = devices, .n_devices = 1, .import = { .gpu = -1 }, .threads = asked->threads,
     };
-    enum err e = edition_check(path, t, why);
+    enum err e = edition_check(path, t, err);
     if (e == ERR_OK)
-        e = sweep_open(&request, &sweep, why);
+        e = sweep_open(&request, &sweep, err);
     if (e != ERR_OK)
         return e;
     sweep.complain = take_complaint;
     sweep.arg = &complaint;
     sweep.interrupted = asked->interrupted;
-    e = sweep_run(&sweep, asked->db, false, why);
+    e = sweep_run(&sweep, asked->db, false, err);
     if (e == ERR_OK && (sweep.n_left_out > 0 || sweep.host_error != ERR_OK))
-        e = err_set(why, sweep.host_error != ERR_OK ? sweep.host_error : ERR_UNSUPPORTED, 0, "%s", complaint.text);
+        e = err_set(err, sweep.host_error != ERR_OK ? sweep.host_error : ERR_UNSUPPORTED, 0, "%s", complaint.text);
     if (e == ERR_OK && asked->db == NULL)
-        e = run_table_add_db(table, sweep.db, why);
+        e = run_table_add_db(table, sweep.db, err);
     sweep_close(&sweep);
     return e;
 }
@@ -133,52 +133,52 @@ static enum err take_run(const struct suite_request *asked, struct suite *s, str
     return ERR_OK;
 }
 
-static enum err expand_edition(struct expansion *out, struct err_detail *why)
+static enum err expand_edition(struct expansion *out, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < N_POLICIES && e == ERR_OK; i++)
-        e = expand(policies[i], out, why);
+        e = expand(policies[i], out, err);
     return e;
 }
 
-static enum err open_rows(const struct suite_request *asked, struct suite *s, struct err_detail *why)
+static enum err open_rows(const struct suite_request *asked, struct suite *s, struct err_detail *err)
 {
-    enum err e = asked->n_policies == 0 ? expand_edition(&s->policies, why) : ERR_OK;
+    enum err e = asked->n_policies == 0 ? expand_edition(&s->policies, err) : ERR_OK;
     for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
-        e = strcmp(asked->policies[i], SUITE_EDITION) == 0 ? expand_edition(&s->policies, why)
-                                                           : expand(asked->policies[i], &s->policies, why);
+        e = strcmp(asked->policies[i], SUITE_EDITION) == 0 ? expand_edition(&s->policies, err)
+                                                           : expand(asked->policies[i], &s->policies, err);
     s->survival.rows = e == ERR_OK ? calloc(s->policies.n + 1, sizeof *s->survival.rows) : NULL;
     if (e == ERR_OK && s->survival.rows == NULL)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        e = err_no_memory(err);
     for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++)
         s->survival.rows[s->survival.n++] = (struct survival_row){ .policy = s->policies.at[i],
                                                                    .n = (unsigned)s->n_traces };
     return e;
 }
 
-static enum err read_stored(const char *path, struct run_table *table, struct err_detail *why)
+static enum err read_stored(const char *path, struct run_table *table, struct err_detail *err)
 {
     struct results_db *db = NULL;
-    enum err e = results_db_open_read(path, NULL, &db, why);
+    enum err e = results_db_open_read(path, NULL, &db, err);
     if (e == ERR_OK)
-        e = run_table_add_db(table, db, why);
+        e = run_table_add_db(table, db, err);
     results_db_close(db);
     return e;
 }
 
 enum err suite_run(const struct suite_request *asked, struct run_table *table, struct suite *out,
-                   struct err_detail *why)
+                   struct err_detail *err)
 {
     *out = (struct suite){ .n_traces = 0 };
     const struct edition_trace *traces = edition_traces(&out->n_traces);
-    enum err e = open_rows(asked, out, why);
+    enum err e = open_rows(asked, out, err);
     for (size_t i = 0; i < out->n_traces && e == ERR_OK; i++)
-        e = run_trace(asked, &out->policies, &traces[i], table, why);
+        e = run_trace(asked, &out->policies, &traces[i], table, err);
     if (e == ERR_OK && asked->db != NULL)
-        e = read_stored(asked->db, table, why);
+        e = read_stored(asked->db, table, err);
     for (size_t row = 0; row < table->n_rows && e == ERR_OK; row++)
         if ((e = take_run(asked, out, table, row)) != ERR_OK)
-            err_set(why, e, 0, "the host is out of memory");
+            err_set(err, e, 0, "the host is out of memory");
     survival_sort(&out->survival);
     return e;
 }

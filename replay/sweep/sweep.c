@@ -66,52 +66,52 @@ static void complain(struct sweep *s, const char *text, uint64_t *count)
 
 /* ---- the runs of a sweep ---- */
 
-static enum err check_policies(const struct sweep *s, struct err_detail *why)
+static enum err check_policies(const struct sweep *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++) {
         struct policy_spec spec;
-        e = policy_spec_parse(s->policies.at[i], &spec, why);
+        e = policy_spec_parse(s->policies.at[i], &spec, err);
         if (e == ERR_OK)
             policy_spec_close(&spec);
     }
     return e;
 }
 
-static enum err check_devices(const struct sweep *s, struct err_detail *why)
+static enum err check_devices(const struct sweep *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < s->devices.n && e == ERR_OK; i++) {
         struct device_config config;
         const struct device_ops *ops;
         bool has_total;
-        e = device_parse(s->devices.at[i], &config, &ops, &has_total, why);
+        e = device_parse(s->devices.at[i], &config, &ops, &has_total, err);
     }
     return e;
 }
 
-enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *why)
+enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *err)
 {
     struct sweep s = { .asked = *asked };
     enum err e = ERR_OK;
     for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
-        e = expand(asked->policies[i], &s.policies, why);
+        e = expand(asked->policies[i], &s.policies, err);
     for (size_t i = 0; i < asked->n_devices && e == ERR_OK; i++)
-        e = expand(asked->devices[i], &s.devices, why);
+        e = expand(asked->devices[i], &s.devices, err);
     if (e == ERR_OK && asked->n_devices == 0)
-        e = expand("sim", &s.devices, why);
+        e = expand("sim", &s.devices, err);
     if (e == ERR_OK)
-        e = check_policies(&s, why);
+        e = check_policies(&s, err);
     if (e == ERR_OK)
-        e = check_devices(&s, why);
+        e = check_devices(&s, err);
     for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
-        e = sweep_inputs_add(&s.inputs, asked->inputs[i], why);
+        e = sweep_inputs_add(&s.inputs, asked->inputs[i], err);
     if (e == ERR_OK && asked->copies.n > 0 && asked->start == START_FAITHFUL)
-        e = err_set(why, ERR_USAGE, 0, "--copies does not go with --start faithful: a changed copy starts empty");
+        e = err_set(err, ERR_USAGE, 0, "--copies does not go with --start faithful: a changed copy starts empty");
     if (e == ERR_OK && asked->copies.n > 0)
-        e = sweep_inputs_copy(&s.inputs, asked->copies.first_seed, asked->copies.n, why);
+        e = sweep_inputs_copy(&s.inputs, asked->copies.first_seed, asked->copies.n, err);
     if (e == ERR_OK && s.inputs.n == 0)
-        e = err_set(why, ERR_USAGE, 0, "%.150s: holds no file", asked->inputs[0]);
+        e = err_at(err, ERR_USAGE, 0, asked->inputs[0], "holds no file");
     if (e != ERR_OK)
         sweep_close(&s);
     else
@@ -133,9 +133,9 @@ uint64_t sweep_count_runs(const struct sweep *s)
     return ours - s->n_unopened;
 }
 
-static enum err check_interrupted(const struct sweep *s, struct err_detail *why)
+static enum err check_interrupted(const struct sweep *s, struct err_detail *err)
 {
-    return s->interrupted != NULL && *s->interrupted != 0 ? err_set(why, ERR_INTERRUPTED, 0, "interrupted") : ERR_OK;
+    return s->interrupted != NULL && *s->interrupted != 0 ? err_set(err, ERR_INTERRUPTED, 0, "interrupted") : ERR_OK;
 }
 
 static struct run_identity identity_of(const struct sweep *s, const struct sweep_input *input, const char *digest,
@@ -209,7 +209,7 @@ void sweep_close(struct sweep *s)
 }
 
 /* Makes room for the lanes of one trace after another. */
-static enum err sweep_trace_create(struct sweep *s, struct err_detail *why)
+static enum err sweep_trace_create(struct sweep *s, struct err_detail *err)
 {
     struct sweep_trace *t = s->open = calloc(1, sizeof *t);
     if (t != NULL) {
@@ -221,7 +221,7 @@ static enum err sweep_trace_create(struct sweep *s, struct err_detail *why)
         return ERR_OK;
     sweep_trace_close(t);
     s->open = NULL;
-    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    return err_no_memory(err);
 }
 
 static size_t lanes_at_once(const struct sweep *s, const struct trace_reader *trace)
@@ -243,7 +243,7 @@ static void show_reading(void *arg, uint64_t done, uint64_t total)
 }
 
 /* What is known of the recording holds for its copies too: they have the same requests in the same order. */
-static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct err_detail *why)
+static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct err_detail *err)
 {
     const struct sweep_request *asked = &t->sweep->asked;
     struct import_config import = asked->import;
@@ -251,28 +251,28 @@ static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct
     import.again = true;                     /* its kind and digest were looked at */
     import.progress = show_reading;
     import.progress_arg = t;
-    enum err e = trace_open_any(path, asked->from, &import, &t->recorded, why);
+    enum err e = trace_open_any(path, asked->from, &import, &t->recorded, err);
     if (e != ERR_OK)
         return e;
     trace_watch_reading(t->recorded, show_reading, t);
-    e = recorded_release(t->recorded, &t->release, why);
+    e = recorded_release(t->recorded, &t->release, err);
     if (e == ERR_OK)
-        e = coverage_read(t->recorded, &t->coverage, why);
+        e = coverage_read(t->recorded, &t->coverage, err);
     trace_watch_reading(t->recorded, NULL, NULL);            /* a replay tells its progress itself */
     return e;
 }
 
-static enum err sweep_trace_change(struct sweep_trace *t, uint64_t seed, struct err_detail *why)
+static enum err sweep_trace_change(struct sweep_trace *t, uint64_t seed, struct err_detail *err)
 {
     const struct rewrite how = { .seed = seed, .percent = t->sweep->asked.copies.percent, .rounds = 1,
                                  .events = UINT64_MAX };
-    return trace_rewrite(t->recorded, &how, &t->changed, why);
+    return trace_rewrite(t->recorded, &how, &t->changed, err);
 }
 
 /* Opens an input as the current trace. */
-static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *why)
+static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *err)
 {
-    enum err e = s->open == NULL ? sweep_trace_create(s, why) : ERR_OK;
+    enum err e = s->open == NULL ? sweep_trace_create(s, err) : ERR_OK;
     struct sweep_trace *t = s->open;
     if (e != ERR_OK || t->input == &s->inputs.at[n_input])
         return e;
@@ -284,9 +284,9 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
         sweep_trace_leave(t);
     t->opening = n_input;
     if (!is_same_file)
-        e = sweep_trace_read(t, input->path, why);
+        e = sweep_trace_read(t, input->path, err);
     if (e == ERR_OK && input->is_copy)
-        e = sweep_trace_change(t, input->seed, why);
+        e = sweep_trace_change(t, input->seed, err);
     if (e != ERR_OK) {
         sweep_trace_leave(t);
         return e;
@@ -297,13 +297,13 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
     return ERR_OK;
 }
 
-static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *why)
+static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *err)
 {
     sweep_note_host_error(s, e);
-    complain(s, why->text, &s->n_left_out);
+    complain(s, err->text, &s->n_left_out);
 }
 
-static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_detail *why)
+static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_detail *err)
 {
     struct sweep_trace *t = arg;
     struct sweep *s = t->sweep;
@@ -311,16 +311,16 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
     struct report report;
     t->n_done++;
     if (l->outcome == ERR_HOST_NOMEM) {          /* says nothing of the policy; another time there may be memory */
-        leave_out_run(s, l->outcome, &l->why);
+        leave_out_run(s, l->outcome, &l->err);
         return ERR_OK;
     }
     enum err e = result_gather(t->reader, t->input->path, &t->bounds, &t->coverage, l, 1, &t->runs[i].device, &run,
-                               &report, why);
+                               &report, err);
     if (e != ERR_OK)
         return e;
-    e = results_db_begin_puts(s->db, why);
+    e = results_db_begin_puts(s->db, err);
     if (e == ERR_OK)
-        e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
+        e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, err);
     result_close(&report);
     s->n_finished += e == ERR_OK;
     s->n_wrong += l->outcome != ERR_OK && l->outcome != ERR_DEVICE_OOM;
@@ -328,12 +328,12 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
 }
 
 /* The host had no memory for a run. */
-static enum err run_failed(void *arg, size_t i, enum err e, struct err_detail *why)
+static enum err run_failed(void *arg, size_t i, enum err e, struct err_detail *err)
 {
     struct sweep_trace *t = arg;
     (void)i;
     t->n_done++;
-    leave_out_run(t->sweep, e, why);
+    leave_out_run(t->sweep, e, err);
     return ERR_OK;
 }
 
@@ -359,7 +359,7 @@ static void sweep_trace_borders(const struct sweep_trace *t, struct replay_confi
 
 /* Runs of a broken trace have no results. Neither have interrupted lanes, nor lanes that ended before the interruption,
  * because their rows need the bounds of the whole trace. */
-static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
+static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *err)
 {
     struct sweep_trace *t = arg;
     const struct sweep_request *o = &t->sweep->asked;
@@ -367,23 +367,23 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
                                  .progress = show_share, .progress_arg = t, .interrupted = t->sweep->interrupted };
     sweep_trace_borders(t, &cfg);
     t->n_running = n;
-    enum err e = results_db_end_puts(t->sweep->db, why);     /* of the lanes before these */
+    enum err e = results_db_end_puts(t->sweep->db, err);     /* of the lanes before these */
     if (e != ERR_OK)
         return e;
-    e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
-                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
+    e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, err)
+                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, err);
     t->n_running = 0;
-    if (e == ERR_OK && (e = check_interrupted(t->sweep, why)) != ERR_OK)
+    if (e == ERR_OK && (e = check_interrupted(t->sweep, err)) != ERR_OK)
         return e;
     t->has_bounds = e == ERR_OK;
     t->is_broken = e != ERR_OK;
     if (t->is_broken)
-        leave_out_run(t->sweep, e, why);
+        leave_out_run(t->sweep, e, err);
     return e;
 }
 
 /* Runs what was gathered, and writes the results. */
-static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
+static enum err run_gathered(struct sweep_trace *t, struct err_detail *err)
 {
     struct err_detail reason = { .text = "" };
     struct equal_runs equal = { .trace = t->reader, .n_at_once = t->n_at_once,
@@ -397,8 +397,8 @@ static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
         policy_spec_close(&t->runs[i].spec);
     }
     t->n = 0;
-    if (e != ERR_OK && !t->is_broken && why != NULL)
-        *why = reason;
+    if (e != ERR_OK && !t->is_broken && err != NULL)
+        *err = reason;
     return t->is_broken ? ERR_OK : e;
 }
 
@@ -406,37 +406,37 @@ static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
 static void gather_run(struct sweep_trace *t, const struct run_identity *id)
 {
     struct sweep_lane *run = &t->runs[t->n];
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     *run = (struct sweep_lane){ .id = *id };
-    enum err e = policy_spec_parse(id->policy, &run->spec, &why);
+    enum err e = policy_spec_parse(id->policy, &run->spec, &err);
     if (e == ERR_OK) {
         recorded_take_release(t->release, &run->spec);
         if (t->n > 0 && run[-1].id.device == id->device)
             run->device = run[-1].device;                /* chosen for the same trace */
         else
-            e = device_choose(id->device, t->recorded, &run->device, &why);
+            e = device_choose(id->device, t->recorded, &run->device, &err);
         if (e == ERR_OK)
             e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, 0, &t->lanes[t->n],
-                               &why);
+                               &err);
         if (e != ERR_OK)
             policy_spec_close(&run->spec);
     }
     if (e == ERR_OK)
         t->n++;
     else
-        leave_out_run(t->sweep, e, &why);
+        leave_out_run(t->sweep, e, &err);
 }
 
 /* Names what is left out. A file found in a folder that is no trace is no failure: nobody asked for it by name. */
-static void leave_out_trace(struct sweep *s, struct sweep_input *input, enum err e, const struct err_detail *why)
+static void leave_out_trace(struct sweep *s, struct sweep_input *input, enum err e, const struct err_detail *err)
 {
     input->is_left_out = true;
     sweep_note_host_error(s, e);
     const bool is_no_trace = input->is_found && (e == ERR_FORMAT || e == ERR_UNSUPPORTED);
-    complain(s, why->text, is_no_trace ? &s->n_no_traces : &s->n_left_out);
+    complain(s, err->text, is_no_trace ? &s->n_no_traces : &s->n_left_out);
 }
 
-enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why)
+enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *err)
 {
     struct err_detail reason = { .text = "" };
     const enum err open = sweep_trace_open(s, part->input, &reason);
@@ -452,16 +452,16 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
         const struct run_identity id = identity_at(s, part->input, part->digest, part->runs[i]);
         gather_run(t, &id);
     }
-    return run_gathered(t, why);
+    return run_gathered(t, err);
 }
 
 /* ---- parts ---- */
 
 /* Finds the missing runs of an input. */
-static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *why)
+static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *err)
 {
     const size_t n = s->policies.n * s->devices.n;
-    enum err e = results_db_look(s->db, why);
+    enum err e = results_db_look(s->db, err);
     s->n_missing = s->next_missing = 0;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         char key[SHA256_HEX];
@@ -471,13 +471,13 @@ static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail 
             continue;
         s->n_runs++;
         run_identity_key(&id, key);
-        e = results_db_has(s->db, key, &is_there, why);
+        e = results_db_has(s->db, key, &is_there, err);
         if (is_there)
             s->n_done_before++;
         else
             s->missing[s->n_missing++] = (uint32_t)i;
     }
-    return e == ERR_OK ? results_db_look_away(s->db, why) : e;
+    return e == ERR_OK ? results_db_look_away(s->db, err) : e;
 }
 
 static bool has_ours(const struct sweep *s, size_t n_input)
@@ -490,7 +490,7 @@ static bool has_ours(const struct sweep *s, size_t n_input)
 }
 
 /* Goes on to the next input with missing runs; s->n_missing is 0 if there is none. */
-static enum err next_input(struct sweep *s, struct err_detail *why)
+static enum err next_input(struct sweep *s, struct err_detail *err)
 {
     struct err_detail reason = { .text = "" };
     s->n_missing = s->next_missing = 0;
@@ -508,18 +508,18 @@ static enum err next_input(struct sweep *s, struct err_detail *why)
         s->digest_of = e == ERR_OK ? input->path : NULL;
         if (e != ERR_OK)
             leave_out_trace(s, input, e, &reason);
-        else if ((e = find_missing(s, s->next_input, why)) != ERR_OK)
+        else if ((e = find_missing(s, s->next_input, err)) != ERR_OK)
             return e;
     }
     return ERR_OK;
 }
 
-enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why)
+enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *err)
 {
     assert(n_shares > 0 && s->next_missing <= s->n_missing);
     *out = (struct sweep_part){ .n = 0 };
     if (s->next_missing == s->n_missing) {
-        const enum err e = next_input(s, why);
+        const enum err e = next_input(s, err);
         if (e != ERR_OK || s->n_missing == 0)
             return e;
     }
@@ -538,32 +538,32 @@ void sweep_part_done(struct sweep *s, const struct sweep_part *part)
     s->bytes_done += (double)s->inputs.at[part->input].bytes * (double)part->n;
 }
 
-enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why)
+enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *err)
 {
     const struct sweep_request *o = &s->asked;
     const size_t n = s->policies.n * s->devices.n;
     if (n > UINT32_MAX)
-        return err_set(why, ERR_USAGE, 0, "%zu policies on %zu cards are too many for one sweep", s->policies.n,
+        return err_set(err, ERR_USAGE, 0, "%zu policies on %zu cards are too many for one sweep", s->policies.n,
                        s->devices.n);
     s->missing = calloc(n + 1, sizeof *s->missing);
     if (s->missing == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     for (size_t i = 0; i < s->inputs.n; i++)
         s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
-    const enum err e = results_db_open(path, is_resumed, s->watch, &s->db, why);
-    return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, why) : e;
+    const enum err e = results_db_open(path, is_resumed, s->watch, &s->db, err);
+    return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, err) : e;
 }
 
-enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why)
+enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *err)
 {
     struct sweep_part part = { .n = 1 };
-    enum err e = sweep_begin(s, path, is_resumed, why);
+    enum err e = sweep_begin(s, path, is_resumed, err);
     while (e == ERR_OK && part.n > 0) {
-        e = check_interrupted(s, why);
+        e = check_interrupted(s, err);
         if (e == ERR_OK)
-            e = sweep_next_part(s, 1, &part, why);
+            e = sweep_next_part(s, 1, &part, err);
         if (e == ERR_OK && part.n > 0)
-            e = sweep_run_part(s, &part, why);
+            e = sweep_run_part(s, &part, err);
         if (e == ERR_OK && part.n > 0)
             sweep_part_done(s, &part);
     }

@@ -81,7 +81,7 @@ struct sweep {
 };
 
 /* Expands policies and devices and finds the traces. expand's, policy_spec_parse's and device_parse's errors. */
-MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *why);
+MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *err);
 void sweep_close(struct sweep *s);
 
 /* All runs of the sweep, done or not, without those of traces known to be unreadable. */
@@ -89,16 +89,16 @@ uint64_t sweep_count_runs(const struct sweep *s);
 
 /* Opens the database, which must exist if `is_resumed`, and runs what is missing. A trace or a run that cannot begin is
  * reported to `complain` and left out. Errors of the database end the sweep; so does ERR_INTERRUPTED. */
-MUST_USE enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why);
+MUST_USE enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *err);
 
 /* The same in steps, for several processes. Opens the database. */
-MUST_USE enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why);
+MUST_USE enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *err);
 
 /* The next part: one of n_shares shares of a trace's missing runs, so that n_shares processes have work. */
-MUST_USE enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why);
+MUST_USE enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *err);
 
 /* Runs a part and writes the results; leaves out traces and runs as sweep_run does. */
-MUST_USE enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why);
+MUST_USE enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *err);
 
 /* Notes an error in host_error, if it is the host's. No memory says more than any other. */
 void sweep_note_host_error(struct sweep *s, enum err e);

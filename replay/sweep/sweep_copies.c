@@ -52,7 +52,7 @@ static bool take_sizes(const char **text, struct sweep_copies *c)
     return c->percent > 0;
 }
 
-enum err sweep_copies_parse(const char *text, struct sweep_copies *out, struct err_detail *why)
+enum err sweep_copies_parse(const char *text, struct sweep_copies *out, struct err_detail *err)
 {
     struct sweep_copies c = { .n = 0 };
     const char *at = text;
@@ -61,7 +61,7 @@ enum err sweep_copies_parse(const char *text, struct sweep_copies *out, struct e
         is_right = skip_word(&at, "sizes=") ? take_sizes(&at, &c) : skip_word(&at, "seeds=") && take_seeds(&at, &c);
     while (is_right && skip_word(&at, ","));
     if (!is_right || *at != '\0' || c.n == 0 || c.percent == 0)
-        return err_set(why, ERR_USAGE, 0, "--copies %.80s: expected sizes=1%% to %d%%, and seeds, at most %d: "
+        return err_set(err, ERR_USAGE, 0, "--copies %s: expected sizes=1%% to %d%%, and seeds, at most %d: "
                        "sizes=2%%,seeds=1..20", text, COPIES_PERCENT_MAX, COPIES_MAX);
     *out = c;
     return ERR_OK;

@@ -20,6 +20,6 @@ struct sweep_copies {
 };
 
 /* Reads what was typed. Both items must be there, in any order. ERR_USAGE. */
-MUST_USE enum err sweep_copies_parse(const char *text, struct sweep_copies *out, struct err_detail *why);
+MUST_USE enum err sweep_copies_parse(const char *text, struct sweep_copies *out, struct err_detail *err);
 
 #endif

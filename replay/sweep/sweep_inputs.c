@@ -12,11 +12,6 @@
 
 enum { FOLDER_DEPTH_MAX = 8, RANK_DIGITS = 9 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-}
-
 /* The number in a name such as "rank3", "rank_03" or "snapshot-rank-3.pickle"; -1 if there is none. */
 static int64_t rank_of_name(const char *name, size_t n)
 {
@@ -35,7 +30,7 @@ static int64_t rank_of_name(const char *name, size_t n)
 }
 
 /* Finds the last part of the path that names a rank; the path before it is the job. */
-static enum err find_rank(struct sweep_input *in, struct err_detail *why)
+static enum err find_rank(struct sweep_input *in, struct err_detail *err)
 {
     in->rank = -1;
     for (size_t end = strlen(in->path); end > 0;) {
@@ -44,7 +39,7 @@ static enum err find_rank(struct sweep_input *in, struct err_detail *why)
             begin--;
         if ((in->rank = rank_of_name(in->path + begin, end - begin)) >= 0) {
             in->job = begin > 1 ? strndup(in->path, begin - 1) : strdup(begin == 1 ? "/" : ".");
-            return in->job != NULL ? ERR_OK : no_memory(why);
+            return in->job != NULL ? ERR_OK : err_no_memory(err);
         }
         end = begin > 0 ? begin - 1 : 0;
     }
@@ -52,18 +47,18 @@ static enum err find_rank(struct sweep_input *in, struct err_detail *why)
 }
 
 static enum err add_file(struct sweep_inputs *in, const char *path, uint64_t bytes, bool is_found,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct sweep_input *grown = realloc(in->at, (in->n + 1) * sizeof *grown);
     if (grown == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     in->at = grown;
     struct sweep_input *one = &grown[in->n];
     *one = (struct sweep_input){ .path = strdup(path), .bytes = bytes, .is_found = is_found };
     if (one->path == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     in->n++;
-    return find_rank(one, why);
+    return find_rank(one, err);
 }
 
 static int is_shown(const struct dirent *entry)
@@ -71,24 +66,24 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *why);
+static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *err);
 
-static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *why)
+static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *err)
 {
     struct dirent **names;
     enum err e = ERR_OK;
     const int n = scandir(path, &names, is_shown, alphasort);
     if (n < 0)
-        return err_set(why, err_of_open(errno), 0, "%.150s: %.60s", path, strerror(errno));
+        return err_at(err, err_of_open(errno), 0, path, "%s", strerror(errno));
     for (int i = 0; i < n; i++) {
         const size_t room = strlen(path) + strlen(names[i]->d_name) + 2;
         char *joined = e == ERR_OK ? malloc(room) : NULL;
         if (joined != NULL) {
             const bool has_slash = path[0] != '\0' && path[strlen(path) - 1] == '/';
             snprintf(joined, room, "%s%s%s", path, has_slash ? "" : "/", names[i]->d_name);
-            e = add_path(in, joined, depth + 1, why);
+            e = add_path(in, joined, depth + 1, err);
         } else if (e == ERR_OK) {
-            e = no_memory(why);
+            e = err_no_memory(err);
         }
         free(joined);
         free(names[i]);
@@ -97,21 +92,21 @@ static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned d
     return e;
 }
 
-static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *why)
+static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *err)
 {
     struct stat s;
     if (stat(path, &s) != 0)
-        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_at(err, ERR_INPUT, 0, path, "%s", strerror(errno));
     if (S_ISDIR(s.st_mode))
-        return depth < FOLDER_DEPTH_MAX ? add_folder(in, path, depth, why) : ERR_OK;
+        return depth < FOLDER_DEPTH_MAX ? add_folder(in, path, depth, err) : ERR_OK;
     if (!S_ISREG(s.st_mode) && depth == 0)
-        return err_set(why, ERR_USAGE, 0, "%.150s: is not a file; a sweep reads its traces more than once", path);
-    return S_ISREG(s.st_mode) ? add_file(in, path, (uint64_t)s.st_size, depth > 0, why) : ERR_OK;
+        return err_at(err, ERR_USAGE, 0, path, "is not a file; a sweep reads its traces more than once");
+    return S_ISREG(s.st_mode) ? add_file(in, path, (uint64_t)s.st_size, depth > 0, err) : ERR_OK;
 }
 
-enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *why)
+enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *err)
 {
-    return add_path(in, path, 0, why);
+    return add_path(in, path, 0, err);
 }
 
 /* The copies name files and jobs by texts of their own, so that each input is closed alike. */
@@ -125,7 +120,7 @@ static bool copy_input(const struct sweep_input *from, uint64_t seed, struct swe
     return out->path != NULL && (from->job == NULL || out->job != NULL);
 }
 
-enum err sweep_inputs_copy(struct sweep_inputs *in, uint64_t first_seed, uint64_t n, struct err_detail *why)
+enum err sweep_inputs_copy(struct sweep_inputs *in, uint64_t first_seed, uint64_t n, struct err_detail *err)
 {
     struct sweep_inputs all = { .at = calloc(in->n * (n + 1) + 1, sizeof *all.at) };
     bool is_done = all.at != NULL;
@@ -137,10 +132,10 @@ enum err sweep_inputs_copy(struct sweep_inputs *in, uint64_t first_seed, uint64_
             is_done = copy_input(&all.at[original], first_seed + k, &all.at[all.n++]);
     }
     if (all.at == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     sweep_inputs_close(in);
     *in = all;
-    return is_done ? ERR_OK : no_memory(why);
+    return is_done ? ERR_OK : err_no_memory(err);
 }
 
 void sweep_inputs_close(struct sweep_inputs *in)

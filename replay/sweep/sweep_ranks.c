@@ -27,7 +27,7 @@ struct account {
     uint64_t n_finished, n_repeated, n_unopened, n_wrong, n_left_out, n_no_traces;
     enum err host_error;             /* of the sweep */
     enum err error;                  /* of the worker's database: the sweep cannot go on */
-    struct err_detail why;
+    struct err_detail err;
     uint64_t n_complaints, n_db;     /* bytes */
 };
 
@@ -62,9 +62,9 @@ static const void *message_take(struct message *m, uint64_t n)
     return taken;
 }
 
-static enum err not_understood(int from, struct err_detail *why)
+static enum err not_understood(int from, struct err_detail *err)
 {
-    return err_set(why, ERR_CORRUPT, 0, "rank %d sent a message that rank 0 does not understand: are all of one "
+    return err_set(err, ERR_CORRUPT, 0, "rank %d sent a message that rank 0 does not understand: are all of one "
                    "version?", from);
 }
 
@@ -82,7 +82,7 @@ static bool read_deal(const struct sweep *s, struct message m, struct sweep_part
     memcpy(part->digest, deal->digest, sizeof part->digest);
     if (path == NULL || deal->input >= s->inputs.n || strlen(s->inputs.at[deal->input].path) != deal->n_path ||
         memcmp(s->inputs.at[deal->input].path, path, deal->n_path) != 0)
-        told->error = err_set(&told->why, ERR_USAGE, 0, "the ranks see different files: the traces must lie on a disk "
+        told->error = err_set(&told->err, ERR_USAGE, 0, "the ranks see different files: the traces must lie on a disk "
                               "that all of them share");
     return true;
 }
@@ -95,7 +95,7 @@ static void tell(const struct ranks *ranks, struct sweep *s, struct account *tol
     for (size_t i = 0; i < s->complaints.n; i++)
         message_add(&complaints, s->complaints.at[i], strlen(s->complaints.at[i]) + 1);
     if (told->error == ERR_OK && s->db != NULL)
-        told->error = results_db_bytes(s->db, &db, &n_db, &told->why);
+        told->error = results_db_bytes(s->db, &db, &n_db, &told->err);
     told->n_finished = s->n_finished;
     told->n_repeated = s->n_repeated;
     told->n_unopened = s->n_unopened;
@@ -115,20 +115,20 @@ static void tell(const struct ranks *ranks, struct sweep *s, struct account *tol
 }
 
 /* Forgets what was told, and makes a database for the next part's results. */
-static enum err forget(struct sweep *s, struct err_detail *why)
+static enum err forget(struct sweep *s, struct err_detail *err)
 {
     results_db_close(s->db);
     s->db = NULL;
     s->n_finished = s->n_repeated = s->n_unopened = s->n_wrong = s->n_left_out = s->n_no_traces = 0;
     s->host_error = ERR_OK;
     report_lines_close(&s->complaints);
-    return results_db_open(NULL, false, NULL, &s->db, why);
+    return results_db_open(NULL, false, NULL, &s->db, err);
 }
 
-void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *why)
+void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *err)
 {
     struct sweep_part part;
-    for (struct account told = { .error = so_far, .why = *why };;) {
+    for (struct account told = { .error = so_far, .err = *err };;) {
         struct message m;
         int from;
         tell(ranks, s, &told);
@@ -137,9 +137,9 @@ void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, co
         m.bytes = bytes;
         const bool has_work = read_deal(s, m, &part, &told);
         if (has_work && told.error == ERR_OK)
-            told.error = forget(s, &told.why);
+            told.error = forget(s, &told.err);
         if (has_work && told.error == ERR_OK)
-            told.error = sweep_run_part(s, &part, &told.why);
+            told.error = sweep_run_part(s, &part, &told.err);
         free(bytes);
         if (!has_work)
             return;
@@ -178,7 +178,7 @@ static enum err take_complaints(struct sweep *s, const char *text, uint64_t n)
 
 /* Takes over what a worker did with a part. If several workers fail to open the same trace, it counts once. */
 static enum err take_account(struct sweep *s, int from, const struct sweep_part *part, struct message m,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     uint64_t n_added;
     const struct account *told = message_take(&m, sizeof *told);
@@ -187,9 +187,9 @@ static enum err take_account(struct sweep *s, int from, const struct sweep_part 
     const bool is_wrong = db == NULL || (told->n_unopened > 0 && part->n == 0) ||
                           (told->n_complaints > 0 && complaints[told->n_complaints - 1] != '\0');
     if (is_wrong)
-        return not_understood(from, why);
+        return not_understood(from, err);
     if (told->error != ERR_OK)
-        return err_set(why, told->error, told->why.offset, "rank %d: %.200s", from, told->why.text);
+        return err_set(err, told->error, told->err.offset, "rank %d: %s", from, told->err.text);
     s->n_unopened += told->n_unopened;
     s->n_wrong += told->n_wrong;
     bool *is_left_out = part->n > 0 ? &s->inputs.at[part->input].is_left_out : NULL;
@@ -201,8 +201,8 @@ static enum err take_account(struct sweep *s, int from, const struct sweep_part 
         *is_left_out = true;
     sweep_note_host_error(s, told->host_error);
     if (take_complaints(s, complaints, told->n_complaints) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    const enum err e = told->n_db > 0 ? results_db_merge_bytes(s->db, db, told->n_db, &n_added, why) : ERR_OK;
+        return err_no_memory(err);
+    const enum err e = told->n_db > 0 ? results_db_merge_bytes(s->db, db, told->n_db, &n_added, err) : ERR_OK;
     s->n_finished += e == ERR_OK ? told->n_finished : 0;
     s->n_repeated += e == ERR_OK ? told->n_repeated : 0;
     return e;
@@ -220,7 +220,7 @@ static void note_done(struct sweep *s, const struct sweep_part *part)
 /* Hears one worker and answers with a part. An empty part ends the worker: no work is left, or the sweep has failed.
  * `at_work`: by rank, the part dealt last, without its runs. */
 static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct sweep_part *at_work, int *n_left,
-                         bool is_going_on, struct err_detail *why)
+                         bool is_going_on, struct err_detail *err)
 {
     struct message m;
     int from;
@@ -229,10 +229,10 @@ static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct swee
     void *bytes = ranks_receive(ranks, &from, &m.n);
     m.bytes = bytes;
     if (is_going_on)
-        e = take_account(s, from, &at_work[from], m, why);
+        e = take_account(s, from, &at_work[from], m, err);
     if (is_going_on && e == ERR_OK) {
         note_done(s, &at_work[from]);
-        e = sweep_next_part(s, (size_t)(ranks->n - 1), &part, why);
+        e = sweep_next_part(s, (size_t)(ranks->n - 1), &part, err);
     }
     free(bytes);
     if (e != ERR_OK)
@@ -245,14 +245,14 @@ static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct swee
 }
 
 enum err sweep_deal(struct sweep *s, const char *path, bool is_resumed, const struct ranks *ranks,
-                    struct err_detail *why)
+                    struct err_detail *err)
 {
     struct sweep_part *at_work = calloc((size_t)ranks->n, sizeof *at_work);
-    enum err e = at_work == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory")
-                                 : sweep_begin(s, path, is_resumed, why);
+    enum err e = at_work == NULL ? err_no_memory(err)
+                                 : sweep_begin(s, path, is_resumed, err);
     for (int n_left = ranks->n - 1; n_left > 0 && at_work != NULL;) {
         const bool is_going_on = e == ERR_OK;
-        const enum err now = hear_one(s, ranks, at_work, &n_left, is_going_on, why);
+        const enum err now = hear_one(s, ranks, at_work, &n_left, is_going_on, err);
         e = is_going_on ? now : e;
     }
     free(at_work);

@@ -11,13 +11,13 @@
 
 /* Rank 0's part: as sweep_run. A part is written in one transaction: all of its runs, or none. */
 MUST_USE enum err sweep_deal(struct sweep *s, const char *path, bool is_resumed, const struct ranks *ranks,
-                             struct err_detail *why);
+                             struct err_detail *err);
 
 /* Ends the workers if rank 0 cannot begin. Does nothing if there are none. */
 void sweep_dismiss(const struct ranks *ranks);
 
 /* A worker's part: runs what is dealt, until nothing is left. Tells rank 0 what goes wrong, beginning with what went
  * wrong before the call (`so_far` and its sentence). */
-void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *why);
+void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *err);
 
 #endif

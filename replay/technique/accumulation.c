@@ -115,25 +115,25 @@ static enum category copy_category(const struct repeats *r, const struct changed
 }
 
 static enum err end_copy(struct repeats *r, struct changed_trace *t, const struct pass *p, size_t request,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     uint64_t *name = &r->names[request - p->first];
     const uint64_t ended = *name;
     *name = 0;
     return ended == 0 ? ERR_OK
-                      : changed_trace_free(t, request, t->bytes[request], copy_category(r, t, request), ended, why);
+                      : changed_trace_free(t, request, t->bytes[request], copy_category(r, t, request), ended, err);
 }
 
 /* Makes the copy of a request; *added is the gradient that ends before anything else happens. */
 static enum err begin_copy(struct repeats *r, struct changed_trace *t, const struct pass *p, size_t request,
-                           size_t *added, struct err_detail *why)
+                           size_t *added, struct err_detail *err)
 {
     uint64_t name, *own = &t->name[request];
     const enum category category = copy_category(r, t, request);
     const bool keeps_stack = !course_is_gradient(r->c, request);
     enum err e = is_made_once(r->c, request) ? ERR_OK
                                              : changed_trace_make(t, request, t->bytes[request], category, keeps_stack,
-                                                                  &name, why);
+                                                                  &name, err);
     if (is_made_once(r->c, request) || e != ERR_OK)
         return e;
     if (r->c->all.at[request].died < p->until || course_is_gradient(r->c, request)) {
@@ -142,64 +142,64 @@ static enum err begin_copy(struct repeats *r, struct changed_trace *t, const str
         return ERR_OK;
     }
     if (*own != 0)
-        e = changed_trace_free(t, request, t->bytes[request], category, *own, why);
+        e = changed_trace_free(t, request, t->bytes[request], category, *own, err);
     *own = name;
     return e;
 }
 
 static enum err repeat_once(struct repeats *r, struct changed_trace *t, const struct pass *p, const struct life *lives,
-                            size_t n, struct err_detail *why)
+                            size_t n, struct err_detail *err)
 {
     enum err e = ERR_OK;
     size_t added = SIZE_MAX;
     for (size_t i = 0; i <= n && e == ERR_OK; i++) {
         if (added != SIZE_MAX)
-            e = end_copy(r, t, p, added, why);
+            e = end_copy(r, t, p, added, err);
         added = SIZE_MAX;
         if (e == ERR_OK && i < n)
-            e = lives[i].is_end ? end_copy(r, t, p, lives[i].request, why)
-                                : begin_copy(r, t, p, lives[i].request, &added, why);
+            e = lives[i].is_end ? end_copy(r, t, p, lives[i].request, err)
+                                : begin_copy(r, t, p, lives[i].request, &added, err);
     }
     return e;
 }
 
-static enum err repeat_pass(struct repeats *r, struct changed_trace *t, const struct pass *p, struct err_detail *why)
+static enum err repeat_pass(struct repeats *r, struct changed_trace *t, const struct pass *p, struct err_detail *err)
 {
     struct life *lives;
     size_t n;
-    enum err e = lives_read(r->c, p->first, p->end - p->first, p->until, &lives, &n, why);
+    enum err e = lives_read(r->c, p->first, p->end - p->first, p->until, &lives, &n, err);
     for (unsigned i = 1; i < r->n_times && e == ERR_OK; i++)
-        e = repeat_once(r, t, p, lives, n, why);
+        e = repeat_once(r, t, p, lives, n, err);
     r->n_repeated += e == ERR_OK;
     free(lives);
     return e;
 }
 
 static enum err repeat_visit(void *arg, struct changed_trace *t, const struct event *ev, bool *is_left_out,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     struct repeats *r = arg;
     (void)is_left_out;
     if (r->next >= r->n_passes || (ev != NULL && r->passes[r->next].until != t->number))
         return ERR_OK;
-    return repeat_pass(r, t, &r->passes[r->next++], why);
+    return repeat_pass(r, t, &r->passes[r->next++], err);
 }
 
 enum err accumulation_apply(const struct course *c, const struct technique *how, const char *path,
-                            struct trace_reader **out, struct technique_result *result, struct err_detail *why)
+                            struct trace_reader **out, struct technique_result *result, struct err_detail *err)
 {
     struct changed_trace t;
     struct repeats r = { .c = c, .n_times = how->accumulate };
-    enum err e = changed_trace_open(&t, c, why);
+    enum err e = changed_trace_open(&t, c, err);
     r.passes = calloc(c->n_step_ends + 1, sizeof *r.passes);
     r.names = calloc(c->all.n + 1, sizeof *r.names);
     if (e == ERR_OK && (r.passes == NULL || r.names == NULL))
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for the passes of the training");
+        e = err_no_memory(err);
     if (e == ERR_OK) {
         find_passes(&r);
         if (how->is_split)
             split_sizes(&r, &t);
-        e = changed_trace_write(&t, path, repeat_visit, &r, out, why);
+        e = changed_trace_write(&t, path, repeat_visit, &r, out, err);
     }
     *result = (struct technique_result){ .peak = t.peak, .n_passes = r.n_repeated,
                                          .way = r.n_repeated > 0 ? TECHNIQUE_INSERTED : TECHNIQUE_UNCHANGED };

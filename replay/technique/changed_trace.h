@@ -29,25 +29,25 @@ struct changed_trace {
 /* A change: called in front of each recorded event, and once more after the last with ev NULL. It may put requests in,
  * and says in *is_left_out that the event is not to be written (false at first). */
 typedef enum err (*change_visit)(void *arg, struct changed_trace *t, const struct event *ev, bool *is_left_out,
-                                 struct err_detail *why);
+                                 struct err_detail *err);
 
 /* ERR_HOST_NOMEM. Closed with changed_trace_close, also on error. */
-MUST_USE enum err changed_trace_open(struct changed_trace *t, const struct course *c, struct err_detail *why);
+MUST_USE enum err changed_trace_open(struct changed_trace *t, const struct course *c, struct err_detail *err);
 
 /* Writes the changed trace and opens it as *out: to the file `path`, or with NULL in memory. Stacks are kept. The
  * reader's and writer's errors, and those of `visit`, which may be NULL. */
 MUST_USE enum err changed_trace_write(struct changed_trace *t, const char *path, change_visit visit, void *arg,
-                                      struct trace_reader **out, struct err_detail *why);
+                                      struct trace_reader **out, struct err_detail *err);
 void changed_trace_close(struct changed_trace *t);
 
 /* Puts in a request like a recorded one, of so many bytes and of a category of its own; *name is what it is freed by.
  * With `keeps_stack` it has the recorded one's call stack, otherwise a label is all its stack. */
 MUST_USE enum err changed_trace_make(struct changed_trace *t, size_t like, uint64_t bytes, enum category category,
-                                     bool keeps_stack, uint64_t *name, struct err_detail *why);
+                                     bool keeps_stack, uint64_t *name, struct err_detail *err);
 
 /* Frees a request that was put in; category and bytes as it was made with. */
 MUST_USE enum err changed_trace_free(struct changed_trace *t, size_t like, uint64_t bytes, enum category category,
-                                     uint64_t name, struct err_detail *why);
+                                     uint64_t name, struct err_detail *err);
 
 /* One step in the life of a recorded request: it begins, or it ends. */
 struct life { uint64_t event; size_t request; bool is_end; };
@@ -55,6 +55,6 @@ struct life { uint64_t event; size_t request; bool is_end; };
 /* The lives of requests [first, first + n): where they begin, and where they end before event `until`, in the order of
  * the events. *out: *n_out of them, to be freed. ERR_HOST_NOMEM. */
 MUST_USE enum err lives_read(const struct course *c, size_t first, size_t n, uint64_t until, struct life **out,
-                             size_t *n_out, struct err_detail *why);
+                             size_t *n_out, struct err_detail *err);
 
 #endif

@@ -9,19 +9,19 @@
 #include "replay/technique/technique.h"
 
 MUST_USE enum err in_place_apply(const struct course *c, const struct technique *how, const char *path,
-                                 struct trace_reader **out, struct technique_result *result, struct err_detail *why);
+                                 struct trace_reader **out, struct technique_result *result, struct err_detail *err);
 
 MUST_USE enum err checkpointing_apply(const struct course *c, const struct technique *how, const char *path,
                                       struct trace_reader **out, struct technique_result *result,
-                                      struct err_detail *why);
+                                      struct err_detail *err);
 
 MUST_USE enum err accumulation_apply(const struct course *c, const struct technique *how, const char *path,
                                      struct trace_reader **out, struct technique_result *result,
-                                     struct err_detail *why);
+                                     struct err_detail *err);
 
 /* The optimizer, and the precision of its states. */
 MUST_USE enum err other_optimizer_apply(const struct course *c, const struct technique *how, const char *path,
                                         struct trace_reader **out, struct technique_result *result,
-                                        struct err_detail *why);
+                                        struct err_detail *err);
 
 #endif

@@ -143,12 +143,12 @@ static int compare_moments(const void *a, const void *b)
     return x->event != y->event ? (x->event > y->event) - (x->event < y->event) : (int)x->what - (int)y->what;
 }
 
-static enum err find_moments(struct checkpoints *k, struct err_detail *why)
+static enum err find_moments(struct checkpoints *k, struct err_detail *err)
 {
     struct end_pass p = { .k = k, .after_kept = UINT64_MAX };
     p.request_of = calloc((size_t)trace_info(k->c->trace)->peak_live + 1, sizeof *p.request_of);
-    enum err e = p.request_of == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the calls of modules")
-                                      : trace_each_event(k->c->trace, end_visit, &p, why);
+    enum err e = p.request_of == NULL ? err_no_memory(err)
+                                      : trace_each_event(k->c->trace, end_visit, &p, err);
     free(p.request_of);
     for (uint32_t i = 0; i < k->n_calls; i++) {
         k->moments[k->n_moments++] = (struct moment){ k->calls[i].until, i, CALL_ENDS };
@@ -165,41 +165,41 @@ static enum err find_moments(struct checkpoints *k, struct err_detail *why)
 /* ---- the change ---- */
 
 /* Ends the recorded request itself, if it is live. */
-static enum err end_own(struct changed_trace *t, size_t request, struct err_detail *why)
+static enum err end_own(struct changed_trace *t, size_t request, struct err_detail *err)
 {
     const uint64_t name = t->name[request];
     t->name[request] = 0;
     return name == 0 ? ERR_OK
                      : changed_trace_free(t, request, t->bytes[request], (enum category)t->category[request], name,
-                                          why);
+                                          err);
 }
 
 static enum err end_call(struct checkpoints *k, struct changed_trace *t, const struct call *call, bool is_of_copies,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = call->requests.first; i < call->requests.end && e == ERR_OK; i++)
         if (k->is_kept[i] && course_is_copy(k->c, i) == is_of_copies)
-            e = end_own(t, i, why);
+            e = end_own(t, i, err);
     return e;
 }
 
 static enum err make_again(struct checkpoints *k, struct changed_trace *t, const struct call *call, size_t request,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     const bool is_kept = k->is_kept[request] || (request == call->result && call->needs_result);
     uint64_t *name = is_kept ? &t->name[request] : &k->names[request];
     const enum category category = is_kept ? CATEGORY_ACTIVATIONS : CATEGORY_TEMPORARIES;
     if (is_kept)
         t->category[request] = CATEGORY_ACTIVATIONS;
-    return changed_trace_make(t, request, t->bytes[request], category, false, name, why);
+    return changed_trace_make(t, request, t->bytes[request], category, false, name, err);
 }
 
-static enum err end_again(struct checkpoints *k, struct changed_trace *t, size_t request, struct err_detail *why)
+static enum err end_again(struct checkpoints *k, struct changed_trace *t, size_t request, struct err_detail *err)
 {
     const uint64_t name = k->names[request];
     k->names[request] = 0;
-    return name == 0 ? ERR_OK : changed_trace_free(t, request, t->bytes[request], CATEGORY_TEMPORARIES, name, why);
+    return name == 0 ? ERR_OK : changed_trace_free(t, request, t->bytes[request], CATEGORY_TEMPORARIES, name, err);
 }
 
 /* What a program makes once is there already. */
@@ -210,27 +210,27 @@ static bool is_made_again(const struct checkpoints *k, size_t request)
 }
 
 static enum err run_again(struct checkpoints *k, struct changed_trace *t, const struct call *call,
-                          struct err_detail *why)
+                          struct err_detail *err)
 {
     const size_t first = call->requests.first;
     const size_t end = call->needs_result && call->result >= call->again_end ? call->result + 1 : call->again_end;
     struct life *lives;
     size_t n;
-    enum err e = lives_read(k->c, first, end - first, call->until, &lives, &n, why);
+    enum err e = lives_read(k->c, first, end - first, call->until, &lives, &n, err);
     if (e == ERR_OK && call->needs_result)           /* the calls after it need it no more */
-        e = end_own(t, call->result, why);
+        e = end_own(t, call->result, err);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         if (is_made_again(k, lives[i].request))
-            e = lives[i].is_end ? end_again(k, t, lives[i].request, why)
-                                : make_again(k, t, call, lives[i].request, why);
+            e = lives[i].is_end ? end_again(k, t, lives[i].request, err)
+                                : make_again(k, t, call, lives[i].request, err);
     for (size_t i = first; i < end && e == ERR_OK; i++)
-        e = end_again(k, t, i, why);
+        e = end_again(k, t, i, err);
     free(lives);
     return e;
 }
 
 static enum err checkpoint_visit(void *arg, struct changed_trace *t, const struct event *ev, bool *is_left_out,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     struct checkpoints *k = arg;
     enum err e = ERR_OK;
@@ -238,22 +238,22 @@ static enum err checkpoint_visit(void *arg, struct changed_trace *t, const struc
     for (; k->next < k->n_moments && e == ERR_OK && (ev == NULL || k->moments[k->next].event == t->number); k->next++) {
         const struct moment *m = &k->moments[k->next];
         const struct call *call = &k->calls[m->call];
-        e = m->what == RUNS_AGAIN ? run_again(k, t, call, why) : end_call(k, t, call, m->what == COPIES_END, why);
+        e = m->what == RUNS_AGAIN ? run_again(k, t, call, err) : end_call(k, t, call, m->what == COPIES_END, err);
     }
     return e;
 }
 
 /* ---- the whole ---- */
 
-static enum err check(const struct course *c, struct err_detail *why)
+static enum err check(const struct course *c, struct err_detail *err)
 {
     for (size_t i = 0; i < c->all.n; i++)
         if (c->phase[i] == PHASE_RECOMPUTE)
-            return err_set(why, ERR_UNSUPPORTED, 0, "the recorded program checkpoints already");
+            return err_set(err, ERR_UNSUPPORTED, 0, "the recorded program checkpoints already");
     return ERR_OK;
 }
 
-static enum err checkpoints_open(struct checkpoints *k, const struct module_calls *found, struct err_detail *why)
+static enum err checkpoints_open(struct checkpoints *k, const struct module_calls *found, struct err_detail *err)
 {
     const size_t n = k->c->all.n + 1;
     k->calls = calloc(found->n + 1, sizeof *k->calls);
@@ -264,12 +264,12 @@ static enum err checkpoints_open(struct checkpoints *k, const struct module_call
     k->names = calloc(n, sizeof *k->names);
     if (k->calls == NULL || k->moments == NULL || k->is_kept == NULL || k->is_result == NULL ||
         k->first_end_of == NULL || k->names == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the calls of modules");
+        return err_no_memory(err);
     for (size_t i = 0; i < n; i++)
         k->first_end_of[i] = NONE;
     for (size_t i = 0; i < found->n; i++)
         k->n_calls += read_call(k, &found->at[i], &k->calls[k->n_calls]);
-    return find_moments(k, why);
+    return find_moments(k, err);
 }
 
 static void checkpoints_close(struct checkpoints *k)
@@ -283,23 +283,23 @@ static void checkpoints_close(struct checkpoints *k)
 }
 
 enum err checkpointing_apply(const struct course *c, const struct technique *how, const char *path,
-                             struct trace_reader **out, struct technique_result *result, struct err_detail *why)
+                             struct trace_reader **out, struct technique_result *result, struct err_detail *err)
 {
     struct changed_trace t = { .c = NULL };
     struct checkpoints k = { .c = c };
     struct module_calls found = { .at = NULL };
-    enum err e = check(c, why);
+    enum err e = check(c, err);
     if (e == ERR_OK)
-        e = module_calls_find(c, how->checkpoint[0] == '\0' ? NULL : how->checkpoint, &found, why);
+        e = module_calls_find(c, how->checkpoint[0] == '\0' ? NULL : how->checkpoint, &found, err);
     if (e == ERR_OK)
-        e = checkpoints_open(&k, &found, why);
+        e = checkpoints_open(&k, &found, err);
     if (e == ERR_OK)
-        e = changed_trace_open(&t, c, why);
+        e = changed_trace_open(&t, c, err);
     for (size_t i = 0; i < c->all.n && e == ERR_OK; i++)
         if (k.is_kept[i])
             t.category[i] = CATEGORY_TEMPORARIES;    /* the first time it ends with its call */
     if (e == ERR_OK)
-        e = changed_trace_write(&t, path, checkpoint_visit, &k, out, why);
+        e = changed_trace_write(&t, path, checkpoint_visit, &k, out, err);
     *result = (struct technique_result){ .peak = t.peak, .n_calls = k.n_calls,
                                          .way = k.n_calls > 0 ? TECHNIQUE_EDITED : TECHNIQUE_UNCHANGED };
     changed_trace_close(&t);

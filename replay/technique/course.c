@@ -7,11 +7,6 @@
 
 #include <stdlib.h>
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the course of the training");
-}
-
 bool course_is_gradient(const struct course *c, size_t request)
 {
     return c->all.at[request].category == CATEGORY_GRADIENTS &&
@@ -50,13 +45,13 @@ static void lives_visit(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
-static enum err read_requests(struct course *c, uint32_t *request_of, struct err_detail *why)
+static enum err read_requests(struct course *c, uint32_t *request_of, struct err_detail *err)
 {
     struct lives l = { .c = c, .request_of = request_of };
-    enum err e = trace_each_event(c->trace, lives_visit, &l, why);
+    enum err e = trace_each_event(c->trace, lives_visit, &l, err);
     for (size_t i = 0; i < c->all.n && e == ERR_OK; i++) {
         struct trace_side side;
-        e = trace_side_at(c->trace, (uint64_t)c->all.at[i].born, &side, why);
+        e = trace_side_at(c->trace, (uint64_t)c->all.at[i].born, &side, err);
         if (e == ERR_OK)
             c->all.at[i].stack = side.stack;
     }
@@ -64,7 +59,7 @@ static enum err read_requests(struct course *c, uint32_t *request_of, struct err
 }
 
 /* A parameter that a step frees is replaced by what the step requests, which then looks like a state. */
-static enum err note_replaced(struct course *c, const struct phases *phases, struct err_detail *why)
+static enum err note_replaced(struct course *c, const struct phases *phases, struct err_detail *err)
 {
     uint64_t *deaths = malloc((c->all.n + 1) * sizeof *deaths);
     uint32_t *stacks = malloc((c->all.n + 1) * sizeof *stacks);
@@ -72,8 +67,8 @@ static enum err note_replaced(struct course *c, const struct phases *phases, str
     for (size_t i = 0; i < c->all.n && deaths != NULL; i++)
         if (c->all.at[i].category == CATEGORY_PARAMETERS && c->all.at[i].died != UINT64_MAX)
             deaths[n++] = c->all.at[i].died;
-    const enum err e = deaths == NULL || stacks == NULL ? no_memory(why)
-                                                        : trace_stacks_at(c->trace, deaths, n, stacks, why);
+    const enum err e = deaths == NULL || stacks == NULL ? err_no_memory(err)
+                                                        : trace_stacks_at(c->trace, deaths, n, stacks, err);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         c->has_replaced = c->has_replaced || phases->of_stack[stacks[i]] == PHASE_OPTIMIZER;
     free(deaths);
@@ -81,19 +76,19 @@ static enum err note_replaced(struct course *c, const struct phases *phases, str
     return e;
 }
 
-static enum err read_phases(struct course *c, struct err_detail *why)
+static enum err read_phases(struct course *c, struct err_detail *err)
 {
     struct category_facts facts;
     struct phases phases;
-    enum err e = phases_read(c->trace, &phases, why);
+    enum err e = phases_read(c->trace, &phases, err);
     if (e == ERR_OK)
-        e = categories_tell(c->trace, &phases, &c->all, &facts, why);
+        e = categories_tell(c->trace, &phases, &c->all, &facts, err);
     for (size_t i = 0; i < c->all.n && e == ERR_OK; i++)
         c->phase[i] = phases.of_stack[c->all.at[i].stack];
     if (e == ERR_OK)
-        e = note_replaced(c, &phases, why);
+        e = note_replaced(c, &phases, err);
     if (e == ERR_OK && !phases.has_python)
-        e = err_set(why, ERR_UNSUPPORTED, 0,
+        e = err_set(err, ERR_UNSUPPORTED, 0,
                     "the recording has no Python stacks, so nothing tells what its requests are for: record with "
                     "`replay run-sim -o OUT -- PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give "
                     "OUT.pickle");
@@ -139,11 +134,11 @@ static void size_join(struct size_class *to, const struct size_class *s)
     to->is_of_parameter = to->is_of_parameter || s->is_of_parameter;
 }
 
-static enum err read_sizes(struct course *c, struct err_detail *why)
+static enum err read_sizes(struct course *c, struct err_detail *err)
 {
     c->sizes = calloc(c->all.n + 1, sizeof *c->sizes);
     if (c->sizes == NULL)
-        return no_memory(why);
+        return err_no_memory(err);
     size_t n = 0;
     for (size_t i = 0; i < c->all.n && !c->has_gradients; i++)
         c->has_gradients = c->all.at[i].category == CATEGORY_GRADIENTS && c->phase[i] != PHASE_BUCKETS;
@@ -272,43 +267,43 @@ static bool states_come_together(const struct course *c, uint32_t each)
     return true;
 }
 
-static enum err read_steps(struct course *c, uint32_t *slots, struct err_detail *why)
+static enum err read_steps(struct course *c, uint32_t *slots, struct err_detail *err)
 {
     struct step_pass s = { .c = c, .slots = slots, .has_memory = true };
     s.changed = malloc((c->n_sizes + 1) * sizeof *s.changed);
     if (s.changed == NULL)
-        return no_memory(why);
-    const enum err e = trace_each_event(c->trace, step_visit, &s, why);
+        return err_no_memory(err);
+    const enum err e = trace_each_event(c->trace, step_visit, &s, err);
     if (e == ERR_OK && s.is_pending)
         end_step(&s, trace_info(c->trace)->events);
     free(s.changed);
     c->states_each = c->has_replaced ? STATES_UNKNOWN : states_each(c);
     if (c->states_each > 1 && c->states_each != STATES_UNKNOWN && !states_come_together(c, c->states_each))
         c->states_each = STATES_UNKNOWN;
-    return e == ERR_OK && !s.has_memory ? no_memory(why) : e;
+    return e == ERR_OK && !s.has_memory ? err_no_memory(err) : e;
 }
 
 /* ---- the whole ---- */
 
-enum err course_read(struct trace_reader *trace, struct course *out, struct err_detail *why)
+enum err course_read(struct trace_reader *trace, struct course *out, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     *out = (struct course){ .trace = trace };
     if (info->starts_mid_run)
-        return err_set(why, ERR_UNSUPPORTED, 0,
+        return err_set(err, ERR_UNSUPPORTED, 0,
                        "the recording begins in the middle of the run, so what the optimizer holds was requested "
                        "before it: record from the program's start");
     uint32_t *slots = calloc((size_t)info->peak_live + 1, sizeof *slots);
     out->all.at = calloc(array_bytes(info->by_kind[EVENT_ALLOC] + 1, sizeof *out->all.at), 1);
     out->phase = calloc(array_bytes(info->by_kind[EVENT_ALLOC] + 1, sizeof *out->phase), 1);
-    enum err e = slots == NULL || out->all.at == NULL || out->phase == NULL ? no_memory(why)
-                                                                            : read_requests(out, slots, why);
+    enum err e = slots == NULL || out->all.at == NULL || out->phase == NULL ? err_no_memory(err)
+                                                                            : read_requests(out, slots, err);
     if (e == ERR_OK)
-        e = read_phases(out, why);
+        e = read_phases(out, err);
     if (e == ERR_OK)
-        e = read_sizes(out, why);
+        e = read_sizes(out, err);
     if (e == ERR_OK)
-        e = read_steps(out, slots, why);
+        e = read_steps(out, slots, err);
     free(slots);
     return e;
 }

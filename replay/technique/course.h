@@ -37,7 +37,7 @@ struct course {
 
 /* Reads the events several times. ERR_UNSUPPORTED if requests were live before the recording began, or nothing shows
  * what requests are for; ERR_HOST_NOMEM; the reader's errors. Released with course_close, also on error. */
-MUST_USE enum err course_read(struct trace_reader *trace, struct course *out, struct err_detail *why);
+MUST_USE enum err course_read(struct trace_reader *trace, struct course *out, struct err_detail *err);
 void course_close(struct course *c);
 
 /* A gradient of a parameter; where buckets alone are known, a bucket. */

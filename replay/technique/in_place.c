@@ -102,10 +102,10 @@ static void hand_over(struct changed_trace *t, size_t input, size_t result)
 }
 
 static enum err join_visit(void *arg, struct changed_trace *t, const struct event *ev, bool *is_left_out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     const struct joins *j = arg;
-    (void)why;
+    (void)err;
     if (ev == NULL)
         return ERR_OK;
     if (ev->kind == EVENT_ALLOC) {
@@ -119,7 +119,7 @@ static enum err join_visit(void *arg, struct changed_trace *t, const struct even
     return ERR_OK;
 }
 
-static enum err read_functions(struct joins *j, struct err_detail *why)
+static enum err read_functions(struct joins *j, struct err_detail *err)
 {
     const size_t n_stacks = trace_info(j->c->trace)->n_stacks;
     const char *const *frames;
@@ -127,7 +127,7 @@ static enum err read_functions(struct joins *j, struct err_detail *why)
     j->result_of = calloc(j->c->all.n + 1, sizeof *j->result_of);
     j->input_of = calloc(j->c->all.n + 1, sizeof *j->input_of);
     if (j->function == NULL || j->result_of == NULL || j->input_of == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the functions of the training");
+        return err_no_memory(err);
     for (uint32_t i = 1; i <= n_stacks; i++) {
         const size_t n = trace_stack(j->c->trace, i, &frames);
         j->function[i] = (uint8_t)function_of(frames, n);
@@ -136,17 +136,17 @@ static enum err read_functions(struct joins *j, struct err_detail *why)
 }
 
 enum err in_place_apply(const struct course *c, const struct technique *how, const char *path,
-                        struct trace_reader **out, struct technique_result *result, struct err_detail *why)
+                        struct trace_reader **out, struct technique_result *result, struct err_detail *err)
 {
     (void)how;
     struct changed_trace t;
     struct joins j = { .c = c };
-    enum err e = changed_trace_open(&t, c, why);
+    enum err e = changed_trace_open(&t, c, err);
     if (e == ERR_OK)
-        e = read_functions(&j, why);
+        e = read_functions(&j, err);
     if (e == ERR_OK) {
         find_joins(&j);
-        e = changed_trace_write(&t, path, join_visit, &j, out, why);
+        e = changed_trace_write(&t, path, join_visit, &j, out, err);
     }
     *result = (struct technique_result){ .peak = t.peak, .n_joined = j.n,
                                          .way = j.n > 0 ? TECHNIQUE_EDITED : TECHNIQUE_UNCHANGED };

@@ -35,11 +35,6 @@ struct finder {
     struct module_calls calls;       /* at one depth */
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the calls of modules");
-}
-
 /* ---- stacks ---- */
 
 static bool is_call(const struct stack_frame *f)
@@ -104,7 +99,7 @@ static uint32_t stack_of(const struct finder *f, size_t request)
     return f->c->all.at[request].stack;
 }
 
-static enum err read_calls(struct finder *f, unsigned depth, struct err_detail *why)
+static enum err read_calls(struct finder *f, unsigned depth, struct err_detail *err)
 {
     struct module_calls *out = &f->calls;
     out->n = 0;
@@ -120,7 +115,7 @@ static enum err read_calls(struct finder *f, unsigned depth, struct err_detail *
         }
         struct module_call *at = array_grow(out->at, out->n, &out->room, sizeof *at);
         if (at == NULL)
-            return no_memory(why);
+            return err_no_memory(err);
         out->at = at;
         out->at[out->n++] = (struct module_call){ i, i + 1 };
     }
@@ -175,29 +170,29 @@ static void keep_repeated(struct finder *f, unsigned depth)
     calls->n = kept;
 }
 
-static enum err find(struct finder *f, struct err_detail *why)
+static enum err find(struct finder *f, struct err_detail *err)
 {
     const size_t n_stacks = trace_info(f->c->trace)->n_stacks;
     f->of_stack = calloc(n_stacks + 1, sizeof *f->of_stack);
     bool has_memory = f->of_stack != NULL;
     for (uint32_t i = 1; has_memory && i <= n_stacks; i++)
         has_memory = read_stack(f, i);
-    enum err e = has_memory ? ERR_OK : no_memory(why);
+    enum err e = has_memory ? ERR_OK : err_no_memory(err);
     for (unsigned depth = 0; depth < DEPTHS && f->calls.n == 0 && e == ERR_OK; depth++) {
-        e = read_calls(f, depth, why);
+        e = read_calls(f, depth, err);
         if (e == ERR_OK && f->line == NULL)
             keep_repeated(f, depth);
     }
     return e;
 }
 
-enum err module_calls_find(const struct course *c, const char *line, struct module_calls *out, struct err_detail *why)
+enum err module_calls_find(const struct course *c, const char *line, struct module_calls *out, struct err_detail *err)
 {
     struct finder f = { .c = c, .line = line };
-    enum err e = find(&f, why);
+    enum err e = find(&f, err);
     if (e == ERR_OK && f.calls.n == 0 && line != NULL)
-        e = err_set(why, ERR_USAGE, 0, "--checkpoint: line %.80s calls no module in a forward pass (a call as in "
-                    "`x = block(x)`)", line);
+        e = err_set(err, ERR_USAGE, 0, "--checkpoint: line %s calls no module in a forward pass (a call as in `x = "
+                    "block(x)`)", line);
     *out = f.calls;
     pair_map_free(&f.chains);
     free(f.of_stack);

@@ -23,7 +23,7 @@ struct module_calls { struct module_call *at; size_t n, room; };
  * ones the outermost. With `line` ("model.py:20") all calls of that line instead. ERR_USAGE if that line calls no
  * module in a forward pass; ERR_HOST_NOMEM. `out` is freed by module_calls_close, also on error. */
 MUST_USE enum err module_calls_find(const struct course *c, const char *line, struct module_calls *out,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 void module_calls_close(struct module_calls *calls);
 
 #endif

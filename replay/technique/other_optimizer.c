@@ -14,11 +14,6 @@ struct step_change {
     size_t    next_step;
 };
 
-static enum err no_memory(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the changed trace");
-}
-
 /* ---- what the change does to recorded requests ---- */
 
 static unsigned states_wanted(enum technique_optimizer optimizer)
@@ -83,13 +78,13 @@ static void choose_sizes(struct step_change *k, uint64_t *wanted)
 }
 
 /* Whether the recording tells what the change touches. */
-static enum err check_states(const struct course *c, const struct technique *t, struct err_detail *why)
+static enum err check_states(const struct course *c, const struct technique *t, struct err_detail *err)
 {
     if (c->has_replaced && (t->optimizer != OPTIMIZER_RECORDED || t->state_bits != t->recorded_state_bits))
-        return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer requests its parameters anew in each step, so "
+        return err_set(err, ERR_UNSUPPORTED, 0, "the recorded optimizer requests its parameters anew in each step, so "
                        "nothing tells its states from them");
     if (c->states_each == STATES_UNKNOWN && t->optimizer != OPTIMIZER_RECORDED)
-        return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer does not keep the same number of tensors for "
+        return err_set(err, ERR_UNSUPPORTED, 0, "the recorded optimizer does not keep the same number of tensors for "
                        "each gradient, in the gradients' sizes, so nothing tells what another one would leave out");
     return ERR_OK;
 }
@@ -115,10 +110,10 @@ static int compare_descending(const void *a, const void *b)
 }
 
 /* States for those gradients of a size that are more than any step before had. */
-static enum err insert_states(struct step_change *k, struct changed_trace *t, size_t n, struct err_detail *why)
+static enum err insert_states(struct step_change *k, struct changed_trace *t, size_t n, struct err_detail *err)
 {
     uint64_t name, *met = calloc(k->c->n_sizes + 1, sizeof *met);
-    enum err e = met == NULL ? no_memory(why) : ERR_OK;
+    enum err e = met == NULL ? err_no_memory(err) : ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         const uint64_t bytes = k->c->all.at[k->gradients[i]].bytes;
         const size_t class = (size_t)(course_size(k->c, bytes) - k->c->sizes);
@@ -127,66 +122,66 @@ static enum err insert_states(struct step_change *k, struct changed_trace *t, si
         k->made[class]++;
         for (unsigned s = 0; s < states_wanted(k->how->optimizer) && e == ERR_OK; s++)
             e = changed_trace_make(t, k->gradients[i], state_bytes(k->how, bytes), CATEGORY_OPTIMIZER, false, &name,
-                                   why);
+                                   err);
     }
     free(met);
     return e;
 }
 
 /* What Adam's step holds for its square roots: all are requested, then all are freed. */
-static enum err insert_temporaries(struct step_change *k, struct changed_trace *t, size_t n, struct err_detail *why)
+static enum err insert_temporaries(struct step_change *k, struct changed_trace *t, size_t n, struct err_detail *err)
 {
     uint64_t *names = calloc(n, sizeof *names);
-    enum err e = names == NULL ? no_memory(why) : ERR_OK;
+    enum err e = names == NULL ? err_no_memory(err) : ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         e = changed_trace_make(t, k->gradients[i], k->c->all.at[k->gradients[i]].bytes, CATEGORY_TEMPORARIES, false,
-                               &names[i], why);
+                               &names[i], err);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         e = changed_trace_free(t, k->gradients[i], k->c->all.at[k->gradients[i]].bytes, CATEGORY_TEMPORARIES, names[i],
-                               why);
+                               err);
     free(names);
     return e;
 }
 
-static enum err insert_step(struct step_change *k, struct changed_trace *t, struct err_detail *why)
+static enum err insert_step(struct step_change *k, struct changed_trace *t, struct err_detail *err)
 {
     const size_t n = live_gradients(k, t);
     if (n == 0)
         return ERR_OK;
     qsort(k->gradients, n, sizeof *k->gradients, compare_descending);
     k->way = TECHNIQUE_INSERTED;
-    const enum err e = insert_states(k, t, n, why);
-    return e == ERR_OK && k->how->optimizer == OPTIMIZER_ADAM ? insert_temporaries(k, t, n, why) : e;
+    const enum err e = insert_states(k, t, n, err);
+    return e == ERR_OK && k->how->optimizer == OPTIMIZER_ADAM ? insert_temporaries(k, t, n, err) : e;
 }
 
 static enum err step_visit(void *arg, struct changed_trace *t, const struct event *ev, bool *is_left_out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct step_change *k = arg;
     (void)is_left_out;
     const bool is_due = k->next_step < k->c->n_step_ends && (ev == NULL || k->c->step_ends[k->next_step] == t->number);
     k->next_step += is_due;
-    return is_due && k->is_stepping ? insert_step(k, t, why) : ERR_OK;
+    return is_due && k->is_stepping ? insert_step(k, t, err) : ERR_OK;
 }
 
 /* ---- the whole ---- */
 
 enum err other_optimizer_apply(const struct course *c, const struct technique *how, const char *path,
-                               struct trace_reader **out, struct technique_result *result, struct err_detail *why)
+                               struct trace_reader **out, struct technique_result *result, struct err_detail *err)
 {
     struct changed_trace t;
     struct step_change k = { .c = c, .how = how, .is_stepping = is_inserting(c, how) };
-    enum err e = check_states(c, how, why);
+    enum err e = check_states(c, how, err);
     if (e != ERR_OK)
         return e;
-    e = changed_trace_open(&t, c, why);
+    e = changed_trace_open(&t, c, err);
     k.made = calloc(c->n_sizes + 1, sizeof *k.made);
     k.gradients = calloc((size_t)trace_info(c->trace)->peak_live + 1, sizeof *k.gradients);
     if (e == ERR_OK && (k.made == NULL || k.gradients == NULL))
-        e = no_memory(why);
+        e = err_no_memory(err);
     if (e == ERR_OK) {
         choose_sizes(&k, t.bytes);
-        e = changed_trace_write(&t, path, step_visit, &k, out, why);
+        e = changed_trace_write(&t, path, step_visit, &k, out, err);
     }
     *result = (struct technique_result){ .peak = t.peak, .way = k.way };
     changed_trace_close(&t);

@@ -19,7 +19,7 @@ bool technique_changes(const struct technique *t, enum technique_change change)
 }
 
 typedef enum err (*change_apply)(const struct course *c, const struct technique *how, const char *path,
-                                 struct trace_reader **out, struct technique_result *result, struct err_detail *why);
+                                 struct trace_reader **out, struct technique_result *result, struct err_detail *err);
 
 /* What makes the changes that are wanted, in order; *n of them. Without any the last copies the trace as it is. */
 static void choose(const struct technique *t, change_apply out[static TECHNIQUE_CHANGES], size_t *n)
@@ -45,7 +45,7 @@ static void add_result(struct technique_result *sum, const struct technique_resu
 }
 
 enum err technique_apply(const struct course *c, const struct technique *t, const char *path, struct trace_reader **out,
-                         struct technique_result *result, struct err_detail *why)
+                         struct technique_result *result, struct err_detail *err)
 {
     change_apply changes[TECHNIQUE_CHANGES];
     struct course between = { .trace = NULL };       /* of `trace` */
@@ -59,9 +59,9 @@ enum err technique_apply(const struct course *c, const struct technique *t, cons
         struct technique_result r = { .way = TECHNIQUE_UNCHANGED };
         struct trace_reader *changed = NULL;
         if (i > 0)
-            e = course_read(trace, &between, why);
+            e = course_read(trace, &between, err);
         if (e == ERR_OK)
-            e = changes[i](i == 0 ? c : &between, t, i + 1 == n ? path : NULL, &changed, &r, why);
+            e = changes[i](i == 0 ? c : &between, t, i + 1 == n ? path : NULL, &changed, &r, err);
         add_result(result, &r);
         course_close(&between);
         trace_close(trace);

@@ -61,6 +61,6 @@ struct technique_result {
  * ERR_UNSUPPORTED if nothing tells what the change touches from other requests; ERR_USAGE for a line that calls no
  * module; ERR_HOST_NOMEM, the reader's and writer's errors. */
 MUST_USE enum err technique_apply(const struct course *c, const struct technique *t, const char *path,
-                                  struct trace_reader **out, struct technique_result *result, struct err_detail *why);
+                                  struct trace_reader **out, struct technique_result *result, struct err_detail *err);
 
 #endif

@@ -33,10 +33,10 @@ static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
     return moved > 0 ? moved : 1;
 }
 
-static enum err rewriter_put(struct rewriter *r, const struct event *e, struct err_detail *why)
+static enum err rewriter_put(struct rewriter *r, const struct event *e, struct err_detail *err)
 {
     struct trace_record record;
-    const enum err err = trace_copy_event(r->in, e, r->out, &record, why);
+    const enum err status = trace_copy_event(r->in, e, r->out, &record, err);
     record.time_ns += r->origin_ns;
     record.ptr = (uint64_t)(e->kind == EVENT_CONTROL ? record.control.slot : e->slot) + 1;
     if (e->kind == EVENT_ALLOC || e->kind == EVENT_OOM)
@@ -45,76 +45,76 @@ static enum err rewriter_put(struct rewriter *r, const struct event *e, struct e
         r->slots[e->slot] = e->kind == EVENT_ALLOC            ? SLOT_LIVE
                             : e->kind == EVENT_FREE_REQUESTED ? SLOT_RETIRED
                                                               : SLOT_VACANT;
-    return err != ERR_OK ? err : trace_put(r->out, &record, why);
+    return status != ERR_OK ? status : trace_put(r->out, &record, err);
 }
 
 /* Ends a round: frees all live requests. */
-static enum err rewriter_free_live(struct rewriter *r, uint64_t time_ns, struct err_detail *why)
+static enum err rewriter_free_live(struct rewriter *r, uint64_t time_ns, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (uint32_t slot = 0; slot < trace_info(r->in)->peak_live && e == ERR_OK; slot++) {
         const struct event free_one = { .slot = slot, .time_ns = time_ns,
                                         .kind = r->slots[slot] == SLOT_LIVE ? EVENT_FREE : EVENT_FREE_COMPLETED };
         if (r->slots[slot] != SLOT_VACANT)
-            e = rewriter_put(r, &free_one, why);
+            e = rewriter_put(r, &free_one, err);
     }
     return e;
 }
 
-static enum err rewriter_round(struct rewriter *r, const struct start_state *start, struct err_detail *why)
+static enum err rewriter_round(struct rewriter *r, const struct start_state *start, struct err_detail *err)
 {
     assert(r->round < r->how->rounds);
-    enum err e = trace_seek(r->in, 0, why);
+    enum err e = trace_seek(r->in, 0, err);
     for (size_t i = 0; i < start->n_events && e == ERR_OK; i++)
-        e = rewriter_put(r, &start->events[i], why);
+        e = rewriter_put(r, &start->events[i], err);
     const struct event *events;
     uint64_t left = r->how->events;
     size_t n = 1;
     while (e == ERR_OK && n > 0 && left > 0) {
-        e = trace_next(r->in, &events, &n, why);
+        e = trace_next(r->in, &events, &n, err);
         for (size_t i = 0; e == ERR_OK && i < n && left > 0; i++, left--) {
             const uint64_t number = r->how->events - left;
             const struct event flush = { .kind = EVENT_FLUSH, .time_ns = events[i].time_ns };
             const bool is_caught = events[i].kind == EVENT_OOM && number < r->how->caught_before;
-            e = rewriter_put(r, is_caught ? &flush : &events[i], why);
+            e = rewriter_put(r, is_caught ? &flush : &events[i], err);
         }
     }
     return e;
 }
 
-static enum err rewriter_run(struct rewriter *r, const struct start_state *start, struct err_detail *why)
+static enum err rewriter_run(struct rewriter *r, const struct start_state *start, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(r->in);
     char note[120];
     snprintf(note, sizeof note, r->how->percent > 0 ? "a changed copy: sizes differ by up to %u %%" : "a copy",
              r->how->percent);
     trace_writer_info(r->out)->capacity_bytes = info->capacity_bytes;
-    enum err e = trace_copy_facts(r->in, r->out, note, why);
+    enum err e = trace_copy_facts(r->in, r->out, note, err);
     for (; r->round < r->how->rounds && e == ERR_OK; r->round++) {
         if (r->round > 0)
-            e = rewriter_free_live(r, 0, why);
+            e = rewriter_free_live(r, 0, err);
         if (e == ERR_OK)
-            e = rewriter_round(r, start, why);
+            e = rewriter_round(r, start, err);
         r->origin_ns += info->duration_ns;
     }
     return e;
 }
 
 enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struct trace_reader **out,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     struct rewriter r = { .in = in, .how = how };
     struct start_state start;
-    enum err e = start_state_read(in, &start, why);
+    enum err e = start_state_read(in, &start, err);
     if (e != ERR_OK)
         return e;
     r.slots = calloc((size_t)trace_info(in)->peak_live + 1, 1);
-    e = r.slots == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a copy of the trace")
-                        : trace_create(NULL, &r.out, why);
-    if (e == ERR_OK && (e = rewriter_run(&r, &start, why)) != ERR_OK)
+    e = r.slots == NULL ? err_no_memory(err)
+                        : trace_create(NULL, &r.out, err);
+    if (e == ERR_OK && (e = rewriter_run(&r, &start, err)) != ERR_OK)
         trace_abandon(r.out);
     else if (e == ERR_OK)
-        e = trace_finish_open(r.out, "the changed copy", out, why);
+        e = trace_finish_open(r.out, "the changed copy", out, err);
     free(r.slots);
     start_state_close(&start);
     return e;

@@ -19,6 +19,6 @@ struct rewrite {
 /* The copy starts empty: the start state becomes requests at its beginning. It lives in memory. ERR_HOST_NOMEM, and the
  * reader's and writer's errors. */
 MUST_USE enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struct trace_reader **out,
-                                struct err_detail *why);
+                                struct err_detail *err);
 
 #endif

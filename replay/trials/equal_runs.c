@@ -113,72 +113,72 @@ static void find_leaders(struct equal_runs_work *w, enum equal_runs_round round)
 
 /* ---- running ---- */
 
-static enum err finish(struct equal_runs_work *w, size_t i, const struct lane *l, struct err_detail *why)
+static enum err finish(struct equal_runs_work *w, size_t i, const struct lane *l, struct err_detail *err)
 {
     assert(!w->is_done[i]);
     w->is_done[i] = true;
-    return w->t->finished(w->t->arg, i, l, why);
+    return w->t->finished(w->t->arg, i, l, err);
 }
 
 /* Finishes a run and all runs that it answers. */
-static enum err finish_all_of(struct equal_runs_work *w, size_t leader, const struct lane *done, struct err_detail *why)
+static enum err finish_all_of(struct equal_runs_work *w, size_t leader, const struct lane *done, struct err_detail *err)
 {
-    enum err e = finish(w, leader, done, why);
+    enum err e = finish(w, leader, done, err);
     for (size_t i = 0; i < w->n && e == ERR_OK; i++) {
         if (w->is_done[i] || w->leader[i] != leader || !lane_repeats(done, &w->idle[i]))
             continue;
         lane_take_answer(&w->idle[i], done);
         w->t->n_repeated++;
-        e = finish(w, i, &w->idle[i], why);
+        e = finish(w, i, &w->idle[i], err);
     }
     return e;
 }
 
 /* Runs and closes the lanes that are open. */
-static enum err run_lanes(struct equal_runs_work *w, struct err_detail *why)
+static enum err run_lanes(struct equal_runs_work *w, struct err_detail *err)
 {
-    enum err e = w->n_lanes > 0 ? w->t->run(w->t->arg, w->lanes, w->n_lanes, why) : ERR_OK;
+    enum err e = w->n_lanes > 0 ? w->t->run(w->t->arg, w->lanes, w->n_lanes, err) : ERR_OK;
     for (size_t i = 0; i < w->n_lanes; i++) {
         if (e == ERR_OK)
-            e = finish_all_of(w, w->runs[i], &w->lanes[i], why);
+            e = finish_all_of(w, w->runs[i], &w->lanes[i], err);
         lane_close(&w->lanes[i]);
     }
     w->n_lanes = 0;
     return e;
 }
 
-static enum err open_lane(struct equal_runs_work *w, size_t i, struct err_detail *why)
+static enum err open_lane(struct equal_runs_work *w, size_t i, struct err_detail *err)
 {
     const struct lane *l = &w->idle[i];
     const enum err e = lane_open(l->spec, l->device->ops, &l->device->cfg, w->t->trace, w->t->seed,
-                                 &w->lanes[w->n_lanes], why);
+                                 &w->lanes[w->n_lanes], err);
     if (e != ERR_OK) {
         w->is_done[i] = true;
-        return w->t->failed(w->t->arg, i, e, why);
+        return w->t->failed(w->t->arg, i, e, err);
     }
     assert(w->n_lanes < w->t->n_at_once);
     w->runs[w->n_lanes++] = i;
     return ERR_OK;
 }
 
-static enum err run_round(struct equal_runs_work *w, enum equal_runs_round round, struct err_detail *why)
+static enum err run_round(struct equal_runs_work *w, enum equal_runs_round round, struct err_detail *err)
 {
     enum err e = ERR_OK;
     find_leaders(w, round);
     for (size_t i = 0; i < w->n && e == ERR_OK; i++) {
         if (!w->is_done[i] && w->leader[i] == i)
-            e = open_lane(w, i, why);
+            e = open_lane(w, i, err);
         if (e == ERR_OK && w->n_lanes == w->t->n_at_once)
-            e = run_lanes(w, why);
+            e = run_lanes(w, err);
     }
     if (e == ERR_OK)
-        return run_lanes(w, why);
+        return run_lanes(w, err);
     for (size_t i = 0; i < w->n_lanes; i++)
         lane_close(&w->lanes[i]);
     return e;
 }
 
-enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *why)
+enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *err)
 {
     assert(n <= EQUAL_RUNS_MAX && t->n_at_once > 0);
     struct equal_runs_work w = {
@@ -191,10 +191,10 @@ enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struc
     };
     const bool has_room = w.leader != NULL && w.leaders != NULL && w.is_done != NULL && w.lanes != NULL &&
                           w.runs != NULL;
-    enum err e = has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    enum err e = has_room ? ERR_OK : err_no_memory(err);
     t->n_repeated = 0;
     for (enum equal_runs_round round = ROUND_LOOSEST; round < ROUNDS && e == ERR_OK; round++)
-        e = run_round(&w, round, why);
+        e = run_round(&w, round, err);
     free(w.leader);
     free(w.leaders);
     free(w.is_done);

@@ -27,14 +27,14 @@ struct equal_runs {
     size_t   n_at_once;                  /* most lanes to run at a time, at least 1 */
 
     /* Runs lanes over the trace from its start: replay_run, or a function around it. */
-    enum err (*run)(void *arg, struct lane *lanes, size_t n, struct err_detail *why);
+    enum err (*run)(void *arg, struct lane *lanes, size_t n, struct err_detail *err);
 
     /* Called when the i-th run is finished, in any order. `l` is lent for the call and holds what a report needs. Its
      * policy's blocks, and counters other than policy->count, are only there if this very run was run. */
-    enum err (*finished)(void *arg, size_t i, const struct lane *l, struct err_detail *why);
+    enum err (*finished)(void *arg, size_t i, const struct lane *l, struct err_detail *err);
 
     /* Called when the lane of the i-th run cannot be opened, for the error `e`. Returning an error ends all runs. */
-    enum err (*failed)(void *arg, size_t i, enum err e, struct err_detail *why);
+    enum err (*failed)(void *arg, size_t i, enum err e, struct err_detail *err);
     void      *arg;
 
     size_t   n_repeated;                 /* out: runs that were answered by another */
@@ -42,7 +42,7 @@ struct equal_runs {
 
 /* Finishes n (<= EQUAL_RUNS_MAX) runs. `idle` are their lanes, made by lane_open_idle for this trace and seed; the
  * caller closes them. ERR_HOST_NOMEM, and the first error of the functions above. */
-MUST_USE enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *why);
+MUST_USE enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *err);
 
 /* Whether `idle`, on the same trace, seed and replay_config, would do at every event what `done` did. If `done` has
  * not run yet: whether that is still possible. False in doubt, and if anybody listens to `idle`. */

@@ -9,10 +9,10 @@
 
 enum { TRIALS_AT_ONCE = 64, TRIALS_SLOTS = 1 << 23 };     /* the slots of all lanes bound their memory */
 
-static enum err trial_read(struct trial *t, const struct lane *l, struct err_detail *why)
+static enum err trial_read(struct trial *t, const struct lane *l, struct err_detail *err)
 {
     const struct meter *m = &l->meter;
-    const enum err e = lane_failure(l, why);
+    const enum err e = lane_failure(l, err);
     if (e != ERR_OK)
         return e;
     t->fits = l->outcome == ERR_OK;
@@ -40,27 +40,27 @@ struct trials {
     const struct replay_config *cfg;
 };
 
-static enum err trials_replay(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
+static enum err trials_replay(void *arg, struct lane *lanes, size_t n, struct err_detail *err)
 {
     const struct trials *t = arg;
-    return replay_run(t->trace, lanes, n, t->cfg, why);
+    return replay_run(t->trace, lanes, n, t->cfg, err);
 }
 
-static enum err trials_finished(void *arg, size_t i, const struct lane *l, struct err_detail *why)
+static enum err trials_finished(void *arg, size_t i, const struct lane *l, struct err_detail *err)
 {
     const struct trials *t = arg;
-    return trial_read(&t->at[i], l, why);
+    return trial_read(&t->at[i], l, err);
 }
 
-static enum err trials_failed(void *arg, size_t i, enum err e, struct err_detail *why)
+static enum err trials_failed(void *arg, size_t i, enum err e, struct err_detail *err)
 {
     (void)arg;
     (void)i;
-    (void)why;
+    (void)err;
     return e;
 }
 
-static enum err trials_run_part(struct trials *t, const struct device_ops *ops, size_t n, struct err_detail *why)
+static enum err trials_run_part(struct trials *t, const struct device_ops *ops, size_t n, struct err_detail *err)
 {
     const size_t affordable = TRIALS_SLOTS / ((size_t)trace_info(t->trace)->peak_live + 1) + 1;
     struct equal_runs equal = {
@@ -69,12 +69,12 @@ static enum err trials_run_part(struct trials *t, const struct device_ops *ops, 
         .run = trials_replay, .finished = trials_finished, .failed = trials_failed, .arg = t,
     };
     struct lane *idle = calloc(n, sizeof *idle);
-    enum err e = idle != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu trials", n);
+    enum err e = idle != NULL ? ERR_OK : err_no_memory(err);
     size_t n_open = 0;
     for (; n_open < n && e == ERR_OK; n_open++)
-        e = lane_open_idle(t->at[n_open].spec, ops, &t->at[n_open].device, t->trace, equal.seed, &idle[n_open], why);
+        e = lane_open_idle(t->at[n_open].spec, ops, &t->at[n_open].device, t->trace, equal.seed, &idle[n_open], err);
     if (e == ERR_OK)
-        e = equal_runs_run(&equal, idle, n, why);
+        e = equal_runs_run(&equal, idle, n, err);
     for (size_t i = 0; i < n_open; i++)
         lane_close(&idle[i]);
     free(idle);
@@ -82,30 +82,30 @@ static enum err trials_run_part(struct trials *t, const struct device_ops *ops, 
 }
 
 enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, struct trial *trials, size_t n,
-                    const struct replay_config *cfg, struct err_detail *why)
+                    const struct replay_config *cfg, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t at = 0; at < n && e == ERR_OK; at += EQUAL_RUNS_MAX) {
         struct trials t = { .trace = trace, .at = &trials[at], .cfg = cfg };
-        e = trials_run_part(&t, ops, n - at < EQUAL_RUNS_MAX ? n - at : EQUAL_RUNS_MAX, why);
+        e = trials_run_part(&t, ops, n - at < EQUAL_RUNS_MAX ? n - at : EQUAL_RUNS_MAX, err);
     }
     return e;
 }
 
 enum err trials_run_typed(struct trace_reader *trace, const struct device_config *device, const char *const *policies,
-                          struct trial *trials, size_t n, struct err_detail *why)
+                          struct trial *trials, size_t n, struct err_detail *err)
 {
     const struct replay_config cfg = {.on_oom = OOM_SKIP};
     struct policy_spec *specs = calloc(n, sizeof *specs);
-    enum err e = specs != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu trials", n);
+    enum err e = specs != NULL ? ERR_OK : err_no_memory(err);
     size_t n_parsed = 0;
     while (n_parsed < n && e == ERR_OK) {
         trials[n_parsed] = (struct trial){.spec = &specs[n_parsed], .device = *device};
-        e = policy_spec_parse(policies[n_parsed], &specs[n_parsed], why);
+        e = policy_spec_parse(policies[n_parsed], &specs[n_parsed], err);
         n_parsed += e == ERR_OK;
     }
     if (e == ERR_OK)
-        e = trials_run(trace, &device_sim, trials, n, &cfg, why);
+        e = trials_run(trace, &device_sim, trials, n, &cfg, err);
     for (size_t i = 0; i < n_parsed; i++) {
         policy_spec_close(&specs[i]);
         trials[i].spec = NULL;

@@ -26,11 +26,11 @@ struct trial {
  * share a decode, fewer if very many requests live at once. Errors: a run that fails for another reason than lack of
  * memory, and lane_open's and replay_run's. */
 MUST_USE enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, struct trial *trials, size_t n,
-                             const struct replay_config *cfg, struct err_detail *why);
+                             const struct replay_config *cfg, struct err_detail *err);
 
 /* The same for policies as they are typed, each on a simulated `device` and to its end: requests that are refused are
  * left out. trials[i] becomes that of policies[i], without its spec. policy_spec_parse's errors, too. */
 MUST_USE enum err trials_run_typed(struct trace_reader *trace, const struct device_config *device,
-                                   const char *const *policies, struct trial *trials, size_t n, struct err_detail *why);
+                                   const char *const *policies, struct trial *trials, size_t n, struct err_detail *err);
 
 #endif

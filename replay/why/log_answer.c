@@ -184,13 +184,13 @@ static void print_leave(FILE *out)
 
 static void print_lever(FILE *out, const struct log_answer *a)
 {
-    const char *why, *lever = a->found.form->lever;
+    const char *err, *lever = a->found.form->lever;
     if (lever[0] == '@')
         lever = "torch.cuda.set_per_process_memory_fraction(0.9)  # at the program's start";
     if (lever[0] != '\0' && a->found.verdict == a->found.form->verdict)
         fprintf(out, "\n  %s\n", lever);
     if (a->found.verdict == VERDICT_FRAGMENTED && platform_has_setting(a->facts.platform, "expandable_segments",
-        &why) &&
+        &err) &&
         !a->facts.is_expandable_asked) {
         fputc('\n', out);
         platform_put_setting(out, a->facts.shell, platform_variable(a->facts.platform), "expandable_segments:True",

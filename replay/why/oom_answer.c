@@ -82,8 +82,8 @@ static enum platform platform_of(const struct oom_text *t, const struct log_fact
 
 static bool may_set(const struct oom_answer *a, const struct log_facts *facts, const char *setting, bool is_set)
 {
-    const char *why;
-    return !is_set && platform_has_setting(a->platform, setting, &why) && (facts == NULL || facts->shared == NULL);
+    const char *err;
+    return !is_set && platform_has_setting(a->platform, setting, &err) && (facts == NULL || facts->shared == NULL);
 }
 
 /* A setting helps if it may put what is free and what is cached together. PyTorch has expandable segments from 2.1 on;
@@ -350,7 +350,7 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
 {
     char b[UNITS_TEXT];
     struct words w = { .n = 0 };
-    const char *why;
+    const char *err;
     const bool is_in_pieces = a->setting != NULL || verdict_of(a->judgement.giver) == VERDICT_FRAGMENTED;
     const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked);
     if (t->is_early && is_in_pieces && a->platform != PLATFORM_NPU && a->platform != PLATFORM_XPU)
@@ -362,10 +362,10 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
     else if (is_on && (facts == NULL || !facts->is_not_in_force))
         words_add(&w, "- expandable_segments is on already. What is cached then lies in other streams' or pools' "
                       "segments, or in pages that are used in part.");
-    else if (is_in_pieces && !platform_has_setting(a->platform, "expandable_segments", &why))
+    else if (is_in_pieces && !platform_has_setting(a->platform, "expandable_segments", &err))
         words_add(&w, "- expandable_segments:True, which PyTorch's text may name, is no advice here (%s%s): %s.",
                   facts == NULL || facts->platform == PLATFORM_UNKNOWN ? "probably " : "", platform_words(a->platform),
-                  why);
+                  err);
     if (w.n > 0)
         words_print_screen(out, &w);
 }

@@ -82,18 +82,18 @@ static enum why_reached find_reached(const struct why *w, const struct phases *p
 }
 
 /* Who holds more and more, whether the last input is larger, and how far the program came. */
-static enum err read_course(struct why *w, struct trace_reader *trace, struct err_detail *why)
+static enum err read_course(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
     struct phases phases;
     const uint64_t peak = trace_info(trace)->peak_requested_bytes;
-    enum err e = growth_find(trace, w->moment, w->has_refusal ? add_capped(w->live, w->asked) : peak, &w->growth, why);
+    enum err e = growth_find(trace, w->moment, w->has_refusal ? add_capped(w->live, w->asked) : peak, &w->growth, err);
     if (e == ERR_OK && w->has_refusal)
-        e = larger_input_find(trace, w->moment, w->asked, &w->input, why);
+        e = larger_input_find(trace, w->moment, w->asked, &w->input, err);
     if (e == ERR_OK && w->has_refusal && w->moment < trace_info(trace)->events)
-        e = telling_line_of_event(trace, w->moment, sizeof w->asked_line, w->asked_line, why);
+        e = telling_line_of_event(trace, w->moment, sizeof w->asked_line, w->asked_line, err);
     if (e != ERR_OK)
         return e;
-    e = phases_read(trace, &phases, why);
+    e = phases_read(trace, &phases, err);
     if (e == ERR_OK)
         w->reached = find_reached(w, &phases);
     phases_close(&phases);
@@ -101,49 +101,49 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
 }
 
 /* What was live when the request was refused, or at the peak. */
-static enum err read_refusal(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *why)
+static enum err read_refusal(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *err)
 {
     const struct trial *t = &w->tune.baseline.trial;
     const bool is_ours = !t->fits && t->stopped_at >= 0;
-    enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, h, why)
-                         : holdings_read(trace, w->coverage.refusals > 0 ? MOMENT_REFUSAL : MOMENT_PEAK, 0, h, why);
+    enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, h, err)
+                         : holdings_read(trace, w->coverage.refusals > 0 ? MOMENT_REFUSAL : MOMENT_PEAK, 0, h, err);
     if (e != ERR_OK)
         return e;
     take_refusal(w, h);
     w->moment = w->has_refusal ? h->moment : trace_info(trace)->events;
     return trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h->moment - (w->coverage.refusals == 0),
-                              &w->event, why);
+                              &w->event, err);
 }
 
 /* On a smaller card than the recorded one the recording goes on after the refused request. If it then has more live at
  * once, and more than the card holds, that is what counts. */
-static enum err read_later(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *why)
+static enum err read_later(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *err)
 {
     const uint64_t peak = trace_info(trace)->peak_requested_bytes;
     if (w->tune.baseline.trial.fits || peak <= w->usable || peak <= add_capped(w->live, w->asked))
         return ERR_OK;
     holdings_close(h);
-    const enum err e = holdings_read(trace, MOMENT_PEAK, 0, h, why);
+    const enum err e = holdings_read(trace, MOMENT_PEAK, 0, h, err);
     if (e != ERR_OK)
         return e;
     w->later_live = h->bytes;
     w->shortfall = h->bytes > w->usable ? h->bytes - w->usable : 0;
-    return trace_event_number(trace, (int64_t)h->moment - 1, &w->later_event, why);
+    return trace_event_number(trace, (int64_t)h->moment - 1, &w->later_event, err);
 }
 
-static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *why)
+static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
     struct holdings h = { .n = 0 };
     struct category_facts facts = { .named_bytes = 0 };
-    enum err e = read_refusal(w, trace, &h, why);
+    enum err e = read_refusal(w, trace, &h, err);
     if (e == ERR_OK)
-        e = read_later(w, trace, &h, why);
+        e = read_later(w, trace, &h, err);
     if (e == ERR_OK)
-        e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, why);
+        e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, err);
     if (e == ERR_OK)
-        e = categories_find(trace, &h, &facts, why);
+        e = categories_find(trace, &h, &facts, err);
     if (e == ERR_OK)
-        e = holders_group(trace, &h, HOLDER_CATEGORY, &w->categories, why);
+        e = holders_group(trace, &h, HOLDER_CATEGORY, &w->categories, err);
     w->named_bytes = facts.named_bytes;
     holdings_close(&h);
     return e;
@@ -160,12 +160,12 @@ static void find_cure(struct why *w)
 }
 
 static enum err find_worth(struct why *w, struct trace_reader *trace, const struct device_choice *device,
-                           const struct replay_config *cfg, struct err_detail *why)
+                           const struct replay_config *cfg, struct err_detail *err)
 {
     bool runs = false;
     if (w->cure == CURE_NONE || trace_info(trace)->n_controls > 0)
         return ERR_OK;
-    const enum err e = tune_play_twice(trace, device, cfg, &w->tune, &runs, why);
+    const enum err e = tune_play_twice(trace, device, cfg, &w->tune, &runs, err);
     w->worth = e != ERR_OK ? WORTH_UNKNOWN : runs ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
     if (w->worth == WORTH_NOTHING)
         w->cure = CURE_NONE;
@@ -251,18 +251,18 @@ static void judge(struct why *w)
 }
 
 enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
-                  const struct replay_config *cfg, struct why *out, struct err_detail *why)
+                  const struct replay_config *cfg, struct why *out, struct err_detail *err)
 {
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_cure = true };
     *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
                         .recorded_reserved = trace_info(trace)->recorded_end_reserved_bytes };
-    enum err e = coverage_read(trace, &out->coverage, why);
+    enum err e = coverage_read(trace, &out->coverage, err);
     if (e == ERR_OK)
-        e = tune_run(trace, device, &asked, cfg, &out->tune, why);
+        e = tune_run(trace, device, &asked, cfg, &out->tune, err);
     if (e == ERR_OK)
-        e = read_holders(out, trace, why);
+        e = read_holders(out, trace, err);
     if (e == ERR_OK)
-        e = read_course(out, trace, why);
+        e = read_course(out, trace, err);
     if (e != ERR_OK)
         return e;
     out->is_of_driver = recorded_from_driver(trace);
@@ -278,7 +278,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     (void)recorded_limit_read(trace, &out->limit);
     find_cure(out);
-    e = find_worth(out, trace, device, cfg, why);
+    e = find_worth(out, trace, device, cfg, err);
     if (e == ERR_OK)
         judge(out);
     return e;

@@ -115,7 +115,7 @@ struct why {
 /* Looks at a recording on a card, which is the recorded one unless a person named another. `is_state`: it holds a final
  * state only. tune_run's errors, the reader's, ERR_HOST_NOMEM. Released with why_close, also on error. */
 MUST_USE enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
-                           const struct replay_config *cfg, struct why *out, struct err_detail *why);
+                           const struct replay_config *cfg, struct why *out, struct err_detail *err);
 void why_close(struct why *w);
 
 /* "fragmented". */

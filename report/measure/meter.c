@@ -12,14 +12,14 @@ void meter_close(struct meter *m)
     m->n_segments = 0;
 }
 
-enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *why)
+enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *err)
 {
     if (segment >= device->n_segments)
-        return err_set(why, ERR_CORRUPT, 0, "the block lies in segment %u, which the device never gave out", segment);
+        return err_set(err, ERR_CORRUPT, 0, "the block lies in segment %u, which the device never gave out", segment);
     const uint32_t n = device->n_segments > UINT32_MAX / 2 ? UINT32_MAX : 2 * device->n_segments;
     struct meter_segment *grown = realloc(m->segments, (size_t)n * sizeof *grown);
     if (grown == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     memset(grown + m->n_segments, 0, (size_t)(n - m->n_segments) * sizeof *grown);
     m->segments = grown;
     m->n_segments = n;

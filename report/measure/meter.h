@@ -105,7 +105,7 @@ struct meter {
 void meter_close(struct meter *m);
 
 /* Makes room for a segment id. ERR_CORRUPT for one that the device never gave out, ERR_HOST_NOMEM. */
-MUST_USE enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *why);
+MUST_USE enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *err);
 
 /* Call this after the device was called: it reads what is reserved now, and keeps the state at a new peak. `event` and
  * `time_ns` are those of the current event. */

@@ -131,26 +131,26 @@ static int db_wait(void *arg, int n_tries)
     return 1;
 }
 
-static enum err db_fail_at(const struct results_db *db, const char *path, struct err_detail *why)
+static enum err db_fail_at(const struct results_db *db, const char *path, struct err_detail *err)
 {
     const int code = sqlite3_errcode(db->handle);
     if ((code == SQLITE_INTERRUPT || code == SQLITE_BUSY) && db_is_interrupted(db))
-        return err_set(why, ERR_INTERRUPTED, 0, "%.150s: interrupted", path);
+        return err_at(err, ERR_INTERRUPTED, 0, path, "interrupted");
     if (code == SQLITE_BUSY)
-        return err_set(why, ERR_IO, 0, "%.150s: another process has it locked, for a minute by now", path);
+        return err_at(err, ERR_IO, 0, path, "another process has it locked, for a minute by now");
     if (code == SQLITE_INTERRUPT)
-        return err_set(why, ERR_FORMAT, 0, "%.150s: takes far more work than a database of this size can need", path);
+        return err_at(err, ERR_FORMAT, 0, path, "takes far more work than a database of this size can need");
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
                        : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ||
                                  code == SQLITE_CONSTRAINT ? ERR_FORMAT
                        : code == SQLITE_CANTOPEN && path != db->path ? err_of_open(sqlite3_system_errno(db->handle))
                                                                       : ERR_IO;
-    return err_set(why, e, 0, "%.120s: %.100s", path, sqlite3_errmsg(db->handle));
+    return err_at(err, e, 0, path, "%s", sqlite3_errmsg(db->handle));
 }
 
-static enum err db_fail(const struct results_db *db, struct err_detail *why)
+static enum err db_fail(const struct results_db *db, struct err_detail *err)
 {
-    return db_fail_at(db, db->path, why);
+    return db_fail_at(db, db->path, err);
 }
 
 /* ---- foreign databases ---- */
@@ -200,27 +200,27 @@ static void db_allow_all(struct results_db *db)
     db_allow_steps(db, database_bytes(db->name) + db->other_bytes);
 }
 
-static enum err db_execute(struct results_db *db, const char *sql, struct err_detail *why)
+static enum err db_execute(struct results_db *db, const char *sql, struct err_detail *err)
 {
     db_allow_all(db);
-    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, why);
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, err);
 }
 
 /* The first number that a query gives; 0 if it gives none. */
-static enum err db_number(struct results_db *db, const char *sql, int64_t *out, struct err_detail *why)
+static enum err db_number(struct results_db *db, const char *sql, int64_t *out, struct err_detail *err)
 {
     sqlite3_stmt *s;
     db_allow_all(db);
     if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
-        return db_fail(db, why);
+        return db_fail(db, err);
     const int step = sqlite3_step(s);
     *out = step == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
-    const enum err e = step == SQLITE_ROW || step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
+    const enum err e = step == SQLITE_ROW || step == SQLITE_DONE ? ERR_OK : db_fail(db, err);
     sqlite3_finalize(s);
     return e;
 }
 
-static enum err db_bind(struct results_db *db, sqlite3_stmt *s, int at, const struct field *f, struct err_detail *why)
+static enum err db_bind(struct results_db *db, sqlite3_stmt *s, int at, const struct field *f, struct err_detail *err)
 {
     int code = SQLITE_OK;
     switch (f->kind) {
@@ -229,19 +229,19 @@ static enum err db_bind(struct results_db *db, sqlite3_stmt *s, int at, const st
     case FIELD_NUMBER: code = sqlite3_bind_int64(s, at, f->number); break;
     case FIELD_RATIO:  code = sqlite3_bind_double(s, at, f->ratio); break;
     }
-    return code == SQLITE_OK ? ERR_OK : db_fail(db, why);
+    return code == SQLITE_OK ? ERR_OK : db_fail(db, err);
 }
 
 /* Runs a statement that returns no rows, with these values. */
 static enum err db_run(struct results_db *db, sqlite3_stmt *s, const struct field *values, size_t n,
-                       struct err_detail *why)
+                       struct err_detail *err)
 {
     enum err e = ERR_OK;
     db_allow_steps(db, 0);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = db_bind(db, s, (int)i + 1, &values[i], why);
+        e = db_bind(db, s, (int)i + 1, &values[i], err);
     if (e == ERR_OK && sqlite3_step(s) != SQLITE_DONE)
-        e = db_fail(db, why);
+        e = db_fail(db, err);
     sqlite3_reset(s);
     sqlite3_clear_bindings(s);
     return e;
@@ -249,18 +249,18 @@ static enum err db_run(struct results_db *db, sqlite3_stmt *s, const struct fiel
 
 /* ---- opening ---- */
 
-static enum err db_set_version(struct results_db *db, struct err_detail *why)
+static enum err db_set_version(struct results_db *db, struct err_detail *err)
 {
     char sql[96];
     snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION, DB_VERSION);
-    return db_execute(db, sql, why);
+    return db_execute(db, sql, err);
 }
 
 static const char *const view_names[] = { "options", "remarks", "survivors", "ooms", "best", "fits", "ranks",
                                           "copies" };
 
 /* Runs text that is put together. */
-static enum err db_execute_format(struct results_db *db, struct err_detail *why, const char *form, ...)
+static enum err db_execute_format(struct results_db *db, struct err_detail *err, const char *form, ...)
 {
     char sql[SQL_MAX];
     va_list args;
@@ -269,25 +269,25 @@ static enum err db_execute_format(struct results_db *db, struct err_detail *why,
     va_end(args);
     assert(n > 0 && (size_t)n < sizeof sql);
     (void)n;
-    return db_execute(db, sql, why);
+    return db_execute(db, sql, err);
 }
 
 /* The schema but for `runs`, in a database that has none of its views. */
-static enum err db_create_views(struct results_db *db, struct err_detail *why)
+static enum err db_create_views(struct results_db *db, struct err_detail *err)
 {
-    enum err e = db_execute(db, sql_text(results_schema_sql), why);
+    enum err e = db_execute(db, sql_text(results_schema_sql), err);
     if (e == ERR_OK)
-        e = db_execute_format(db, why, "CREATE VIEW best AS %s", sql_text(results_best_sql));
+        e = db_execute_format(db, err, "CREATE VIEW best AS %s", sql_text(results_best_sql));
     if (e == ERR_OK)
-        e = db_execute_format(db, why, "CREATE VIEW copies AS %s", sql_text(results_copies_sql));
-    return e == ERR_OK ? db_set_version(db, why) : e;
+        e = db_execute_format(db, err, "CREATE VIEW copies AS %s", sql_text(results_copies_sql));
+    return e == ERR_OK ? db_set_version(db, err) : e;
 }
 
-static enum err db_create(struct results_db *db, struct err_detail *why)
+static enum err db_create(struct results_db *db, struct err_detail *err)
 {
-    const enum err e = db_execute_format(db, why, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key))",
+    const enum err e = db_execute_format(db, err, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key))",
                                          db->columns);
-    return e == ERR_OK ? db_create_views(db, why) : e;
+    return e == ERR_OK ? db_create_views(db, err) : e;
 }
 
 /* What a schema (main, or an attached one) holds. */
@@ -314,7 +314,7 @@ static void note_column(struct db_facts *facts, const struct field *ours, size_t
 
 /* Finds which of our columns `runs` has. */
 static enum err db_find_columns(struct results_db *db, const char *schema, struct db_facts *facts,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     struct field ours[RESULTS_COLUMNS];
     const size_t n = results_db_columns(ours);
@@ -323,113 +323,113 @@ static enum err db_find_columns(struct results_db *db, const char *schema, struc
     int step;
     snprintf(sql, sizeof sql, "SELECT name FROM pragma_table_info('runs', '%s')", schema);
     if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
-        return db_fail(db, why);
+        return db_fail(db, err);
     facts->n_missing = n;
     while ((step = sqlite3_step(s)) == SQLITE_ROW)
         note_column(facts, ours, n, (const char *)sqlite3_column_text(s, 0));
-    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
+    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, err);
     sqlite3_finalize(s);
     return e;
 }
 
 /* Adds the columns that an older database lacks, and makes its views those of this program. Within a transaction. */
-static enum err db_upgrade(struct results_db *db, const struct db_facts *facts, struct err_detail *why)
+static enum err db_upgrade(struct results_db *db, const struct db_facts *facts, struct err_detail *err)
 {
     struct field fields[RESULTS_COLUMNS];
     enum err e = ERR_OK;
     const size_t n = results_db_columns(fields);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         if (!facts->has_column[i])
-            e = db_execute_format(db, why, "ALTER TABLE runs ADD COLUMN %s", fields[i].name);
+            e = db_execute_format(db, err, "ALTER TABLE runs ADD COLUMN %s", fields[i].name);
     for (size_t i = 0; i < sizeof view_names / sizeof view_names[0] && e == ERR_OK; i++)
-        e = db_execute_format(db, why, "DROP VIEW IF EXISTS %s", view_names[i]);
-    return e == ERR_OK ? db_create_views(db, why) : e;
+        e = db_execute_format(db, err, "DROP VIEW IF EXISTS %s", view_names[i]);
+    return e == ERR_OK ? db_create_views(db, err) : e;
 }
 
-static enum err no_database(const char *path, struct err_detail *why)
+static enum err no_database(const char *path, struct err_detail *err)
 {
-    return err_set(why, ERR_FORMAT, 0, "%.150s: is not a database of replay's results", path);
+    return err_at(err, ERR_FORMAT, 0, path, "is not a database of replay's results");
 }
 
 static enum err db_count_tables(struct results_db *db, const char *schema, const char *name, int64_t *out,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     char sql[128];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM %s.sqlite_master WHERE name LIKE '%s'", schema, name);
-    return db_number(db, sql, out, why);
+    return db_number(db, sql, out, err);
 }
 
 /* Whether `runs` is a plain table: no view, no virtual table, no column that is computed. */
-static enum err db_check_table(struct results_db *db, const char *schema, const char *path, struct err_detail *why)
+static enum err db_check_table(struct results_db *db, const char *schema, const char *path, struct err_detail *err)
 {
     char sql[256];
     int64_t n_plain = 0, n_computed = 0;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM %s.sqlite_master WHERE name = 'runs' AND type = 'table' AND"
              " rootpage > 0", schema);
-    enum err e = db_number(db, sql, &n_plain, why);
+    enum err e = db_number(db, sql, &n_plain, err);
     snprintf(sql, sizeof sql, "SELECT count(*) FROM pragma_table_xinfo('runs', '%s') WHERE hidden <> 0", schema);
     if (e == ERR_OK && n_plain > 0)
-        e = db_number(db, sql, &n_computed, why);
+        e = db_number(db, sql, &n_computed, err);
     if (e == ERR_OK && (n_plain != 1 || n_computed > 0))
-        e = err_set(why, ERR_FORMAT, 0, "%.150s: its 'runs' is not a plain table", path);
+        e = err_at(err, ERR_FORMAT, 0, path, "its 'runs' is not a plain table");
     return e;
 }
 
 /* A plain constraint refuses a run, which is an error. One may also say what to do instead: ON CONFLICT IGNORE drops
  * the run, ON CONFLICT REPLACE those that it meets. */
-static enum err db_check_constraints(struct results_db *db, struct err_detail *why)
+static enum err db_check_constraints(struct results_db *db, struct err_detail *err)
 {
     int64_t n_quiet = 0;
     const enum err e = db_number(db, "SELECT count(*) FROM main.sqlite_master WHERE name IN ('runs', 'parameters') AND"
-                                 " sql LIKE '%conflict%'", &n_quiet, why);
+                                 " sql LIKE '%conflict%'", &n_quiet, err);
     if (e == ERR_OK && n_quiet > 0)
-        return err_set(why, ERR_FORMAT, 0, "%.150s: its tables drop or replace rows by ON CONFLICT, which is not ours",
-                       db->path);
+        return err_at(err, ERR_FORMAT, 0, db->path, "its tables drop or replace rows by ON CONFLICT, which is not "
+                      "ours");
     return e;
 }
 
 /* Checks a foreign database whole, where that is cheap. */
-static enum err db_check_pages(struct results_db *db, const char *schema, const char *path, struct err_detail *why)
+static enum err db_check_pages(struct results_db *db, const char *schema, const char *path, struct err_detail *err)
 {
     char sql[128];
     int64_t n_faults = 0;
     if (file_bytes(path) > CHECKED_BYTES)
         return ERR_OK;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM pragma_quick_check(1, '%s') WHERE quick_check <> 'ok'", schema);
-    const enum err e = db_number(db, sql, &n_faults, why);
+    const enum err e = db_number(db, sql, &n_faults, err);
     if (e != ERR_OK)
-        return db_fail_at(db, path, why);
-    return n_faults == 0 ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%.150s: the database is damaged", path);
+        return db_fail_at(db, path, err);
+    return n_faults == 0 ? ERR_OK : err_at(err, ERR_FORMAT, 0, path, "the database is damaged");
 }
 
 /* Looks at what a schema holds. ERR_FORMAT if it is another program's. */
 static enum err db_check(struct results_db *db, const char *schema, const char *path, struct db_facts *out,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     char sql[80];
     int64_t application = 0, n_tables = 0, n_parameters = 0;
     *out = (struct db_facts){ .version = 0 };
     snprintf(sql, sizeof sql, "PRAGMA %s.application_id", schema);
-    enum err e = db_number(db, sql, &application, why);
+    enum err e = db_number(db, sql, &application, err);
     snprintf(sql, sizeof sql, "PRAGMA %s.user_version", schema);
     if (e == ERR_OK)
-        e = db_number(db, sql, &out->version, why);
+        e = db_number(db, sql, &out->version, err);
     if (e == ERR_OK)
-        e = db_count_tables(db, schema, "%", &n_tables, why);
+        e = db_count_tables(db, schema, "%", &n_tables, err);
     if (e == ERR_OK)
-        e = db_count_tables(db, schema, "parameters", &n_parameters, why);
+        e = db_count_tables(db, schema, "parameters", &n_parameters, err);
     if (e != ERR_OK)
-        return db_fail_at(db, path, why);
+        return db_fail_at(db, path, err);
     out->is_empty = application == 0 && n_tables == 0;
     if (out->is_empty)
         return ERR_OK;
     if (application != DB_APPLICATION)
-        return no_database(path, why);
+        return no_database(path, err);
     out->has_parameters = n_parameters > 0;
-    e = db_check_table(db, schema, path, why);
+    e = db_check_table(db, schema, path, err);
     if (e == ERR_OK)
-        e = db_find_columns(db, schema, out, why);
-    return e == ERR_OK && out->n_missing == db->n_columns ? no_database(path, why) : e;
+        e = db_find_columns(db, schema, out, err);
+    return e == ERR_OK && out->n_missing == db->n_columns ? no_database(path, err) : e;
 }
 
 /* " To convert it: replay merge OLD.db -o NEW.db" for a shell, to be freed. NULL: the name would not be shown as it is,
@@ -447,15 +447,15 @@ static char *db_conversion(const char *path)
 
 /* A database may be written to if it is of this version, or of one that db_upgrade understands. The command that
  * converts it is said whole or not at all. */
-static enum err db_check_writable(const char *path, const struct db_facts *facts, struct err_detail *why)
+static enum err db_check_writable(const char *path, const struct db_facts *facts, struct err_detail *err)
 {
-    static const char form[] = "%.100s: schema %" PRId64 "; this program writes %d.%s";
+    static const char form[] = "schema %" PRId64 "; this program writes %d.%s";
     if (facts->version >= DB_VERSION_UPGRADED && facts->version <= DB_VERSION)
         return ERR_OK;
     char *command = db_conversion(path);
-    const bool fits = command != NULL && (size_t)snprintf(NULL, 0, form, path, facts->version, DB_VERSION, command) <
-                                             sizeof ((struct err_detail *)0)->text;
-    err_set(why, ERR_FORMAT, 0, form, path, facts->version, DB_VERSION, fits ? command : "");
+    const bool fits = command != NULL && (size_t)snprintf(NULL, 0, form, facts->version, DB_VERSION, command) <
+                                             ERR_TEXT - ERR_PLACE - strlen(": ");
+    err_at(err, ERR_FORMAT, 0, path, form, facts->version, DB_VERSION, fits ? command : "");
     free(command);
     return ERR_FORMAT;
 }
@@ -464,7 +464,7 @@ static enum err db_check_writable(const char *path, const struct db_facts *facts
  * of somebody else refuses. */
 #define UNLESS_THERE " ON CONFLICT(key) DO NOTHING"
 
-static enum err db_prepare(struct results_db *db, struct err_detail *why)
+static enum err db_prepare(struct results_db *db, struct err_detail *err)
 {
     char sql[SQL_MAX] = "";
     size_t used = (size_t)snprintf(sql, sizeof sql, "INSERT INTO runs(%s,details) VALUES(?", db->columns);
@@ -480,18 +480,18 @@ static enum err db_prepare(struct results_db *db, struct err_detail *why)
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (sqlite3_prepare_v2(db->handle, all[i].sql, -1, all[i].out, NULL) != SQLITE_OK)
-            return db_fail(db, why);
+            return db_fail(db, err);
     db->details = open_memstream(&db->details_bytes, &db->details_n);
-    return db->details != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    return db->details != NULL ? ERR_OK : err_no_memory(err);
 }
 
 /* Makes an empty database ours, or brings an older one up to date. Within a transaction. */
-static enum err db_make_current(struct results_db *db, const struct db_facts *facts, struct err_detail *why)
+static enum err db_make_current(struct results_db *db, const struct db_facts *facts, struct err_detail *err)
 {
     if (facts->is_empty)
-        return db_create(db, why);
-    const enum err e = db_check_writable(db->path, facts, why);
-    return e == ERR_OK ? db_upgrade(db, facts, why) : e;
+        return db_create(db, err);
+    const enum err e = db_check_writable(db->path, facts, err);
+    return e == ERR_OK ? db_upgrade(db, facts, err) : e;
 }
 
 static bool is_current(const struct db_facts *facts)
@@ -500,26 +500,26 @@ static bool is_current(const struct db_facts *facts)
 }
 
 /* One transaction under the write lock makes the schema, so that two programs that start at once make one. */
-static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
+static enum err db_begin_schema(struct results_db *db, struct err_detail *err)
 {
     struct db_facts facts;
-    enum err e = db_check(db, "main", db->path, &facts, why);
+    enum err e = db_check(db, "main", db->path, &facts, err);
     if (e == ERR_OK)
-        e = db_check_constraints(db, why);
+        e = db_check_constraints(db, err);
     if (e == ERR_OK && !is_current(&facts)) {
         e = db_execute(db, facts.is_empty && !db->is_of_one_process ? "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
-                                                                    : "BEGIN IMMEDIATE", why);
+                                                                    : "BEGIN IMMEDIATE", err);
         if (e == ERR_OK)
-            e = db_check(db, "main", db->path, &facts, why);
+            e = db_check(db, "main", db->path, &facts, err);
         if (e == ERR_OK && !is_current(&facts))
-            e = db_make_current(db, &facts, why);
+            e = db_make_current(db, &facts, err);
         if (e == ERR_OK)
-            e = db_execute(db, "COMMIT", why);
+            e = db_execute(db, "COMMIT", err);
     }
     db->has_details = db->has_parameters = true;
     db->has_seed = facts.has_seed;
     memcpy(db->selected, db->columns, sizeof db->selected);
-    return e == ERR_OK ? db_prepare(db, why) : e;
+    return e == ERR_OK ? db_prepare(db, err) : e;
 }
 
 static const char in_memory[] = ":memory:";
@@ -527,11 +527,11 @@ static const char in_memory[] = ":memory:";
 /* Opens a file, a URI or in_memory without a look at its schema; `name` is its file, `path` is for messages. *out is
  * set even after an error, for results_db_close. */
 static enum err db_open_file(const char *opened, const char *name, const char *path, int flags,
-                             const struct results_db_watch *watch, struct results_db **out, struct err_detail *why)
+                             const struct results_db_watch *watch, struct results_db **out, struct err_detail *err)
 {
     struct results_db *db = *out = calloc(1, sizeof *db);
     if (db == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     snprintf(db->path, sizeof db->path, "%s", path);
     snprintf(db->name, sizeof db->name, "%s", name);
     db->watch = watch;
@@ -542,7 +542,7 @@ static enum err db_open_file(const char *opened, const char *name, const char *p
     list_columns(db->columns, sizeof db->columns, NULL);
     /* A handle is used by one thread at a time: its calls need no lock. */
     if (sqlite3_open_v2(opened, &db->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
-        const enum err e = db_fail(db, why);
+        const enum err e = db_fail(db, err);
         return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? err_of_open(sqlite3_system_errno(db->handle)) : e;
     }
     sqlite3_busy_handler(db->handle, db_wait, db);
@@ -553,24 +553,24 @@ static enum err db_open_file(const char *opened, const char *name, const char *p
 }
 
 /* The database's name, if nothing that lies there hinders opening it. */
-static enum err db_find(const char *path, char name[DATABASE_NAME_BYTES], struct err_detail *why)
+static enum err db_find(const char *path, char name[DATABASE_NAME_BYTES], struct err_detail *err)
 {
-    const enum err e = database_name(path, name, why);
-    return e == ERR_OK ? database_files_check(name, why) : e;
+    const enum err e = database_name(path, name, err);
+    return e == ERR_OK ? database_files_check(name, err) : e;
 }
 
 /* Opens a file to write to it. A new one is made first, so that a link to it leads somewhere. */
 static enum err db_open_to_write(const char *path, bool must_exist, const struct results_db_watch *watch,
-                                 struct results_db **out, struct err_detail *why)
+                                 struct results_db **out, struct err_detail *err)
 {
     char name[DATABASE_NAME_BYTES];
-    enum err e = db_find(path, name, why);
+    enum err e = db_find(path, name, err);
     if (e == ERR_OK && (!must_exist || access(name, F_OK) == 0))
-        e = database_make(name, path, why);
+        e = database_make(name, path, err);
     if (e == ERR_OK)
-        e = db_find(path, name, why);
+        e = db_find(path, name, err);
     const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
-    return e == ERR_OK ? db_open_file(name, name, path, flags, watch, out, why) : e;
+    return e == ERR_OK ? db_open_file(name, name, path, flags, watch, out, err) : e;
 }
 
 /* Closes the database after an error, or hands it out. */
@@ -584,30 +584,30 @@ static enum err db_hand_out(struct results_db *db, enum err e, struct results_db
 }
 
 enum err results_db_open(const char *path, bool must_exist, const struct results_db_watch *watch,
-                         struct results_db **out, struct err_detail *why)
+                         struct results_db **out, struct err_detail *err)
 {
     struct results_db *db = NULL;
-    enum err e = path != NULL ? db_open_to_write(path, must_exist, watch, &db, why)
+    enum err e = path != NULL ? db_open_to_write(path, must_exist, watch, &db, err)
                               : db_open_file(in_memory, in_memory, in_memory,
-                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, watch, &db, why);
+                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, watch, &db, err);
     if (e == ERR_OK)
-        e = db_execute(db, "PRAGMA synchronous = FULL", why);
+        e = db_execute(db, "PRAGMA synchronous = FULL", err);
     if (e == ERR_OK)
-        e = db_begin_schema(db, why);
+        e = db_begin_schema(db, err);
     return db_hand_out(db, e, out);
 }
 
 enum err results_db_open_new(const char *temporary, const char *path, const struct results_db_watch *watch,
-                             struct results_db **out, struct err_detail *why)
+                             struct results_db **out, struct err_detail *err)
 {
     struct results_db *db = NULL;
-    enum err e = db_open_file(temporary, temporary, path, SQLITE_OPEN_READWRITE, watch, &db, why);
+    enum err e = db_open_file(temporary, temporary, path, SQLITE_OPEN_READWRITE, watch, &db, err);
     if (e == ERR_OK) {
         db->is_of_one_process = true;
-        e = db_execute(db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", why);
+        e = db_execute(db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", err);
     }
     if (e == ERR_OK)
-        e = db_begin_schema(db, why);
+        e = db_begin_schema(db, err);
     return db_hand_out(db, e, out);
 }
 
@@ -634,37 +634,37 @@ static bool is_in_sealed_folder(const char *name)
 /* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the database,
  * which a handle for reading would leave there. A log that others left stays as it is, and so does the database. */
 static enum err db_open_to_read(const char *path, const struct results_db_watch *watch, struct results_db **out,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     char name[DATABASE_NAME_BYTES], uri[URI_BYTES];
-    const enum err e = db_find(path, name, why);
+    const enum err e = db_find(path, name, err);
     if (e != ERR_OK)
         return e;
     if (!is_in_sealed_folder(name)) {
         const bool stays = log_bytes(name) > 0;
-        const enum err opened = db_open_file(name, name, path, SQLITE_OPEN_READWRITE, watch, out, why);
+        const enum err opened = db_open_file(name, name, path, SQLITE_OPEN_READWRITE, watch, out, err);
         if (opened == ERR_OK && stays)
             sqlite3_db_config((*out)->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         return opened;
     }
     immutable_uri(name, uri);
-    return db_open_file(uri, name, path, SQLITE_OPEN_READONLY, watch, out, why);
+    return db_open_file(uri, name, path, SQLITE_OPEN_READONLY, watch, out, err);
 }
 
 enum err results_db_open_read(const char *path, const struct results_db_watch *watch, struct results_db **out,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     struct results_db *db = NULL;
     struct db_facts facts;
-    enum err e = db_open_to_read(path, watch, &db, why);
+    enum err e = db_open_to_read(path, watch, &db, err);
     if (e == ERR_OK)
-        e = db_execute(db, "PRAGMA query_only = ON", why);
+        e = db_execute(db, "PRAGMA query_only = ON", err);
     if (e == ERR_OK)
-        e = db_check_pages(db, "main", path, why);
+        e = db_check_pages(db, "main", path, err);
     if (e == ERR_OK)
-        e = db_check(db, "main", path, &facts, why);
+        e = db_check(db, "main", path, &facts, err);
     if (e == ERR_OK && facts.is_empty)
-        e = no_database(path, why);
+        e = no_database(path, err);
     if (e == ERR_IO && db != NULL && sqlite3_errcode(db->handle) != SQLITE_BUSY)
         e = err_of_open(sqlite3_system_errno(db->handle));
     if (e != ERR_OK) {
@@ -709,30 +709,30 @@ void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])
     sha256_texts(parts, sizeof parts / sizeof parts[0], key);
 }
 
-enum err results_db_look(struct results_db *db, struct err_detail *why)
+enum err results_db_look(struct results_db *db, struct err_detail *err)
 {
-    return db_run(db, db->look, NULL, 0, why);
+    return db_run(db, db->look, NULL, 0, err);
 }
 
-enum err results_db_look_away(struct results_db *db, struct err_detail *why)
+enum err results_db_look_away(struct results_db *db, struct err_detail *err)
 {
-    return db_run(db, db->commit, NULL, 0, why);
+    return db_run(db, db->commit, NULL, 0, err);
 }
 
-enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why)
+enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *err)
 {
     const struct field f = field_text("key", key);
-    const enum err e = db_bind(db, db->has, 1, &f, why);
+    const enum err e = db_bind(db, db->has, 1, &f, err);
     db_allow_steps(db, 0);
     const int step = e == ERR_OK ? sqlite3_step(db->has) : SQLITE_ERROR;
     *out = step == SQLITE_ROW;
     sqlite3_reset(db->has);
-    return e == ERR_OK && step != SQLITE_ROW && step != SQLITE_DONE ? db_fail(db, why) : e;
+    return e == ERR_OK && step != SQLITE_ROW && step != SQLITE_DONE ? db_fail(db, err) : e;
 }
 
 /* Options, assumptions and warnings as one JSON text, valid until the next call. */
 static enum err details_of(struct results_db *db, const struct report_run *run, struct field *out,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     struct json_writer w = json_writer(db->details);
     w.is_compact = true;
@@ -745,21 +745,21 @@ static enum err details_of(struct results_db *db, const struct report_run *run, 
     json_end_object(&w);
     fputc('\0', db->details);
     if (fflush(db->details) != 0)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        return err_no_memory(err);
     *out = field_text("details", db->details_bytes);
     return ERR_OK;
 }
 
 enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
-                        const struct report *report, struct err_detail *why)
+                        const struct report *report, struct err_detail *err)
 {
     struct field fields[RESULTS_COLUMNS + 1];
     char key[SHA256_HEX];
     run_identity_key(id, key);
     const size_t n = fields_of_all(&(struct row_identity){ id, key, job, rank }, report, fields);
     assert(n == db->n_columns);
-    const enum err e = details_of(db, &report->runs[0], &fields[n], why);
-    return e == ERR_OK ? db_run(db, db->put, fields, n + 1, why) : e;
+    const enum err e = details_of(db, &report->runs[0], &fields[n], err);
+    return e == ERR_OK ? db_run(db, db->put, fields, n + 1, err) : e;
 }
 
 static bool db_is_in_transaction(const struct results_db *db)
@@ -767,20 +767,20 @@ static bool db_is_in_transaction(const struct results_db *db)
     return sqlite3_get_autocommit(db->handle) == 0;
 }
 
-enum err results_db_begin_puts(struct results_db *db, struct err_detail *why)
+enum err results_db_begin_puts(struct results_db *db, struct err_detail *err)
 {
-    return db_is_in_transaction(db) ? ERR_OK : db_run(db, db->begin_puts, NULL, 0, why);
+    return db_is_in_transaction(db) ? ERR_OK : db_run(db, db->begin_puts, NULL, 0, err);
 }
 
-enum err results_db_end_puts(struct results_db *db, struct err_detail *why)
+enum err results_db_end_puts(struct results_db *db, struct err_detail *err)
 {
-    return db_is_in_transaction(db) ? db_run(db, db->commit, NULL, 0, why) : ERR_OK;
+    return db_is_in_transaction(db) ? db_run(db, db->commit, NULL, 0, err) : ERR_OK;
 }
 
-enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why)
+enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *err)
 {
     int64_t n = 0;
-    const enum err e = db_number(db, "SELECT count(*) FROM runs", &n, why);
+    const enum err e = db_number(db, "SELECT count(*) FROM runs", &n, err);
     *out = (uint64_t)n;
     return e;
 }
@@ -807,21 +807,21 @@ static struct field field_of_column(sqlite3_stmt *s, int at)
 
 static enum err each_row(struct results_db *db, const char *sql,
                          void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
-                         struct err_detail *why)
+                         struct err_detail *err)
 {
     struct field fields[RESULTS_COLUMNS];
     sqlite3_stmt *s;
     int step;
     db_allow_all(db);
     if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
-        return db_fail(db, why);
+        return db_fail(db, err);
     const size_t n = (size_t)sqlite3_column_count(s);
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         for (size_t i = 0; i < n; i++)
             fields[i] = field_of_column(s, (int)i);
         row(arg, fields, n);
     }
-    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
+    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, err);
     sqlite3_finalize(s);
     return e;
 }
@@ -832,7 +832,7 @@ struct checked_runs {
     void *arg;
     const char *path;
     enum column_values values[RESULTS_COLUMNS];
-    struct err_detail *why;
+    struct err_detail *err;
     enum err e;
 };
 
@@ -844,8 +844,8 @@ static void check_run(void *checked, const struct field *fields, size_t n)
         taken[i] = fields[i];
         const char *wanted = column_value_take(to->values[i], &taken[i]);
         if (wanted != NULL)
-            to->e = err_set(to->why, ERR_FORMAT, 0, "%.100s: of the run with key '%.64s' the column '%s' is not %s",
-                            to->path, fields[0].kind == FIELD_TEXT ? fields[0].text : "", fields[i].name, wanted);
+            to->e = err_at(to->err, ERR_FORMAT, 0, to->path, "of the run with key '%s' the column '%s' is not %s",
+                           fields[0].kind == FIELD_TEXT ? fields[0].text : "", fields[i].name, wanted);
     }
     if (to->e == ERR_OK && to->row != NULL)
         to->row(to->arg, taken, n);
@@ -854,11 +854,11 @@ static void check_run(void *checked, const struct field *fields, size_t n)
 /* `sql` selects all columns of `runs`, of which the first is the key. */
 static enum err each_checked_run(struct results_db *db, const char *sql, const char *path,
                                  void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
-    struct checked_runs to = { .row = row, .arg = arg, .path = path, .why = why };
+    struct checked_runs to = { .row = row, .arg = arg, .path = path, .err = err };
     columns_values(to.values);
-    const enum err e = each_row(db, sql, check_run, &to, why);
+    const enum err e = each_row(db, sql, check_run, &to, err);
     return e == ERR_OK ? to.e : e;
 }
 
@@ -875,7 +875,7 @@ static bool is_of_finding(const char *column)
  * depends on when or where the run was made, so all values are the same, the bytes of the details too. Only
  * is_of_finding may be null in one of them, and a column that one of them lacks is not compared. */
 static enum err count_differing(struct results_db *db, const struct db_facts *other, int64_t *out,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     struct field fields[RESULTS_COLUMNS];
     char sql[SQL_MAX];
@@ -891,29 +891,29 @@ static enum err count_differing(struct results_db *db, const struct db_facts *ot
     }
     if (other->has_details)
         snprintf(sql + used, sizeof sql - used, " OR a.details IS NOT b.details");
-    return db_number(db, sql, out, why);
+    return db_number(db, sql, out, err);
 }
 
 /* Refuses rows whose details later reading could not take apart. */
-static enum err check_details(struct results_db *db, const char *path, struct err_detail *why)
+static enum err check_details(struct results_db *db, const char *path, struct err_detail *err)
 {
     int64_t n_bad = 0;
     const enum err e = db_number(db, "SELECT count(*) FROM other.runs WHERE typeof(details) <> 'text' OR"
-                                 " NOT (json_valid(details) OR json_valid(details || ''))", &n_bad, why);
+                                 " NOT (json_valid(details) OR json_valid(details || ''))", &n_bad, err);
     if (e != ERR_OK)
-        return db_fail_at(db, path, why);
-    return n_bad == 0 ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%.150s: %" PRId64 " of its runs have details that are no "
-                                         "JSON; nothing was taken", path, n_bad);
+        return db_fail_at(db, path, err);
+    return n_bad == 0 ? ERR_OK : err_at(err, ERR_FORMAT, 0, path, "%" PRId64 " of its runs have details that are no "
+                                        "JSON; nothing was taken", n_bad);
 }
 
 /* Refuses rows with values that later reading would refuse. */
 static enum err check_values(struct results_db *db, const struct db_facts *other, const char *path,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     char sql[SQL_MAX], selected[COLUMNS_TEXT];
     list_columns(selected, sizeof selected, other->has_column);
     snprintf(sql, sizeof sql, "SELECT %s FROM other.runs", selected);
-    return each_checked_run(db, sql, path, NULL, NULL, why);
+    return each_checked_run(db, sql, path, NULL, NULL, err);
 }
 
 /* Selects one of the runs that differ in their seed alone. */
@@ -924,48 +924,47 @@ static enum err check_values(struct results_db *db, const struct db_facts *other
 
 /* Copies the other's rows, with nulls for columns that it lacks; and its price, unless this database has one. */
 static enum err copy_attached(struct results_db *db, const struct db_facts *other, uint64_t *n_added,
-                              struct err_detail *why)
+                              struct err_detail *err)
 {
     char sql[SQL_MAX], selected[COLUMNS_TEXT];
     list_columns(selected, sizeof selected, other->has_column);
     snprintf(sql, sizeof sql, "INSERT INTO main.runs(%s,details) SELECT %s,%s FROM other.runs%s" UNLESS_THERE,
              db->columns, selected, other->has_details ? "details" : "'{}'",
              other->has_seed ? ONE_SEED("other.runs") : " WHERE 1");         /* WHERE: for the parser's sake */
-    enum err e = db_execute(db, sql, why);
+    enum err e = db_execute(db, sql, err);
     *n_added = (uint64_t)sqlite3_changes(db->handle);
     if (e == ERR_OK && other->has_parameters)
-        e = db_execute(db, "INSERT OR IGNORE INTO main.parameters SELECT name, value FROM other.parameters", why);
+        e = db_execute(db, "INSERT OR IGNORE INTO main.parameters SELECT name, value FROM other.parameters", err);
     return e;
 }
 
-static enum err merge_attached(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+static enum err merge_attached(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *err)
 {
     struct db_facts other;
     int64_t n_differing = 0;
-    enum err e = db_check_pages(db, "other", path, why);
+    enum err e = db_check_pages(db, "other", path, err);
     if (e == ERR_OK)
-        e = db_check(db, "other", path, &other, why);
+        e = db_check(db, "other", path, &other, err);
     if (e != ERR_OK || other.is_empty)
-        return e != ERR_OK ? e : no_database(path, why);
-    if (other.has_details && (e = check_details(db, path, why)) != ERR_OK)
+        return e != ERR_OK ? e : no_database(path, err);
+    if (other.has_details && (e = check_details(db, path, err)) != ERR_OK)
         return e;
-    e = check_values(db, &other, path, why);
+    e = check_values(db, &other, path, err);
     if (e == ERR_OK)
-        e = count_differing(db, &other, &n_differing, why);
+        e = count_differing(db, &other, &n_differing, err);
     if (e == ERR_OK && n_differing > 0)
-        e = err_set(why, ERR_FORMAT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
-                    n_differing);
-    return e == ERR_OK ? copy_attached(db, &other, n_added, why) : e;
+        e = err_at(err, ERR_FORMAT, 0, path, "%" PRId64 " of its runs are there with other results", n_differing);
+    return e == ERR_OK ? copy_attached(db, &other, n_added, err) : e;
 }
 
 /* Takes the runs of the database attached as "other", and detaches it. */
-static enum err merge_and_detach(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+static enum err merge_and_detach(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *err)
 {
-    enum err e = db_execute(db, "BEGIN IMMEDIATE", why);
+    enum err e = db_execute(db, "BEGIN IMMEDIATE", err);
     if (e == ERR_OK) {
-        e = merge_attached(db, path, n_added, why);
+        e = merge_attached(db, path, n_added, err);
         if (e == ERR_OK)
-            e = db_execute(db, "COMMIT", why);
+            e = db_execute(db, "COMMIT", err);
         if (e != ERR_OK)
             sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
     }
@@ -974,53 +973,53 @@ static enum err merge_and_detach(struct results_db *db, const char *path, uint64
 }
 
 /* Attaches what SQLite calls `name`; `path` is for messages. */
-static enum err db_attach(struct results_db *db, const char *name, const char *path, struct err_detail *why)
+static enum err db_attach(struct results_db *db, const char *name, const char *path, struct err_detail *err)
 {
     const struct field f = field_text("path", name);
     sqlite3_stmt *attach;
     if (sqlite3_prepare_v2(db->handle, "ATTACH ? AS other", -1, &attach, NULL) != SQLITE_OK)
-        return db_fail(db, why);
-    enum err e = db_run(db, attach, &f, 1, why);
+        return db_fail(db, err);
+    enum err e = db_run(db, attach, &f, 1, err);
     if (e != ERR_OK)
-        e = db_fail_at(db, path, why);
+        e = db_fail_at(db, path, err);
     sqlite3_finalize(attach);
     return e;
 }
 
 /* Attaches a file and takes its runs. */
 static enum err merge_file(struct results_db *db, const char *name, const char *path, uint64_t *n_added,
-                           struct err_detail *why)
+                           struct err_detail *err)
 {
     char uri[URI_BYTES];
     const bool is_sealed = is_in_sealed_folder(name);
     if (is_sealed)
         immutable_uri(name, uri);
-    const enum err e = db_attach(db, is_sealed ? uri : name, path, why);
-    return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;
+    const enum err e = db_attach(db, is_sealed ? uri : name, path, err);
+    return e == ERR_OK ? merge_and_detach(db, path, n_added, err) : e;
 }
 
-enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *err)
 {
     char name[DATABASE_NAME_BYTES];
     if (access(path, R_OK) != 0)
-        return err_set(why, ERR_INPUT, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
-    enum err e = db_find(path, name, why);
+        return err_at(err, ERR_INPUT, 0, path, "cannot be opened");      /* ATTACH would create it */
+    enum err e = db_find(path, name, err);
     if (e != ERR_OK)
         return e;
     db->other_path = path;
     db->other_bytes = database_bytes(name);
-    e = merge_file(db, name, path, n_added, why);
+    e = merge_file(db, name, path, n_added, err);
     db->other_path = NULL;
     db->other_bytes = 0;
     return e;
 }
 
-enum err results_db_bytes(struct results_db *db, unsigned char **bytes, size_t *n, struct err_detail *why)
+enum err results_db_bytes(struct results_db *db, unsigned char **bytes, size_t *n, struct err_detail *err)
 {
     sqlite3_int64 size = 0;
     *bytes = sqlite3_serialize(db->handle, "main", &size, 0);
     *n = (size_t)size;
-    return *bytes != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a copy of the results");
+    return *bytes != NULL ? ERR_OK : err_no_memory(err);
 }
 
 void results_db_free_bytes(unsigned char *bytes)
@@ -1029,15 +1028,15 @@ void results_db_free_bytes(unsigned char *bytes)
 }
 
 enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, size_t n, uint64_t *n_added,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
-    const enum err e = db_attach(db, ":memory:", "results in memory", why);
+    const enum err e = db_attach(db, ":memory:", "results in memory", err);
     if (e != ERR_OK)
         return e;
     /* Not READONLY, although nothing is written: the transaction takes the write lock of every attached database. */
     if (sqlite3_deserialize(db->handle, "other", bytes, (sqlite3_int64)n, (sqlite3_int64)n, 0) == SQLITE_OK)
-        return merge_and_detach(db, "results in memory", n_added, why);
-    const enum err failed = db_fail(db, why);
+        return merge_and_detach(db, "results in memory", n_added, err);
+    const enum err failed = db_fail(db, err);
     sqlite3_exec(db->handle, "DETACH other", NULL, NULL, NULL);
     return failed;
 }
@@ -1045,13 +1044,13 @@ enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, siz
 /* ---- all runs, and their remarks ---- */
 
 enum err results_db_each_run(struct results_db *db, void (*row)(void *arg, const struct field *fields, size_t n),
-                             void *arg, struct err_detail *why)
+                             void *arg, struct err_detail *err)
 {
     char sql[SQL_MAX];
     snprintf(sql, sizeof sql, "SELECT %s FROM runs%s ORDER BY trace_path, policy, device, copy_sizes_percent,"
              " copy_seed, key", db->selected,
              db->has_seed ? ONE_SEED("runs") : "");
-    return each_checked_run(db, sql, db->path, row, arg, why);
+    return each_checked_run(db, sql, db->path, row, arg, err);
 }
 
 struct remark_taker {
@@ -1068,32 +1067,32 @@ static void remark_row(void *taker, const struct field *f, size_t n)
 
 enum err results_db_each_remark(struct results_db *db,
                                 void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs),
-                                void *arg, struct err_detail *why)
+                                void *arg, struct err_detail *err)
 {
     struct remark_taker to = { .remark = remark, .arg = arg };
-    return db->has_details ? each_row(db, sql_text(results_remarks_sql), remark_row, &to, why) : ERR_OK;
+    return db->has_details ? each_row(db, sql_text(results_remarks_sql), remark_row, &to, err) : ERR_OK;
 }
 
 /* ---- the price ---- */
 
-enum err results_db_price(struct results_db *db, uint64_t *out, bool *is_there, struct err_detail *why)
+enum err results_db_price(struct results_db *db, uint64_t *out, bool *is_there, struct err_detail *err)
 {
     int64_t price = -1;
     enum err e = ERR_OK;
     if (db->has_parameters)
         e = db_number(db, "SELECT coalesce(max(value), -1) FROM parameters WHERE name = 'price_bytes_per_ms'", &price,
-                      why);
+                      err);
     *is_there = price >= 0;
     *out = *is_there ? (uint64_t)price : WINNER_PRICE_BYTES_PER_MS;
     return e;
 }
 
-enum err results_db_set_price(struct results_db *db, uint64_t price_bytes_per_ms, struct err_detail *why)
+enum err results_db_set_price(struct results_db *db, uint64_t price_bytes_per_ms, struct err_detail *err)
 {
     char sql[160];
     snprintf(sql, sizeof sql, "INSERT OR REPLACE INTO parameters VALUES('price_bytes_per_ms', %" PRIu64 ")",
              price_bytes_per_ms);
-    return db_execute(db, sql, why);
+    return db_execute(db, sql, err);
 }
 
 /* ---- writing ---- */
@@ -1103,10 +1102,10 @@ static void csv_row(void *out, const struct field *fields, size_t n)
     csv_fields(out, fields, n);
 }
 
-enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why)
+enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *err)
 {
     fprintf(out, "%s\n", db->columns);
-    return results_db_each_run(db, csv_row, out, why);
+    return results_db_each_run(db, csv_row, out, err);
 }
 
 static void json_row(void *writer, const struct field *fields, size_t n)
@@ -1118,18 +1117,18 @@ static void json_row(void *writer, const struct field *fields, size_t n)
     json_end_object(w);
 }
 
-enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *why)
+enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *err)
 {
     struct json_writer w = json_writer(out);
     uint64_t price;
     bool is_stored;
-    enum err e = results_db_price(db, &price, &is_stored, why);
+    enum err e = results_db_price(db, &price, &is_stored, err);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-sweep/1");
     json_put_number(&w, "price_bytes_per_ms", price);
     json_put_array(&w, "runs");
     if (e == ERR_OK)
-        e = results_db_each_run(db, json_row, &w, why);
+        e = results_db_each_run(db, json_row, &w, err);
     json_end_array(&w);
     json_end_object(&w);
     return e;
@@ -1208,7 +1207,7 @@ static void print_legend(FILE *out, const struct case_rows *rows)
 }
 
 /* One row for each trace and card: the setting that does best, and what it takes. */
-static enum err write_cases(struct results_db *db, FILE *out, size_t columns, struct err_detail *why)
+static enum err write_cases(struct results_db *db, FILE *out, size_t columns, struct err_detail *err)
 {
     char sql[SQL_MAX];
     static const struct text_column titles[] = {
@@ -1218,13 +1217,13 @@ static enum err write_cases(struct results_db *db, FILE *out, size_t columns, st
     };
     struct case_rows rows = { .table = { .columns = titles, .n_columns = sizeof titles / sizeof titles[0],
                                          .bold_row = SIZE_MAX } };
-    enum err e = each_row(db, "SELECT min(trace_path), max(trace_path) FROM fits", folder_row, &rows, why);
+    enum err e = each_row(db, "SELECT min(trace_path), max(trace_path) FROM fits", folder_row, &rows, err);
     snprintf(sql, sizeof sql, "WITH winners AS (%s) %s", sql_text(results_best_sql), sql_text(results_cases_sql));
     if (e == ERR_OK)
-        e = each_row(db, sql, case_row, &rows, why);
+        e = each_row(db, sql, case_row, &rows, err);
     const enum err printed = terminal_table_print(out, &rows.table, columns);
     if (e == ERR_OK && printed != ERR_OK)
-        e = err_set(why, printed, 0, "no memory for a table");
+        e = err_set(err, printed, 0, "no memory for a table");
     if (e == ERR_OK)
         print_legend(out, &rows);
     return e;
@@ -1257,7 +1256,7 @@ static void rank_row(void *arg, const struct field *f, size_t n)
 }
 
 /* The first COPIES_SHOWN, and how many there are more. */
-static enum err write_copies(struct results_db *db, FILE *out, struct err_detail *why)
+static enum err write_copies(struct results_db *db, FILE *out, struct err_detail *err)
 {
     char sql[SQL_MAX];
     int64_t n_all = 0;
@@ -1265,21 +1264,21 @@ static enum err write_copies(struct results_db *db, FILE *out, struct err_detail
              " peak_reserved_bytes_least, peak_reserved_bytes_lower, peak_reserved_bytes_median,"
              " peak_reserved_bytes_upper, peak_reserved_bytes_most FROM (%s) ORDER BY 1, 2, 3, 4 LIMIT %d",
              sql_text(results_copies_sql), COPIES_SHOWN);
-    enum err e = each_row(db, sql, copies_row, out, why);
+    enum err e = each_row(db, sql, copies_row, out, err);
     if (e == ERR_OK)
-        e = db_number(db, "SELECT count(*) FROM copies", &n_all, why);
+        e = db_number(db, "SELECT count(*) FROM copies", &n_all, err);
     if (e == ERR_OK && n_all > COPIES_SHOWN)
         fprintf(out, "%" PRId64 " more: the view `copies` of the database has all\n", n_all - COPIES_SHOWN);
     return e;
 }
 
-enum err results_db_write_table(struct results_db *db, FILE *out, size_t columns, struct err_detail *why)
+enum err results_db_write_table(struct results_db *db, FILE *out, size_t columns, struct err_detail *err)
 {
     static const char ranks[] = "SELECT job, policy, device, ranks, failed, worst_rank, worst_bytes, spread_bytes"
                                 " FROM ranks ORDER BY 1, 2, 3";
     assert(db->has_parameters);
-    enum err e = write_cases(db, out, columns, why);
+    enum err e = write_cases(db, out, columns, err);
     if (e == ERR_OK)
-        e = write_copies(db, out, why);
-    return e == ERR_OK ? each_row(db, ranks, rank_row, out, why) : e;
+        e = write_copies(db, out, err);
+    return e == ERR_OK ? each_row(db, ranks, rank_row, out, err) : e;
 }

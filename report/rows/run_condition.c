@@ -147,7 +147,7 @@ static size_t length_without_blanks(const char *text)
     return n;
 }
 
-static enum err take_value(struct run_condition *c, const char *text, struct err_detail *why)
+static enum err take_value(struct run_condition *c, const char *text, struct err_detail *err)
 {
     const bool is_size = strstr(c->column, "_bytes") != NULL, is_time = ends_in(c->column, "_ns");
     c->text = text;
@@ -157,11 +157,11 @@ static enum err take_value(struct run_condition *c, const char *text, struct err
     if (take_number(c, is_size, is_time))
         return ERR_OK;
     if (is_size || is_time)
-        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is not a %s for '%s'", n_shown, text,
+        return err_set(err, ERR_USAGE, 0, "--fail-if: '%.*s' is not a %s for '%s'", n_shown, text,
                        is_size ? "size" : "time", c->column);
     c->kind = FIELD_TEXT;
     if (c->n_text == 0 || (c->relation != CONDITION_EQUAL && c->relation != CONDITION_UNEQUAL))
-        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is not a number for '%s'; texts compare with == and !=",
+        return err_set(err, ERR_USAGE, 0, "--fail-if: '%.*s' is not a number for '%s'; texts compare with == and !=",
                        n_shown, text, c->column);
     return ERR_OK;
 }
@@ -183,7 +183,7 @@ static size_t take_relation(const char *text, enum condition_relation *out)
     return 0;
 }
 
-enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *why)
+enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *err)
 {
     char name[64] = "";
     struct run_condition c = { .column = NULL };
@@ -195,17 +195,16 @@ enum err run_condition_parse(const char *text, struct run_condition *out, struct
     at += strspn(at, blanks);
     const size_t n_relation = take_relation(at, &c.relation);
     if (n == 0 || n_relation == 0)
-        return err_set(why, ERR_USAGE, (uint64_t)(at - text),
-                       "--fail-if '%.60s': a name, one of < <= == != >= >, and a value are needed, as in "
-                       "'reserved_peak > 22GiB'", text);
+        return err_set(err, ERR_USAGE, (uint64_t)(at - text), "--fail-if '%s': a name, one of < <= == != >= >, and a "
+                       "value are needed, as in 'reserved_peak > 22GiB'", text);
     c.column = find_column(name, &nearest);
     if (c.column == NULL) {
         const char *meant = find_with_words(name);
         meant = meant != NULL ? meant : nearest.name != NULL ? nearest.name : "peak_reserved_bytes";
-        return err_set(why, ERR_USAGE, 0, "--fail-if: there is no column '%s'; did you mean '%s'?", name, meant);
+        return err_set(err, ERR_USAGE, 0, "--fail-if: there is no column '%s'; did you mean '%s'?", name, meant);
     }
     at += n_relation;
-    const enum err e = take_value(&c, at + strspn(at, blanks), why);
+    const enum err e = take_value(&c, at + strspn(at, blanks), err);
     if (e == ERR_OK)
         *out = c;
     return e;

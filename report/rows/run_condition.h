@@ -22,7 +22,7 @@ struct run_condition {
 /* Reads a condition; `text` must outlive it. The column is one of the table `runs`: its words may come in any order,
  * and its unit may be left out. Sizes and times may have units. Blanks around the value do not count. ERR_USAGE with
  * the place; for an unknown name with the nearest one. */
-MUST_USE enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *why);
+MUST_USE enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *err);
 
 /* Whether a run meets the condition; a null never does. */
 bool run_condition_holds(const struct run_condition *c, const struct run_table *t, size_t row);

@@ -40,12 +40,12 @@ void run_table_allow(struct run_table *t, const char *source, uint64_t bytes)
 }
 
 /* Why a row or its text could not be added. */
-static enum err no_memory(const struct run_table *t, struct err_detail *why)
+static enum err cannot_add(const struct run_table *t, struct err_detail *err)
 {
     if (t->is_beyond)
-        return err_set(why, ERR_FORMAT, 0, "%.100s: its runs take more memory than those of a file of this size can "
-                       "need; --memory-limit SIZE allows that", t->allowed_source);
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the runs of a report");
+        return err_at(err, ERR_FORMAT, 0, t->allowed_source, "its runs take more memory than those of a file of this "
+                      "size can need; --memory-limit SIZE allows that");
+    return err_no_memory(err);
 }
 
 /* Takes what a row or text needs from what is allowed; false if that is not enough. */
@@ -126,7 +126,7 @@ static bool take_field(struct run_table *t, struct field *row, const struct fiel
     return f->kind != FIELD_TEXT || take_text(t, &row[i], f->text);
 }
 
-enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why)
+enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *err)
 {
     for (size_t run = 0; run < r->n_runs; run++) {
         struct field fields[2 * FIELDS_MAX];
@@ -135,20 +135,20 @@ enum err run_table_add_report(struct run_table *t, const struct report *r, struc
         struct field *row = add_row(t);
         for (size_t i = 0; i < n; i++)
             if (row == NULL || !take_field(t, row, &fields[i], &column))
-                return no_memory(t, why);
+                return cannot_add(t, err);
     }
     return ERR_OK;
 }
 
 /* ---- from a table ---- */
 
-enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *why)
+enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *err)
 {
     struct field *to = add_row(t);
     size_t column = 0;
     for (size_t i = 0; i < t->n_columns; i++)
         if (to == NULL || !take_field(t, to, &from->rows[row * from->n_columns + i], &column))
-            return no_memory(t, why);
+            return cannot_add(t, err);
     return ERR_OK;
 }
 
@@ -199,19 +199,19 @@ static void take_db_remark(void *arg, bool is_warning, const char *text, uint64_
         target->e = add_remark(target->table, is_warning, text, n_runs);
 }
 
-enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why)
+enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *err)
 {
     struct db_target target = { .table = t };
-    enum err e = results_db_each_run(db, take_db_row, &target, why);
+    enum err e = results_db_each_run(db, take_db_row, &target, err);
     if (e == ERR_OK)
-        e = results_db_each_remark(db, take_db_remark, &target, why);
+        e = results_db_each_remark(db, take_db_remark, &target, err);
     uint64_t price;
     bool has_price = false;
     if (e == ERR_OK)
-        e = results_db_price(db, &price, &has_price, why);
+        e = results_db_price(db, &price, &has_price, err);
     if (has_price)
         take_price(t, price);
-    return e == ERR_OK && target.e != ERR_OK ? no_memory(t, why) : e;
+    return e == ERR_OK && target.e != ERR_OK ? cannot_add(t, err) : e;
 }
 
 /* ---- from a JSON ---- */
@@ -255,7 +255,7 @@ static bool field_of_value(const json_t *value, struct field *out)
 struct json_place {
     const char *name;                /* of the file */
     size_t      run;
-    struct err_detail *why;
+    struct err_detail *err;
 };
 
 static enum err take_value(struct run_table *t, size_t column, struct field *cell, const json_t *value,
@@ -264,10 +264,10 @@ static enum err take_value(struct run_table *t, size_t column, struct field *cel
     struct field f = { .name = cell->name };
     const char *wanted = field_of_value(value, &f) ? column_value_take(t->values[column], &f) : "a value";
     if (wanted != NULL)
-        return err_set(place->why, ERR_FORMAT, place->run, "%.100s: of run %zu '%s' is not %s", place->name, place->run,
-                       f.name, wanted);
+        return err_at(place->err, ERR_FORMAT, place->run, place->name, "of run %zu '%s' is not %s", place->run, f.name,
+                      wanted);
     if (f.kind == FIELD_TEXT)
-        return take_text(t, cell, f.text) ? ERR_OK : no_memory(t, place->why);
+        return take_text(t, cell, f.text) ? ERR_OK : cannot_add(t, place->err);
     *cell = f;
     return ERR_OK;
 }
@@ -310,16 +310,16 @@ static enum err take_json_run(struct run_table *t, const struct shared_values *s
                               const struct json_place *place)
 {
     if (!json_is_object(run))
-        return err_set(place->why, ERR_FORMAT, place->run, "%.100s: run %zu is not an object", place->name, place->run);
+        return err_at(place->err, ERR_FORMAT, place->run, place->name, "run %zu is not an object", place->run);
     struct field *row = add_row(t);
-    enum err e = row != NULL ? ERR_OK : no_memory(t, place->why);
+    enum err e = row != NULL ? ERR_OK : cannot_add(t, place->err);
     for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++)
         e = take_value(t, i, &row[i], find_column(t, i, shared, run), place);
     return e;
 }
 
 static enum err take_json_remarks(struct run_table *t, const json_t *run, const char *key, bool is_warning,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     const json_t *lines = json_object_get(run, key);
     enum err e = ERR_OK;
@@ -328,10 +328,10 @@ static enum err take_json_remarks(struct run_table *t, const json_t *run, const 
         if (text != NULL)
             e = add_remark(t, is_warning, text, 1);
     }
-    return e == ERR_OK ? e : no_memory(t, why);
+    return e == ERR_OK ? e : cannot_add(t, err);
 }
 
-static enum err take_json(struct run_table *t, const json_t *root, const char *name, struct err_detail *why)
+static enum err take_json(struct run_table *t, const json_t *root, const char *name, struct err_detail *err)
 {
     const char *schema = json_string_value(json_object_get(root, "schema"));
     const bool is_replay = schema != NULL && strcmp(schema, "replay/1") == 0;
@@ -341,33 +341,33 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     struct shared_values shared;
     enum err e = ERR_OK;
     if (!is_replay && (schema == NULL || strcmp(schema, "replay-sweep/1") != 0))
-        return err_set(why, ERR_FORMAT, 0, "%.100s: a JSON of schema '%.40s'; the results of a replay (replay/1) or a "
-                       "sweep (replay-sweep/1) are needed", name, schema != NULL ? schema : "none");
+        return err_at(err, ERR_FORMAT, 0, name, "a JSON of schema '%s'; the results of a replay (replay/1) or a sweep "
+                      "(replay-sweep/1) are needed", schema != NULL ? schema : "none");
     if (!json_is_array(runs) || (is_replay && !json_is_object(trace)))
-        return err_set(why, ERR_FORMAT, 0, "%.100s: its '%s' is missing", name, json_is_array(runs) ? "trace" : "runs");
+        return err_at(err, ERR_FORMAT, 0, name, "its '%s' is missing", json_is_array(runs) ? "trace" : "runs");
     if (json_is_integer(price) && json_integer_value(price) >= 0)
         take_price(t, (uint64_t)json_integer_value(price));
     find_shared(t, is_replay ? trace : NULL, setup, &shared);
     for (size_t i = 0; i < json_array_size(runs) && e == ERR_OK; i++) {
         const json_t *run = json_array_get(runs, i);
-        const struct json_place place = { .name = name, .run = i, .why = why };
+        const struct json_place place = { .name = name, .run = i, .err = err };
         e = take_json_run(t, &shared, run, &place);
         if (e == ERR_OK)
-            e = take_json_remarks(t, run, "assumptions", false, why);
+            e = take_json_remarks(t, run, "assumptions", false, err);
         if (e == ERR_OK)
-            e = take_json_remarks(t, run, "warnings", true, why);
+            e = take_json_remarks(t, run, "warnings", true, err);
     }
     return e;
 }
 
 enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory, const char *name,
-                            struct err_detail *why)
+                            struct err_detail *err)
 {
     json_t *root;
-    enum err e = load_json(bytes, n, JSON_REJECT_DUPLICATES, most_memory, name, &root, why);
+    enum err e = load_json(bytes, n, JSON_REJECT_DUPLICATES, most_memory, name, &root, err);
     if (e != ERR_OK)
         return e;
-    e = take_json(t, root, name, why);
+    e = take_json(t, root, name, err);
     json_decref(root);
     return e;
 }

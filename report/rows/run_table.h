@@ -47,16 +47,16 @@ void run_table_allow(struct run_table *t, const char *source, uint64_t bytes);
  * it is parsed. ERR_FORMAT for a text that is neither and for a value that its column cannot have, with what
  * is wrong and where, and for more rows than are allowed;
  * results_db's errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
-MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
+MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *err);
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory,
-                                     const char *name, struct err_detail *why);
+                                     const char *name, struct err_detail *err);
 
 /* Appends the runs of a finished report, without its remarks. ERR_HOST_NOMEM. */
-MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why);
+MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *err);
 
 /* Appends a copy of a row of another table. ERR_HOST_NOMEM. */
 MUST_USE enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row,
-                                    struct err_detail *why);
+                                    struct err_detail *err);
 
 /* Moves the rows in which the column is not null to the end of another table. Returns false without memory. */
 bool run_table_move_rows(struct run_table *from, const char *column, struct run_table *to);

@@ -11,16 +11,16 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", err.text)
 
 /* ---- changed copies ---- */
 
 Test(rewrite, sizes_move_by_no_more_than_asked_and_kinds_stay)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *r = generated("mix:100", 5000, 3), *copy;
     const struct rewrite how = { .seed = 7, .percent = 2, .rounds = 1, .events = UINT64_MAX };
-    MUST(trace_rewrite(r, &how, &copy, &why));
+    MUST(trace_rewrite(r, &how, &copy, &err));
     size_t n, n_copy, n_moved = 0;
     struct event *a = events_of(r, &n), *b = events_of(copy, &n_copy);
     cr_assert_eq(n, n_copy);
@@ -40,11 +40,11 @@ Test(rewrite, sizes_move_by_no_more_than_asked_and_kinds_stay)
 /* As where a program's input changes its shape; what repeats itself may have another. */
 Test(rewrite, equal_sizes_move_alike_in_a_round_and_otherwise_in_the_next)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *r = generated("530-270", 0, 0), *copy;
     const struct rewrite how = { .seed = 7, .percent = 2, .rounds = 2, .events = UINT64_MAX };
     uint64_t size[2][2] = { { 0 } };
-    MUST(trace_rewrite(r, &how, &copy, &why));
+    MUST(trace_rewrite(r, &how, &copy, &err));
     size_t n, n_copy;
     struct event *a = events_of(r, &n), *b = events_of(copy, &n_copy);
     cr_assert_geq(n_copy, 2 * n);
@@ -64,9 +64,9 @@ Test(rewrite, equal_sizes_move_alike_in_a_round_and_otherwise_in_the_next)
 
 Test(rewrite, a_second_round_begins_with_nothing_live)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *r = generated("530-270", 0, 0), *copy;
-    MUST(trace_rewrite(r, &(struct rewrite){ .rounds = 2, .events = UINT64_MAX }, &copy, &why));
+    MUST(trace_rewrite(r, &(struct rewrite){ .rounds = 2, .events = UINT64_MAX }, &copy, &err));
     cr_expect_eq(trace_info(copy)->by_kind[EVENT_ALLOC], 2 * trace_info(r)->by_kind[EVENT_ALLOC]);
     cr_expect_eq(bounds_of(copy).live_bytes, 1340 * MIB);
     trace_close(copy);
@@ -75,9 +75,9 @@ Test(rewrite, a_second_round_begins_with_nothing_live)
 
 Test(rewrite, a_copy_ends_where_it_is_cut)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *r = generated("530-270", 0, 0), *copy;
-    MUST(trace_rewrite(r, &(struct rewrite){ .rounds = 1, .events = 4 }, &copy, &why));
+    MUST(trace_rewrite(r, &(struct rewrite){ .rounds = 1, .events = 4 }, &copy, &err));
     cr_expect_eq(trace_info(copy)->events, 4);
     trace_close(copy);
     trace_close(r);
@@ -94,19 +94,19 @@ static struct trace_reader *mid_run_open(void)
     };
     const struct trace_segment segments[] = { { .addr = base, .bytes = 2 * MIB },
                                               { .addr = base + 2 * MIB, .bytes = 4 * MIB } };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_writer *w;
     struct trace_reader *r;
-    MUST(trace_create(NULL, &w, &why));
+    MUST(trace_create(NULL, &w, &err));
     trace_writer_info(w)->starts_mid_run = true;
     for (size_t i = 0; i < 2; i++)
-        MUST(trace_put_start_segment(w, &segments[i], 0, no_pool, &why));
+        MUST(trace_put_start_segment(w, &segments[i], 0, no_pool, &err));
     for (size_t i = 0; i < 3; i++) {
         const struct trace_block b = { .addr = base + blocks[i].at, .bytes = blocks[i].bytes,
                                        .requested = blocks[i].requested, .segment = i < 2 ? 0 : 1 };
-        MUST(trace_put_start_block(w, &b, blocks[i].is_live, 0, no_pool, &why));
+        MUST(trace_put_start_block(w, &b, blocks[i].is_live, 0, no_pool, &err));
     }
-    MUST(trace_finish_open(w, "in mid-run", &r, &why));
+    MUST(trace_finish_open(w, "in mid-run", &r, &err));
     return r;
 }
 
@@ -139,23 +139,23 @@ Test(fresh_start, what_is_live_before_the_first_event_is_told)
 
 static bool runs_on(struct trace_reader *r, const struct policy_spec *spec, uint64_t total_bytes)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct replay_config cfg = { .threads = 1 };
     struct trial t = { .spec = spec, .device = device_defaults() };
     t.device.total_bytes = total_bytes;
-    MUST(trials_run(r, &device_sim, &t, 1, &cfg, &why));
+    MUST(trials_run(r, &device_sim, &t, 1, &cfg, &err));
     return t.fits;
 }
 
 static struct fit fit_of(struct trace_reader *r, const char *policy, const char *device, struct policy_spec *spec)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct replay_config cfg = { .threads = 2 };
     struct device_choice choice;
     struct fit f;
-    MUST(policy_spec_parse(policy, spec, &why));
-    MUST(device_choose(device, r, &choice, &why));
-    MUST(fit_find(r, spec, &choice, bounds_of(r).live_bytes, &cfg, &f, &why));
+    MUST(policy_spec_parse(policy, spec, &err));
+    MUST(device_choose(device, r, &choice, &err));
+    MUST(fit_find(r, spec, &choice, bounds_of(r).live_bytes, &cfg, &f, &err));
     return f;
 }
 

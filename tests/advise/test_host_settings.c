@@ -10,16 +10,16 @@
 /* `n` requests of `bytes`, all live at once. */
 static struct host_settings found_for(uint64_t bytes, uint64_t n)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_writer *w;
     struct trace_reader *r;
     struct host_settings found;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
     for (uint64_t i = 0; i < n; i++)
         cr_assert_eq(trace_put(w, &(struct trace_record){.kind = EVENT_ALLOC, .ptr = i + 1, .bytes = bytes,
-                                                         .record = TRACE_NO_RECORD}, &why), ERR_OK);
-    cr_assert_eq(trace_finish_open(w, "requests", &r, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(host_settings_find(r, MIB, &found, &why), ERR_OK, "%s", why.text);
+                                                         .record = TRACE_NO_RECORD}, &err), ERR_OK);
+    cr_assert_eq(trace_finish_open(w, "requests", &r, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(host_settings_find(r, MIB, &found, &err), ERR_OK, "%s", err.text);
     trace_close(r);
     return found;
 }

@@ -10,19 +10,19 @@ struct program {
     unsigned n_trials, fails_at;
 };
 
-static enum err program_fits(void *arg, uint64_t value, bool *fits, struct err_detail *why)
+static enum err program_fits(void *arg, uint64_t value, bool *fits, struct err_detail *err)
 {
     struct program *p = arg;
     if (++p->n_trials == p->fails_at)
-        return err_set(why, ERR_INTERRUPTED, 0, "interrupted");
+        return err_set(err, ERR_INTERRUPTED, 0, "interrupted");
     *fits = value <= p->limit || (value % 8 == 0 && value <= p->limit_of_eights);
     return ERR_OK;
 }
 
 static enum err find(const struct value_range *r, struct program *p, struct largest_value *out)
 {
-    struct err_detail why;
-    return largest_value_find(r, &(struct value_trial){ .fits = program_fits, .arg = p }, out, &why);
+    struct err_detail err;
+    return largest_value_find(r, &(struct value_trial){ .fits = program_fits, .arg = p }, out, &err);
 }
 
 Test(largest_value, is_found_for_every_limit_within_the_stated_trials)

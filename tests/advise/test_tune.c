@@ -10,18 +10,18 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", err.text)
 #define COUNTERFACTUAL GOLDEN_DIR "/counterfactual/"
 
 static struct tune tune_of(struct trace_reader *r, const char *device, const char *release, unsigned threads)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct replay_config cfg = { .threads = threads };
     struct device_choice choice;
     struct tune t;
-    MUST(device_choose(device, r, &choice, &why));
+    MUST(device_choose(device, r, &choice, &err));
     const struct tune_request asked = { .release = release, .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
-    MUST(tune_run(r, &choice, &asked, &cfg, &t, &why));
+    MUST(tune_run(r, &choice, &asked, &cfg, &t, &err));
     return t;
 }
 
@@ -40,15 +40,15 @@ static const char *winner_text(const struct tune *t)
 static struct trial trial_of(struct trace_reader *r, const struct settings *s, const struct pytorch_rules *rules,
                              const char *device)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct replay_config cfg = { .threads = 1 };
     char text[SETTINGS_TEXT];
     struct policy_spec spec;
     struct device_choice choice;
-    MUST(policy_spec_parse(settings_text(s, rules, true, text), &spec, &why));
-    MUST(device_choose(device, r, &choice, &why));
+    MUST(policy_spec_parse(settings_text(s, rules, true, text), &spec, &err));
+    MUST(device_choose(device, r, &choice, &err));
     struct trial t = { .spec = &spec, .device = choice.config };
-    MUST(trials_run(r, choice.ops, &t, 1, &cfg, &why));
+    MUST(trials_run(r, choice.ops, &t, 1, &cfg, &err));
     policy_spec_close(&spec);
     return t;
 }
@@ -120,16 +120,16 @@ static void count_stage(void *arg, enum tune_stage stage)
 
 Test(tune, tells_what_it_reads_before_it_replays)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *r = generated("530-270", 0, 0);
     struct device_choice choice;
     struct stages stages = { .n = 0 };
     struct tune t;
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .stage = count_stage,
                                         .stage_arg = &stages };
-    MUST(device_choose("sim:2GiB", r, &choice, &why));
+    MUST(device_choose("sim:2GiB", r, &choice, &err));
     trace_watch_reading(r, count_read, &stages);
-    MUST(tune_run(r, &choice, &asked, &(struct replay_config){ .threads = 1 }, &t, &why));
+    MUST(tune_run(r, &choice, &asked, &(struct replay_config){ .threads = 1 }, &t, &err));
     cr_expect_eq(stages.n, TUNE_REPLAYING + 1);
     cr_expect_gt(stages.events[TUNE_READING], 0, "reading reads nothing that is watched");
     cr_expect_gt(stages.events[TUNE_PLANNING], 0, "planning reads nothing that is watched");
@@ -200,11 +200,11 @@ Test(tune, entries_are_in_order_and_the_winner_runs_in_most_copies)
 
 static struct trace_reader *sample_open(const char *name)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *r;
     char path[512];
     snprintf(path, sizeof path, TEST_DATA "/../../samples/%s.trace.zst", name);
-    MUST(trace_open(path, &r, &why));
+    MUST(trace_open(path, &r, &err));
     return r;
 }
 
@@ -212,12 +212,12 @@ static struct trace_reader *sample_open(const char *name)
 static struct fit fit_of(struct trace_reader *r, const struct policy_spec *spec, const char *device,
                          uint64_t live_bytes)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct replay_config cfg = { .threads = 2 };
     struct device_choice choice;
     struct fit f;
-    MUST(device_choose(device, r, &choice, &why));
-    MUST(fit_find(r, spec, &choice, live_bytes, &cfg, &f, &why));
+    MUST(device_choose(device, r, &choice, &err));
+    MUST(fit_find(r, spec, &choice, live_bytes, &cfg, &f, &err));
     return f;
 }
 
@@ -362,15 +362,15 @@ Test(tune, a_release_is_offered_only_what_it_has)
             const struct settings *s = &t.entries[k].settings;
             char text[SETTINGS_TEXT];
             struct pytorch_settings applied = pytorch_settings_default();
-            struct err_detail why = { .text = "" };
+            struct err_detail err = { .text = "" };
             settings_text(s, &t.rules, false, text);
             expandable = expandable || s->expandable;
             fraction = fraction || strstr(text, "per_process_memory_fraction") != NULL;
             cr_expect(s->non_split_mib == 0 || releases[i].non_split);
             cr_expect(s->large_segment_mib == 0 || releases[i].large);
             cr_expect_eq(s->gc_percent > 0, s->fraction_percent > 0, "gc stands only together with its limit");
-            cr_expect_eq(pytorch_conf_apply(&t.rules, CONF_AT_START, text, &applied, &why), ERR_OK, "%s: %s", text,
-                         why.text);
+            cr_expect_eq(pytorch_conf_apply(&t.rules, CONF_AT_START, text, &applied, &err), ERR_OK, "%s: %s", text,
+                         err.text);
         }
         cr_expect_eq(expandable, releases[i].expandable, "%s", releases[i].release);
         cr_expect_eq(fraction, releases[i].fraction, "%s", releases[i].release);

@@ -57,13 +57,13 @@ static struct blob blob_join(const struct blob *a, const struct blob *b)
 }
 
 /* Reads everything in steps of `step` bytes; the caller frees *got. */
-static enum err read_all(struct input *in, size_t step, struct blob *got, struct err_detail *why)
+static enum err read_all(struct input *in, size_t step, struct blob *got, struct err_detail *err)
 {
     *got = (struct blob){.bytes = malloc(1)};
     for (;;) {
         const unsigned char *bytes;
         size_t n;
-        const enum err e = input_peek(in, step, &bytes, &n, why);
+        const enum err e = input_peek(in, step, &bytes, &n, err);
         if (e != ERR_OK || n == 0)
             return e;
         const size_t take = n < step ? n : step;
@@ -79,21 +79,21 @@ static void expect_same(const struct blob *packed, const struct blob *plain, siz
 {
     struct input *in;
     struct blob got;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(input_open_bytes(packed->bytes, packed->n, &in, &why), ERR_OK);
-    cr_assert_eq(read_all(in, step, &got, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(input_open_bytes(packed->bytes, packed->n, &in, &err), ERR_OK);
+    cr_assert_eq(read_all(in, step, &got, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(got.n, plain->n);
     cr_expect(got.n == plain->n && memcmp(got.bytes, plain->bytes, got.n) == 0);
     input_close(in);
     free(got.bytes);
 }
 
-static enum err read_error(const struct blob *packed, struct err_detail *why)
+static enum err read_error(const struct blob *packed, struct err_detail *err)
 {
     struct input *in;
     struct blob got = {.bytes = NULL};
-    cr_assert_eq(input_open_bytes(packed->bytes, packed->n, &in, why), ERR_OK);
-    const enum err e = read_all(in, 1000, &got, why);
+    cr_assert_eq(input_open_bytes(packed->bytes, packed->n, &in, err), ERR_OK);
+    const enum err e = read_all(in, 1000, &got, err);
     input_close(in);
     free(got.bytes);
     return e;
@@ -145,10 +145,10 @@ Test(input, every_cut_of_compressed_data_is_noticed)
     struct blob packed[] = {blob_gzip(&plain), blob_zstd(&plain)};
     for (size_t k = 0; k < 2; k++) {
         for (size_t n = 4; n < packed[k].n; n++) {
-            struct err_detail why = {.text = ""};
+            struct err_detail err = {.text = ""};
             const struct blob cut = {.bytes = packed[k].bytes, .n = n};
-            cr_assert_eq(read_error(&cut, &why), ERR_FORMAT, "cut at %zu of %zu", n, packed[k].n);
-            cr_assert_neq(why.text[0], '\0');
+            cr_assert_eq(read_error(&cut, &err), ERR_FORMAT, "cut at %zu of %zu", n, packed[k].n);
+            cr_assert_neq(err.text[0], '\0');
         }
         free(packed[k].bytes);
     }
@@ -158,10 +158,10 @@ Test(input, every_cut_of_compressed_data_is_noticed)
 Test(input, damaged_gzip_is_noticed)
 {
     const struct blob plain = blob_make(3000), gz = blob_gzip(&plain);
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     gz.bytes[gz.n / 2] ^= 0xff;
-    cr_expect_eq(read_error(&gz, &why), ERR_FORMAT);
-    cr_expect(strstr(why.text, "gzip") != NULL, "%s", why.text);
+    cr_expect_eq(read_error(&gz, &err), ERR_FORMAT);
+    cr_expect(strstr(err.text, "gzip") != NULL, "%s", err.text);
     free(plain.bytes);
     free(gz.bytes);
 }
@@ -169,11 +169,11 @@ Test(input, damaged_gzip_is_noticed)
 Test(input, a_missing_file_and_a_directory_are_told_apart)
 {
     struct input *in = NULL;
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(input_open("/nonexistent/file", &in, &why), ERR_INPUT);
-    cr_expect(strstr(why.text, "No such file") != NULL, "%s", why.text);
-    cr_expect_eq(input_open("/", &in, &why), ERR_INPUT);
-    cr_expect(strstr(why.text, "directory") != NULL, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(input_open("/nonexistent/file", &in, &err), ERR_INPUT);
+    cr_expect(strstr(err.text, "No such file") != NULL, "%s", err.text);
+    cr_expect_eq(input_open("/", &in, &err), ERR_INPUT);
+    cr_expect(strstr(err.text, "directory") != NULL, "%s", err.text);
 }
 
 /* A file that was read may be a pipe when it is opened again: nobody waits for its other end. */
@@ -181,7 +181,7 @@ Test(input, only_a_file_is_opened_again)
 {
     char folder[] = "/tmp/replay-test-again-XXXXXX", fifo[64], file[64];
     struct input *in = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     cr_assert_not_null(mkdtemp(folder));
     snprintf(fifo, sizeof fifo, "%s/fifo", folder);
     snprintf(file, sizeof file, "%s/file", folder);
@@ -190,11 +190,11 @@ Test(input, only_a_file_is_opened_again)
     cr_assert(f != NULL && fclose(f) == 0);
     for (size_t i = 0; i < 3; i++) {
         const char *name = (const char *const[]){fifo, "/dev/null", "-"}[i];
-        cr_expect_eq(input_open_again(name, &in, &why), ERR_INPUT, "%s", name);
-        cr_expect(strstr(why.text, "cannot be read more than once") != NULL, "%s", why.text);
+        cr_expect_eq(input_open_again(name, &in, &err), ERR_INPUT, "%s", name);
+        cr_expect(strstr(err.text, "cannot be read more than once") != NULL, "%s", err.text);
         cr_expect(input_is_once(name), "%s", name);
     }
-    cr_assert_eq(input_open_again(file, &in, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(input_open_again(file, &in, &err), ERR_OK, "%s", err.text);
     input_close(in);
     cr_expect(!input_is_once(file) && !input_is_once(folder) && !input_is_once("/nonexistent/file"));
     unlink(fifo);
@@ -212,10 +212,10 @@ Test(input, a_file_reads_like_its_bytes)
     close(fd);
     struct input *in;
     struct blob got;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(input_open(path, &in, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(input_open(path, &in, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(input_raw_size(in), gz.n);
-    cr_assert_eq(read_all(in, 5000, &got, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(read_all(in, 5000, &got, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(got.n, plain.n);
     cr_expect(got.n == plain.n && memcmp(got.bytes, plain.bytes, got.n) == 0);
     cr_expect_eq(input_raw_offset(in), gz.n);

@@ -46,11 +46,11 @@ Test(shown, lines_are_kept_or_joined)
 
 Test(shown, errors_are_clean)
 {
-    struct err_detail why;
-    cr_assert_eq(err_set(&why, ERR_FORMAT, 0, "%s", "file\x1b[2J: bad"), ERR_FORMAT);
-    cr_expect_str_eq(why.text, "file?[2J: bad");
-    cr_assert_eq(err_set(&why, ERR_FORMAT, 0, "%s: bad", "file\nreplay: all is well"), ERR_FORMAT);
-    cr_expect_str_eq(why.text, "file?replay: all is well: bad");
+    struct err_detail err;
+    cr_assert_eq(err_set(&err, ERR_FORMAT, 0, "%s", "file\x1b[2J: bad"), ERR_FORMAT);
+    cr_expect_str_eq(err.text, "file?[2J: bad");
+    cr_assert_eq(err_set(&err, ERR_FORMAT, 0, "%s: bad", "file\nreplay: all is well"), ERR_FORMAT);
+    cr_expect_str_eq(err.text, "file?replay: all is well: bad");
 }
 
 /* A letter may come in any pieces. */

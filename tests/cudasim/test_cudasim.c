@@ -1094,14 +1094,14 @@ Test(cudasim, its_numbers_are_those_of_the_simulated_device)
     struct device_config cfg;
     const struct device_ops *ops;
     struct device *dev;
-    struct err_detail why;
+    struct err_detail err;
     struct segment segments[CALLS];
     void *pointers[CALLS];
     bool has_total;
     uint64_t random = 88172645463325252;
     cudasim_rig_open(&r, "sim:512MiB,context=20MiB", "libcudart.so.12");
-    cr_assert_eq(device_parse("sim:512MiB,context=20MiB", &cfg, &ops, &has_total, &why), ERR_OK);
-    cr_assert_eq(device_open(ops, &cfg, &dev, &why), ERR_OK);
+    cr_assert_eq(device_parse("sim:512MiB,context=20MiB", &cfg, &ops, &has_total, &err), ERR_OK);
+    cr_assert_eq(device_open(ops, &cfg, &dev, &err), ERR_OK);
     size_t n = 0;
     for (int i = 0; i < CALLS; i++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;

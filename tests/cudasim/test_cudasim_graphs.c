@@ -210,7 +210,7 @@ static void count_ten(void *n)
 
 Test(cudasim_graphs, an_instantiated_graph_becomes_like_another_of_the_same_nodes)
 {
-    struct { int result; uint64_t node, from; } why = { -1, 0, 0 };
+    struct { int result; uint64_t node, from; } err = { -1, 0, 0 };
     struct { void (*function)(void *); void *argument; } host = { count, NULL };
     struct cudasim_rig r;
     uint64_t one = 0, other = 0, longer = 0, node = 0;
@@ -223,19 +223,19 @@ Test(cudasim_graphs, an_instantiated_graph_becomes_like_another_of_the_same_node
     cr_assert_eq(r.cudaGraphCreate(&other, 0), CODE_SUCCESS);
     cr_assert_eq(r.cudaGraphAddHostNode(&node, other, NULL, 0, &host), CODE_SUCCESS);
     const uint64_t exec = instantiate(&r, one, 0);
-    cr_expect_eq(r.cudaGraphExecUpdate(exec, other, &why), CODE_SUCCESS);
-    cr_expect_eq(why.result, UPDATE_SUCCESS);
+    cr_expect_eq(r.cudaGraphExecUpdate(exec, other, &err), CODE_SUCCESS);
+    cr_expect_eq(err.result, UPDATE_SUCCESS);
     cr_expect_eq(r.cudaGraphLaunch(exec, 0), CODE_SUCCESS);
     cr_expect_eq(n, 10, "the other one's function");
     cr_assert_eq(r.cudaGraphAddEmptyNode(&node, other, NULL, 0), CODE_SUCCESS);
-    cr_expect_eq(r.cudaGraphExecUpdate(exec, other, &why), CODE_GRAPH_UPDATE);
-    cr_expect_eq(why.result, UPDATE_TOPOLOGY_CHANGED);
+    cr_expect_eq(r.cudaGraphExecUpdate(exec, other, &err), CODE_GRAPH_UPDATE);
+    cr_expect_eq(err.result, UPDATE_TOPOLOGY_CHANGED);
     cr_assert_eq(r.cudaGraphCreate(&longer, 0), CODE_SUCCESS);
     cr_assert_eq(r.cudaGraphAddEmptyNode(&node, longer, NULL, 0), CODE_SUCCESS);
-    cr_expect_eq(r.cudaGraphExecUpdate(exec, longer, &why), CODE_GRAPH_UPDATE);
-    cr_expect_eq(why.result, UPDATE_TYPE_CHANGED);
-    cr_expect_eq(why.node, node);
-    cr_expect_eq(r.cudaGraphExecUpdate(one, longer, &why), CODE_INVALID_VALUE, "it is not instantiated");
+    cr_expect_eq(r.cudaGraphExecUpdate(exec, longer, &err), CODE_GRAPH_UPDATE);
+    cr_expect_eq(err.result, UPDATE_TYPE_CHANGED);
+    cr_expect_eq(err.node, node);
+    cr_expect_eq(r.cudaGraphExecUpdate(one, longer, &err), CODE_INVALID_VALUE, "it is not instantiated");
 }
 
 Test(cudasim_graphs, the_driver_makes_graphs_node_by_node_too)

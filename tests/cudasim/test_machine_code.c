@@ -25,9 +25,9 @@ Test(cubin, says_what_its_kernel_takes)
     for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++) {
         unsigned char bytes[MADE_CUBIN_BYTES] = { 0 };
         struct cubin c;
-        struct err_detail why;
+        struct err_detail err;
         const size_t n = made_cubin(bytes, capabilities[i]);
-        cr_assert_eq(cubin_read(bytes, n, &c, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(cubin_read(bytes, n, &c, &err), ERR_OK, "%s", err.text);
         const struct cubin_kernel *k = cubin_kernel(&c, "add");
         cr_assert_not_null(k);
         cr_expect_eq(c.capability, capabilities[i]);
@@ -78,9 +78,9 @@ Test(cubin, that_is_cut_off_anywhere_is_refused_or_read_within_its_bytes)
     for (size_t cut = 0; cut < n; cut++) {
         unsigned char *part = exactly(bytes, cut);
         struct cubin c;
-        struct err_detail why = { .text = "" };
-        cr_expect_eq(cubin_read(part, cut, &c, &why), ERR_FORMAT, "%zu", cut);
-        cr_expect(why.text[0] != '\0');
+        struct err_detail err = { .text = "" };
+        cr_expect_eq(cubin_read(part, cut, &c, &err), ERR_FORMAT, "%zu", cut);
+        cr_expect(err.text[0] != '\0');
         cr_expect_eq(cubin_extent(part, cut), 0);
         free(part);
     }
@@ -127,9 +127,9 @@ Test(fat_binary, unpacks_what_nvcc_packs)
         cr_assert_eq(c.image_bytes, LZ4_TEXT);
         cr_expect(memcmp(out, lz4_text, LZ4_TEXT) == 0, "case %zu", i);
         free(out);
-        struct err_detail why;
+        struct err_detail err;
         c.stored_bytes = i == 0 ? c.stored_bytes : c.stored_bytes - 1;
-        cr_expect_eq(fat_binary_unpack(&c, &out, &why), i == 0 ? ERR_OK : ERR_FORMAT, "case %zu", i);
+        cr_expect_eq(fat_binary_unpack(&c, &out, &err), i == 0 ? ERR_OK : ERR_FORMAT, "case %zu", i);
         if (i == 0)
             free(out);
     }
@@ -153,14 +153,14 @@ Test(fat_binary, that_is_wrong_about_its_length_is_refused)
     static const struct made_entry entry = { 2, 80, "80", 2, 0, 0 };
     unsigned char bytes[128];
     struct fat_choice c;
-    struct err_detail why;
+    struct err_detail err;
     const size_t n = made_fat_binary(bytes, &entry, 1);
     for (size_t cut = 0; cut < n; cut++) {
         unsigned char *part = exactly(bytes, cut);
-        cr_expect_eq(fat_binary_choose(part, cut, 80, &c, &why), ERR_FORMAT, "%zu", cut);
+        cr_expect_eq(fat_binary_choose(part, cut, 80, &c, &err), ERR_FORMAT, "%zu", cut);
         free(part);
     }
     memcpy(bytes + 16 + 8, &(uint64_t){ UINT64_MAX - 63 }, 8);       /* the entry's own length */
-    cr_assert_eq(fat_binary_choose(bytes, n, 80, &c, &why), ERR_OK);
+    cr_assert_eq(fat_binary_choose(bytes, n, 80, &c, &err), ERR_OK);
     cr_expect_null(c.image);
 }

@@ -25,8 +25,8 @@ static void *open_written(void)
     char path[] = "/tmp/replay-test-XXXXXX";
     void *bytes;
     size_t n;
-    struct err_detail why;
-    cr_assert_eq(elf_write(&library, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    struct err_detail err;
+    cr_assert_eq(elf_write(&library, &bytes, &n, &err), ERR_OK, "%s", err.text);
     const int fd = mkstemp(path);
     cr_assert_eq(write(fd, bytes, n), (ssize_t)n);
     close(fd);
@@ -351,11 +351,11 @@ Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pyt
 Test(standins, a_folder_that_is_not_there_is_an_error)
 {
     struct standins s;
-    struct err_detail why;
+    struct err_detail err;
     const char *folders[] = { "/nonexistent" };
     const struct standin_places places = { .folders = folders, .n_folders = 1 };
-    cr_expect_eq(standins_make(&places, "/tmp", &s, &why), ERR_IO);
-    cr_expect_not_null(strstr(why.text, "/nonexistent"));
+    cr_expect_eq(standins_make(&places, "/tmp", &s, &err), ERR_IO);
+    cr_expect_not_null(strstr(err.text, "/nonexistent"));
 }
 
 /* cublas...getrsBatched says errors in host memory, at its tenth argument; PyTorch looks at it. */

@@ -77,10 +77,10 @@ Test(diff, sizes_and_lines_add_up_to_the_peak_and_the_step)
                                         SAMPLE("gpt-eval-emptycache"), SAMPLE("530-270"), SAMPLE("mlp-sgd")};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct profile_pair p = {.lines = {.room = 0}};
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct trace_reader *trace = recorded_open(names[i], -1);
-        cr_assert_eq(profile_read(trace, PROFILE_A, &p, &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(profile_read(trace, PROFILE_B, &p, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(profile_read(trace, PROFILE_A, &p, &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(profile_read(trace, PROFILE_B, &p, &err), ERR_OK, "%s", err.text);
         cr_expect_eq(p.of[0].peak_bytes, trace_info(trace)->peak_requested_bytes, "%s", names[i]);
         cr_expect_leq(p.of[0].step.peak_bytes, p.of[0].peak_bytes, "%s", names[i]);
         expect_sums(&p, PROFILE_A, names[i]);
@@ -93,10 +93,10 @@ Test(diff, sizes_and_lines_add_up_to_the_peak_and_the_step)
 static struct diff diff_of(const char *a, const char *b)
 {
     struct diff d = {.kind = DIFF_TRACES, .names = {a, b}};
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     d.traces[0] = recorded_open(a, -1);
     d.traces[1] = recorded_open(b, -1);
-    cr_assert_eq(diff_traces(&d, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(diff_traces(&d, &err), ERR_OK, "%s", err.text);
     return d;
 }
 
@@ -220,10 +220,10 @@ static void open_lane(struct trace_reader *trace, struct policy_spec *spec, cons
                       struct lane *l)
 {
     struct device_choice choice;
-    struct err_detail why = {0};
-    cr_assert_eq(policy_spec_parse(policy, spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(spec, choice.ops, &choice.config, trace, 0, l, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(policy_spec_parse(policy, spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose(device, trace, &choice, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(spec, choice.ops, &choice.config, trace, 0, l, &err), ERR_OK, "%s", err.text);
 }
 
 static void run_alone(struct trace_reader *trace, const char *policy, const char *device, struct placements *out)

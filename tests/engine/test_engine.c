@@ -30,19 +30,19 @@ struct one_run {
 static void run_open(struct one_run *r, const struct trace_record *records, size_t n, uint64_t total_bytes,
                      enum bump_fault fault, uint64_t fault_at)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_config device = device_defaults();
     device.total_bytes = total_bytes;
     memset(r, 0, sizeof *r);
     r->spec = bump_spec(fault, fault_at);
-    cr_assert_eq(rig_trace_open(&r->trace, records, n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&r->spec, &device_sim, &device, r->trace.reader, 0, &r->lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_open(&r->trace, records, n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&r->spec, &device_sim, &device, r->trace.reader, 0, &r->lane, &err), ERR_OK, "%s", err.text);
 }
 
 static void run_go(struct one_run *r, const struct replay_config *cfg)
 {
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(replay_run(r->trace.reader, &r->lane, 1, cfg, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(replay_run(r->trace.reader, &r->lane, 1, cfg, &err), ERR_OK, "%s", err.text);
 }
 
 static void run_close(struct one_run *r)
@@ -60,13 +60,13 @@ Test(engine, a_flush_reaches_the_policy_with_its_stream)
         records[0].stream = records[2].stream = 0x40;
         records[1].stream = records[3].stream = 0x80;
         records[4].stream = flushed[i];
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         const struct device_config device = device_defaults();
         struct one_run r = {.lane = {.spec = NULL}};
-        cr_assert_eq(policy_spec_parse("cupy", &r.spec, &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &why), ERR_OK, "%s",
-                     why.text);
+        cr_assert_eq(policy_spec_parse("cupy", &r.spec, &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &err), ERR_OK, "%s",
+                     err.text);
         run_go(&r, &(struct replay_config){.audit = true});
         cr_expect_eq(r.lane.meter.now.reserved, left_bytes[i], "a flush of stream %llx",
                      (unsigned long long)flushed[i]);
@@ -79,13 +79,13 @@ Test(engine, a_flush_reaches_the_policy_with_its_stream)
 Test(engine, a_refusal_of_what_a_policy_starts_with_comes_before_the_first_event)
 {
     const struct trace_record records[] = {ALLOC(1, 1000), FREE(1)};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_config device = device_defaults();
     struct one_run r = {.lane = {.spec = NULL}};
     device.total_bytes = 512 * MIB;
-    cr_assert_eq(policy_spec_parse("rmm-pool:initial=1GiB", &r.spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse("rmm-pool:initial=1GiB", &r.spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &err), ERR_OK, "%s", err.text);
     run_go(&r, &(struct replay_config){.on_oom = OOM_SKIP});
     cr_expect_eq(r.lane.outcome, ERR_DEVICE_OOM);
     cr_expect_eq(r.lane.stopped_at, -1);
@@ -236,7 +236,7 @@ Test(engine, a_flush_and_controls_reach_the_policy)
     run_open(&r, records, COUNT(records), DEVICE_UNLIMITED, BUMP_SOUND, 0);
     run_go(&r, &(struct replay_config){.audit = false});
     const struct bump *b = (const struct bump *)r.lane.policy;
-    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.why.text);
+    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.err.text);
     cr_expect_eq(b->flushes, 1);
     cr_expect_eq(b->controls, 3);
     cr_expect_eq(r.lane.unsupported[CONTROL_RESET_PEAK], 2);
@@ -252,7 +252,7 @@ Test(engine, a_control_that_fails_stops_its_lane_with_the_reason)
     run_go(&r, &(struct replay_config){.audit = false});
     cr_expect_eq(r.lane.outcome, ERR_USAGE);
     cr_expect_eq(r.lane.stopped_at, 1);
-    cr_expect_not_null(strstr(r.lane.why.text, "settings"));
+    cr_expect_not_null(strstr(r.lane.err.text, "settings"));
     run_close(&r);
 }
 
@@ -272,7 +272,7 @@ Test(engine, the_audit_finds_every_kind_of_wrong_answer_at_its_event)
         run_go(&r, &(struct replay_config){.audit = true});
         cr_expect_eq(r.lane.outcome, ERR_CORRUPT, "fault %zu", i);
         cr_expect_eq(r.lane.stopped_at, faults[i].event, "fault %zu at %" PRId64, i, r.lane.stopped_at);
-        cr_expect_not_null(strstr(r.lane.why.text, faults[i].word), "fault %zu: '%s'", i, r.lane.why.text);
+        cr_expect_not_null(strstr(r.lane.err.text, faults[i].word), "fault %zu: '%s'", i, r.lane.err.text);
         run_close(&r);
     }
 }
@@ -300,24 +300,24 @@ static void start_open(struct one_run *r, const struct trace_record *records, si
     const struct { uint64_t addr, requested; bool is_pending; } live[] = {
         {0x7000000000, 1000, false}, {0x7000200000, 3 * MIB, true}, {0x7000600000, 300, false},
     };
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_writer *w;
     struct device_config device = device_defaults();
     device.total_bytes = total_bytes;
     memset(r, 0, sizeof *r);
     r->spec = bump_spec(BUMP_SOUND, 0);
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
     trace_writer_info(w)->starts_mid_run = true;
     const struct trace_segment segment = {.addr = 0x7000000000, .bytes = 8 * MIB};
-    cr_assert_eq(trace_put_start_segment(w, &segment, 0, no_pool, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_put_start_segment(w, &segment, 0, no_pool, &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < COUNT(live); i++) {
         const struct trace_block b = {.addr = live[i].addr, .bytes = align_up(live[i].requested, 512),
                                       .requested = live[i].requested, .is_pending = live[i].is_pending};
-        cr_assert_eq(trace_put_start_block(w, &b, true, 0, no_pool, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_put_start_block(w, &b, true, 0, no_pool, &err), ERR_OK, "%s", err.text);
     }
-    cr_assert_eq(rig_trace_put(w, records, n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(rig_trace_finish(&r->trace, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&r->spec, &device_sim, &device, r->trace.reader, 0, &r->lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_put(w, records, n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_finish(&r->trace, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&r->spec, &device_sim, &device, r->trace.reader, 0, &r->lane, &err), ERR_OK, "%s", err.text);
 }
 
 Test(engine, what_was_live_at_the_start_is_placed_anew_in_order_of_address_and_then_retired)
@@ -327,7 +327,7 @@ Test(engine, what_was_live_at_the_start_is_placed_anew_in_order_of_address_and_t
     start_open(&r, records, COUNT(records), DEVICE_UNLIMITED);
     run_go(&r, &(struct replay_config){.audit = true});
     const struct meter *m = &r.lane.meter;
-    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.why.text);
+    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.err.text);
     cr_expect_eq(r.lane.events_done, 3, "the start state is not counted");
     cr_expect_eq(m->peak.requested, 1000 + 3 * MIB + 300);
     cr_expect_eq(m->peak.reserved, 6 * MIB);
@@ -365,24 +365,24 @@ Test(engine, a_recorded_state_that_does_not_fit_ends_that_lane_alone)
     const struct trace_record records[] = {FREE(0x7000000000), COMPLETED(0x7000200000), ALLOC(0x7000000000, 8)};
     static const uint64_t totals[] = {4 * MIB, 64 * MIB};
     struct device_config device = device_defaults();
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct lane lanes[COUNT(totals)];
     struct policy_spec pytorch;
     struct one_run r;
     start_open(&r, records, COUNT(records), DEVICE_UNLIMITED);
-    cr_assert_eq(policy_spec_parse("pytorch", &pytorch, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse("pytorch", &pytorch, &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < COUNT(totals); i++) {
         device.total_bytes = totals[i];
-        cr_assert_eq(lane_open(&pytorch, &device_sim, &device, r.trace.reader, 0, &lanes[i], &why), ERR_OK);
+        cr_assert_eq(lane_open(&pytorch, &device_sim, &device, r.trace.reader, 0, &lanes[i], &err), ERR_OK);
     }
     const struct replay_config cfg = {.start = START_FAITHFUL, .on_oom = OOM_SKIP};
-    cr_assert_eq(replay_run(r.trace.reader, lanes, COUNT(totals), &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(r.trace.reader, lanes, COUNT(totals), &cfg, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(lanes[0].outcome, ERR_DEVICE_OOM);
     cr_expect(lanes[0].is_stopped, "also with skip: there is no state to go on from");
     cr_expect_eq(lanes[0].stopped_at, -1);
     cr_expect_eq(lanes[0].meter.first_oom.event, -1);
     cr_expect_eq(lanes[0].meter.first_oom.requested_bytes, 8 * MIB);
-    cr_expect_eq(lanes[1].outcome, ERR_OK, "%s", lanes[1].why.text);
+    cr_expect_eq(lanes[1].outcome, ERR_OK, "%s", lanes[1].err.text);
     cr_expect_eq(lanes[1].events_done, 3);
     for (size_t i = 0; i < COUNT(totals); i++)
         lane_close(&lanes[i]);
@@ -395,15 +395,15 @@ Test(engine, a_recorded_state_is_measured_though_the_device_is_never_called)
     const struct trace_record records[] = {FREE(0x7000000000)};
     const struct replay_config cfg = {.start = START_FAITHFUL};
     const struct device_config device = device_defaults();
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct policy_spec pytorch;
     struct lane lane;
     struct one_run r;
     start_open(&r, records, COUNT(records), DEVICE_UNLIMITED);
-    cr_assert_eq(policy_spec_parse("pytorch", &pytorch, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&pytorch, &device_sim, &device, r.trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(replay_run(r.trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
-    cr_expect_eq(lane.outcome, ERR_OK, "%s", lane.why.text);
+    cr_assert_eq(policy_spec_parse("pytorch", &pytorch, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&pytorch, &device_sim, &device, r.trace.reader, 0, &lane, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(replay_run(r.trace.reader, &lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
+    cr_expect_eq(lane.outcome, ERR_OK, "%s", lane.err.text);
     cr_expect_eq(lane.device->usage.calls, 0, "what stood was there already");
     cr_expect_eq(lane.meter.now.reserved, 8 * MIB);
     cr_expect_eq(lane.meter.peak.reserved, 8 * MIB);
@@ -493,20 +493,20 @@ Test(engine, any_number_of_threads_gives_the_same_results)
 {
     static struct trace_record records[RANDOM_EVENTS];
     struct meter first[RANDOM_LANES];
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct rig_trace trace;
     random_records(records, 88172645463325252u);
-    cr_assert_eq(rig_trace_open(&trace, records, RANDOM_EVENTS, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_open(&trace, records, RANDOM_EVENTS, &err), ERR_OK, "%s", err.text);
     const struct policy_spec spec = bump_spec(BUMP_SOUND, 0);
     for (unsigned threads = 1; threads <= 8; threads++) {
         struct lane lanes[RANDOM_LANES];
         for (unsigned i = 0; i < RANDOM_LANES; i++) {
             struct device_config device = device_defaults();
             device.total_bytes = (i + 1) * 400 * MIB;
-            cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lanes[i], &why), ERR_OK);
+            cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lanes[i], &err), ERR_OK);
         }
         const struct replay_config cfg = {.threads = threads, .on_oom = OOM_SKIP, .audit = threads % 2 == 0};
-        cr_assert_eq(replay_run(trace.reader, lanes, RANDOM_LANES, &cfg, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(replay_run(trace.reader, lanes, RANDOM_LANES, &cfg, &err), ERR_OK, "%s", err.text);
         for (unsigned i = 0; i < RANDOM_LANES; i++) {
             const struct meter *m = &lanes[i].meter;
             if (threads == 1)
@@ -549,7 +549,7 @@ static void expect_prophecy(struct one_run *bump, uint64_t n_start)
     struct policy_ops ops = policy_bump;
     struct policy_spec spec = bump->spec;
     struct device_config device = device_defaults();
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct replay_config cfg = {.audit = true};
     ops.foresee = prophet_foresee;
     spec.ops = &ops;
@@ -557,9 +557,9 @@ static void expect_prophecy(struct one_run *bump, uint64_t n_start)
     for (unsigned round = 0; round < 2; round++) {
         struct lane lane;
         memset(&foreseen, 0, sizeof foreseen);
-        cr_assert_eq(lane_open(&spec, &device_sim, &device, bump->trace.reader, 0, &lane, &why), ERR_OK, "%s",
-                     why.text);
-        cr_assert_eq(replay_run(bump->trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(lane_open(&spec, &device_sim, &device, bump->trace.reader, 0, &lane, &err), ERR_OK, "%s",
+                     err.text);
+        cr_assert_eq(replay_run(bump->trace.reader, &lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
         cr_expect_eq(foreseen.shown, 1);
         cr_expect_eq(foreseen.n, n_start + lane.events_done);
         cr_expect_eq(foreseen.allocs, ((const struct bump *)lane.policy)->allocs);

@@ -118,8 +118,8 @@ static const uint64_t pools[][2] = {{0, 0}, {0, 1}, {1, 0}, {0, 2}};      /* nob
 
 static void put(struct trace_writer *w, const struct trace_record *r)
 {
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(trace_put(w, r, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(trace_put(w, r, &err), ERR_OK, "%s", err.text);
 }
 
 static void put_control(struct trace_writer *w, struct control c, unsigned pool, unsigned stream, uint64_t ptr)
@@ -184,12 +184,12 @@ struct program {
 
 static void program_open(struct program *p, void (*put_all)(struct trace_writer *))
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_writer *w;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
     put_all(w);
-    cr_assert_eq(trace_finish_bytes(w, &p->bytes, &p->n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_open_bytes(p->bytes, p->n, &p->in, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &p->bytes, &p->n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_open_bytes(p->bytes, p->n, &p->in, &err), ERR_OK, "%s", err.text);
 }
 
 static void program_close(struct program *p)
@@ -201,11 +201,11 @@ static void program_close(struct program *p)
 /* The work with a program under each of the policies. */
 static void expect_all_survive(work w, void (*put_all)(struct trace_writer *), const char *const specs[], size_t n)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct program p;
     program_open(&p, put_all);
     for (size_t i = 0; i < n; i++) {
-        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &err), ERR_OK, "%s", err.text);
         expect_no_memory_is_survived(w, &p, specs[i]);
         policy_spec_close(&p.spec);
     }
@@ -218,12 +218,12 @@ static struct outcome replay_on(const struct program *p, const struct device_con
 {
     const struct device_config device = *card;
     const struct replay_config cfg = {.threads = 1, .audit = true};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct lane l;
-    struct outcome o = {.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &why)};
+    struct outcome o = {.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &err)};
     if (o.e != ERR_OK)
         return o;
-    o.e = replay_run(p->in, &l, 1, &cfg, &why);
+    o.e = replay_run(p->in, &l, 1, &cfg, &err);
     if (o.e == ERR_OK)
         o.e = l.outcome;
     o.figures[0] = l.meter.peak.reserved;
@@ -262,19 +262,19 @@ static struct outcome draw_once(void *arg)
     struct program *p = arg;
     const struct device_config device = device_defaults();
     const struct replay_config cfg = {.threads = 1};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct lives_watch w = {.base.event = watch_lives};
     struct trace_lives t;
     struct lane l = {.spec = NULL};
-    struct outcome o = {.e = trace_lives_read(p->in, &t, &why)};
+    struct outcome o = {.e = trace_lives_read(p->in, &t, &err)};
     if (o.e == ERR_OK)
-        o.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &why);
+        o.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &err);
     if (o.e == ERR_OK) {
         l.watch = &w.base;
         o.e = lane_lives_open(&w.lives, &l, &t.requests);
     }
     if (o.e == ERR_OK)
-        o.e = replay_run(p->in, &l, 1, &cfg, &why);
+        o.e = replay_run(p->in, &l, 1, &cfg, &err);
     if (o.e == ERR_OK && (o.e = l.outcome) == ERR_OK)
         o.e = lane_lives_finish(&w.lives);
     o.figures[0] = t.requests.n;
@@ -330,11 +330,11 @@ static void put_streams(struct trace_writer *w)
 Test(host_memory, a_stream_with_one_free_block_takes_little)
 {
     static const char *const specs[] = {"pytorch", "cupy", "paddle", "rmm-pool", "cuda-async"};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct program p;
     program_open(&p, put_streams);
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &err), ERR_OK, "%s", err.text);
         asked_bytes = 0;
         const struct outcome o = work_refused(replay_once, &p, 0, false);
         cr_expect_eq(o.e, ERR_OK, "%s: %s", specs[i], err_text(o.e));
@@ -347,9 +347,9 @@ Test(host_memory, a_stream_with_one_free_block_takes_little)
 
 static struct outcome parse_once(void *arg)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct policy_spec spec;
-    const struct outcome o = {.e = policy_spec_parse(arg, &spec, &why)};
+    const struct outcome o = {.e = policy_spec_parse(arg, &spec, &err)};
     if (o.e == ERR_OK)
         policy_spec_close(&spec);
     return o;
@@ -366,13 +366,13 @@ Test(host_memory, a_spec_without_memory_says_so)
 /* All that a reader has; figures: how many events, and sums over them and over what stands beside them. */
 static struct outcome read_all(struct trace_reader *r)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct outcome o = {.e = ERR_OK};
     const struct event *ev;
     const struct trace_segment_event *segments;
     size_t n_segments = 0;
     for (size_t n = 1; o.e == ERR_OK && n > 0;) {
-        o.e = trace_next(r, &ev, &n, &why);
+        o.e = trace_next(r, &ev, &n, &err);
         for (size_t i = 0; o.e == ERR_OK && i < n; i++) {
             o.figures[0]++;
             o.figures[1] = o.figures[1] * 31 + ev[i].bytes + ev[i].kind;
@@ -380,12 +380,12 @@ static struct outcome read_all(struct trace_reader *r)
     }
     for (uint64_t i = 0; o.e == ERR_OK && i < trace_info(r)->events; i++) {
         struct trace_side side;
-        o.e = trace_side_at(r, i, &side, &why);
+        o.e = trace_side_at(r, i, &side, &err);
         if (o.e == ERR_OK)
             o.figures[2] = o.figures[2] * 31 + side.addr + side.record;
     }
     if (o.e == ERR_OK)
-        o.e = trace_segment_events(r, &segments, &n_segments, &why);
+        o.e = trace_segment_events(r, &segments, &n_segments, &err);
     o.figures[3] = n_segments;
     return o;
 }
@@ -393,9 +393,9 @@ static struct outcome read_all(struct trace_reader *r)
 static struct outcome read_once(void *arg)
 {
     const struct program *p = arg;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_reader *r;
-    struct outcome o = {.e = trace_open_bytes(p->bytes, p->n, &r, &why)};
+    struct outcome o = {.e = trace_open_bytes(p->bytes, p->n, &r, &err)};
     if (o.e != ERR_OK)
         return o;
     o = read_all(r);
@@ -413,19 +413,19 @@ Test(host_memory, a_trace_that_is_read_without_memory_says_so)
 
 static struct outcome write_once(void *arg)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_writer *w;
     void *bytes;
     size_t n = 0;
-    struct outcome o = {.e = trace_create(NULL, &w, &why)};
+    struct outcome o = {.e = trace_create(NULL, &w, &err)};
     if (o.e != ERR_OK)
         return o;
-    o.e = load_make(arg, 3000, 1, w, &why);
+    o.e = load_make(arg, 3000, 1, w, &err);
     if (o.e != ERR_OK) {
         trace_abandon(w);
         return o;
     }
-    o.e = trace_finish_bytes(w, &bytes, &n, &why);
+    o.e = trace_finish_bytes(w, &bytes, &n, &err);
     if (o.e == ERR_OK)
         free(bytes);
     return o;
@@ -440,9 +440,9 @@ Test(host_memory, a_trace_that_is_written_without_memory_says_so)
 static struct outcome import_once(void *arg)
 {
     const struct import_config cfg = {.gpu = -1};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_reader *r;
-    struct outcome o = {.e = trace_open_any(arg, NULL, &cfg, &r, &why)};
+    struct outcome o = {.e = trace_open_any(arg, NULL, &cfg, &r, &err)};
     if (o.e != ERR_OK)
         return o;
     o = read_all(r);
@@ -462,12 +462,12 @@ Test(host_memory, a_snapshot_that_is_imported_without_memory_says_so)
 static struct outcome verify_once(void *trace)
 {
     const struct verify_options options = {0};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct verify_report report;
     const char *release = NULL;
-    struct outcome o = {.e = verify_trace(trace, &options, &report, &why)};
+    struct outcome o = {.e = verify_trace(trace, &options, &report, &err)};
     if (o.e == ERR_OK)
-        o.e = recorded_release(trace, &release, &why);
+        o.e = recorded_release(trace, &release, &err);
     if (o.e == ERR_OK)
         o = (struct outcome){.figures = {report.following.placements.equal, report.free_running.placements.equal,
                                          report.free_running.segments.equal, (uint64_t)strtol(release + 2, NULL, 10)}};
@@ -477,9 +477,9 @@ static struct outcome verify_once(void *trace)
 Test(host_memory, a_comparison_with_the_record_without_memory_says_so)
 {
     const struct import_config cfg = {.gpu = -1};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_reader *r;
-    cr_assert_eq(trace_open_any(TEST_DATA "/layouts/2.15.0.pickle", NULL, &cfg, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_any(TEST_DATA "/layouts/2.15.0.pickle", NULL, &cfg, &r, &err), ERR_OK, "%s", err.text);
     expect_no_memory_is_survived(verify_once, r, "2.15.0.pickle");
     trace_close(r);
 }
@@ -514,10 +514,10 @@ static struct outcome judge_once(void *arg)
 
 Test(host_memory, a_verdict_without_memory_names_no_other_winner)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct run_table t;
     run_table_open(&t);
-    cr_assert_eq(run_table_add_json(&t, one_run, sizeof one_run - 1, UINT64_MAX, "one", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(run_table_add_json(&t, one_run, sizeof one_run - 1, UINT64_MAX, "one", &err), ERR_OK, "%s", err.text);
     expect_no_memory_is_survived(judge_once, &t, "a verdict");
     run_table_close(&t);
 }
@@ -536,18 +536,18 @@ static struct outcome print_once(void *arg)
 Test(host_memory, a_report_that_is_printed_without_memory_is_whole_or_fails)
 {
     const struct replay_config cfg = {.threads = 1};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_choice device;
     struct report_run run;
     struct report report;
     struct program p;
     struct lane l;
     program_open(&p, put_program);
-    cr_assert_eq(policy_spec_parse("pytorch", &p.spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_choose("sim:1GiB", p.in, &device, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&p.spec, &device_sim, &device.config, p.in, 0, &l, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(replay_run(p.in, &l, 1, &cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(result_gather(p.in, "it", NULL, NULL, &l, 1, &device, &run, &report, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse("pytorch", &p.spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose("sim:1GiB", p.in, &device, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&p.spec, &device_sim, &device.config, p.in, 0, &l, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(replay_run(p.in, &l, 1, &cfg, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(result_gather(p.in, "it", NULL, NULL, &l, 1, &device, &run, &report, &err), ERR_OK, "%s", err.text);
     expect_no_memory_is_survived(print_once, &report, "a printed report");
     result_close(&report);
     lane_close(&l);

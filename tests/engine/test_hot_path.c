@@ -54,18 +54,18 @@ struct drive {
 
 static void drive_open(struct drive *d, const char *kind, uint64_t events, const char *spec, uint64_t total_bytes)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_config device = device_defaults();
     struct trace_writer *w;
     size_t n;
     if (total_bytes > 0)
         device.total_bytes = total_bytes;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(load_make(kind, events, 1, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_finish_bytes(w, &d->bytes, &n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_open_bytes(d->bytes, n, &d->in, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(policy_spec_parse(spec, &d->spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&d->spec, &device_sim, &device, d->in, 0, &d->lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(load_make(kind, events, 1, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_finish_bytes(w, &d->bytes, &n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_open_bytes(d->bytes, n, &d->in, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(policy_spec_parse(spec, &d->spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&d->spec, &device_sim, &device, d->in, 0, &d->lane, &err), ERR_OK, "%s", err.text);
     d->live = calloc(trace_info(d->in)->peak_live, sizeof *d->live);
     cr_assert_not_null(d->live);
 }
@@ -105,12 +105,12 @@ Test(hot_path, a_request_or_free_without_a_device_call_takes_memory_of_the_host_
 {
     for (size_t i = 0; i < SPECS; i++) {
         struct drive d;
-        struct err_detail why;
+        struct err_detail err;
         const struct event *ev;
         size_t n = 1;
         uint64_t n_hits = 0, n_calls = 0;
         drive_open(&d, "mix:1500", 60000, specs[i], UINT64_C(24) << 30);
-        while (trace_next(d.in, &ev, &n, &why) == ERR_OK && n > 0)
+        while (trace_next(d.in, &ev, &n, &err) == ERR_OK && n > 0)
             for (size_t k = 0; k < n; k++) {
                 const uint64_t before = n_host_calls, device_calls = d.lane.device->usage.calls;
                 drive_event(&d, &ev[k]);
@@ -129,14 +129,14 @@ Test(hot_path, what_a_policy_is_told_to_expect_changes_no_answer)
 {
     for (size_t i = 0; i < SPECS; i++) {
         struct drive told, untold;
-        struct err_detail why;
+        struct err_detail err;
         const struct event *ev, *same;
         size_t n = 1, n_same;
         uint64_t random = 1;
         drive_open(&told, "mix:500", 20000, specs[i], UINT64_C(24) << 30);
         drive_open(&untold, "mix:500", 20000, specs[i], UINT64_C(24) << 30);
-        while (trace_next(told.in, &ev, &n, &why) == ERR_OK && n > 0) {
-            cr_assert_eq(trace_next(untold.in, &same, &n_same, &why), ERR_OK);
+        while (trace_next(told.in, &ev, &n, &err) == ERR_OK && n > 0) {
+            cr_assert_eq(trace_next(untold.in, &same, &n_same, &err), ERR_OK);
             for (size_t k = 0; k < n; k++) {
                 const struct policy *p = told.lane.policy;
                 random = random * UINT64_C(6364136223846793005) + 1442695040888963407;

@@ -29,15 +29,15 @@ static struct outcome replay_best_fit(const char *path, const char *device)
     struct trace_reader *trace = NULL;
     struct single_run run;
     struct trace_side side;
-    struct err_detail why = {0};
-    cr_assert_eq(trace_open_any(path, NULL, &import, &trace, &why), ERR_OK, "%s: %s", path, why.text);
-    cr_assert_eq(single_run_open(&run, trace, "best-fit", device, &why), ERR_OK, "%s: %s", path, why.text);
-    cr_assert_eq(single_run_replay(&run, &cfg, &why), ERR_OK, "%s: %s", path, why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(trace_open_any(path, NULL, &import, &trace, &err), ERR_OK, "%s: %s", path, err.text);
+    cr_assert_eq(single_run_open(&run, trace, "best-fit", device, &err), ERR_OK, "%s: %s", path, err.text);
+    cr_assert_eq(single_run_replay(&run, &cfg, &err), ERR_OK, "%s: %s", path, err.text);
     const struct meter *m = &run.lane.meter;
     struct outcome o = {.outcome = run.lane.outcome, .peak_reserved_bytes = m->peak.reserved,
                         .segment_allocs = run.lane.device->usage.segment_allocs, .oom_event = -1};
     if (m->ooms > 0) {
-        cr_assert_eq(trace_side_at(trace, (uint64_t)m->first_oom.event, &side, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_side_at(trace, (uint64_t)m->first_oom.event, &side, &err), ERR_OK, "%s", err.text);
         o.oom_event = (int64_t)side.record;
         o.oom_bytes = m->first_oom.requested_bytes;
     }

@@ -20,17 +20,17 @@ struct piece {
 static bool pieces_rose(const struct piece *pieces)
 {
     static const uint64_t pool[2] = { 0, 0 };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_writer *w;
     struct rig_trace t = { .bytes = NULL };
     bool is_rising;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put(w, &(struct trace_record){ .kind = EVENT_ALLOC, .ptr = 1, .bytes = 1 }, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put(w, &(struct trace_record){ .kind = EVENT_ALLOC, .ptr = 1, .bytes = 1 }, &err), ERR_OK);
     for (uint64_t i = 0; pieces[i].mib > 0; i++)
         cr_assert_eq(trace_put_segment_event(w, pieces[i].kind, TIB + pieces[i].addr_mib * MIB, pieces[i].mib * MIB, 0,
-                                             pool, i, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(rig_trace_finish(&t, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(addresses_rose(t.reader, &is_rising, &why), ERR_OK, "%s", why.text);
+                                             pool, i, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_finish(&t, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(addresses_rose(t.reader, &is_rising, &err), ERR_OK, "%s", err.text);
     rig_trace_close(&t);
     return is_rising;
 }

@@ -30,13 +30,13 @@ static void write_database(const struct report *r, const char *policy, const cha
     const struct run_identity id = { .trace_path = TRACE, .trace_digest = "d", .policy = policy, .device = device,
                                      .start = "fresh", .on_oom = "stop", .releases = "auto", .from = "", .gpu = -1 };
     struct results_db *db;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     char path[] = "/tmp/results-XXXXXX";
     close(mkstemp(path));
-    cr_assert_eq(results_db_open(path, false, NULL, &db, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(results_db_put(db, &id, NULL, -1, r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(path, false, NULL, &db, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_put(db, &id, NULL, -1, r, &err), ERR_OK, "%s", err.text);
     FILE *to = open_memstream(out, n);
-    cr_assert_eq(results_db_write_json(db, to, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_write_json(db, to, &err), ERR_OK, "%s", err.text);
     fclose(to);
     results_db_close(db);
     unlink(path);
@@ -59,7 +59,7 @@ static char *text_of(void (*write)(FILE *out, const struct report *r), const str
 
 static struct written replay_and_write(const char *policy, const char *device)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *trace;
     struct policy_spec spec;
     struct device_choice choice;
@@ -70,16 +70,16 @@ static struct written replay_and_write(const char *policy, const char *device)
     const char *release;
     char *json, *db;
     size_t n;
-    cr_assert_eq(trace_open(TRACE, &trace, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(recorded_release(trace, &release, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open(TRACE, &trace, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(policy_spec_parse(policy, &spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(recorded_release(trace, &release, &err), ERR_OK, "%s", err.text);
     recorded_take_release(release, &spec);
-    cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK);
-    cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(device_choose(device, trace, &choice, &err), ERR_OK);
+    cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &err), ERR_OK, "%s", err.text);
     struct bounds bounds;
-    cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s",
-                 why.text);
+    cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &err), ERR_OK, "%s",
+                 err.text);
     struct written w = { .csv = text_of(report_csv, &report), .table = text_of(write_table, &report) };
     json = text_of(report_json, &report);
     write_database(&report, policy, device, &db, &n);
@@ -200,9 +200,9 @@ static void expect_report_of(const char *text, const struct written *w)
 {
     struct run_table t;
     struct verdict v;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     run_table_open(&t);
-    cr_assert_eq(run_table_add_json(&t, text, strlen(text), UINT64_MAX, "it", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(run_table_add_json(&t, text, strlen(text), UINT64_MAX, "it", &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < t.n_columns; i++) {
         const json_t *stored = find_column(w->json, t.columns[i].name);
         const struct field *f = &t.rows[i];

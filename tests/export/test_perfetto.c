@@ -24,21 +24,21 @@ static struct timeline timeline_of(struct trace_reader *trace, const char *const
     struct timeline t = {.n = n};
     struct perfetto runs[LANES_MAX];
     struct device_choice choice;
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct replay_config cfg = {.sample_every_events = every_events, .threads = threads, .on_oom = OOM_SKIP};
     char *text;
     size_t size;
-    cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(device_choose(device, trace, &choice, &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < n; i++) {
-        cr_assert_eq(policy_spec_parse(policies[i], &t.specs[i], &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(lane_open(&t.specs[i], choice.ops, &choice.config, trace, 0, &t.lanes[i], &why), ERR_OK);
-        cr_assert_eq(perfetto_listen(&runs[i], (unsigned)i + 1, policies[i], &t.lanes[i], trace, &cfg, &why), ERR_OK);
+        cr_assert_eq(policy_spec_parse(policies[i], &t.specs[i], &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(lane_open(&t.specs[i], choice.ops, &choice.config, trace, 0, &t.lanes[i], &err), ERR_OK);
+        cr_assert_eq(perfetto_listen(&runs[i], (unsigned)i + 1, policies[i], &t.lanes[i], trace, &cfg, &err), ERR_OK);
     }
-    cr_assert_eq(replay_run(trace, t.lanes, n, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(trace, t.lanes, n, &cfg, &err), ERR_OK, "%s", err.text);
     FILE *out = open_memstream(&text, &size);
     for (size_t i = 0; i < n; i++)
         perfetto_finish(&runs[i], &t.lanes[i]);
-    cr_assert_eq(perfetto_write(out, runs, n, trace, "a \"trace\"", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(perfetto_write(out, runs, n, trace, "a \"trace\"", &err), ERR_OK, "%s", err.text);
     fclose(out);
     json_error_t error;
     t.root = json_loadb(text, size, 0, &error);

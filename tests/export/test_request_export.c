@@ -17,14 +17,14 @@ enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 static struct trace_reader *exported(struct trace_reader *in, const char *format,
                                      uint64_t lost[static REQUEST_LOSS_KINDS])
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *back = NULL;
     char path[] = "/tmp/replay-export-XXXXXX";
     const int fd = mkstemp(path);
     FILE *out = fdopen(fd, "w");
-    cr_assert_eq(request_export(in, request_format_find(format), out, lost, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(request_export(in, request_format_find(format), out, lost, &err), ERR_OK, "%s", err.text);
     fclose(out);
-    cr_assert_eq(trace_open_any(path, NULL, NULL, &back, &why), ERR_OK, "%s: %s", format, why.text);
+    cr_assert_eq(trace_open_any(path, NULL, NULL, &back, &err), ERR_OK, "%s: %s", format, err.text);
     remove(path);
     return back;
 }
@@ -63,10 +63,10 @@ static void expect_back(const char *format, bool has_refused, bool has_streams, 
 {
     for (size_t s = 0; s < N_SAMPLES; s++) {
         struct trace_reader *in;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         uint64_t lost[REQUEST_LOSS_KINDS], first = 0;
         struct event *x, *y;
-        cr_assert_eq(trace_open(samples[s], &in, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_open(samples[s], &in, &err), ERR_OK, "%s", err.text);
         struct trace_reader *back = exported(in, format, lost);
         const size_t n = kept_events(in, has_refused, &x), n_back = kept_events(back, has_refused, &y);
         cr_assert_eq(n + lost[REQUEST_LOSS_OPEN], n_back, "%s of %s: %zu, %zu", format, samples[s], n, n_back);
@@ -114,22 +114,22 @@ Test(request_export, minimalloc_holds_the_order_of_requests_and_ends)
 Test(request_export, what_a_format_does_not_hold_is_counted)
 {
     struct trace_reader *in, *back;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     uint64_t lost[REQUEST_LOSS_KINDS];
     struct trace_writer *w = NULL;
     struct trace_record r = { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 8, .stream = 77, .pool = { 0, 3 },
                               .record = TRACE_NO_RECORD };
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_label(w, "step", 4, &r.label, &why), ERR_OK);
-    cr_assert_eq(trace_put(w, &r, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "step", 4, &r.label, &err), ERR_OK);
+    cr_assert_eq(trace_put(w, &r, &err), ERR_OK);
     for (int k = EVENT_OOM; k >= EVENT_FLUSH; k--) {
         r.kind = (enum event_kind)k;
-        cr_assert_eq(trace_put(w, &r, &why), ERR_OK);
+        cr_assert_eq(trace_put(w, &r, &err), ERR_OK);
     }
     r.kind = EVENT_MARK;
     r.time_ns = 1500;
-    cr_assert_eq(trace_put(w, &r, &why), ERR_OK);
-    cr_assert_eq(trace_finish_open(w, "made", &in, &why), ERR_OK);
+    cr_assert_eq(trace_put(w, &r, &err), ERR_OK);
+    cr_assert_eq(trace_finish_open(w, "made", &in, &err), ERR_OK);
     back = exported(in, "minimalloc", lost);
     cr_expect(lost[REQUEST_LOSS_STREAMS] == 1 && lost[REQUEST_LOSS_POOLS] == 1 && lost[REQUEST_LOSS_REFUSED] == 1 &&
               lost[REQUEST_LOSS_FLUSHES] == 1 && lost[REQUEST_LOSS_MARKS] == 1 && lost[REQUEST_LOSS_TIMES] == 4 &&

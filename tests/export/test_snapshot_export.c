@@ -85,9 +85,9 @@ Test(snapshot_export, requests_have_the_times_of_the_recording)
 static void expect_verified(const char *path, const char *name)
 {
     struct verify_report r;
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *trace = recorded_open(path, -1);
-    cr_assert_eq(verify_trace(trace, &(struct verify_options){.policy = NULL}, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(verify_trace(trace, &(struct verify_options){.policy = NULL}, &r, &err), ERR_OK, "%s", err.text);
     cr_expect(verify_is_equal(&r), "%s: %s%s", name, r.following.first.text, r.free_running.first.text);
     cr_expect(r.following.is_done && r.free_running.is_done, "%s", name);
     cr_expect_gt(r.following.placements.compared, 0, "%s", name);
@@ -127,12 +127,12 @@ Test(snapshot_export, a_start_in_mid_run_is_taken_over_without_records)
         const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1, .start = START_FAITHFUL};
         char path[256];
         struct single_run run;
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         snprintf(path, sizeof path, SHARED_DIR "/traces/pytorch-snapshot/%s.pickle", names[i]);
         struct trace_reader *trace = recorded_open(path, -1);
         const struct dumped_path made = dumped_path();
-        cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited,addresses=rising", &why), ERR_OK, "%s",
-                     why.text);
+        cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited,addresses=rising", &err), ERR_OK, "%s",
+                     err.text);
         dumped_replay(&run, SNAPSHOT_EXPORT_AT_END, &cfg, made.text);
         struct trace_reader *again = recorded_open(made.text, -1);
         cr_expect_eq(trace_info(again)->starts_mid_run, trace_info(trace)->starts_mid_run, "%s", names[i]);
@@ -186,14 +186,14 @@ Test(snapshot_export, a_policy_without_blocks_of_its_own_is_refused)
 {
     struct single_run run = {.trace = recorded_open(TEST_DATA "/layouts/2.15.0.pickle", -1)};
     struct snapshot_export d;
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     FILE *out = tmpfile();
     recorded_start(run.trace, NULL, "no-cache", UINT64_C(8) << 30, &run);
-    cr_assert_eq(snapshot_export_open(&d, SNAPSHOT_EXPORT_AT_END, &why), ERR_OK);
+    cr_assert_eq(snapshot_export_open(&d, SNAPSHOT_EXPORT_AT_END, &err), ERR_OK);
     snapshot_export_listen(&d, &run.lane);
     recorded_run(&run);
-    cr_expect_eq(snapshot_export_write(&d, &run.lane, run.trace, out, &why), ERR_UNSUPPORTED);
-    cr_expect_not_null(strstr(why.text, "no-cache"), "%s", why.text);
+    cr_expect_eq(snapshot_export_write(&d, &run.lane, run.trace, out, &err), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(err.text, "no-cache"), "%s", err.text);
     fclose(out);
     snapshot_export_close(&d);
     struct trace_reader *trace = run.trace;
@@ -245,10 +245,10 @@ Test(snapshot_export, from_one_recording_come_the_genuine_snapshots_under_the_ot
 
 struct seen { int64_t at[8]; size_t n; };
 
-static enum err see_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err see_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
     struct seen *seen = arg;
-    (void)why;
+    (void)err;
     for (size_t i = 0; i < n && i < 8; i++)
         seen->at[i] = (int64_t)items[i];
     seen->n = n;

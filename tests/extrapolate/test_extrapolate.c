@@ -133,10 +133,10 @@ Test(extrapolate, recordings_that_take_another_way_are_refused_at_the_place)
 {
     struct trace_reader *at[2] = { program(4, false, false), program(8, false, true) };
     struct extrapolation x;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(extrapolate_open(at, (uint64_t[]){ 4, 8 }, 2, "batch", &x, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "took another way"), "%s", why.text);
-    cr_expect_not_null(strstr(why.text, "its end"), "%s", why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(extrapolate_open(at, (uint64_t[]){ 4, 8 }, 2, "batch", &x, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "took another way"), "%s", err.text);
+    cr_expect_not_null(strstr(err.text, "its end"), "%s", err.text);
     trace_close(at[0]);
     trace_close(at[1]);
 }

@@ -21,8 +21,8 @@ enum { FUZZ_UNPACKED_MAX = 1 << 18 };
 static inline struct input *fuzz_input(const void *data, size_t n)
 {
     struct input *in;
-    struct err_detail why;
-    if (input_open_bytes(data, n, &in, &why) != ERR_OK)
+    struct err_detail err;
+    if (input_open_bytes(data, n, &in, &err) != ERR_OK)
         return NULL;
     input_allow(in, FUZZ_UNPACKED_MAX);
     return in;

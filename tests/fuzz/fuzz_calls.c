@@ -25,14 +25,14 @@ static void check_trace(struct trace_writer *w)
     const struct event *events;
     void *bytes;
     size_t n, n_events = 1;
-    struct err_detail why = {.text = ""};
-    if (trace_finish_bytes(w, &bytes, &n, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
+    struct err_detail err = {.text = ""};
+    if (trace_finish_bytes(w, &bytes, &n, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0');
         return;
     }
-    FUZZ_EXPECT(trace_open_owned(bytes, n, "journal", UINT64_MAX, &r, &why) == ERR_OK);
+    FUZZ_EXPECT(trace_open_owned(bytes, n, "journal", UINT64_MAX, &r, &err) == ERR_OK);
     while (n_events > 0)
-        FUZZ_EXPECT(trace_next(r, &events, &n_events, &why) == ERR_OK);
+        FUZZ_EXPECT(trace_next(r, &events, &n_events, &err) == ERR_OK);
     trace_close(r);
 }
 
@@ -41,14 +41,14 @@ static void check_journal(const void *bytes, size_t n, int64_t gpu)
     const struct import_config cfg = {.gpu = gpu};
     struct input *in = fuzz_input(bytes, n);
     struct trace_writer *w;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (in == NULL)
         return;
-    if (trace_create(NULL, &w, &why) == ERR_OK) {
-        if (importer_calls.import(in, &cfg, w, &why) == ERR_OK) {
+    if (trace_create(NULL, &w, &err) == ERR_OK) {
+        if (importer_calls.import(in, &cfg, w, &err) == ERR_OK) {
             check_trace(w);
         } else {
-            FUZZ_EXPECT(why.text[0] != '\0');
+            FUZZ_EXPECT(err.text[0] != '\0');
             trace_abandon(w);
         }
     }
@@ -60,11 +60,11 @@ static void check_sums(const void *bytes, size_t n)
     static struct call_use use[CALL_DEVICES_MAX];
     struct input *in = fuzz_input(bytes, n);
     struct call_journal *log = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (in == NULL)
         return;
     memset(use, 0, sizeof use);
-    if (call_journal_read(in, &log, &why) == ERR_OK)
+    if (call_journal_read(in, &log, &err) == ERR_OK)
         call_journal_sum(log, use);
     for (size_t i = 0; i < CALL_DEVICES_MAX; i++)
         FUZZ_EXPECT(use[i].held_bytes <= use[i].peak_bytes);
@@ -72,18 +72,18 @@ static void check_sums(const void *bytes, size_t n)
     input_close(in);
 }
 
-static enum err create_in_memory(void *arg, unsigned device, struct trace_writer **out, struct err_detail *why)
+static enum err create_in_memory(void *arg, unsigned device, struct trace_writer **out, struct err_detail *err)
 {
     (void)arg, (void)device;
-    return trace_create(NULL, out, why);
+    return trace_create(NULL, out, err);
 }
 
 static void check_summary(const char *path)
 {
     static struct calls_summary summary;
-    struct err_detail why = {.text = ""};
-    if (path != NULL && calls_summarise(path, &summary, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
+    struct err_detail err = {.text = ""};
+    if (path != NULL && calls_summarise(path, &summary, &err) != ERR_OK)
+        FUZZ_EXPECT(err.text[0] != '\0');
     FUZZ_EXPECT(memchr(summary.command_line, '\0', sizeof summary.command_line) != NULL);
 }
 
@@ -92,17 +92,17 @@ static void check_following(const void *bytes, size_t n)
 {
     const struct calls_traces traces = {.create = create_in_memory};
     struct calls_follow *f = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     bool has_more = true;
     const char *path = input_file_write(bytes, n);
-    enum err e = path == NULL ? ERR_IO : calls_follow_open(path, &traces, &f, &why);
+    enum err e = path == NULL ? ERR_IO : calls_follow_open(path, &traces, &f, &err);
     while (e == ERR_OK && has_more)
-        e = calls_follow_look(f, &has_more, &why);
+        e = calls_follow_look(f, &has_more, &err);
     if (e == ERR_OK)
-        e = calls_follow_finish(f, &why);
+        e = calls_follow_finish(f, &err);
     else
         calls_follow_close(f);
-    FUZZ_EXPECT(path == NULL || e == ERR_OK || why.text[0] != '\0');
+    FUZZ_EXPECT(path == NULL || e == ERR_OK || err.text[0] != '\0');
     check_summary(path);
     input_file_remove();
 }

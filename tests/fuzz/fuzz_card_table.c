@@ -10,10 +10,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static struct card_table t;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     t.n_cards = t.n_contexts = t.n_text = 0;
-    if (card_table_read(&t, "own.csv", (const char *)data, n, &why) != ERR_OK)
-        FUZZ_EXPECT(strncmp(why.text, "own.csv:", 8) == 0 && why.offset > 0);
+    if (card_table_read(&t, "own.csv", (const char *)data, n, &err) != ERR_OK)
+        FUZZ_EXPECT(strncmp(err.text, "own.csv:", 8) == 0 && err.offset > 0);
     for (size_t i = 0; i < t.n_cards; i++) {
         const struct device_model *m = &t.cards[i];
         FUZZ_EXPECT(m->name[0] != '\0' && m->title[0] != '\0' && m->source[0] != '\0');

@@ -62,11 +62,11 @@ static bool write_to(const char *path)
 {
     struct results_db *db = NULL;
     uint64_t n;
-    struct err_detail why = { .text = "" };
-    const bool is_written = results_db_open(path, true, NULL, &db, &why) == ERR_OK &&
-                            results_db_count(db, &n, &why) == ERR_OK &&
-                            results_db_set_price(db, 1 << 20, &why) == ERR_OK;
-    FUZZ_EXPECT(is_written || why.text[0] != '\0');
+    struct err_detail err = { .text = "" };
+    const bool is_written = results_db_open(path, true, NULL, &db, &err) == ERR_OK &&
+                            results_db_count(db, &n, &err) == ERR_OK &&
+                            results_db_set_price(db, 1 << 20, &err) == ERR_OK;
+    FUZZ_EXPECT(is_written || err.text[0] != '\0');
     results_db_close(db);
     return is_written;
 }

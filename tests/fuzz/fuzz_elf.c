@@ -24,9 +24,9 @@ static bool on_symbol(void *arg, const char *name, const char *version, const ch
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     size_t length = 0;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = &length };
-    if (elf_needs(data, n, &v, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
+    if (elf_needs(data, n, &v, &err) != ERR_OK)
+        FUZZ_EXPECT(err.text[0] != '\0');
     return 0;
 }

@@ -12,9 +12,9 @@
 static void try_expand(const char *text)
 {
     struct expansion x = { .at = NULL };
-    struct err_detail why = { .text = "" };
-    if (expand(text, &x, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0' && x.n == 0);
+    struct err_detail err = { .text = "" };
+    if (expand(text, &x, &err) != ERR_OK)
+        FUZZ_EXPECT(err.text[0] != '\0' && x.n == 0);
     else
         FUZZ_EXPECT(x.n > 0 && x.n <= EXPAND_MAX);
     for (size_t i = 0; i < x.n; i++)
@@ -26,10 +26,10 @@ static void try_job(const char *bytes, size_t n)
 {
     static const struct flag_use taken[] = {TAKES(POLICY), TAKES(DEVICE), TAKES(OUT), TAKES(THREADS), TAKES(ON_OOM),
                                             TAKES(SHARD), TAKES(RESUME), FLAGS_END};
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct job job;
-    if (job_read_bytes(bytes, n, "fuzz", taken, &job, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
+    if (job_read_bytes(bytes, n, "fuzz", taken, &job, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0');
         return;
     }
     for (unsigned i = 0; i < N_FLAGS; i++)

@@ -33,22 +33,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     const struct import_config cfg = { .gpu = -1, .memory_limit = 64 << 20 };
     struct trace_reader *r = NULL;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t n_file;
     void *file = forged_file(data, n, &n_file);
     const char *path = input_file_write(file, n_file);
     free(file);
     if (path == NULL)
         return 0;
-    if (trace_open_any(path, NULL, &cfg, &r, &why) == ERR_OK)
+    if (trace_open_any(path, NULL, &cfg, &r, &err) == ERR_OK)
         read_events(r);
     else
-        FUZZ_EXPECT(why.text[0] != '\0');
+        FUZZ_EXPECT(err.text[0] != '\0');
     trace_close(r);
     r = NULL;
-    if (trace_open_final_state(path, NULL, &cfg, &r, &why) == ERR_OK)
+    if (trace_open_final_state(path, NULL, &cfg, &r, &err) == ERR_OK)
         trace_close(r);
-    (void)!trace_describe(path, NULL, &cfg, take_line, NULL, &why);
+    (void)!trace_describe(path, NULL, &cfg, take_line, NULL, &err);
     input_file_remove();
     return 0;
 }

@@ -14,17 +14,17 @@ static inline void fuzz_importer(const struct importer *importer, const char *co
     struct trace_reader *r = NULL;
     const struct event *events;
     size_t n_events = 1;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (n > 0)
         importer->sniff(data, n);
-    if (in == NULL || trace_create(NULL, &w, &why) != ERR_OK)
+    if (in == NULL || trace_create(NULL, &w, &err) != ERR_OK)
         return;
-    if (importer->import(in, &cfg, w, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
+    if (importer->import(in, &cfg, w, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0');
         trace_abandon(w);
-    } else if (trace_finish_open(w, importer->name, &r, &why) == ERR_OK) {
+    } else if (trace_finish_open(w, importer->name, &r, &err) == ERR_OK) {
         while (n_events > 0)
-            FUZZ_EXPECT(trace_next(r, &events, &n_events, &why) == ERR_OK);
+            FUZZ_EXPECT(trace_next(r, &events, &n_events, &err) == ERR_OK);
     }
     trace_close(r);
     input_close(in);

@@ -14,11 +14,11 @@ enum { CARD = 80, IMAGE_BYTES_MOST = 1 << 20 };
 static void read_cubin(const uint8_t *data, size_t n)
 {
     struct cubin c;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t length = 0;
     FUZZ_EXPECT(cubin_extent(data, n) <= n);
-    if (cubin_read(data, n, &c, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
+    if (cubin_read(data, n, &c, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0');
         return;
     }
     for (size_t i = 0; i < c.n_kernels; i++)
@@ -35,14 +35,14 @@ static void read_cubin(const uint8_t *data, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct fat_choice c;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     unsigned char *image;
     read_cubin(data, n);
-    if (fat_binary_choose(data, n, CARD, &c, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
+    if (fat_binary_choose(data, n, CARD, &c, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0');
         return 0;
     }
-    if (c.image == NULL || c.image_bytes > IMAGE_BYTES_MOST || fat_binary_unpack(&c, &image, &why) != ERR_OK)
+    if (c.image == NULL || c.image_bytes > IMAGE_BYTES_MOST || fat_binary_unpack(&c, &image, &err) != ERR_OK)
         return 0;
     read_cubin(image, c.image_bytes);
     free(image);

@@ -24,18 +24,18 @@ static struct trace_reader *import_it(const uint8_t *data, size_t size, const st
     struct input *in = fuzz_input(data, size);
     struct trace_writer *w;
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     void *bytes;
     size_t n;
     if (in == NULL)
         return NULL;
-    if (trace_create(NULL, &w, &why) == ERR_OK) {
-        if (importer_pytorch.import(in, cfg, w, &why) != ERR_OK) {
-            FUZZ_EXPECT(why.text[0] != '\0');
+    if (trace_create(NULL, &w, &err) == ERR_OK) {
+        if (importer_pytorch.import(in, cfg, w, &err) != ERR_OK) {
+            FUZZ_EXPECT(err.text[0] != '\0');
             trace_abandon(w);
         } else if (is_at_once) {
             FUZZ_EXPECT(trace_finish_open(w, "imported", &r, NULL) == ERR_OK);
-        } else if (trace_finish_bytes(w, &bytes, &n, &why) == ERR_OK) {
+        } else if (trace_finish_bytes(w, &bytes, &n, &err) == ERR_OK) {
             FUZZ_EXPECT(trace_open_owned(bytes, n, "imported", UINT64_MAX, &r, NULL) == ERR_OK);
         }
     }
@@ -68,7 +68,7 @@ static void check_import(const uint8_t *data, size_t size, const struct import_c
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input *in = fuzz_input(data, size);
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     /* The length chooses. */
     const struct import_config events = {.gpu = size % 5 == 4 ? 0 : -1, .segment_frees = size % 3};
     const struct import_config state = {.gpu = -1, .final_state = true};
@@ -78,8 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (memmem(data, size, "host_", 5) != NULL)
         check_import(data, size, &host);
     if (in != NULL) {
-        if (importer_pytorch.describe(in, fuzz_line, NULL, &why) != ERR_OK)
-            FUZZ_EXPECT(why.text[0] != '\0');
+        if (importer_pytorch.describe(in, fuzz_line, NULL, &err) != ERR_OK)
+            FUZZ_EXPECT(err.text[0] != '\0');
         input_close(in);
     }
     return 0;

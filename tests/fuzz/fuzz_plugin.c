@@ -31,10 +31,10 @@ struct scripted {
     struct block   last;
 };
 
-static enum err scripted_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err scripted_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const uint64_t what = next(1);
-    (void)cfg, (void)why;
+    (void)cfg, (void)err;
     if (what == 1)
         return ERR_OK;                               /* without a policy */
     if (what == 2)
@@ -186,20 +186,20 @@ static void run(struct policy_ops *ops, bool is_audited)
     struct explain_run explain = { .event = EXPLAIN_END };
     struct lane lane;
     struct rig_trace t;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     card.total_bytes = 64 << 20;
     if (open_trace(&t) != ERR_OK)
         return;
-    if (lane_open(&spec, &device_sim, &card, t.reader, 0, &lane, &why) == ERR_OK) {
+    if (lane_open(&spec, &device_sim, &card, t.reader, 0, &lane, &err) == ERR_OK) {
         lane.explain = &explain;
-        if (replay_run(t.reader, &lane, 1, &cfg, &why) == ERR_OK) {
-            FUZZ_EXPECT(lane.outcome != ERR_CORRUPT || lane.why.text[0] != '\0');
-            (void)!explain_run_finish(&explain, t.reader, &why);
+        if (replay_run(t.reader, &lane, 1, &cfg, &err) == ERR_OK) {
+            FUZZ_EXPECT(lane.outcome != ERR_CORRUPT || lane.err.text[0] != '\0');
+            (void)!explain_run_finish(&explain, t.reader, &err);
         }
         explain_run_close(&explain);
         lane_close(&lane);
     } else {
-        FUZZ_EXPECT(why.text[0] != '\0');
+        FUZZ_EXPECT(err.text[0] != '\0');
     }
     rig_trace_close(&t);
 }
@@ -207,17 +207,17 @@ static void run(struct policy_ops *ops, bool is_audited)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct policy_ops *taken = NULL;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     script = cursor_over(data, n);
     const bool is_audited = next(1) % 2 == 1;
     const uint32_t size = next(1) == 1 ? (uint32_t)next(2) % sizeof(struct policy_ops) : sizeof(struct policy_ops);
     struct policy_ops *table = make_table(next(2), size);
     if (table == NULL)
         return 0;
-    if (policy_take_table(table, "fuzz.so", &taken, &why) == ERR_OK)
+    if (policy_take_table(table, "fuzz.so", &taken, &err) == ERR_OK)
         run(taken, is_audited);
     else
-        FUZZ_EXPECT(why.text[0] != '\0');
+        FUZZ_EXPECT(err.text[0] != '\0');
     free(taken);
     free(table);
     return 0;

@@ -32,20 +32,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct run_condition condition, *c = NULL;
     struct run_table t;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const uint8_t *line = n > 0 ? memchr(data, '\n', n) : NULL;
     const size_t n_line = line != NULL ? (size_t)(line - data) : 0, at = line != NULL ? n_line + 1 : 0;
     char *text = strndup((const char *)data, n_line);
     if (text == NULL)
         return 0;
-    if (run_condition_parse(text, &condition, &why) == ERR_OK)
+    if (run_condition_parse(text, &condition, &err) == ERR_OK)
         c = &condition;
     else
-        FUZZ_EXPECT(why.text[0] != '\0');
+        FUZZ_EXPECT(err.text[0] != '\0');
     run_table_open(&t);
-    why.text[0] = '\0';
-    if (run_table_add_json(&t, (const char *)data + at, n - at, UINT64_MAX, "fuzz", &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
+    err.text[0] = '\0';
+    if (run_table_add_json(&t, (const char *)data + at, n - at, UINT64_MAX, "fuzz", &err) != ERR_OK)
+        FUZZ_EXPECT(err.text[0] != '\0');
     use_table(&t, c);
     run_table_close(&t);
     free(text);

@@ -33,18 +33,18 @@ static void try_create(const struct policy_spec *spec)
     struct device *device;
     struct policy *policy;
     struct block b;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (device_open(&device_sim, &config, &device, NULL) != ERR_OK)
         return;
     const struct policy_config cfg = {.device = device, .peak_live = 1, .values = spec->values, .streams = &stream,
                                       .n_streams = 1, .pools = &pool, .n_pools = 1};
-    if (policy_create(spec->ops, &cfg, &policy, &why) == ERR_OK) {
+    if (policy_create(spec->ops, &cfg, &policy, &err) == ERR_OK) {
         const struct event req = {.kind = EVENT_ALLOC, .bytes = 3 << 20};
         if (policy->ops->alloc(policy, &req, &b) == ERR_OK)
             policy->ops->free(policy, &req, &b);
         policy_destroy(policy);
     } else {
-        FUZZ_EXPECT(why.text[0] != '\0');
+        FUZZ_EXPECT(err.text[0] != '\0');
     }
     device_close(device);
 }
@@ -52,11 +52,11 @@ static void try_create(const struct policy_spec *spec)
 static void try_policy(const char *text)
 {
     struct policy_spec spec;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL)
         return;                             /* would be loaded and run */
-    if (policy_spec_parse(text, &spec, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0' && why.offset <= strlen(text));
+    if (policy_spec_parse(text, &spec, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0' && err.offset <= strlen(text));
         return;
     }
     const size_t n_typed = strlen(spec.typed), n_text = strlen(text);      /* less what is a shell's, in front */

@@ -74,11 +74,11 @@ static bool check_events(struct trace_reader *r, struct live *l, struct event *l
 {
     const struct event *events;
     size_t n;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     start_live(r, l);
     do {
-        if (trace_next(r, &events, &n, &why) != ERR_OK) {
-            FUZZ_EXPECT(why.text[0] != '\0');
+        if (trace_next(r, &events, &n, &err) != ERR_OK) {
+            FUZZ_EXPECT(err.text[0] != '\0');
             return false;
         }
         for (size_t i = 0; i < n; i++)
@@ -121,9 +121,9 @@ static void check_seek(struct trace_reader *r, const struct event *last)
 static void check_trace(const void *bytes, size_t n)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
-    if (trace_open_bytes(bytes, n, &r, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
+    struct err_detail err = {.text = ""};
+    if (trace_open_bytes(bytes, n, &r, &err) != ERR_OK) {
+        FUZZ_EXPECT(err.text[0] != '\0');
         return;
     }
     struct event last;

@@ -81,12 +81,12 @@ static inline void merge_results(const char *path)
 {
     char to[80];
     struct results_db *db = NULL;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     uint64_t n_added;
     snprintf(to, sizeof to, "%s-merged", path);
     if (empty_database_write(to) && results_db_open(to, true, NULL, &db, NULL) == ERR_OK &&
-        results_db_merge(db, path, &n_added, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
+        results_db_merge(db, path, &n_added, &err) != ERR_OK)
+        FUZZ_EXPECT(err.text[0] != '\0');
     results_db_close(db);
     database_remove(to);
 }
@@ -95,11 +95,11 @@ static inline void merge_results(const char *path)
 static inline void use_results(const char *path)
 {
     struct run_table t;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     bool is_results = false;
     run_table_open(&t);
-    if (results_file_add(&t, path, 0, NULL, &is_results, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
+    if (results_file_add(&t, path, 0, NULL, &is_results, &err) != ERR_OK)
+        FUZZ_EXPECT(err.text[0] != '\0');
     use_table(&t);
     run_table_close(&t);
     if (is_results)                  /* `merge` opens what else there is only to refuse it */

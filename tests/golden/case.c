@@ -103,21 +103,21 @@ static bool case_failed_outside(const struct case_op *op)
     return op->kind == OP_SET_FRACTION;
 }
 
-static enum err case_parse_ops(struct golden_case *c, struct err_detail *why)
+static enum err case_parse_ops(struct golden_case *c, struct err_detail *err)
 {
     const json_t *ops = case_field(c, "ops"), *results = case_field(c, "results");
     if (!json_is_array(ops))
-        return err_set(why, ERR_FORMAT, 0, "%s: no list of ops", c->name);
+        return err_at(err, ERR_FORMAT, 0, c->name, "no list of ops");
     c->n_ops = json_array_size(ops);
     if (c->init_error == NULL && json_array_size(results) != c->n_ops)
-        return err_set(why, ERR_FORMAT, 0, "%s: %zu ops but %zu results", c->name, c->n_ops, json_array_size(results));
+        return err_at(err, ERR_FORMAT, 0, c->name, "%zu ops but %zu results", c->n_ops, json_array_size(results));
     c->ops = calloc(c->n_ops + 1, sizeof *c->ops);
     if (c->ops == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for %zu ops", c->name, c->n_ops);
+        return err_no_memory(err);
     for (size_t i = 0; i < c->n_ops; i++) {
         const json_t *result = json_array_get(results, i);
         if (!case_parse_op(json_array_get(ops, i), &c->ops[i]))
-            return err_set(why, ERR_FORMAT, i, "%s: op %zu is none that is known", c->name, i);
+            return err_at(err, ERR_FORMAT, i, c->name, "op %zu is none that is known", i);
         c->ops[i].answer = json_array_get(result, 0);
         c->ops[i].counters = json_array_get(result, 1);
         c->ops[i].failed_outside = case_failed_outside(&c->ops[i]);
@@ -146,29 +146,29 @@ static struct case_request *case_find_request(struct case_request *requests, siz
 }
 
 /* Gives each op on a request its slot and device. */
-static enum err case_link_ops(struct golden_case *c, struct case_request *requests, struct err_detail *why)
+static enum err case_link_ops(struct golden_case *c, struct case_request *requests, struct err_detail *err)
 {
     for (size_t i = 0; i < c->n_ops; i++) {
         struct case_op *op = &c->ops[i];
         if (op->kind == OP_ALLOC || op->kind == OP_FREE || op->kind == OP_USE) {
             struct case_request *r = case_find_request(requests, c->n_requests, op->id);
             if (r == NULL || r->op > i || (op->kind == OP_ALLOC && r->op != i) || r->is_freed)
-                return err_set(why, ERR_FORMAT, i, "%s: op %zu names a request that is not live", c->name, i);
+                return err_at(err, ERR_FORMAT, i, c->name, "op %zu names a request that is not live", i);
             r->is_freed = op->kind == OP_FREE;
             op->slot = (uint32_t)(r - requests);
             op->device = c->ops[r->op].device;
         }
         if (op->device >= c->n_devices || op->stream >= c->n_streams[op->device])
-            return err_set(why, ERR_FORMAT, i, "%s: op %zu names a device or stream that is not there", c->name, i);
+            return err_at(err, ERR_FORMAT, i, c->name, "op %zu names a device or stream that is not there", i);
     }
     return ERR_OK;
 }
 
-static enum err case_number_requests(struct golden_case *c, struct err_detail *why)
+static enum err case_number_requests(struct golden_case *c, struct err_detail *err)
 {
     struct case_request *requests = calloc(c->n_ops + 1, sizeof *requests);
     if (requests == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for %zu requests", c->name, c->n_ops);
+        return err_no_memory(err);
     size_t n = 0;
     for (size_t i = 0; i < c->n_ops; i++)
         if (c->ops[i].kind == OP_ALLOC)
@@ -176,20 +176,20 @@ static enum err case_number_requests(struct golden_case *c, struct err_detail *w
     qsort(requests, n, sizeof *requests, case_compare_requests);
     enum err e = ERR_OK;
     if (n > UINT32_MAX / 2)
-        e = err_set(why, ERR_FORMAT, 0, "%s: too many requests", c->name);
+        e = err_at(err, ERR_FORMAT, 0, c->name, "too many requests");
     for (size_t i = 1; i < n && e == ERR_OK; i++)
         if (requests[i].id == requests[i - 1].id)
-            e = err_set(why, ERR_FORMAT, requests[i].op, "%s: op %zu makes a request again", c->name, requests[i].op);
+            e = err_at(err, ERR_FORMAT, requests[i].op, c->name, "op %zu makes a request again", requests[i].op);
     c->n_requests = (uint32_t)n;
     if (e == ERR_OK)
-        e = case_link_ops(c, requests, why);
+        e = case_link_ops(c, requests, err);
     free(requests);
     return e;
 }
 
 /* ---- the rest ---- */
 
-static enum err case_parse_streams(struct golden_case *c, struct err_detail *why)
+static enum err case_parse_streams(struct golden_case *c, struct err_detail *err)
 {
     const json_t *devices = case_field(c, "streams");
     for (uint32_t d = 0; d < c->n_devices; d++) {
@@ -197,13 +197,13 @@ static enum err case_parse_streams(struct golden_case *c, struct err_detail *why
         const size_t n = json_array_size(handles);
         c->n_streams[d] = n == 0 ? 1 : (uint32_t)n;          /* a case that ended at the start names none */
         if ((n == 0 && c->init_error == NULL) || n > CASE_STREAMS_MAX)
-            return err_set(why, ERR_FORMAT, 0, "%s: device %u has %zu streams", c->name, d, n);
+            return err_at(err, ERR_FORMAT, 0, c->name, "device %u has %zu streams", d, n);
         c->streams[d] = calloc(c->n_streams[d], sizeof *c->streams[d]);
         if (c->streams[d] == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for %zu streams", c->name, n);
+            return err_no_memory(err);
         for (size_t i = 0; i < n; i++)
             if (!case_number(json_array_get(handles, i), 0, INT64_MAX, &c->streams[d][i]))
-                return err_set(why, ERR_FORMAT, 0, "%s: stream %zu of device %u has no handle", c->name, i, d);
+                return err_at(err, ERR_FORMAT, 0, c->name, "stream %zu of device %u has no handle", i, d);
     }
     return ERR_OK;
 }
@@ -233,7 +233,7 @@ static void case_parse_environment(struct golden_case *c)
     c->conf = case_settings_text(c);
 }
 
-static enum err case_parse_head(struct golden_case *c, const char *path, struct err_detail *why)
+static enum err case_parse_head(struct golden_case *c, const char *path, struct err_detail *err)
 {
     const json_t *fraction = case_field(c, "fraction"), *via = case_field(c, "alloc_via");
     uint64_t n_devices;
@@ -241,13 +241,13 @@ static enum err case_parse_head(struct golden_case *c, const char *path, struct 
     c->torch = json_string_value(case_field(c, "torch"));
     c->init_error = case_field(c, "init_error");
     if (c->name == NULL || c->torch == NULL || !torch_release_find(c->torch, &c->release))
-        return err_set(why, ERR_FORMAT, 0, "%s: not a golden case: no name, or no known release", path);
+        return err_at(err, ERR_FORMAT, 0, path, "not a golden case: no name, or no known release");
     if (!case_number(case_field(c, "device_total"), 1, INT64_MAX, &c->device_total_bytes) ||
         !case_number(case_field(c, "devices"), 1, CASE_DEVICES_MAX, &n_devices))
-        return err_set(why, ERR_FORMAT, 0, "%s: no device_total, or no devices", c->name);
+        return err_at(err, ERR_FORMAT, 0, c->name, "no device_total, or no devices");
     const json_t *variable = case_field(c, "conf_var");
     if (variable != NULL && !json_is_string(variable))
-        return err_set(why, ERR_FORMAT, 0, "%s: conf_var is no text", c->name);
+        return err_at(err, ERR_FORMAT, 0, c->name, "conf_var is no text");
     c->n_devices = (uint32_t)n_devices;
     c->is_tensor = json_is_string(via) && strcmp(json_string_value(via), "tensor") == 0;
     c->has_fraction = json_is_number(fraction);
@@ -256,16 +256,16 @@ static enum err case_parse_head(struct golden_case *c, const char *path, struct 
     return ERR_OK;
 }
 
-enum err case_parse(json_t *root, const char *path, struct golden_case *out, struct err_detail *why)
+enum err case_parse(json_t *root, const char *path, struct golden_case *out, struct err_detail *err)
 {
     struct golden_case c = {.root = json_incref(root), .turned_rule = -1};
-    enum err e = case_parse_head(&c, path, why);
+    enum err e = case_parse_head(&c, path, err);
     if (e == ERR_OK)
-        e = case_parse_streams(&c, why);
+        e = case_parse_streams(&c, err);
     if (e == ERR_OK)
-        e = case_parse_ops(&c, why);
+        e = case_parse_ops(&c, err);
     if (e == ERR_OK && c.init_error == NULL)
-        e = case_number_requests(&c, why);
+        e = case_number_requests(&c, err);
     if (e == ERR_OK)
         *out = c;
     else
@@ -273,13 +273,13 @@ enum err case_parse(json_t *root, const char *path, struct golden_case *out, str
     return e;
 }
 
-enum err case_read(const char *path, struct golden_case *out, struct err_detail *why)
+enum err case_read(const char *path, struct golden_case *out, struct err_detail *err)
 {
     json_t *root;
-    enum err e = case_load(path, &root, why);
+    enum err e = case_load(path, &root, err);
     if (e != ERR_OK)
         return e;
-    e = case_parse(root, path, out, why);
+    e = case_parse(root, path, out, err);
     json_decref(root);
     return e;
 }

@@ -92,10 +92,10 @@ struct golden_case {
 
 /* Checks one case: every index is in range, each request is made once and freed at most once, after it was
  * made. ERR_FORMAT with the op's number. Close it with case_close. `path` is for messages. */
-MUST_USE enum err case_parse(json_t *root, const char *path, struct golden_case *out, struct err_detail *why);
+MUST_USE enum err case_parse(json_t *root, const char *path, struct golden_case *out, struct err_detail *err);
 
 /* case_load and case_parse. */
-MUST_USE enum err case_read(const char *path, struct golden_case *out, struct err_detail *why);
+MUST_USE enum err case_read(const char *path, struct golden_case *out, struct err_detail *err);
 void case_close(struct golden_case *c);
 
 /* A recorded field of the case, by name; NULL if it is absent or null. */

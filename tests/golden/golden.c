@@ -107,14 +107,14 @@ static void golden_explain(struct golden_case *c)
 }
 
 static enum err golden_run_torch(json_t *root, const char *path, const struct golden_options *o,
-                                 struct golden_tally *t, struct err_detail *why)
+                                 struct golden_tally *t, struct err_detail *err)
 {
     struct golden_case c;
     struct difference diff = {0};
-    enum err e = case_parse(root, path, &c, why);
+    enum err e = case_parse(root, path, &c, err);
     if (e != ERR_OK)
         return e;
-    e = program_run(&c, &diff, why);
+    e = program_run(&c, &diff, err);
     if (e == ERR_OK)
         golden_judge(c.name, torch_release_name(c.release), &diff, o, t);
     if (e == ERR_OK && o->explains && diff.is_found && golden_reason(c.name, torch_release_name(c.release)) == NULL)
@@ -124,13 +124,13 @@ static enum err golden_run_torch(json_t *root, const char *path, const struct go
 }
 
 static enum err golden_run_zoo(const json_t *root, const struct golden_options *o, struct golden_tally *t,
-                               struct err_detail *why)
+                               struct err_detail *err)
 {
     struct difference diff = {0};
     char *policy = NULL;
-    enum err e = zoo_case_policy(root, o->stand_in, &policy, why);
+    enum err e = zoo_case_policy(root, o->stand_in, &policy, err);
     if (e == ERR_OK)
-        e = zoo_program_run(root, policy, o->stand_in != NULL, &diff, why);
+        e = zoo_program_run(root, policy, o->stand_in != NULL, &diff, err);
     free(policy);
     if (e == ERR_OK)
         golden_judge(json_string_value(json_object_get(root, "case")),
@@ -140,14 +140,14 @@ static enum err golden_run_zoo(const json_t *root, const struct golden_options *
 
 static void golden_run_file(const char *path, const struct golden_options *o, struct golden_tally *t)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     json_t *root = NULL;
-    enum err e = case_load(path, &root, &why);
+    enum err e = case_load(path, &root, &err);
     if (e == ERR_OK)
-        e = zoo_is_case(root) ? golden_run_zoo(root, o, t, &why) : golden_run_torch(root, path, o, t, &why);
+        e = zoo_is_case(root) ? golden_run_zoo(root, o, t, &err) : golden_run_torch(root, path, o, t, &err);
     json_decref(root);
     if (e != ERR_OK) {
-        fprintf(stderr, "golden: %s: %s\n", path, why.text[0] == '\0' ? err_text(e) : why.text);
+        fprintf(stderr, "golden: %s: %s\n", path, err.text[0] == '\0' ? err_text(e) : err.text);
         t->is_bad = true;
     }
 }

@@ -155,7 +155,7 @@ static uint64_t machine_stream_number(enum torch_release release, uint32_t index
     return release == TORCH_2_0 ? 8 * place + 1 : 32 * place + 3;
 }
 
-static enum err machine_open_streams(struct machine *m, struct err_detail *why)
+static enum err machine_open_streams(struct machine *m, struct err_detail *err)
 {
     const struct golden_case *c = m->c;
     m->n_streams = 1;
@@ -165,7 +165,7 @@ static enum err machine_open_streams(struct machine *m, struct err_detail *why)
     }
     m->streams = calloc(m->n_streams, sizeof *m->streams);
     if (m->streams == NULL || stream_queues_create(m->n_streams, &m->queues) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %u streams", m->n_streams);
+        return err_no_memory(err);
     for (uint32_t d = 0; d < c->n_devices; d++)
         for (uint32_t i = 0; i < c->n_streams[d]; i++)
             m->streams[machine_stream(m, d, i)] = (struct stream_name){
@@ -174,7 +174,7 @@ static enum err machine_open_streams(struct machine *m, struct err_detail *why)
 }
 
 /* The user's pools are {0, n}, those of graph captures {n, 0}, each counted from 1. */
-static enum err machine_name_pools(struct machine *m, struct err_detail *why)
+static enum err machine_name_pools(struct machine *m, struct err_detail *err)
 {
     uint64_t n_user = 0, n_graph = 0;
     m->n_pools = 1;
@@ -184,7 +184,7 @@ static enum err machine_name_pools(struct machine *m, struct err_detail *why)
         if ((op->kind != OP_POOL_NEW && op->kind != OP_CAPTURE_BEGIN) || op->failed_outside)
             continue;
         if (m->n_pools > CASE_POOLS_MAX)
-            return err_set(why, ERR_FORMAT, i, "%s: more than %d pools", m->c->name, CASE_POOLS_MAX);
+            return err_at(err, ERR_FORMAT, i, m->c->name, "more than %d pools", CASE_POOLS_MAX);
         const bool is_graph = op->kind == OP_CAPTURE_BEGIN;
         m->pool[m->n_pools] = (struct machine_pool){.id = op->id, .is_graph = is_graph};
         m->pool_name[m->n_pools].id[is_graph ? 0 : 1] = is_graph ? ++n_graph : ++n_user;
@@ -195,12 +195,12 @@ static enum err machine_name_pools(struct machine *m, struct err_detail *why)
 
 /* The recorded addresses of one device: its mallocs and reservations, in order. */
 static enum err machine_list_addresses(const struct golden_case *c, struct machine_device *d, size_t *n,
-                                       struct err_detail *why)
+                                       struct err_detail *err)
 {
     const json_t *log = case_field(c, "device_log");
     d->addresses = calloc(json_array_size(log) + 1, sizeof *d->addresses);
     if (d->addresses == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the device log");
+        return err_no_memory(err);
     for (size_t i = 0; i < json_array_size(log); i++) {
         const json_t *entry = json_array_get(log, i);
         const char *call = json_string_value(json_array_get(entry, 0));
@@ -247,7 +247,7 @@ static void machine_turn_rule(struct policy *policy, int rule)
     *value = !*value;
 }
 
-static enum err machine_open_policy(struct machine *m, struct machine_device *d, struct err_detail *why)
+static enum err machine_open_policy(struct machine *m, struct machine_device *d, struct err_detail *err)
 {
     const struct policy_config cfg = {
         .device = d->device,
@@ -259,7 +259,7 @@ static enum err machine_open_policy(struct machine *m, struct machine_device *d,
         .n_pools = m->n_pools,
         .ordinal = d->ordinal,
     };
-    const enum err e = policy_create(m->spec.ops, &cfg, &d->policy, why);
+    const enum err e = policy_create(m->spec.ops, &cfg, &d->policy, err);
     if (e == ERR_OK) {
         d->observer = (struct policy_observer){.record = machine_hear_record, .arg = d};
         d->policy->observer = &d->observer;
@@ -269,14 +269,14 @@ static enum err machine_open_policy(struct machine *m, struct machine_device *d,
     return e;
 }
 
-static enum err machine_open_device(struct machine *m, uint32_t ordinal, struct err_detail *why)
+static enum err machine_open_device(struct machine *m, uint32_t ordinal, struct err_detail *err)
 {
     struct machine_device *d = &m->device[ordinal];
     size_t n_addresses = 0;
     d->machine = m;
     d->ordinal = ordinal;
     d->trace = json_array();
-    enum err e = machine_list_addresses(m->c, d, &n_addresses, why);
+    enum err e = machine_list_addresses(m->c, d, &n_addresses, err);
     if (e != ERR_OK)
         return e;
     const struct device_config cfg = {
@@ -287,26 +287,26 @@ static enum err machine_open_device(struct machine *m, uint32_t ordinal, struct 
         .n_addresses = n_addresses,
         .queues = m->queues,
     };
-    e = device_open(&device_sim, &cfg, &d->device, why);
+    e = device_open(&device_sim, &cfg, &d->device, err);
     if (e != ERR_OK)
         return e;
     d->log = (struct device_log){.call = machine_hear_call, .arg = d};
     d->device->log = &d->log;
-    return machine_open_policy(m, d, why);
+    return machine_open_policy(m, d, err);
 }
 
-enum err machine_open(const struct golden_case *c, struct difference *diff, struct machine *out, struct err_detail *why)
+enum err machine_open(const struct golden_case *c, struct difference *diff, struct machine *out, struct err_detail *err)
 {
     *out = (struct machine){.c = c, .diff = diff, .device_log = json_array()};
-    enum err e = policy_spec_parse("pytorch", &out->spec, why);
+    enum err e = policy_spec_parse("pytorch", &out->spec, err);
     if (e != ERR_OK)
-        return err_set(why, ERR_CORRUPT, 0, "there is no policy pytorch");
+        return err_set(err, ERR_CORRUPT, 0, "there is no policy pytorch");
     machine_set_options(c, &out->spec);
-    e = machine_open_streams(out, why);
+    e = machine_open_streams(out, err);
     if (e == ERR_OK)
-        e = machine_name_pools(out, why);
+        e = machine_name_pools(out, err);
     for (uint32_t d = 0; d < c->n_devices && e == ERR_OK; d++)
-        e = machine_open_device(out, d, why);
+        e = machine_open_device(out, d, err);
     return e;
 }
 

@@ -72,7 +72,7 @@ struct machine {
 /* Opens devices and policies as the case says. ERR_USAGE or ERR_UNSUPPORTED if the policy refuses the settings:
  * why->text is the reason. Call machine_close also after an error. */
 MUST_USE enum err machine_open(const struct golden_case *c, struct difference *diff, struct machine *out,
-                               struct err_detail *why);
+                               struct err_detail *err);
 void machine_close(struct machine *m);
 
 /* The dense number of a stream index of a device; also the number of its queue. */

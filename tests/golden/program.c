@@ -110,10 +110,10 @@ static json_t *program_free(struct program *p, const struct case_op *op)
 static void program_control(struct program *p, uint32_t device, const struct control *cmd, const struct block *b)
 {
     struct policy *policy = p->m.device[device].policy;
-    struct err_detail why = {0};
-    const enum err e = policy->ops->control(policy, cmd, b, &why);
+    struct err_detail err = {0};
+    const enum err e = policy->ops->control(policy, cmd, b, &err);
     if (e != ERR_OK)
-        difference_note(p->diff, "%s: the policy refused: %s", p->where, why.text[0] == '\0' ? err_text(e) : why.text);
+        difference_note(p->diff, "%s: the policy refused: %s", p->where, err.text[0] == '\0' ? err_text(e) : err.text);
 }
 
 static json_t *program_control_all(struct program *p, enum control_kind kind)
@@ -159,11 +159,11 @@ static json_t *program_empty_cache(struct program *p, const struct case_op *op)
 static json_t *program_set_conf(struct program *p, const struct case_op *op)
 {
     const struct control cmd = {.kind = CONTROL_SETTINGS, .text = op->text};
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     enum err e = ERR_OK;
     for (uint32_t d = 0; d < p->c->n_devices; d++) {
         struct policy *policy = p->m.device[d].policy;
-        const enum err ours = policy->ops->control(policy, &cmd, NULL, e == ERR_OK ? &why : NULL);
+        const enum err ours = policy->ops->control(policy, &cmd, NULL, e == ERR_OK ? &err : NULL);
         e = e == ERR_OK ? ours : e;
     }
     const char *type = json_string_value(json_array_get(op->answer, 1));
@@ -171,8 +171,8 @@ static json_t *program_set_conf(struct program *p, const struct case_op *op)
     if (e == ERR_OK)
         return json_null();
     if (type == NULL || text == NULL)
-        return json_string(why.text);
-    compare_errors(p->where, type, text, why.text, p->diff);
+        return json_string(err.text);
+    compare_errors(p->where, type, text, err.text, p->diff);
     return json_deep_copy(op->answer);
 }
 
@@ -422,9 +422,9 @@ static void program_check(struct program *p)
 {
     for (uint32_t d = 0; d < p->c->n_devices; d++) {
         const struct policy *policy = p->m.device[d].policy;
-        struct err_detail why = {0};
-        if (policy->ops->check != NULL && policy->ops->check(policy, &why) != ERR_OK)
-            difference_note(p->diff, "%s: an invariant of device %u does not hold: %s", p->where, d, why.text);
+        struct err_detail err = {0};
+        if (policy->ops->check != NULL && policy->ops->check(policy, &err) != ERR_OK)
+            difference_note(p->diff, "%s: an invariant of device %u does not hold: %s", p->where, d, err.text);
     }
 }
 
@@ -470,7 +470,7 @@ static void program_compare_refusal(const struct golden_case *c, enum err e, con
         compare_errors("init_error", type, want, text, diff);
 }
 
-enum err program_run(const struct golden_case *c, struct difference *diff, struct err_detail *why)
+enum err program_run(const struct golden_case *c, struct difference *diff, struct err_detail *err)
 {
     struct program p = {.c = c, .diff = diff};
     struct err_detail refusal = {0};
@@ -480,13 +480,13 @@ enum err program_run(const struct golden_case *c, struct difference *diff, struc
         program_compare_refusal(c, e, refusal.text, diff);
         e = ERR_OK;
     } else if (e == ERR_OK && p.requests == NULL) {
-        e = err_set(&refusal, ERR_HOST_NOMEM, 0, "no memory for %u requests", c->n_requests);
+        e = err_no_memory(&refusal);
     } else if (e == ERR_OK) {
         program_run_ops(&p);
         program_compare_end(&p);
     }
-    if (e != ERR_OK && why != NULL)
-        *why = refusal;
+    if (e != ERR_OK && err != NULL)
+        *err = refusal;
     free(p.requests);
     machine_close(&p.m);
     return e;

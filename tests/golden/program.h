@@ -10,6 +10,6 @@
 
 /* Runs the case to its end or to the first difference, which `diff` then names. Errors are ours and not the case's: no
  * memory, or no such policy. */
-MUST_USE enum err program_run(const struct golden_case *c, struct difference *diff, struct err_detail *why);
+MUST_USE enum err program_run(const struct golden_case *c, struct difference *diff, struct err_detail *err);
 
 #endif

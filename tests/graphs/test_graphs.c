@@ -22,14 +22,14 @@ struct recording {
 static void recording_open(const char *name, struct recording *r)
 {
     char path[512];
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct replay_config cfg = { .threads = 1 };
     *r = (struct recording){ .trace = NULL };
     snprintf(path, sizeof path, FOLDER "/%s.trace.zst", name);
-    cr_assert_eq(trace_open(path, &r->trace, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(captures_read(r->trace, &r->captures, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(single_run_open(&r->run, r->trace, NULL, "sim:unlimited", &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(single_run_replay(&r->run, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open(path, &r->trace, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(captures_read(r->trace, &r->captures, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(single_run_open(&r->run, r->trace, NULL, "sim:unlimited", &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(single_run_replay(&r->run, &cfg, &err), ERR_OK, "%s", err.text);
 }
 
 static void recording_close(struct recording *r)

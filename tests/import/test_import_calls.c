@@ -47,7 +47,7 @@ static uint32_t put_free(struct journal *j, uint64_t addr)
 
 /* Imports the first n bytes of a journal. NULL, with the sentence in *why, if that is refused. */
 static struct trace_reader *import_as(const struct journal *j, size_t n, const struct import_config *cfg,
-                                      struct err_detail *why)
+                                      struct err_detail *err)
 {
     unsigned char *bytes = malloc(n + 1);
     struct input *in;
@@ -58,13 +58,13 @@ static struct trace_reader *import_as(const struct journal *j, size_t n, const s
     const size_t n_head = n < sizeof j->head ? n : sizeof j->head;
     memcpy(bytes, &j->head, n_head);
     memcpy(bytes + n_head, j->records, n - n_head);
-    cr_assert_eq(input_open_bytes(bytes, n, &in, why), ERR_OK);
-    cr_assert_eq(trace_create(NULL, &w, why), ERR_OK);
-    if (importer_calls.import(in, cfg, w, why) == ERR_OK) {
-        cr_assert_eq(trace_finish_bytes(w, &out, &n_out, why), ERR_OK, "%s", why->text);
-        cr_assert_eq(trace_open_owned(out, n_out, "journal", 0, &trace, why), ERR_OK, "%s", why->text);
+    cr_assert_eq(input_open_bytes(bytes, n, &in, err), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, err), ERR_OK);
+    if (importer_calls.import(in, cfg, w, err) == ERR_OK) {
+        cr_assert_eq(trace_finish_bytes(w, &out, &n_out, err), ERR_OK, "%s", err->text);
+        cr_assert_eq(trace_open_owned(out, n_out, "journal", 0, &trace, err), ERR_OK, "%s", err->text);
     } else {
-        cr_expect_neq(why->text[0], '\0');
+        cr_expect_neq(err->text[0], '\0');
         trace_abandon(w);
     }
     input_close(in);
@@ -72,16 +72,16 @@ static struct trace_reader *import_as(const struct journal *j, size_t n, const s
     return trace;
 }
 
-static struct trace_reader *import_cut(const struct journal *j, size_t n, int64_t gpu, struct err_detail *why)
+static struct trace_reader *import_cut(const struct journal *j, size_t n, int64_t gpu, struct err_detail *err)
 {
-    return import_as(j, n, &(struct import_config){.gpu = gpu}, why);
+    return import_as(j, n, &(struct import_config){.gpu = gpu}, err);
 }
 
 static struct trace_reader *import_all(const struct journal *j, int64_t gpu)
 {
-    struct err_detail why = {.text = ""};
-    struct trace_reader *trace = import_cut(j, sizeof j->head + j->n * sizeof j->records[0], gpu, &why);
-    cr_assert_not_null(trace, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    struct trace_reader *trace = import_cut(j, sizeof j->head + j->n * sizeof j->records[0], gpu, &err);
+    cr_assert_not_null(trace, "%s", err.text);
     return trace;
 }
 
@@ -215,11 +215,11 @@ Test(import_calls, what_a_simulated_card_gave_is_summed_by_segments)
 {
     const struct journal j = journal_of_simulated_card();
     static struct call_use use[CALL_DEVICES_MAX];
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct call_journal *log = NULL;
     struct input *in;
-    cr_assert_eq(input_open_bytes(&j, sizeof j.head + j.n * sizeof j.records[0], &in, &why), ERR_OK);
-    cr_assert_eq(call_journal_read(in, &log, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(input_open_bytes(&j, sizeof j.head + j.n * sizeof j.records[0], &in, &err), ERR_OK);
+    cr_assert_eq(call_journal_read(in, &log, &err), ERR_OK, "%s", err.text);
     call_journal_sum(log, use);
     cr_expect_eq(use[0].total_bytes, 1000);
     cr_expect_eq(use[0].taken_bytes, 100);
@@ -235,11 +235,11 @@ Test(import_calls, what_a_simulated_card_gave_is_summed_by_segments)
 Test(import_calls, a_card_of_an_unknown_kind_is_refused)
 {
     struct journal j = journal_begin();
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     put_alloc(&j, 0x1000, 10);
     j.head.card = CALL_CARDS;
-    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &why));
-    cr_expect_not_null(strstr(why.text, "byte 72"), "%s", why.text);
+    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &err));
+    cr_expect_not_null(strstr(err.text, "byte 72"), "%s", err.text);
 }
 
 Test(import_calls, a_journal_cut_anywhere_holds_the_calls_before_the_cut)
@@ -248,10 +248,10 @@ Test(import_calls, a_journal_cut_anywhere_holds_the_calls_before_the_cut)
     for (uint64_t i = 1; i <= 10; i++)
         put_alloc(&j, i << 12, i);
     for (size_t n = 0; n < sizeof j.head + j.n * sizeof j.records[0]; n++) {
-        struct err_detail why = {.text = ""};
-        struct trace_reader *trace = import_cut(&j, n, -1, &why);
+        struct err_detail err = {.text = ""};
+        struct trace_reader *trace = import_cut(&j, n, -1, &err);
         const size_t whole = n < sizeof j.head ? 0 : (n - sizeof j.head) / sizeof j.records[0];
-        cr_assert_eq(trace == NULL ? 0 : trace_info(trace)->events, whole, "%zu bytes: %s", n, why.text);
+        cr_assert_eq(trace == NULL ? 0 : trace_info(trace)->events, whole, "%zu bytes: %s", n, err.text);
         trace_close(trace);
     }
 }
@@ -328,7 +328,7 @@ Test(import_calls, an_address_that_is_handed_out_again_was_freed)
 Test(import_calls, a_free_on_another_device_is_that_of_the_allocation)
 {
     char text[RECORDS_MAX];
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct journal j = journal_begin();
     put(&j, (struct call_record){.kind = CALL_DEVICE, .device = 1, .bytes = 1 << 30});
     put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = 0x1000, .bytes = 10, .device = 1});
@@ -339,8 +339,8 @@ Test(import_calls, a_free_on_another_device_is_that_of_the_allocation)
     cr_expect_str_eq(kinds_of(trace, text), "AFO");
     cr_expect_eq(trace_info(trace)->capacity_bytes, 1 << 30);
     trace_close(trace);
-    cr_expect_null(import_cut(&j, sizeof j.head + j.n * sizeof j.records[0], -1, &why));
-    cr_expect(strstr(why.text, "0 (1 requests), 1 (1 requests)") != NULL, "%s", why.text);
+    cr_expect_null(import_cut(&j, sizeof j.head + j.n * sizeof j.records[0], -1, &err));
+    cr_expect(strstr(err.text, "0 (1 requests), 1 (1 requests)") != NULL, "%s", err.text);
 }
 
 Test(import_calls, a_reset_ends_what_its_device_has_in_order)
@@ -438,7 +438,7 @@ Test(import_calls, each_event_names_its_thread)
 {
     static const uint32_t threads[] = {500, 501, 500};
     struct journal j = journal_begin();
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     for (size_t i = 0; i < 3; i++)
         j.records[put_alloc(&j, (i + 1) << 12, 8)].thread = threads[i];
     struct trace_reader *trace = import_all(&j, -1);
@@ -447,7 +447,7 @@ Test(import_calls, each_event_names_its_thread)
         const char *const *frames;
         char want[32];
         snprintf(want, sizeof want, "thread %u", (unsigned)threads[i]);
-        cr_assert_eq(trace_side_at(trace, i, &side, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_side_at(trace, i, &side, &err), ERR_OK, "%s", err.text);
         cr_assert_eq(trace_stack(trace, side.stack, &frames), 1);
         cr_expect_str_eq(frames[0], want);
     }
@@ -467,11 +467,11 @@ static void trace_path(const struct growing *g, unsigned device, char path[96])
     snprintf(path, 96, "%s/%u.trace", g->folder, device);
 }
 
-static enum err create_trace(void *arg, unsigned device, struct trace_writer **out, struct err_detail *why)
+static enum err create_trace(void *arg, unsigned device, struct trace_writer **out, struct err_detail *err)
 {
     char path[96];
     trace_path(arg, device, path);
-    return trace_create_growing(path, out, why);
+    return trace_create_growing(path, out, err);
 }
 
 static void growing_write(const struct growing *g, const struct journal *j)
@@ -485,30 +485,30 @@ static void growing_write(const struct growing *g, const struct journal *j)
 
 static void growing_open(struct growing *g, const struct journal *j)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct calls_traces traces = {.create = create_trace, .arg = g};
     strcpy(g->folder, "/tmp/replay-test-follow-XXXXXX");
     cr_assert_not_null(mkdtemp(g->folder));
     snprintf(g->path, sizeof g->path, "%s/calls", g->folder);
     growing_write(g, j);
-    cr_assert_eq(calls_follow_open(g->path, &traces, &g->follow, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(calls_follow_open(g->path, &traces, &g->follow, &err), ERR_OK, "%s", err.text);
 }
 
 /* Looks, and expects a device's trace to have these events. */
 static void growing_expect(struct growing *g, const struct journal *j, unsigned device, const char *want)
 {
     char path[96], text[RECORDS_MAX];
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_reader *trace;
     bool has_more;
     growing_write(g, j);
-    cr_assert_eq(calls_follow_look(g->follow, &has_more, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(calls_follow_look(g->follow, &has_more, &err), ERR_OK, "%s", err.text);
     trace_path(g, device, path);
     if (want == NULL) {
         cr_expect_neq(access(path, F_OK), 0);
         return;
     }
-    cr_assert_eq(trace_open(path, &trace, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open(path, &trace, &err), ERR_OK, "%s", err.text);
     cr_expect(trace_info(trace)->is_unfinished);
     cr_expect_str_eq(kinds_of(trace, text), want);
     trace_close(trace);
@@ -587,7 +587,7 @@ Test(import_calls, a_free_that_failed_is_taken_back_if_that_is_known_in_time)
 
 Test(import_calls, a_followed_journal_gives_what_its_import_gives)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct growing g;
     struct journal j = journal_begin();
     const struct call_text part = {.kind = CALL_TEXT, .text = "f+0x1 lib"};
@@ -606,27 +606,27 @@ Test(import_calls, a_followed_journal_gives_what_its_import_gives)
         if (i % 2 == 0) {
             bool has_more;
             growing_write(&g, &j);
-            cr_assert_eq(calls_follow_look(g.follow, &has_more, &why), ERR_OK, "%s", why.text);
+            cr_assert_eq(calls_follow_look(g.follow, &has_more, &err), ERR_OK, "%s", err.text);
         }
     }
     bool has_more;
     struct trace_reader *followed, *imported = import_all(&j, 0);
     growing_write(&g, &j);
-    cr_assert_eq(calls_follow_look(g.follow, &has_more, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(calls_follow_finish(g.follow, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(calls_follow_look(g.follow, &has_more, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(calls_follow_finish(g.follow, &err), ERR_OK, "%s", err.text);
     g.follow = NULL;
     trace_path(&g, 0, path);
-    cr_assert_eq(trace_open(path, &followed, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open(path, &followed, &err), ERR_OK, "%s", err.text);
     const struct event *a, *b;
     size_t n_a, n_b;
-    cr_assert_eq(trace_next(followed, &a, &n_a, &why), ERR_OK);
-    cr_assert_eq(trace_next(imported, &b, &n_b, &why), ERR_OK);
+    cr_assert_eq(trace_next(followed, &a, &n_a, &err), ERR_OK);
+    cr_assert_eq(trace_next(imported, &b, &n_b, &err), ERR_OK);
     cr_assert(n_a == n_b && n_a == 13);
     cr_expect_arr_eq(a, b, n_a * sizeof *a);
     for (uint64_t i = 0; i < n_a; i++) {
         struct trace_side x, y;
         const char *const *f, *const *h;
-        cr_assert(trace_side_at(followed, i, &x, &why) == ERR_OK && trace_side_at(imported, i, &y, &why) == ERR_OK);
+        cr_assert(trace_side_at(followed, i, &x, &err) == ERR_OK && trace_side_at(imported, i, &y, &err) == ERR_OK);
         cr_expect(x.record == y.record && x.addr == y.addr);
         const size_t depth = trace_stack(followed, x.stack, &f);
         cr_assert_eq(depth, trace_stack(imported, y.stack, &h));
@@ -642,12 +642,12 @@ Test(import_calls, a_followed_journal_gives_what_its_import_gives)
 Test(import_calls, another_version_or_byte_order_is_refused_with_a_sentence)
 {
     struct journal j = journal_begin();
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     put_alloc(&j, 0x1000, 10);
     j.head.version = 9;
-    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &why));
-    cr_expect(strstr(why.text, "version 9") != NULL, "%s", why.text);
+    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &err));
+    cr_expect(strstr(err.text, "version 9") != NULL, "%s", err.text);
     j.head.order = 0x04030201;
-    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &why));
-    cr_expect(strstr(why.text, "byte order") != NULL, "%s", why.text);
+    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &err));
+    cr_expect(strstr(err.text, "byte order") != NULL, "%s", err.text);
 }

@@ -6,13 +6,13 @@
 static void expect_events(const char *text, const char *from, const char *expected)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct event *events;
     size_t n = 1;
     char got[512] = "";
-    cr_assert_eq(opened_text(text, from, -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_text(text, from, -1, &r, &err), ERR_OK, "%s", err.text);
     while (n > 0) {
-        cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
+        cr_assert_eq(trace_next(r, &events, &n, &err), ERR_OK);
         for (size_t i = 0; i < n; i++) {
             const char letter = "affffot"[events[i].kind];
             const size_t used = strlen(got);
@@ -52,8 +52,8 @@ Test(import_csv, another_thread_is_told_where_it_goes_on)
 Test(import_csv, a_time_of_day_goes_on_over_midnight)
 {
     struct trace_reader *r;
-    struct err_detail why;
-    cr_assert_eq(opened_text(RMM "1,23:59:59.0,allocate,0x100,1,0\n1,00:00:01.5,free,0x100,1,0\n", NULL, -1, &r, &why),
+    struct err_detail err;
+    cr_assert_eq(opened_text(RMM "1,23:59:59.0,allocate,0x100,1,0\n1,00:00:01.5,free,0x100,1,0\n", NULL, -1, &r, &err),
                  ERR_OK);
     cr_expect_eq(trace_info(r)->duration_ns, 2500000000, "%llu", (unsigned long long)trace_info(r)->duration_ns);
     trace_close(r);
@@ -62,10 +62,10 @@ Test(import_csv, a_time_of_day_goes_on_over_midnight)
 static uint64_t duration_ns(const char *first, const char *second)
 {
     struct trace_reader *r;
-    struct err_detail why;
+    struct err_detail err;
     char text[200];
     snprintf(text, sizeof text, "op,ptr,size,time\nalloc,1,8,%s\nfree,1,8,%s\n", first, second);
-    cr_assert_eq(opened_text(text, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_text(text, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     const uint64_t ns = trace_info(r)->duration_ns;
     trace_close(r);
     return ns;
@@ -81,9 +81,9 @@ Test(import_csv, a_line_that_can_be_read_in_two_ways_is_refused)
 Test(import_csv, what_is_left_out_or_changed_is_noted)
 {
     struct trace_reader *r;
-    struct err_detail why;
+    struct err_detail err;
     cr_assert_eq(opened_text("op,ptr,size,time\nalloc,1,8,5\nalloc,2,8,3\noom,0,0,6\nalloc,3,0,6\nalloc,4,8,5\n", NULL,
-                             -1, &r, &why), ERR_OK, "%s", why.text);
+                             -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "2 times that go back were taken for the latest before them"));
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "2 requests of 0 bytes were left out"));
     trace_close(r);
@@ -92,9 +92,9 @@ Test(import_csv, what_is_left_out_or_changed_is_noted)
 Test(import_csv, an_end_of_another_size_than_its_request_is_noted)
 {
     struct trace_reader *r;
-    struct err_detail why;
+    struct err_detail err;
     cr_assert_eq(opened_text("op,ptr,size\nalloc,1,8\nalloc,2,8\nalloc,3,8\nfree,1,8\nfree,2,9\nfree,3,\n", NULL, -1,
-                             &r, &why), ERR_OK, "%s", why.text);
+                             &r, &err), ERR_OK, "%s", err.text);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends have another size than their request, the first in "
                                                       "line 6"));
     trace_close(r);
@@ -117,8 +117,8 @@ Test(import_csv, a_time_in_whole_numbers_is_exact)
 Test(import_csv, an_end_without_a_beginning_is_counted_and_left_out)
 {
     struct trace_reader *r;
-    struct err_detail why;
-    cr_assert_eq(opened_text(RMM "1,00:00:01.0,free,0x100,1,0\n1,00:00:02.0,allocate,0x100,1,0\n", NULL, -1, &r, &why),
+    struct err_detail err;
+    cr_assert_eq(opened_text(RMM "1,00:00:01.0,free,0x100,1,0\n1,00:00:02.0,allocate,0x100,1,0\n", NULL, -1, &r, &err),
                  ERR_OK);
     cr_expect_eq(trace_info(r)->events, 1);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends of requests that the log does not begin"));
@@ -129,9 +129,9 @@ Test(import_csv, an_end_that_the_log_lacks_is_put_where_its_address_is_requested
 {
     static const char log[] = "op,ptr,size\nalloc,1,5\nalloc,2,7\nalloc,1,6\nfree,1,0\nalloc,1,8\n";
     struct trace_reader *r;
-    struct err_detail why;
+    struct err_detail err;
     expect_events(log, "csv:missing=end", "a5 a7 f a6 f a8 ");
-    cr_assert_eq(opened_text(log, "csv:missing=end", -1, &r, &why), ERR_OK);
+    cr_assert_eq(opened_text(log, "csv:missing=end", -1, &r, &err), ERR_OK);
     cr_expect_eq(trace_info(r)->peak_requested_bytes, 15);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends that the log lacks"));
     trace_close(r);

@@ -5,9 +5,9 @@
 static void expect_events(const char *text, const char *expected)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char got[256];
-    cr_assert_eq(opened_text(text, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_text(text, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), expected);
     trace_close(r);
 }
@@ -28,7 +28,7 @@ Test(import_malloc, traces_of_malloc_lab_are_read)
 Test(import_malloc, heap_dumps_show_what_is_live_with_its_stack)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_side side;
     const char *const *frames;
     static const char jemalloc[] = "heap_v2/524288\n  t*: 4: 400 [0: 0]\n  t3: 4: 400 [0: 0]\n@ 0x5f86da8 0x5f5a1dc\n"
@@ -37,8 +37,8 @@ Test(import_malloc, heap_dumps_show_what_is_live_with_its_stack)
     expect_events(jemalloc, "+34 +33 +33 +300 ");
     expect_events("heap profile:   3: 400 [ 3: 400] @ heapprofile\n  2: 100 [ 2: 100] @ 0x1 0x2\n"
                   "  1: 300 [ 1: 300] @ 0x3\n", "+50 +50 +300 ");
-    cr_assert_eq(opened_text(jemalloc, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_side_at(r, 0, &side, &why), ERR_OK);
+    cr_assert_eq(opened_text(jemalloc, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_side_at(r, 0, &side, &err), ERR_OK);
     cr_assert_eq(trace_stack(r, side.stack, &frames), 2);
     cr_expect_str_eq(frames[0], "0x5f86da8 ??:0");
     trace_close(r);
@@ -52,12 +52,12 @@ static uint64_t requests_of_claim(uint64_t allowed)
     struct input *in;
     struct trace_writer *w;
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(input_open_bytes(text, sizeof text - 1, &in, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(input_open_bytes(text, sizeof text - 1, &in, &err), ERR_OK, "%s", err.text);
     input_allow(in, allowed);
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(importer_malloc.import(in, &cfg, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_finish_open(w, "dump", &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(importer_malloc.import(in, &cfg, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_finish_open(w, "dump", &r, &err), ERR_OK, "%s", err.text);
     const uint64_t n = trace_info(r)->events;
     trace_close(r);
     input_close(in);

@@ -22,7 +22,7 @@
     "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);"                                                \
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);"
 
-static enum err opened_database(const char *sql, int64_t gpu, struct trace_reader **out, struct err_detail *why)
+static enum err opened_database(const char *sql, int64_t gpu, struct trace_reader **out, struct err_detail *err)
 {
     const struct import_config cfg = {.gpu = gpu};
     char path[] = "/tmp/replay-nsys-XXXXXX", *message = NULL;
@@ -31,7 +31,7 @@ static enum err opened_database(const char *sql, int64_t gpu, struct trace_reade
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
     cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, &message), SQLITE_OK, "%s", message);
     sqlite3_close(db);
-    const enum err e = trace_open_any(path, NULL, &cfg, out, why);
+    const enum err e = trace_open_any(path, NULL, &cfg, out, err);
     remove(path);
     return e;
 }
@@ -39,19 +39,19 @@ static enum err opened_database(const char *sql, int64_t gpu, struct trace_reade
 static void expect_refused(const char *sql, enum err e, const char *says)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(opened_database(sql, -1, &r, &why), e, "%s", why.text);
-    cr_expect_not_null(strstr(why.text, says), "'%s' lacks '%s'", why.text, says);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(opened_database(sql, -1, &r, &err), e, "%s", err.text);
+    cr_expect_not_null(strstr(err.text, says), "'%s' lacks '%s'", err.text, says);
 }
 
 Test(import_nsys, calls_become_requests_in_order_of_time_and_ranges_become_marks)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char got[256];
     cr_assert_eq(opened_database(EVENTS EVENT(30, 9, 1, 4096, 512, 2, 1) EVENT(10, 9, 1, 4096, 512, 2, 0)
                                  EVENT(20, 9, 1, 8192, 1024, 3, 0) EVENT(21, 9, 1, 77, 64, 1, 0) MARKS FACTS, -1, &r,
-                                 &why), ERR_OK, "%s", why.text);
+                                 &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "+512 !step +1024 -512 !end ");
     cr_expect_eq(trace_info(r)->capacity_bytes, 4096);
     cr_expect_eq(trace_info(r)->device, 1);
@@ -63,10 +63,10 @@ Test(import_nsys, calls_become_requests_in_order_of_time_and_ranges_become_marks
 Test(import_nsys, the_same_address_of_two_processes_is_two_requests)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char got[256];
     cr_assert_eq(opened_database(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 0) EVENT(2, 9, 0, 4096, 64, 2, 0)
-                                 EVENT(3, 8, 0, 4096, 512, 2, 1), -1, &r, &why), ERR_OK, "%s", why.text);
+                                 EVENT(3, 8, 0, 4096, 512, 2, 1), -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "+512 +64 -512 ");
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "processes: 2"));
     trace_close(r);
@@ -75,10 +75,10 @@ Test(import_nsys, the_same_address_of_two_processes_is_two_requests)
 Test(import_nsys, what_is_missing_at_either_end_is_counted)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char got[256];
     cr_assert_eq(opened_database(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 1) EVENT(2, 8, 0, 8192, 64, 2, 0)
-                                 EVENT(3, 8, 0, 8192, 32, 2, 0), -1, &r, &why), ERR_OK, "%s", why.text);
+                                 EVENT(3, 8, 0, 8192, 32, 2, 0), -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "-512 +64 -64 +32 ");
     cr_expect(trace_info(r)->starts_mid_run);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "address was handed out again: 1"));

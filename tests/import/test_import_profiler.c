@@ -14,18 +14,18 @@
 static void expect_allocated(const char *text, int64_t gpu, const char *expected)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct event *events;
     const struct trace_block *blocks;
     char got[256] = "";
     uint64_t sizes[16] = {0}, live = 0;
     size_t n = 1;
-    cr_assert_eq(opened_text(text, NULL, gpu, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_text(text, NULL, gpu, &r, &err), ERR_OK, "%s", err.text);
     blocks = trace_start_blocks(r, &n);
     for (size_t i = 0; i < n; i++)
         live += sizes[blocks[i].slot] = blocks[i].requested;
     for (n = 1; n > 0;) {
-        cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
+        cr_assert_eq(trace_next(r, &events, &n, &err), ERR_OK);
         for (size_t i = 0; i < n; i++) {
             live = events[i].kind == EVENT_ALLOC ? live + events[i].bytes : live - sizes[events[i].slot];
             sizes[events[i].slot] = events[i].bytes;
@@ -46,13 +46,13 @@ Test(import_profiler, threads_are_put_in_order_of_time_and_totals_come_out)
 Test(import_profiler, what_was_live_before_ends_where_the_profile_says)
 {
     struct trace_reader *r;
-    struct err_detail why;
+    struct err_detail err;
     static const char text[] = PROFILE(MEMORY(1, 1, 0, 4096, -512, 3584, 4194304)
                                        MEMORY(2, 1, 0, 4096, 1024, 4608, 4194304)
                                        MEMORY(3, 1, 0, 4096, -1024, 3584, 4194304)
                                        MEMORY(4, 1, 0, 9000, -3072, 512, 4194304));
     expect_allocated(text, -1, "3584 4608 3584 512 ");
-    cr_assert_eq(opened_text(text, NULL, -1, &r, &why), ERR_OK);
+    cr_assert_eq(opened_text(text, NULL, -1, &r, &err), ERR_OK);
     cr_expect(trace_info(r)->starts_mid_run);
     cr_expect_eq(trace_info(r)->recorded_peak_reserved_bytes, 4194304);
     cr_expect_eq(trace_info(r)->recorded_start_reserved_bytes, 4194304);

@@ -163,46 +163,46 @@ static void snap_end(struct snap *s)
 static const struct import_config auto_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
 static enum err import_bytes(const void *bytes, size_t n, const struct import_config *cfg, struct trace_reader **r,
-                             struct err_detail *why)
+                             struct err_detail *err)
 {
     struct input *in;
     struct trace_writer *w;
     void *out;
     size_t n_out;
-    cr_assert_eq(input_open_bytes(bytes, n, &in, why), ERR_OK);
-    cr_assert_eq(trace_create(NULL, &w, why), ERR_OK);
-    enum err e = importer_pytorch.import(in, cfg, w, why);
+    cr_assert_eq(input_open_bytes(bytes, n, &in, err), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, err), ERR_OK);
+    enum err e = importer_pytorch.import(in, cfg, w, err);
     input_close(in);
     if (e != ERR_OK) {
         trace_abandon(w);
         return e;
     }
-    cr_assert_eq(trace_finish_bytes(w, &out, &n_out, why), ERR_OK, "%s", why->text);
-    return trace_open_owned(out, n_out, "imported", 0, r, why);
+    cr_assert_eq(trace_finish_bytes(w, &out, &n_out, err), ERR_OK, "%s", err->text);
+    return trace_open_owned(out, n_out, "imported", 0, r, err);
 }
 
 static struct trace_reader *import_snap(const struct snap *s, const struct import_config *cfg)
 {
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(import_bytes(s->bytes, s->n, cfg, &r, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(import_bytes(s->bytes, s->n, cfg, &r, &err), ERR_OK, "%s", err.text);
     return r;
 }
 
 static void expect_refused(const struct snap *s, enum err expected, const char *part)
 {
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(import_bytes(s->bytes, s->n, &auto_config, &r, &why), expected, "%s", part);
-    cr_expect(strstr(why.text, part) != NULL, "\"%s\" lacks \"%s\"", why.text, part);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(import_bytes(s->bytes, s->n, &auto_config, &r, &err), expected, "%s", part);
+    cr_expect(strstr(err.text, part) != NULL, "\"%s\" lacks \"%s\"", err.text, part);
     trace_close(r);
 }
 
 static struct trace_reader *open_path(const char *path)
 {
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(trace_open_any(path, NULL, NULL, &r, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(trace_open_any(path, NULL, NULL, &r, &err), ERR_OK, "%s", err.text);
     return r;
 }
 
@@ -217,8 +217,8 @@ static struct trace_reader *open_data(const char *name)
 static const struct event *events_of(struct trace_reader *r, size_t *n)
 {
     const struct event *events;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(trace_next(r, &events, n, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(trace_next(r, &events, n, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(*n, trace_info(r)->events);
     return events;
 }
@@ -355,16 +355,16 @@ Test(import_pytorch, compressed_files_are_opened_as_they_are)
 Test(import_pytorch, a_file_imported_reads_like_the_snapshot)
 {
     char from[512], to[] = "/tmp/replay-test-import-XXXXXX";
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     snprintf(from, sizeof from, "%s/layouts/2.15.0.pickle", TEST_DATA);
     close(mkstemp(to));
-    cr_assert_eq(trace_import(from, NULL, NULL, to, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_import(from, NULL, NULL, to, &err), ERR_OK, "%s", err.text);
     struct trace_reader *a = open_path(from), *b = open_path(to);
     expect_same_trace(a, b, "imported");
     trace_close(a);
     trace_close(b);
-    cr_expect_eq(trace_import(to, NULL, NULL, to, &why), ERR_USAGE);
-    cr_expect(strstr(why.text, "native trace already") != NULL, "%s", why.text);
+    cr_expect_eq(trace_import(to, NULL, NULL, to, &err), ERR_USAGE);
+    cr_expect(strstr(err.text, "native trace already") != NULL, "%s", err.text);
     unlink(to);
 }
 
@@ -418,9 +418,9 @@ Test(import_pytorch, every_cut_is_refused_with_a_sentence)
     const size_t n = read_data("layouts/2.0.1.pickle", bytes, sizeof bytes);
     for (size_t cut = 0; cut < n; cut += 5) {
         struct trace_reader *r = NULL;
-        struct err_detail why = {.text = ""};
-        cr_assert_neq(import_bytes(bytes, cut, &auto_config, &r, &why), ERR_OK, "cut at %zu", cut);
-        cr_assert_neq(why.text[0], '\0', "cut at %zu", cut);
+        struct err_detail err = {.text = ""};
+        cr_assert_neq(import_bytes(bytes, cut, &auto_config, &r, &err), ERR_OK, "cut at %zu", cut);
+        cr_assert_neq(err.text[0], '\0', "cut at %zu", cut);
     }
 }
 
@@ -430,11 +430,11 @@ Test(import_pytorch, a_flipped_byte_is_tolerated_or_refused)
     const size_t n = read_data("layouts/2.15.0.pickle", bytes, sizeof bytes);
     for (size_t at = 0; at < n; at += 3) {
         struct trace_reader *r = NULL;
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         const unsigned char flip = (unsigned char)(1u << at / 3 % 8);
         bytes[at] ^= flip;
-        const enum err e = import_bytes(bytes, n, &auto_config, &r, &why);
-        cr_assert(e == ERR_OK || why.text[0] != '\0', "byte %zu", at);
+        const enum err e = import_bytes(bytes, n, &auto_config, &r, &err);
+        cr_assert(e == ERR_OK || err.text[0] != '\0', "byte %zu", at);
         trace_close(r);
         bytes[at] ^= flip;
     }
@@ -445,12 +445,12 @@ static void expect_open_error(const char *text, size_t n, enum err expected, con
     char path[] = "/tmp/replay-test-import-XXXXXX";
     const int fd = mkstemp(path);
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     cr_assert_eq(write(fd, text, n), (ssize_t)n);
     close(fd);
-    cr_expect_eq(trace_open_any(path, NULL, NULL, &r, &why), expected, "%s", part);
-    cr_expect(strstr(why.text, part) != NULL, "\"%s\" lacks \"%s\"", why.text, part);
-    cr_expect(strstr(why.text, path) != NULL, "\"%s\" lacks the file's name", why.text);
+    cr_expect_eq(trace_open_any(path, NULL, NULL, &r, &err), expected, "%s", part);
+    cr_expect(strstr(err.text, part) != NULL, "\"%s\" lacks \"%s\"", err.text, part);
+    cr_expect(strstr(err.text, path) != NULL, "\"%s\" lacks the file's name", err.text);
     trace_close(r);
     unlink(path);
 }
@@ -461,7 +461,7 @@ Test(import_pytorch, errors_name_the_imported_file_and_not_the_trace_made_of_it)
     static struct snap s;
     char from[] = "/tmp/replay-test-import-XXXXXX", to[] = "/tmp/replay-test-import-XXXXXX", start[128];
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     snap_begin(&s);
     for (uint64_t i = 0; i < 5; i++)
         snap_record(&s, "alloc", i << 60, (UINT64_C(1) << 60) - 1);
@@ -472,10 +472,10 @@ Test(import_pytorch, errors_name_the_imported_file_and_not_the_trace_made_of_it)
     cr_assert_eq(write(fd, s.bytes, s.n), (ssize_t)s.n);
     close(fd);
     snprintf(start, sizeof start, "%s: event 4: ", from);
-    cr_expect_eq(trace_open_any(from, NULL, NULL, &r, &why), ERR_FORMAT);
-    cr_expect_eq(strncmp(why.text, start, strlen(start)), 0, "in memory: \"%s\"", why.text);
-    cr_expect_eq(trace_import(from, NULL, NULL, to, &why), ERR_FORMAT);
-    cr_expect_eq(strncmp(why.text, start, strlen(start)), 0, "into a file: \"%s\"", why.text);
+    cr_expect_eq(trace_open_any(from, NULL, NULL, &r, &err), ERR_FORMAT);
+    cr_expect_eq(strncmp(err.text, start, strlen(start)), 0, "in memory: \"%s\"", err.text);
+    cr_expect_eq(trace_import(from, NULL, NULL, to, &err), ERR_FORMAT);
+    cr_expect_eq(strncmp(err.text, start, strlen(start)), 0, "into a file: \"%s\"", err.text);
     unlink(from);
     unlink(to);
 }
@@ -489,8 +489,8 @@ Test(import_pytorch, an_importer_without_a_description_is_described_by_its_summa
 {
     static const struct importer plain = {.name = "plain", .summary = "a plain list"};
     char line[64] = "";
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(importer_describe(&plain, NULL, keep_line, line, &why), ERR_OK);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(importer_describe(&plain, NULL, keep_line, line, &err), ERR_OK);
     cr_expect_str_eq(line, "a plain list");
 }
 
@@ -505,11 +505,11 @@ Test(import_pytorch, foreign_files_are_refused_by_name_and_reason)
     expect_open_error("<!DOCTYPE html><p>hello", 23, ERR_UNSUPPORTED, "without a snapshot");
     expect_open_error("<html>\"base64\" = \"gA\"", 21, ERR_FORMAT, "does not hold its snapshot where it should");
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(trace_open_any("/nonexistent", NULL, NULL, &r, &why), ERR_INPUT);
-    cr_expect_eq(trace_open_any("/", NULL, NULL, &r, &why), ERR_INPUT);
-    cr_expect_eq(trace_open_any("/dev/null", "csw", NULL, &r, &why), ERR_USAGE);
-    cr_expect(strstr(why.text, "csw") != NULL);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(trace_open_any("/nonexistent", NULL, NULL, &r, &err), ERR_INPUT);
+    cr_expect_eq(trace_open_any("/", NULL, NULL, &r, &err), ERR_INPUT);
+    cr_expect_eq(trace_open_any("/dev/null", "csw", NULL, &r, &err), ERR_USAGE);
+    cr_expect(strstr(err.text, "csw") != NULL);
 }
 
 /* ---- what can be described but not replayed ---- */
@@ -526,10 +526,10 @@ static void take_line(void *arg, const char *text)
 static void describe(const struct snap *s, struct lines *l)
 {
     struct input *in;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     l->text[0] = '\0';
     cr_assert_eq(input_open_bytes(s->bytes, s->n, &in, NULL), ERR_OK);
-    cr_assert_eq(importer_pytorch.describe(in, take_line, l, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(importer_pytorch.describe(in, take_line, l, &err), ERR_OK, "%s", err.text);
     input_close(in);
 }
 
@@ -592,7 +592,7 @@ Test(import_pytorch, a_final_state_is_that_of_one_device)
     static const struct import_config any = {.gpu = -1, .final_state = true}, second = {.gpu = 1, .final_state = true};
     static struct snap s;
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     snap_begin(&s);
     snap_segments(&s);
     for (uint64_t device = 0; device < 3; device += 2) {
@@ -603,11 +603,11 @@ Test(import_pytorch, a_final_state_is_that_of_one_device)
         snap_raw(&s, "u");
     }
     snap_end(&s);
-    cr_expect_eq(import_bytes(s.bytes, s.n, &any, &r, &why), ERR_USAGE);
-    cr_expect(strstr(why.text, "several devices hold memory: 0 (2 MiB), 2 (2 MiB); choose one") != NULL, "%s",
-              why.text);
-    cr_expect_eq(import_bytes(s.bytes, s.n, &second, &r, &why), ERR_USAGE);
-    cr_expect(strstr(why.text, "device 1 holds no memory; these do: 0 (2 MiB), 2") != NULL, "%s", why.text);
+    cr_expect_eq(import_bytes(s.bytes, s.n, &any, &r, &err), ERR_USAGE);
+    cr_expect(strstr(err.text, "several devices hold memory: 0 (2 MiB), 2 (2 MiB); choose one") != NULL, "%s",
+              err.text);
+    cr_expect_eq(import_bytes(s.bytes, s.n, &second, &r, &err), ERR_USAGE);
+    cr_expect(strstr(err.text, "device 1 holds no memory; these do: 0 (2 MiB), 2") != NULL, "%s", err.text);
 }
 
 /* A device refuses a request while 20 MiB are held and some are free. */
@@ -789,7 +789,7 @@ Test(import_pytorch, of_several_devices_one_is_chosen)
 {
     static struct snap s;
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     two_devices(&s);
     expect_refused(&s, ERR_USAGE, "0 (2 records), 2 (3 records); choose one with --gpu");
     const struct import_config second = {.gpu = 2}, none = {.gpu = 1}, beyond = {.gpu = 7};
@@ -797,9 +797,9 @@ Test(import_pytorch, of_several_devices_one_is_chosen)
     cr_expect_eq(trace_info(r)->device, 2);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 2);
     trace_close(r);
-    cr_expect_eq(import_bytes(s.bytes, s.n, &none, &r, &why), ERR_USAGE);
-    cr_expect(strstr(why.text, "device 1 has no events") != NULL, "%s", why.text);
-    cr_expect_eq(import_bytes(s.bytes, s.n, &beyond, &r, &why), ERR_USAGE);
+    cr_expect_eq(import_bytes(s.bytes, s.n, &none, &r, &err), ERR_USAGE);
+    cr_expect(strstr(err.text, "device 1 has no events") != NULL, "%s", err.text);
+    cr_expect_eq(import_bytes(s.bytes, s.n, &beyond, &r, &err), ERR_USAGE);
 }
 
 /* ---- the start in mid-run ---- */
@@ -1340,18 +1340,18 @@ static void expect_truth(const json_t *entry)
     const char *file = json_string_value(json_object_get(entry, "file"));
     const json_t *devices = json_object_get(entry, "devices");
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct lines l = {.text = ""};
     snprintf(path, sizeof path, "%s/traces/%s", SHARED_DIR, file);
-    cr_expect_eq(trace_describe(path, NULL, NULL, take_line, &l, &why), ERR_OK, "%s", why.text);
-    const enum err e = trace_open_any(path, NULL, NULL, &r, &why);
+    cr_expect_eq(trace_describe(path, NULL, NULL, take_line, &l, &err), ERR_OK, "%s", err.text);
+    const enum err e = trace_open_any(path, NULL, NULL, &r, &err);
     if (json_array_size(devices) == 0) {
         cr_expect_eq(e, ERR_UNSUPPORTED, "%s", file);
-        cr_expect(strstr(why.text, "only a final state") != NULL, "%s", why.text);
+        cr_expect(strstr(err.text, "only a final state") != NULL, "%s", err.text);
         cr_expect(strstr(l.text, "not replayed") != NULL, "%s: %s", file, l.text);
         return;
     }
-    cr_assert_eq(e, ERR_OK, "%s", why.text);
+    cr_assert_eq(e, ERR_OK, "%s", err.text);
     expect_counts(trace_info(r), json_array_get(devices, 0), file);
     expect_segment_counts(r, json_array_get(devices, 0), file);
     const char *notes = trace_meta(r, "notes");
@@ -1401,8 +1401,8 @@ static void expect_golden_file(const char *dir, const char *file, const char *su
     for (size_t gpu = 0; gpu < n_devices; gpu++) {
         const struct import_config cfg = {.gpu = n_devices == 1 ? -1 : (int64_t)gpu};
         struct trace_reader *r = NULL;
-        struct err_detail why = {.text = ""};
-        cr_assert_eq(trace_open_any(path, NULL, &cfg, &r, &why), ERR_OK, "%s", why.text);
+        struct err_detail err = {.text = ""};
+        cr_assert_eq(trace_open_any(path, NULL, &cfg, &r, &err), ERR_OK, "%s", err.text);
         expect_stats(r, json_is_array(stats) ? json_array_get(stats, gpu) : stats, name);
         trace_close(r);
     }
@@ -1441,16 +1441,16 @@ Test(import_pytorch, page_locked_host_memory_is_a_trace_of_its_own)
 {
     static const char path[] = TEST_DATA "/profiles/torch-2.14.1-pinned.pickle";
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(trace_open_any(path, NULL, NULL, &r, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(trace_open_any(path, NULL, NULL, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 1);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "has 8 records of its own"));
     trace_close(r);
-    cr_assert_eq(trace_open_any(path, "pytorch-snapshot:host", NULL, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_any(path, "pytorch-snapshot:host", NULL, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 3);
     cr_expect_eq(trace_info(r)->recorded_peak_reserved_bytes, (512 << 10) + (12 << 20));
     trace_close(r);
-    cr_expect_eq(trace_open_any(TEST_DATA "/layouts/2.12.1.pickle", "pytorch-snapshot:host", NULL, &r, &why),
+    cr_expect_eq(trace_open_any(TEST_DATA "/layouts/2.12.1.pickle", "pytorch-snapshot:host", NULL, &r, &err),
                  ERR_UNSUPPORTED);
-    cr_expect_not_null(strstr(why.text, "record_pinned_host_memory=True"), "%s", why.text);
+    cr_expect_not_null(strstr(err.text, "record_pinned_host_memory=True"), "%s", err.text);
 }

@@ -11,11 +11,11 @@
 Test(import_timeline, requests_end_by_size_and_category_and_live_on_as_their_category_changes)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char got[256];
     static const char text[] = "[[-1, 1, 64, 0], [1000, 2, 512, 7], [2000, 3, -512, 7], [2000, 3, 512, 4],"
                                " [3000, 2, 512, 7], [4000, 4, -512, 4], [5000, 4, -512, 7], [6000, 4, -8, 7]]";
-    cr_assert_eq(opened_text(text, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_text(text, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "+64 +512 +512 -512 -512 ");
     cr_expect_eq(trace_info(r)->duration_ns, 4000);
     cr_expect_eq(trace_info(r)->records, 8);
@@ -28,7 +28,7 @@ Test(import_timeline, live_bytes_of_a_real_timeline_come_out_at_every_entry)
 {
     static char text[1 << 20];
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct event *events;
     size_t n = 1, at = 0;
     json_int_t live = 0;
@@ -38,9 +38,9 @@ Test(import_timeline, live_bytes_of_a_real_timeline_come_out_at_every_entry)
     cr_assert_gt(gzread(f, text, sizeof text - 1), 0);
     gzclose(f);
     json_t *entries = json_loads(text, 0, NULL);
-    cr_assert_eq(trace_open_any(REAL, NULL, NULL, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_any(REAL, NULL, NULL, &r, &err), ERR_OK, "%s", err.text);
     while (n > 0) {
-        cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
+        cr_assert_eq(trace_next(r, &events, &n, &err), ERR_OK);
         for (size_t i = 0; i < n; i++, at++) {
             while (json_integer_value(json_array_get(json_array_get(entries, at), 1)) == 3)
                 at++;                        /* a change of category changes no bytes */

@@ -114,10 +114,10 @@ static struct message profile(void)
 Test(import_xplane, threads_are_put_in_order_of_time_and_the_names_may_come_last)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct message m = profile();
     char got[256];
-    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "+500 !step +256 -1000 ");
     cr_expect_eq(trace_info(r)->device, 1);
     cr_expect_eq(trace_info(r)->capacity_bytes, 8192);
@@ -133,7 +133,7 @@ Test(import_xplane, threads_are_put_in_order_of_time_and_the_names_may_come_last
 Test(import_xplane, a_total_that_does_not_follow_is_counted)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct message space = {.n = 0}, plane = {.n = 0}, line = {.n = 0};
     put_memory(&line, ALLOCATION, 0, GPU, 4096, 512, 512, 512);
     put_memory(&line, ALLOCATION, 1, GPU, 8192, 512, 512, 4096);
@@ -141,7 +141,7 @@ Test(import_xplane, a_total_that_does_not_follow_is_counted)
     put_message(&plane, 3, &line);
     put_names(&plane);
     put_message(&space, 1, &plane);
-    cr_assert_eq(opened_bytes(space.bytes, space.n, NULL, -1, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_bytes(space.bytes, space.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "another amount than their size: 1"));
     trace_close(r);
 }
@@ -149,17 +149,17 @@ Test(import_xplane, a_total_that_does_not_follow_is_counted)
 Test(import_xplane, what_cannot_be_taken_is_said)
 {
     struct trace_reader *r;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct message m = profile(), space = {.n = 0}, plane = {.n = 0};
-    cr_expect_eq(opened_bytes(m.bytes, m.n - 3, NULL, -1, &r, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "cut off"), "%s", why.text);
+    cr_expect_eq(opened_bytes(m.bytes, m.n - 3, NULL, -1, &r, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "cut off"), "%s", err.text);
     put_bytes(&plane, 2, "/host:CPU", 9);
     put_message(&space, 1, &plane);
-    cr_expect_eq(opened_bytes(space.bytes, space.n, NULL, -1, &r, &why), ERR_UNSUPPORTED);
-    cr_expect_not_null(strstr(why.text, "has no memory events of a card"), "%s", why.text);
+    cr_expect_eq(opened_bytes(space.bytes, space.n, NULL, -1, &r, &err), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(err.text, "has no memory events of a card"), "%s", err.text);
     m.bytes[1] = 0x7f;                       /* the plane is said to end in the middle of a line */
-    cr_expect_eq(opened_bytes(m.bytes, m.n, "xplane", -1, &r, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "byte "), "%s", why.text);
+    cr_expect_eq(opened_bytes(m.bytes, m.n, "xplane", -1, &r, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "byte "), "%s", err.text);
 }
 
 /* Bytes in use after each event equal what the allocator itself stated, or the notes would count the others. */
@@ -172,13 +172,13 @@ Test(import_xplane, bytes_in_use_of_public_recordings_come_out_at_every_event)
     };
     for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++) {
         struct trace_reader *r;
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         char path[256];
         const struct import_config cfg = {.gpu = recordings[i].gpu};
         snprintf(path, sizeof path, "%s/traces/xplane/%s.xplane.pb", SHARED_DIR, recordings[i].file);
         if (access(path, R_OK) != 0)
             cr_skip_test("needs recordings of others: %s", path);
-        cr_assert_eq(trace_open_any(path, NULL, &cfg, &r, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_open_any(path, NULL, &cfg, &r, &err), ERR_OK, "%s", err.text);
         cr_expect_eq(trace_info(r)->events, recordings[i].events, "%s: %llu", path,
                      (unsigned long long)trace_info(r)->events);
         cr_expect(recordings[i].peak == 0 || trace_info(r)->recorded_peak_allocated_bytes == recordings[i].peak);

@@ -23,12 +23,12 @@ static char *long_json(const char *before, char c, const char *after, size_t *n)
 
 static void expect_fault(const char *before, char c, const char *after, uint64_t most_memory, const char *reason)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     json_t *root = NULL;
     size_t n;
     char *text = long_json(before, c, after, &n);
-    cr_expect_eq(load_json(text, n, 0, most_memory, "a.json", &root, &why), ERR_FORMAT, "%s", reason);
-    cr_expect(strstr(why.text, "a.json") != NULL && strstr(why.text, reason) != NULL, "%s: %s", reason, why.text);
+    cr_expect_eq(load_json(text, n, 0, most_memory, "a.json", &root, &err), ERR_FORMAT, "%s", reason);
+    cr_expect(strstr(err.text, "a.json") != NULL && strstr(err.text, reason) != NULL, "%s: %s", reason, err.text);
     free(text);
 }
 
@@ -48,11 +48,11 @@ Test(load_json, any_limit_of_memory_is_survived)
     uint64_t most = 0;
     enum err e = ERR_FORMAT;
     for (; e != ERR_OK && most < 100000; most++) {
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         json_t *root = NULL;
-        e = load_json(text, strlen(text), 0, most, "a.json", &root, &why);
-        cr_assert(e == ERR_OK || (e == ERR_FORMAT && strstr(why.text, "takes more memory") != NULL), "%llu: %s",
-                  (unsigned long long)most, why.text);
+        e = load_json(text, strlen(text), 0, most, "a.json", &root, &err);
+        cr_assert(e == ERR_OK || (e == ERR_FORMAT && strstr(err.text, "takes more memory") != NULL), "%llu: %s",
+                  (unsigned long long)most, err.text);
         json_decref(root);
     }
     cr_expect_eq(e, ERR_OK);
@@ -61,25 +61,25 @@ Test(load_json, any_limit_of_memory_is_survived)
 
 Test(load_json, a_fault_before_the_long_number_is_named_first)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     json_t *root = NULL;
     static const char text[] = "{\"a\" \"b\":\"x\ny\"}";
-    cr_expect_eq(load_json(text, strlen(text), 0, UINT64_MAX, "a.json", &root, &why), ERR_FORMAT);
-    cr_expect(strstr(why.text, "at byte 8: ':' expected") != NULL, "%s", why.text);
+    cr_expect_eq(load_json(text, strlen(text), 0, UINT64_MAX, "a.json", &root, &err), ERR_FORMAT);
+    cr_expect(strstr(err.text, "at byte 8: ':' expected") != NULL, "%s", err.text);
 }
 
 Test(load_json, what_is_json_is_read)
 {
     static const char text[] = "{\"a\": [-1.5e+300, 12, true, null], \"q\\\"\\\\\": \"\\n9999\"}";
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     json_t *root = NULL;
-    cr_assert_eq(load_json(text, strlen(text), 0, UINT64_MAX, "a.json", &root, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(load_json(text, strlen(text), 0, UINT64_MAX, "a.json", &root, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(json_string_value(json_object_get(root, "q\"\\")), "\n9999");
     cr_expect_eq(json_array_size(json_object_get(root, "a")), 4u);
     json_decref(root);
     size_t n;
     char *long_text = long_json("[\"", '9', "\"]", &n);
-    cr_assert_eq(load_json(long_text, n, 0, UINT64_MAX, "a.json", &root, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(load_json(long_text, n, 0, UINT64_MAX, "a.json", &root, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(json_string_length(json_array_get(root, 0)), (size_t)MANY);
     json_decref(root);
     free(long_text);

@@ -73,35 +73,35 @@ static enum err print_items(struct printer *pr, const char *around, const uint64
     return ERR_OK;
 }
 
-static enum err print_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err print_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     return print_items(arg, "{}", items, n, true, out);
 }
 
-static enum err print_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err print_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     return print_items(arg, "[]", items, n, false, out);
 }
 
-static enum err print_tuple(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
+static enum err print_tuple(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *err)
 {
-    (void)why;
+    (void)err;
     return print_items(arg, "()", items, n, false, out);
 }
 
 /* Reads one pickle; on ERR_OK *text is the value as text, which the caller frees. */
-static enum err read_pickle(const void *bytes, size_t n, char **text, struct err_detail *why)
+static enum err read_pickle(const void *bytes, size_t n, char **text, struct err_detail *err)
 {
     static struct printer pr;
     struct input *in;
     uint64_t value;
     const struct pickle_handler handler = {.arg = &pr, .dict = print_dict, .list = print_list, .tuple = print_tuple};
     pr.n = 0;
-    cr_assert_eq(input_open_bytes(bytes, n, &in, why), ERR_OK);
-    cr_assert_eq(pickle_open(in, &handler, NULL, 0, &pr.pickle, why), ERR_OK);
-    const enum err e = pickle_read(pr.pickle, &value, why);
+    cr_assert_eq(input_open_bytes(bytes, n, &in, err), ERR_OK);
+    cr_assert_eq(pickle_open(in, &handler, NULL, 0, &pr.pickle, err), ERR_OK);
+    const enum err e = pickle_read(pr.pickle, &value, err);
     *text = calloc(1, 1);
     if (e == ERR_OK)
         value_append(&pr, text, value);
@@ -114,19 +114,19 @@ static enum err read_pickle(const void *bytes, size_t n, char **text, struct err
 
 static void expect_value(const char *bytes, size_t n, const char *expected)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char *text;
-    cr_assert_eq(read_pickle(bytes, n, &text, &why), ERR_OK, "%s: %s", expected, why.text);
+    cr_assert_eq(read_pickle(bytes, n, &text, &err), ERR_OK, "%s: %s", expected, err.text);
     cr_expect_str_eq(text, expected);
     free(text);
 }
 
 static void expect_error(const char *bytes, size_t n, enum err expected, const char *part)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char *text;
-    cr_expect_eq(read_pickle(bytes, n, &text, &why), expected, "%s", part);
-    cr_expect(strstr(why.text, part) != NULL, "\"%s\" lacks \"%s\"", why.text, part);
+    cr_expect_eq(read_pickle(bytes, n, &text, &err), expected, "%s", part);
+    cr_expect(strstr(err.text, part) != NULL, "\"%s\" lacks \"%s\"", err.text, part);
     free(text);
 }
 
@@ -253,11 +253,11 @@ ParameterizedTestParameters(pickle, what_would_run_code_is_refused_by_name_and_o
 }
 ParameterizedTest(struct refusal *r, pickle, what_would_run_code_is_refused_by_name_and_offset)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char *text;
-    cr_expect_eq(read_pickle(r->bytes, r->n, &text, &why), ERR_UNSUPPORTED, "%s", r->name);
-    cr_expect_eq(why.offset, r->offset, "%s at %" PRIu64, r->name, why.offset);
-    cr_expect(strstr(why.text, r->name) != NULL, "%s", why.text);
+    cr_expect_eq(read_pickle(r->bytes, r->n, &text, &err), ERR_UNSUPPORTED, "%s", r->name);
+    cr_expect_eq(err.offset, r->offset, "%s at %" PRIu64, r->name, err.offset);
+    cr_expect(strstr(err.text, r->name) != NULL, "%s", err.text);
     free(text);
 }
 
@@ -297,10 +297,10 @@ Test(pickle, deep_nesting_is_refused_not_followed)
     expect_error(bytes, 2 * DEPTH, ERR_FORMAT, "1000 deep");
     memset(bytes, ']', DEPTH);                           /* nesting takes memory, but no recursion */
     memset(bytes + DEPTH, 'a', DEPTH);
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char *text;
     bytes[DEPTH + 1000] = '.';
-    cr_expect_eq(read_pickle(bytes + DEPTH - 1001, 2002, &text, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(read_pickle(bytes + DEPTH - 1001, 2002, &text, &err), ERR_OK, "%s", err.text);
     free(text);
     free(bytes);
 }
@@ -363,10 +363,10 @@ Test(pickle, every_cut_of_every_protocol_is_refused)
         fclose(f);
         cr_assert_gt(n, 1000);
         for (size_t cut = 0; cut < n; cut += cut < 300 ? 1 : 7) {
-            struct err_detail why = {.text = ""};
+            struct err_detail err = {.text = ""};
             char *text;
-            cr_assert_neq(read_pickle(bytes, cut, &text, &why), ERR_OK, "protocol %d cut at %zu", protocol, cut);
-            cr_assert_neq(why.text[0], '\0');
+            cr_assert_neq(read_pickle(bytes, cut, &text, &err), ERR_OK, "protocol %d cut at %zu", protocol, cut);
+            cr_assert_neq(err.text[0], '\0');
             free(text);
         }
     }
@@ -377,14 +377,14 @@ Test(pickle, every_protocol_gives_the_same_value)
     char *first = NULL;
     for (int i = 0; i < 12; i++) {
         char path[256], *text;
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         static char bytes[16384];
         snprintf(path, sizeof path, "%s/pickle/%s-protocol%d.pickle", TEST_DATA, i < 6 ? "c" : "python", i % 6);
         FILE *f = fopen(path, "rb");
         cr_assert_not_null(f, "%s", path);
         const size_t n = fread(bytes, 1, sizeof bytes, f);
         fclose(f);
-        cr_assert_eq(read_pickle(bytes, n, &text, &why), ERR_OK, "%s: %s", path, why.text);
+        cr_assert_eq(read_pickle(bytes, n, &text, &err), ERR_OK, "%s: %s", path, err.text);
         if (first == NULL)
             first = text;
         else {

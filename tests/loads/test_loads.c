@@ -15,36 +15,36 @@
 
 static struct trace_reader *load_open(const char *text, uint64_t seed)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_writer *w;
     struct trace_reader *r = NULL;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(load_make(text, 0, seed, w, &why), ERR_OK, "%s: %s", text, why.text);
-    cr_assert_eq(trace_finish_open(w, text, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(load_make(text, 0, seed, w, &err), ERR_OK, "%s: %s", text, err.text);
+    cr_assert_eq(trace_finish_open(w, text, &r, &err), ERR_OK, "%s", err.text);
     return r;
 }
 
 static void expect_refused(const char *text, const char *reason)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_writer *w;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_expect_neq(load_make(text, 0, 0, w, &why), ERR_OK, "%s", text);
-    cr_expect_not_null(strstr(why.text, reason), "%s: \"%s\" does not say \"%s\"", text, why.text, reason);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_expect_neq(load_make(text, 0, 0, w, &err), ERR_OK, "%s", text);
+    cr_expect_not_null(strstr(err.text, reason), "%s: \"%s\" does not say \"%s\"", text, err.text, reason);
     trace_abandon(w);
 }
 
 /* Calls `each` for every event of the load. */
 static void each_event(struct trace_reader *r, void (*each)(void *arg, const struct event *ev), void *arg)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct event *events;
     size_t n;
-    cr_assert_eq(trace_seek(r, 0, &why), ERR_OK);
-    while (trace_next(r, &events, &n, &why) == ERR_OK && n > 0)
+    cr_assert_eq(trace_seek(r, 0, &err), ERR_OK);
+    while (trace_next(r, &events, &n, &err) == ERR_OK && n > 0)
         for (size_t i = 0; i < n; i++)
             each(arg, &events[i]);
-    cr_assert_str_eq(why.text, "");
+    cr_assert_str_eq(err.text, "");
 }
 
 /* ---- programs ---- */
@@ -184,8 +184,8 @@ Test(loads, a_load_in_stretches_of_one_is_the_recording_without_its_names)
 {
     struct steps s[2] = {{.text = NULL}};
     struct trace_reader *recording = NULL, *load;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(trace_open(TEST_DATA "/../../samples/mlp-adam.trace.zst", &recording, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(trace_open(TEST_DATA "/../../samples/mlp-adam.trace.zst", &recording, &err), ERR_OK, "%s", err.text);
     load = load_open("like:" TEST_DATA "/../../samples/mlp-adam.trace.zst,stretch=1", 3);
     struct trace_reader *both[] = {recording, load};
     for (size_t i = 0; i < 2; i++) {
@@ -226,10 +226,10 @@ Test(loads, request_traces_are_read_by_the_names_of_their_columns)
          2, 1500000, 600, 3, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         struct request_trace t;
         const char *path = requests_write("requests", cases[i].text);
-        cr_expect_eq(request_trace_read(path, 100, &t, &why), ERR_OK, "%s", why.text);
+        cr_expect_eq(request_trace_read(path, 100, &t, &err), ERR_OK, "%s", err.text);
         cr_assert_eq(t.n_requests, cases[i].n);
         cr_expect_eq(t.requests[1].arrival_us, cases[i].arrival_us, "%" PRIu64, t.requests[1].arrival_us);
         cr_expect_eq(t.requests[1].prompt, cases[i].prompt);
@@ -243,12 +243,12 @@ Test(loads, request_traces_are_read_by_the_names_of_their_columns)
 /* A table of blocks is as long as there are ids, not as the largest of them. */
 Test(loads, ids_of_blocks_are_numbered_in_order_of_appearance)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct request_trace t;
     const char *path = requests_write("ids", "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 2, "
                                       "\"hash_ids\": [9223372036854775807, 46, 9223372036854775807, 0]}\n");
     static const uint32_t expected[] = {0, 1, 0, 2};
-    cr_assert_eq(request_trace_read(path, 100, &t, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(request_trace_read(path, 100, &t, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(t.n_ids, 4u);
     for (size_t i = 0; i < t.n_ids; i++)
         cr_expect_eq(t.ids[i], expected[i]);
@@ -270,11 +270,11 @@ Test(loads, damaged_request_traces_are_refused_with_the_line)
          "line 3: comes more than 285 years"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         struct request_trace t;
         const char *path = requests_write("damaged", texts[i][0]);
-        cr_expect_neq(request_trace_read(path, 100, &t, &why), ERR_OK, "\"%s\"", texts[i][0]);
-        cr_expect_not_null(strstr(why.text, texts[i][1]), "%s", why.text);
+        cr_expect_neq(request_trace_read(path, 100, &t, &err), ERR_OK, "\"%s\"", texts[i][0]);
+        cr_expect_not_null(strstr(err.text, texts[i][1]), "%s", err.text);
         request_trace_free(&t);
         remove(path);
     }

@@ -10,7 +10,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", err.text)
 
 /* ---- known answers ---- */
 
@@ -35,9 +35,9 @@ Test(bounds, a_request_refused_when_recorded_counts_and_one_released_early_does_
         record(EVENT_ALLOC, 1, 4 * MIB), record(EVENT_FREE_REQUESTED, 1, 0), record(EVENT_ALLOC, 2, 2 * MIB),
         record(EVENT_FREE_COMPLETED, 1, 0), record(EVENT_OOM, 0, 8 * MIB), record(EVENT_FREE, 2, 0),
     };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct rig_trace t;
-    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &why));
+    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &err));
     const struct bounds b = bounds_of(t.reader);
     cr_expect_eq(b.live_bytes, 10 * MIB);
     cr_expect_eq(b.live_event, 4);
@@ -52,9 +52,9 @@ Test(bounds, the_plan_uses_what_it_knows_of_the_future)
         record(EVENT_ALLOC, 1, 4 * MIB), record(EVENT_ALLOC, 2, 2 * MIB), record(EVENT_FREE, 1, 0),
         record(EVENT_ALLOC, 3, 6 * MIB), record(EVENT_FREE, 2, 0), record(EVENT_FREE, 3, 0),
     };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct rig_trace t;
-    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &why));
+    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &err));
     cr_expect_eq(bounds_of(t.reader).live_bytes, 8 * MIB);
     cr_expect_eq(bounds_of(t.reader).plan_bytes, 8 * MIB);
     rig_trace_close(&t);

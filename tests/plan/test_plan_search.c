@@ -131,7 +131,7 @@ Test(best_plan, meets_its_bound_in_small_problems)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         struct plan_item items[ITEMS_MAX];
-        struct err_detail why;
+        struct err_detail err;
         struct best_plan plan;
         uint64_t state = seed, at[ITEMS_MAX];
         uint32_t order[ITEMS_MAX];
@@ -139,7 +139,7 @@ Test(best_plan, meets_its_bound_in_small_problems)
         struct lifetimes l = lifetimes_of(items, n);
         const struct plan_limits limits = { .align_bytes = 1, .work = 1000000 };
         const uint64_t height = naive_height(items, n, order, at, 0);
-        cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
+        cr_assert_eq(best_plan_find(&l, &limits, &plan, &err), ERR_OK);
         cr_expect_eq(plan.plan_bytes, height, "seed %" PRIu64 ": %" PRIu64 ", the least is %" PRIu64, seed,
                      plan.plan_bytes, height);
         cr_expect_eq(plan.lower_bytes, height, "seed %" PRIu64, seed);
@@ -181,11 +181,11 @@ Test(best_plan, ends_with_its_work_and_still_places_every_request)
     struct lifetimes l = draw_lifetimes(1, N);
     for (size_t k = 0; k < sizeof works / sizeof works[0]; k++) {
         size_t late = 0;
-        struct err_detail why;
+        struct err_detail err;
         struct best_plan plan;
         const struct plan_limits limits = { .align_bytes = 512, .work = works[k], .progress = count_late,
                                             .progress_arg = &late };
-        cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
+        cr_assert_eq(best_plan_find(&l, &limits, &plan, &err), ERR_OK);
         cr_expect_leq(late, 8, "%" PRIu64 " of work: %zu pieces of work came too late", works[k], late);
         cr_expect_leq(plan.work, works[k]);
         for (size_t a = 0; a < N; a++) {
@@ -201,12 +201,12 @@ Test(best_plan, ends_with_its_work_and_still_places_every_request)
 Test(best_plan, says_that_no_address_is_left_for_a_request)
 {
     struct lifetimes l = { .at = NULL };
-    struct err_detail why;
+    struct err_detail err;
     struct best_plan plan;
     const struct plan_limits limits = { .align_bytes = 1, .work = 1000 };
     for (int i = 0; i < 4; i++)
         cr_assert(lifetimes_begin(&l, UINT64_C(1) << 62, 0));
-    cr_expect_eq(best_plan_find(&l, &limits, &plan, &why), ERR_UNSUPPORTED);
+    cr_expect_eq(best_plan_find(&l, &limits, &plan, &err), ERR_UNSUPPORTED);
     lifetimes_close(&l);
 }
 
@@ -224,11 +224,11 @@ Test(best_plan, proves_a_bound_above_the_live_peak)
         { .bytes = 46, .first = 7, .last = 8 },
     };
     enum { N = sizeof items / sizeof items[0] };
-    struct err_detail why;
+    struct err_detail err;
     struct best_plan plan;
     struct lifetimes l = lifetimes_of(items, N);
     const struct plan_limits limits = { .align_bytes = 1, .work = 1000000 };
-    cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
+    cr_assert_eq(best_plan_find(&l, &limits, &plan, &err), ERR_OK);
     cr_expect_eq(plan.live_bytes, 100);
     cr_expect_eq(plan.lower_bytes, 102, "%" PRIu64, plan.lower_bytes);
     cr_expect_eq(plan.plan_bytes, 102, "%" PRIu64, plan.plan_bytes);

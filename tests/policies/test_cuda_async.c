@@ -33,7 +33,7 @@ static struct pool *pool_open(const json_t *card_said, uint64_t threshold_bytes)
 {
     static const struct pool_name shared_pool;
     static struct stream_name streams[STREAMS_MAX];
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_config card = device_defaults();
     char spec[128];
     struct pool *p = calloc(1, sizeof *p);
@@ -41,11 +41,11 @@ static struct pool *pool_open(const json_t *card_said, uint64_t threshold_bytes)
     card.total_bytes = (uint64_t)json_integer_value(json_object_get(card_said, "card_bytes"));
     card.others_bytes = card.total_bytes - (uint64_t)json_integer_value(json_object_get(card_said, "free_bytes"));
     snprintf(spec, sizeof spec, "cuda-async:threshold=%" PRIu64, threshold_bytes);
-    cr_assert_eq(device_open(&device_sim, &card, &p->device, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(policy_spec_parse(spec, &p->spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(device_open(&device_sim, &card, &p->device, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(policy_spec_parse(spec, &p->spec, &err), ERR_OK, "%s", err.text);
     const struct policy_config cfg = {.device = p->device, .values = p->spec.values, .streams = streams,
                                       .n_streams = STREAMS_MAX, .pools = &shared_pool, .n_pools = 1};
-    cr_assert_eq(policy_create(p->spec.ops, &cfg, &p->policy, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_create(p->spec.ops, &cfg, &p->policy, &err), ERR_OK, "%s", err.text);
     return p;
 }
 
@@ -87,8 +87,8 @@ static void pool_wait(struct pool *p, const json_t *op)
     const bool is_all = json_array_size(op) == 1;
     const uint16_t stream = is_all ? 0 : (uint16_t)number(op, 1);
     const struct control wait = {.kind = CONTROL_WAIT, .number = is_all, .stream = stream};
-    struct err_detail why;
-    cr_assert_eq(p->policy->ops->control(p->policy, &wait, NULL, &why), ERR_OK);
+    struct err_detail err;
+    cr_assert_eq(p->policy->ops->control(p->policy, &wait, NULL, &err), ERR_OK);
 }
 
 /* Plays one operation. False: an answer differs, and `said` tells how. */
@@ -122,7 +122,7 @@ static void pool_play(const json_t *c, const json_t *card)
 {
     const json_t *ops = json_object_get(c, "ops"), *answers = json_object_get(c, "answers");
     const json_t *threshold = json_object_get(c, "threshold");
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const bool has_end = json_is_integer(threshold);                 /* null: all that is idle stays */
     struct pool *p = pool_open(card, has_end ? (uint64_t)json_integer_value(threshold) : UINT64_MAX / 4);
     const char *name = json_string_value(json_object_get(c, "name"));
@@ -132,7 +132,7 @@ static void pool_play(const json_t *c, const json_t *card)
         is_equal = pool_step(p, json_array_get(ops, i), json_array_get(answers, i), said, sizeof said);
         cr_expect(is_equal, "%s, operation %zu of %zu: %s", name, i, json_array_size(ops), said);
         if (i % 8 == 0)
-            cr_assert_eq(p->policy->ops->check(p->policy, &why), ERR_OK, "%s, operation %zu: %s", name, i, why.text);
+            cr_assert_eq(p->policy->ops->check(p->policy, &err), ERR_OK, "%s, operation %zu: %s", name, i, err.text);
     }
     pool_close(p);
 }

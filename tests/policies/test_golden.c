@@ -17,15 +17,15 @@
 
 static void open_case(const char *path, struct golden_case *c)
 {
-    struct err_detail why = {0};
-    cr_assert_eq(case_read(path, c, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(case_read(path, c, &err), ERR_OK, "%s", err.text);
 }
 
 static bool is_equal(const struct golden_case *c)
 {
     struct difference diff = {0};
-    struct err_detail why = {0};
-    cr_assert_eq(program_run(c, &diff, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(program_run(c, &diff, &err), ERR_OK, "%s", err.text);
     return !diff.is_found;
 }
 

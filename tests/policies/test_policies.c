@@ -122,9 +122,9 @@ static void drive_control(struct drive *d)
     const struct control c = {.kind = drive_random(d, 2) == 0 ? CONTROL_THREAD : CONTROL_WAIT,
                               .stream = (uint16_t)drive_random(d, RIG_STREAMS), .number = (double)drive_random(d, 2)};
     const struct policy_ops *ops = d->rig.policy->ops;
-    struct err_detail why = {.text = ""};
-    const enum err e = ops->control == NULL ? ERR_UNSUPPORTED : ops->control(d->rig.policy, &c, NULL, &why);
-    cr_assert(e == ERR_OK || e == ERR_UNSUPPORTED, "%s: %s", err_name(e), why.text);
+    struct err_detail err = {.text = ""};
+    const enum err e = ops->control == NULL ? ERR_UNSUPPORTED : ops->control(d->rig.policy, &c, NULL, &err);
+    cr_assert(e == ERR_OK || e == ERR_UNSUPPORTED, "%s: %s", err_name(e), err.text);
 }
 
 static void drive_step(struct drive *d)
@@ -472,7 +472,7 @@ ParameterizedTest(size_t *index, policies, a_table_describes_itself)
 {
     const struct policy_ops *ops = policy_at(*index);
     struct policy_spec spec;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     cr_expect_eq(ops->abi, POLICY_ABI);
     cr_expect_eq(ops->size, sizeof *ops);
     cr_expect_eq(policy_find(ops->name), ops);
@@ -485,7 +485,7 @@ ParameterizedTest(size_t *index, policies, a_table_describes_itself)
         for (const struct policy_option *other = ops->options; other != o; other++)
             cr_expect_str_neq(o->name, other->name);
     }
-    cr_assert_eq(policy_spec_parse(ops->name, &spec, &why), ERR_OK, "a fallback is not valid: %s", why.text);
+    cr_assert_eq(policy_spec_parse(ops->name, &spec, &err), ERR_OK, "a fallback is not valid: %s", err.text);
     policy_spec_close(&spec);
 }
 
@@ -502,14 +502,14 @@ Test(policies, the_largest_free_block_is_found_without_a_walk)
 Test(policies, a_part_of_a_segment_is_never_given_back)
 {
     const struct control smaller = {.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:24"};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct rig r;
     struct block whole, part, refused;
     rig_open(&r, &(struct rig_config){.policy = "pytorch", .total_bytes = 70 * MIB});
     cr_assert_eq(rig_alloc(&r, 0, 0, 64 * MIB, &whole), ERR_OK);
     rig_free(&r, EVENT_FREE, 0, 0, 64 * MIB, &whole);
     cr_assert_eq(rig_alloc(&r, 0, 0, 20 * MIB, &part), ERR_OK);
-    cr_assert_eq(r.policy->ops->control(r.policy, &smaller, NULL, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(r.policy->ops->control(r.policy, &smaller, NULL, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(rig_alloc(&r, 1, 0, 50 * MIB, &refused), ERR_DEVICE_OOM, "the rest is 44 MiB");
     cr_expect_eq(r.device->usage.reserved_bytes, 64 * MIB, "the first 20 MiB are in use");
     rig_check(&r);

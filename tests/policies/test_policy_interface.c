@@ -22,13 +22,13 @@ static void tiny_run(struct tiny_run *r, const struct policy_ops *ops, const str
                      uint64_t card_bytes, bool is_audited)
 {
     static char typed[] = "tiny";
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     const struct device_config device = { .total_bytes = card_bytes, .alloc_ns = 5 };
     r->spec = (struct policy_spec){ .ops = ops, .typed = typed, .expanded = typed };
-    cr_assert_eq(rig_trace_open(&r->trace, records, n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&r->spec, &device_sim, &device, r->trace.reader, 0, &r->lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_open(&r->trace, records, n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&r->spec, &device_sim, &device, r->trace.reader, 0, &r->lane, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(replay_run(r->trace.reader, &r->lane, 1, &(struct replay_config){ .audit = is_audited, .threads = 1 },
-                            &why), ERR_OK, "%s", why.text);
+                            &err), ERR_OK, "%s", err.text);
 }
 
 static void tiny_close(struct tiny_run *r)
@@ -49,11 +49,11 @@ struct slide {
     bool   is_wrong;                 /* tells of a slot that holds nothing */
 };
 
-static enum err slide_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err slide_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct slide *s = calloc(1, sizeof *s);
     if (s == NULL || device_segment_alloc(cfg->device, ARENA_BYTES, &s->arena) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory");
+        return err_no_memory(err);
     *out = &s->base;
     return ERR_OK;
 }
@@ -146,7 +146,7 @@ Test(policy_interface, a_compacting_policy_moves_live_blocks)
     for (size_t i = 0; i < 2; i++) {
         struct tiny_run r = { .lane = { .spec = NULL } };
         tiny_run(&r, all[i], holes, COUNT(holes), 64 << 20, true);
-        cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.why.text);
+        cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.err.text);
         cr_expect_eq(r.lane.meter.allocs, 5);
         cr_expect_eq(r.lane.meter.frees, 5);
         cr_expect_eq(r.lane.policy->count.moves, 2);
@@ -156,9 +156,9 @@ Test(policy_interface, a_compacting_policy_moves_live_blocks)
     }
 }
 
-static enum err wrong_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err wrong_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
-    const enum err e = slide_create(cfg, out, why);
+    const enum err e = slide_create(cfg, out, err);
     if (e == ERR_OK)
         ((struct slide *)*out)->is_wrong = true;
     return e;
@@ -171,7 +171,7 @@ Test(policy_interface, a_move_of_what_is_not_live_ends_the_run)
     wrong.create = wrong_create;
     tiny_run(&r, &wrong, holes, COUNT(holes), 64 << 20, false);
     cr_expect_eq(r.lane.outcome, ERR_CORRUPT);
-    cr_expect_not_null(strstr(r.lane.why.text, "slot 77"), "%s", r.lane.why.text);
+    cr_expect_not_null(strstr(r.lane.err.text, "slot 77"), "%s", r.lane.err.text);
     tiny_close(&r);
 }
 
@@ -228,10 +228,10 @@ static void spill_free(struct policy *p, const struct event *req, const struct b
         device_segment_free(p->device, &s);
 }
 
-static enum err spill_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err spill_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     (void)cfg;
-    (void)why;
+    (void)err;
     *out = calloc(1, sizeof **out);
     return *out != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
@@ -248,7 +248,7 @@ Test(policy_interface, host_memory_is_a_second_kind_of_memory)
     struct tiny_run r = { .lane = { .spec = NULL } };
     tiny_run(&r, &policy_spill, records, COUNT(records), 8 << 20, true);
     const struct device_usage *u = &r.lane.device->usage;
-    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.why.text);
+    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.err.text);
     cr_expect_eq(u->host_peak_bytes, 8 << 20);
     cr_expect_eq(u->host_bytes, 0);
     cr_expect_eq(u->reserved_peak_bytes, 6 << 20, "what is reserved is the card's alone");
@@ -270,11 +270,11 @@ struct threaded {
     size_t         thread;
 };
 
-static enum err threaded_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err threaded_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     struct threaded *t = calloc(1, sizeof *t);
     (void)cfg;
-    (void)why;
+    (void)err;
     *out = &t->base;
     return t != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
@@ -298,10 +298,10 @@ static void threaded_free(struct policy *p, const struct event *req, const struc
 }
 
 static enum err threaded_control(struct policy *p, const struct control *c, const struct block *b,
-                                 struct err_detail *why)
+                                 struct err_detail *err)
 {
     (void)b;
-    (void)why;
+    (void)err;
     if (c->kind != CONTROL_THREAD || c->number >= THREADS)
         return ERR_UNSUPPORTED;
     ((struct threaded *)p)->thread = (size_t)c->number;
@@ -321,7 +321,7 @@ Test(policy_interface, a_policy_is_told_which_thread_requests)
     struct tiny_run r = { .lane = { .spec = NULL } };
     tiny_run(&r, &policy_threaded, records, COUNT(records), 64 << 20, true);
     const struct threaded *t = (const struct threaded *)r.lane.policy;
-    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.why.text);
+    cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.err.text);
     cr_expect_eq(t->used[0], 16);
     cr_expect_eq(t->used[1], 0);
     cr_expect_eq(t->used[2], 32);

@@ -114,15 +114,15 @@ Test(pytorch_conf, each_release_refuses_in_its_own_words_and_names_the_place)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct pytorch_rules rules = pytorch_rules_of(cases[i].release);
         struct pytorch_settings s = pytorch_settings_default();
-        struct err_detail why = {0};
-        const enum err e = pytorch_conf_apply(&rules, cases[i].when, cases[i].text, &s, &why);
+        struct err_detail err = {0};
+        const enum err e = pytorch_conf_apply(&rules, cases[i].when, cases[i].text, &s, &err);
         if (cases[i].refusal == NULL) {
-            cr_expect_eq(e, ERR_OK, "'%s': %s", cases[i].text, why.text);
+            cr_expect_eq(e, ERR_OK, "'%s': %s", cases[i].text, err.text);
             continue;
         }
         cr_expect_eq(e, ERR_USAGE, "'%s' was accepted", cases[i].text);
-        cr_expect(words_match(cases[i].refusal, why.text), "'%s': %s", cases[i].text, why.text);
-        cr_expect_eq(why.offset, cases[i].offset, "'%s': at %llu", cases[i].text, (unsigned long long)why.offset);
+        cr_expect(words_match(cases[i].refusal, err.text), "'%s': %s", cases[i].text, err.text);
+        cr_expect_eq(err.offset, cases[i].offset, "'%s': at %llu", cases[i].text, (unsigned long long)err.offset);
     }
 }
 
@@ -130,8 +130,8 @@ static struct pytorch_settings settings_of(enum torch_release release, const cha
 {
     const struct pytorch_rules rules = pytorch_rules_of(release);
     struct pytorch_settings s = pytorch_settings_default();
-    struct err_detail why = {0};
-    cr_assert_eq(pytorch_conf_apply(&rules, CONF_AT_START, text, &s, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {0};
+    cr_assert_eq(pytorch_conf_apply(&rules, CONF_AT_START, text, &s, &err), ERR_OK, "%s", err.text);
     return s;
 }
 
@@ -254,11 +254,11 @@ Test(pytorch_conf, every_truncation_is_read_or_refused)
             const size_t shown = n <= len ? n : n - len;
             snprintf(cut, sizeof cut, "%.*s", (int)shown, n <= len ? text : text + len - shown);
             struct pytorch_settings s = pytorch_settings_default();
-            struct err_detail why = {0};
+            struct err_detail err = {0};
             const enum conf_time when = n % 2 == 0 ? CONF_AT_START : CONF_AT_RUN_TIME;
-            if (pytorch_conf_apply(&rules, when, cut, &s, &why) == ERR_OK)
+            if (pytorch_conf_apply(&rules, when, cut, &s, &err) == ERR_OK)
                 continue;
-            cr_expect(strstr(why.text, "Error: ") != NULL && why.offset <= shown, "'%s': %s", cut, why.text);
+            cr_expect(strstr(err.text, "Error: ") != NULL && err.offset <= shown, "'%s': %s", cut, err.text);
             refused++;
         }
     }
@@ -308,13 +308,13 @@ static void expect_answer(const struct pytorch_rules *rules, enum conf_time when
     const char *type = json_string_value(json_array_get(answer, 1));
     const char *message = json_string_value(json_array_get(answer, 2));
     const bool is_accepted = strcmp(stage, "ok") == 0 || strcmp(stage, "alloc") == 0;
-    struct err_detail why = {0};
-    const enum err e = pytorch_conf_apply(rules, when, text, s, &why);
-    cr_expect_eq(e, is_accepted ? ERR_OK : ERR_USAGE, "'%s': %s", text, why.text);
+    struct err_detail err = {0};
+    const enum err e = pytorch_conf_apply(rules, when, text, s, &err);
+    cr_expect_eq(e, is_accepted ? ERR_OK : ERR_USAGE, "'%s': %s", text, err.text);
     if (!is_accepted && strstr(message, "INTERNAL ASSERT") == NULL) {
         char expected[512];
         snprintf(expected, sizeof expected, "%s: %s", type, message);
-        cr_expect_str_eq(why.text, expected, "'%s'", text);
+        cr_expect_str_eq(err.text, expected, "'%s'", text);
     }
     const json_t *diff = json_array_get(answer, json_array_size(answer) - 1);
     if (json_is_object(diff) && strcmp(stage, "alloc") != 0)

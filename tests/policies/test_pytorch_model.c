@@ -330,7 +330,7 @@ static uint64_t limit_of(const struct program *p, double fraction)
 
 static void pair_open_device(struct pair *t, const struct program *p)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct device_config dev = device_defaults();
     cr_assert_eq(stream_queues_create(NAIVE_STREAMS, &t->queues), ERR_OK);
     dev.total_bytes = p->total;
@@ -339,25 +339,25 @@ static void pair_open_device(struct pair *t, const struct program *p)
     dev.address_list = p->addresses;
     dev.n_addresses = MAX_ADDRESSES;
     dev.queues = t->queues;
-    cr_assert_eq(device_open(&device_sim, &dev, &t->device, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(device_open(&device_sim, &dev, &t->device, &err), ERR_OK, "%s", err.text);
 }
 
 static void pair_open_policy(struct pair *t, const struct program *p)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     char conf[TEXT], spec[2 * TEXT];
     settings_text(p, &p->settings, conf);
     snprintf(spec, sizeof spec, "pytorch:version=2.%u%s%s", p->minor, conf[0] != '\0' ? "," : "", conf);
     if (p->fraction <= 1.0)
         snprintf(spec + strlen(spec), sizeof spec - strlen(spec), ",fraction=%g", p->fraction);
-    cr_assert_eq(policy_spec_parse(spec, &t->spec, &why), ERR_OK, "%s: %s", spec, why.text);
+    cr_assert_eq(policy_spec_parse(spec, &t->spec, &err), ERR_OK, "%s: %s", spec, err.text);
     for (unsigned i = 0; i < NAIVE_STREAMS; i++)
         t->stream_names[i] = (struct stream_name){.handle = p->handles[i], .number = p->numbers[i]};
     const struct policy_config cfg = {
         .device = t->device, .peak_live = NAIVE_SLOTS, .values = t->spec.values, .streams = t->stream_names,
         .n_streams = p->n_streams, .pools = pool_names, .n_pools = NAIVE_POOLS, .ordinal = p->ordinal,
     };
-    cr_assert_eq(policy_create(t->spec.ops, &cfg, &t->policy, &why), ERR_OK, "%s: %s", spec, why.text);
+    cr_assert_eq(policy_create(t->spec.ops, &cfg, &t->policy, &err), ERR_OK, "%s: %s", spec, err.text);
     t->observer = (struct policy_observer){.record = pair_record, .completed = pair_completed, .arg = t};
     t->policy->observer = &t->observer;
 }
@@ -476,14 +476,14 @@ static void compare_view(void *arg, const struct block_view *b)
 static void compare_blocks(struct pair *t)
 {
     struct view_check c = {.pair = t};
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     c.wanted = naive_views(t->naive, &c.n);
     cr_assert_eq(t->policy->ops->walk(t->policy, compare_view, &c), ERR_OK);
     if (c.at != c.n)
         differ(t, "wanted %zu blocks, got %zu", c.n, c.at);
     free(c.wanted);
-    if (t->policy->ops->check(t->policy, &why) != ERR_OK)
-        differ(t, "check: %s", why.text);
+    if (t->policy->ops->check(t->policy, &err) != ERR_OK)
+        differ(t, "check: %s", err.text);
 }
 
 static void toggle_vacant(struct pair *t, const struct op *op)
@@ -534,13 +534,13 @@ static void toggle(struct pair *t, const struct op *op)
 /* Gives a control to both sides, but not to the policy if the model left what is defined. */
 static void control(struct pair *t, const struct control *c)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct block *b = c->kind == CONTROL_USE ? &t->blocks[c->slot] : NULL;
     t->done++;
     if (naive_is_undefined(t->naive))
         return;
-    if (t->policy->ops->control(t->policy, c, b, &why) != ERR_OK)
-        differ(t, "control %u refused: %s", c->kind, why.text);
+    if (t->policy->ops->control(t->policy, c, b, &err) != ERR_OK)
+        differ(t, "control %u refused: %s", c->kind, err.text);
 }
 
 static void pool_op(struct pair *t, const struct op *op)

@@ -191,7 +191,7 @@ static void note_stat(void *arg, const char *key, int64_t value)
 static bool run_open(struct run *r, const struct configuration *c, uint32_t peak_live)
 {
     char spec[SPEC];
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_config device = device_defaults();
     memset(r, 0, sizeof *r);
     spec_of(c, spec);
@@ -199,8 +199,8 @@ static bool run_open(struct run *r, const struct configuration *c, uint32_t peak
     device.context_bytes = number_of(c, CHOICE_TAKEN) / 2;
     device.others_bytes = number_of(c, CHOICE_TAKEN) - device.context_bytes;
     device.alloc_ns = number_of(c, CHOICE_NS);
-    cr_assert_eq(policy_spec_parse(spec, &r->spec, &why), ERR_OK, "%s: %s", spec, why.text);
-    cr_assert_eq(device_open(&device_sim, &device, &r->device, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(spec, &r->spec, &err), ERR_OK, "%s: %s", spec, err.text);
+    cr_assert_eq(device_open(&device_sim, &device, &r->device, &err), ERR_OK, "%s", err.text);
     const struct policy_config config = {
         .device = r->device, .peak_live = peak_live, .values = r->spec.values,
         .streams = streams,  .n_streams = STREAMS,   .pools = pools, .n_pools = POOLS,
@@ -208,7 +208,7 @@ static bool run_open(struct run *r, const struct configuration *c, uint32_t peak
     r->observer = (struct policy_observer){.record = note_record, .completed = note_completed, .arg = r};
     r->log = (struct device_log){.call = note_call, .arg = r};
     r->device->log = &r->log;
-    if (policy_create(r->spec.ops, &config, &r->policy, &why) != ERR_OK)
+    if (policy_create(r->spec.ops, &config, &r->policy, &err) != ERR_OK)
         return false;
     r->policy->observer = &r->observer;
     return true;
@@ -256,10 +256,10 @@ static void run_free(struct run *r, struct event *ev, bool is_late)
 
 static void run_control(struct run *r, const struct control *c)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     if (r->policy->ops->control != NULL)
-        note(r, r->policy->ops->control(r->policy, c, NULL, &why));
-    note_text(r, why.text);
+        note(r, r->policy->ops->control(r->policy, c, NULL, &err));
+    note_text(r, err.text);
 }
 
 /* What a program has apart from its requests. */

@@ -10,8 +10,8 @@
 static struct policy_spec parsed(const char *text)
 {
     struct policy_spec spec;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(policy_spec_parse(text, &spec, &why), ERR_OK, "'%s': %s", text, why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(policy_spec_parse(text, &spec, &err), ERR_OK, "'%s': %s", text, err.text);
     return spec;
 }
 
@@ -36,10 +36,10 @@ static void expect_expanded(const char *text, const char *expanded)
 static void expect_refused(const char *text, uint64_t at, const char *hint)
 {
     struct policy_spec spec = {.typed = NULL};
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(policy_spec_parse(text, &spec, &why), ERR_USAGE, "'%s'", text);
-    cr_expect_eq(why.offset, at, "'%s' at %llu: %s", text, (unsigned long long)why.offset, why.text);
-    cr_expect_not_null(strstr(why.text, hint), "'%s': %s", text, why.text);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(policy_spec_parse(text, &spec, &err), ERR_USAGE, "'%s'", text);
+    cr_expect_eq(err.offset, at, "'%s' at %llu: %s", text, (unsigned long long)err.offset, err.text);
+    cr_expect_not_null(strstr(err.text, hint), "'%s': %s", text, err.text);
     cr_expect_null(spec.typed, "outputs stay as they were");
 }
 
@@ -203,14 +203,14 @@ static void expect_not_created(const char *text, uint64_t at, const char *hint)
     struct device_config cfg = device_defaults();
     struct device *device = NULL;
     struct policy *policy = NULL;
-    struct err_detail reason = {.text = ""}, why = {.text = ""};
-    cr_assert_eq(device_open(&device_sim, &cfg, &device, &why), ERR_OK);
+    struct err_detail reason = {.text = ""}, err = {.text = ""};
+    cr_assert_eq(device_open(&device_sim, &cfg, &device, &err), ERR_OK);
     const struct policy_config config = {.device = device, .values = spec.values, .streams = &stream, .n_streams = 1,
                                          .pools = &pool, .n_pools = 1};
     cr_expect_eq(policy_create(spec.ops, &config, &policy, &reason), ERR_USAGE, "'%s'", text);
-    cr_expect_eq(policy_spec_refuse(&spec, ERR_USAGE, &reason, &why), ERR_USAGE);
-    cr_expect_eq(why.offset, at, "'%s' at %llu: %s", text, (unsigned long long)why.offset, why.text);
-    cr_expect_not_null(strstr(why.text, hint), "'%s': %s", text, why.text);
+    cr_expect_eq(policy_spec_refuse(&spec, ERR_USAGE, &reason, &err), ERR_USAGE);
+    cr_expect_eq(err.offset, at, "'%s' at %llu: %s", text, (unsigned long long)err.offset, err.text);
+    cr_expect_not_null(strstr(err.text, hint), "'%s': %s", text, err.text);
     policy_destroy(policy);
     device_close(device);
     policy_spec_close(&spec);
@@ -264,10 +264,10 @@ Test(spec, a_long_text_is_cut_in_the_message_and_nowhere_else)
 {
     char text[2000];
     struct policy_spec spec;
-    struct err_detail why;
+    struct err_detail err;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    cr_expect_eq(policy_spec_parse(text, &spec, &why), ERR_USAGE);
+    cr_expect_eq(policy_spec_parse(text, &spec, &err), ERR_USAGE);
     memcpy(text, "a_b:", 4);
     expect_conf(text, text);
 }
@@ -277,9 +277,9 @@ Test(spec, a_plugin_that_is_not_there_is_said_so)
     static const char *const texts[] = {"./no-such-file.so", "no-such-file.so", "/no/such/file:a=1"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct policy_spec spec;
-        struct err_detail why = {.text = ""};
-        cr_expect_eq(policy_spec_parse(texts[i], &spec, &why), ERR_INPUT);
-        cr_expect_not_null(strstr(why.text, "no"), "%s", why.text);
+        struct err_detail err = {.text = ""};
+        cr_expect_eq(policy_spec_parse(texts[i], &spec, &err), ERR_INPUT);
+        cr_expect_not_null(strstr(err.text, "no"), "%s", err.text);
     }
 }
 
@@ -294,8 +294,8 @@ Test(spec, closing_twice_is_harmless)
 Test(spec, none_and_off_leave_an_option_without_fallback_unset)
 {
     struct policy_spec spec;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(policy_spec_parse("pytorch:max-split=none,gc=off,roundup=off", &spec, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(policy_spec_parse("pytorch:max-split=none,gc=off,roundup=off", &spec, &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < spec.n_options; i++)
         if (strstr("max-split gc roundup", spec.ops->options[i].name) != NULL)
             cr_expect(!spec.values[i].is_set, "%s", spec.ops->options[i].name);

@@ -9,17 +9,17 @@
 static struct err_detail refusal_of(const char *text)
 {
     struct policy_spec spec;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(policy_spec_parse(text, &spec, &why), ERR_USAGE, "'%s' was read", text);
-    return why;
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(policy_spec_parse(text, &spec, &err), ERR_USAGE, "'%s' was read", text);
+    return err;
 }
 
 Test(upstream, a_policy_is_named_in_brackets_with_its_options)
 {
     struct policy_spec spec;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const char *text = "rmm-limiting:limit=1GiB,upstream=[rmm-pool:initial=2MiB,upstream=[mxnet:type=round]]";
-    cr_assert_eq(policy_spec_parse(text, &spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(text, &spec, &err), ERR_OK, "%s", err.text);
     const struct policy_choice *pool = spec.values[1].choice;
     cr_assert_not_null(pool);
     cr_expect_str_eq(pool->ops->name, "rmm-pool");
@@ -38,8 +38,8 @@ Test(upstream, brackets_may_be_left_out_and_none_is_the_device)
                  {"rmm-limiting:upstream=[none]", NULL}, {"rmm-limiting:upstream=none", NULL}, {"rmm-limiting", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct policy_spec spec;
-        struct err_detail why = {.text = ""};
-        cr_assert_eq(policy_spec_parse(cases[i].text, &spec, &why), ERR_OK, "%s: %s", cases[i].text, why.text);
+        struct err_detail err = {.text = ""};
+        cr_assert_eq(policy_spec_parse(cases[i].text, &spec, &err), ERR_OK, "%s: %s", cases[i].text, err.text);
         const struct policy_choice *choice = spec.values[1].choice;
         cr_expect_eq(choice == NULL, cases[i].name == NULL, "%s", cases[i].text);
         cr_expect(choice == NULL || strcmp(choice->ops->name, cases[i].name) == 0);
@@ -50,14 +50,14 @@ Test(upstream, brackets_may_be_left_out_and_none_is_the_device)
 Test(upstream, a_mistake_in_brackets_is_shown_at_its_place_in_the_whole)
 {
     const char *text = "rmm-binning:min-exp=8,max-exp=9,upstream=[rmm-pool:initail=1GiB]";
-    struct err_detail why = refusal_of(text);
-    cr_expect_eq(why.offset, (uint64_t)(strstr(text, "initail") - text), "%llu", (unsigned long long)why.offset);
-    cr_expect_not_null(strstr(why.text, "did you mean 'initial'"), "%s", why.text);
-    why = refusal_of("cupy:upstream=[cupi]");
-    cr_expect_not_null(strstr(why.text, "did you mean 'cupy'"), "%s", why.text);
-    why = refusal_of("rmm-fixed:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=["
+    struct err_detail err = refusal_of(text);
+    cr_expect_eq(err.offset, (uint64_t)(strstr(text, "initail") - text), "%llu", (unsigned long long)err.offset);
+    cr_expect_not_null(strstr(err.text, "did you mean 'initial'"), "%s", err.text);
+    err = refusal_of("cupy:upstream=[cupi]");
+    cr_expect_not_null(strstr(err.text, "did you mean 'cupy'"), "%s", err.text);
+    err = refusal_of("rmm-fixed:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=["
                      "cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy]]]]]]]]]");
-    cr_expect_not_null(strstr(why.text, "policies in brackets"), "%s", why.text);
+    cr_expect_not_null(strstr(err.text, "policies in brackets"), "%s", err.text);
 }
 
 Test(upstream, code_in_brackets_is_code)
@@ -156,16 +156,16 @@ static struct policy_config bare_config(struct device *device)
 
 Test(upstream, a_heap_gives_back_exactly_what_it_took)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     const struct device_config cfg = device_defaults();
     const struct option_value no_choice = {.choice = NULL};
     struct device *device;
     struct upstream u;
     struct heap h;
     uint32_t pieces[3];
-    cr_assert_eq(device_open(&device_sim, &cfg, &device, &why), ERR_OK);
+    cr_assert_eq(device_open(&device_sim, &cfg, &device, &err), ERR_OK);
     const struct policy_config config = bare_config(device);
-    cr_assert_eq(upstream_open(&u, &config, &no_choice, &why), ERR_OK);
+    cr_assert_eq(upstream_open(&u, &config, &no_choice, &err), ERR_OK);
     cr_assert_eq(heap_open(&h, &u, 0), ERR_OK);
     for (uint32_t i = 0; i < 3; i++)
         cr_assert_eq(heap_grow(&h, (i + 1) * MIB, 0, &pieces[i]), ERR_OK);
@@ -174,9 +174,9 @@ Test(upstream, a_heap_gives_back_exactly_what_it_took)
     cr_expect_eq(device->usage.reserved_bytes, 4 * MIB);
     cr_assert_eq(heap_grow(&h, 5 * MIB, 0, &pieces[1]), ERR_OK);
     cr_expect_eq(h.pieces[heap_at(&h, pieces[1])->segment].serial, 3, "the fourth piece");
-    cr_expect_eq(heap_check(&h, "test", &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(heap_check(&h, "test", &err), ERR_OK, "%s", err.text);
     heap_at(&h, pieces[0])->size -= 512;
-    cr_expect_eq(heap_check(&h, "test", &why), ERR_CORRUPT, "a gap is not seen");
+    cr_expect_eq(heap_check(&h, "test", &err), ERR_CORRUPT, "a gap is not seen");
     heap_close(&h);
     upstream_close(&u);
     device_close(device);

@@ -17,23 +17,23 @@ static const struct flag_use taken[] = {
 enum { WORDS_MAX = 64 };
 
 /* Parses words that blanks separate, as `taken` allows; the texts live in `room`. */
-static enum err parse(const char *words, char room[1024], struct options *out, struct err_detail *why)
+static enum err parse(const char *words, char room[1024], struct options *out, struct err_detail *err)
 {
     char *argv[WORDS_MAX];
     int argc = 0;
     snprintf(room, 1024, "%s", words);
     for (char *word = strtok(room, " "); word != NULL; word = strtok(NULL, " "))
         argv[argc++] = word;
-    return options_parse(argc, argv, taken, out, why);
+    return options_parse(argc, argv, taken, out, err);
 }
 
 static void refused(const char *words, const char *sentence)
 {
     char room[1024];
     struct options o;
-    struct err_detail why = { .text = "" };
-    cr_expect_eq(parse(words, room, &o, &why), ERR_USAGE, "'%s' was taken", words);
-    cr_expect(strstr(why.text, sentence) != NULL, "'%s': no '%s' in: %s", words, sentence, why.text);
+    struct err_detail err = { .text = "" };
+    cr_expect_eq(parse(words, room, &o, &err), ERR_USAGE, "'%s' was taken", words);
+    cr_expect(strstr(err.text, sentence) != NULL, "'%s': no '%s' in: %s", words, sentence, err.text);
 }
 
 Test(options, every_row_says_what_it_is)
@@ -50,10 +50,10 @@ Test(options, values_go_where_their_rows_say)
 {
     char room[1024];
     struct options o;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     cr_assert_eq(parse("a.zst --policy best-fit -o out.db --policy=none --device sim:1GiB --device cuda --threads 3 "
                        "--gpu 7 --on-oom skip --given-back allocator --sample-every 10ms --shard 2/8 --explain end "
-                       "--audit --resume --torch 2.6 - -- --policy", room, &o, &why), ERR_OK, "%s", why.text);
+                       "--audit --resume --torch 2.6 - -- --policy", room, &o, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(o.n_inputs, 3);
     cr_expect_str_eq(o.inputs[1], "-", "a dash alone is standard input");
     cr_expect_str_eq(o.inputs[2], "--policy", "after -- nothing is an option");
@@ -78,8 +78,8 @@ Test(options, what_is_not_typed_has_its_default)
 {
     char room[1024];
     struct options o;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(parse("", room, &o, &why), ERR_OK);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(parse("", room, &o, &err), ERR_OK);
     cr_expect_eq(o.import.gpu, -1);
     cr_expect(o.n_inputs == 0 && o.n_policies == 0 && o.seed == 0 && o.on_oom == OOM_STOP && o.start == START_FRESH);
     options_close(&o);
@@ -109,10 +109,10 @@ Test(options, a_list_has_an_end)
 {
     char words[1024] = "", room[1024];
     struct options o;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     for (int i = 0; i < FAIL_IF_MAX; i++)
         strcat(words, "--fail-if a>1 ");
-    cr_assert_eq(parse(words, room, &o, &why), ERR_OK);
+    cr_assert_eq(parse(words, room, &o, &err), ERR_OK);
     cr_expect_eq(o.n_fail_if, FAIL_IF_MAX);
     options_close(&o);
     strcat(words, "--fail-if a>1");
@@ -130,8 +130,8 @@ static void as_job(const struct options *o, char out[2048])
 {
     FILE *to = fmemopen(out, 2048, "w");
     cr_assert_not_null(to);
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(job_write(to, o, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(job_write(to, o, &err), ERR_OK, "%s", err.text);
     fclose(to);
 }
 
@@ -140,12 +140,12 @@ Test(options, a_job_file_says_what_the_command_line_said)
     char room[1024], written[2048], again[2048];
     struct options o;
     struct job job;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     cr_assert_eq(parse("a.zst b.zst --policy gc={0.6,0.8} --policy none --device sim:1GiB --device sim:2GiB -o r.db "
-                       "--resume --threads 2", room, &o, &why), ERR_OK, "%s", why.text);
+                       "--resume --threads 2", room, &o, &err), ERR_OK, "%s", err.text);
     as_job(&o, written);
     cr_expect(strstr(written, "policy = none\n") != NULL && strstr(written, "resume = yes\n") != NULL, "%s", written);
-    cr_assert_eq(job_read_bytes(written, strlen(written), "job", taken, &job, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(job_read_bytes(written, strlen(written), "job", taken, &job, &err), ERR_OK, "%s", err.text);
     cr_expect(job.options.n_inputs == 2 && job.options.n_policies == 2 && job.options.n_devices == 2);
     as_job(&job.options, again);
     cr_expect_str_eq(written, again);
@@ -161,15 +161,15 @@ static bool is_kept_by_job(const char *first, const char *second)
     char written[2048] = "";
     struct options o;
     struct job job;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     FILE *to = fmemopen(written, sizeof written, "w");
     cr_assert_not_null(to);
-    cr_assert_eq(options_parse(3, (char **)argv, taken, &o, &why), ERR_OK, "%s", why.text);
-    const enum err e = job_write(to, &o, &why);
+    cr_assert_eq(options_parse(3, (char **)argv, taken, &o, &err), ERR_OK, "%s", err.text);
+    const enum err e = job_write(to, &o, &err);
     fclose(to);
-    cr_assert(e == ERR_OK || (e == ERR_USAGE && strstr(why.text, "a job file cannot hold") != NULL && !written[0]));
+    cr_assert(e == ERR_OK || (e == ERR_USAGE && strstr(err.text, "a job file cannot hold") != NULL && !written[0]));
     if (e == ERR_OK) {
-        cr_assert_eq(job_read_bytes(written, strlen(written), "job", taken, &job, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(job_read_bytes(written, strlen(written), "job", taken, &job, &err), ERR_OK, "%s", err.text);
         cr_assert(job.options.n_inputs == o.n_inputs && job.options.n_policies == o.n_policies, "%s", written);
         cr_assert_eq(job.options.n_devices, 1);
         for (size_t i = 0; i < o.n_inputs; i++)

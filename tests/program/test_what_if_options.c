@@ -10,13 +10,13 @@ enum { ROUNDS = 6 };
 /* Rounds of a request that is given back, and one that grows; with a mark after each, and flushes where asked for. */
 static void open_rounds(struct rig_trace *t, bool has_flush)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_writer *w;
     uint32_t step, other;
     *t = (struct rig_trace){ .bytes = NULL };
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_label(w, "step", 4, &step, &why), ERR_OK);
-    cr_assert_eq(trace_put_label(w, "other", 5, &other, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "step", 4, &step, &err), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "other", 5, &other, &err), ERR_OK);
     for (uint64_t i = 0; i < ROUNDS; i++) {
         const struct trace_record records[] = {
             {.kind = EVENT_ALLOC, .ptr = 1, .bytes = (20 + 10 * i) * MIB, .record = TRACE_NO_RECORD},
@@ -24,9 +24,9 @@ static void open_rounds(struct rig_trace *t, bool has_flush)
             {.kind = EVENT_MARK, .label = i % 2 == 0 ? step : other, .record = TRACE_NO_RECORD},
             {.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD},
         };
-        cr_assert_eq(rig_trace_put(w, records, has_flush && i % 2 == 0 ? 4 : 3, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(rig_trace_put(w, records, has_flush && i % 2 == 0 ? 4 : 3, &err), ERR_OK, "%s", err.text);
     }
-    cr_assert_eq(rig_trace_finish(t, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_finish(t, w, &err), ERR_OK, "%s", err.text);
 }
 
 struct outcome {
@@ -39,11 +39,11 @@ static struct outcome run(struct trace_reader *trace, const struct what_if *what
     const struct device_config config = device_defaults();
     struct policy_spec spec;
     struct lane lane;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(policy_spec_parse("best-fit", &spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&spec, &device_sim, &config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
-    cr_expect_eq(lane.outcome, ERR_OK, "%s", lane.why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(policy_spec_parse("best-fit", &spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&spec, &device_sim, &config, trace, 0, &lane, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
+    cr_expect_eq(lane.outcome, ERR_OK, "%s", lane.err.text);
     const struct outcome o = {
         .segment_allocs = lane.device->usage.segment_allocs, .segment_frees = lane.device->usage.segment_frees,
         .reserved_peak = lane.meter.peak.reserved, .allocs = lane.meter.allocs, .frees = lane.meter.frees,
@@ -56,9 +56,9 @@ static struct outcome run(struct trace_reader *trace, const struct what_if *what
 static enum err choose(const char *insert, const char *warm, const struct trace_reader *trace, struct what_if *out)
 {
     const struct options o = { .insert = insert, .warm = warm };
-    struct err_detail why = { .text = "" };
-    const enum err e = what_if_choose(&o, trace, out, &why);
-    cr_expect_eq(why.text[0] == '\0', e == ERR_OK);
+    struct err_detail err = { .text = "" };
+    const enum err e = what_if_choose(&o, trace, out, &err);
+    cr_expect_eq(err.text[0] == '\0', e == ERR_OK);
     return e;
 }
 

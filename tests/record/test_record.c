@@ -40,9 +40,9 @@ struct said {
 static void child_start(const struct run *r, const char *program, const char *what, bool has_stacks, rlim_t file_bytes)
 {
     const struct rlimit limit = {.rlim_cur = file_bytes, .rlim_max = file_bytes};
-    const int err = open(r->stderr_path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    dup2(err, STDERR_FILENO);
-    close(err);
+    const int status = open(r->stderr_path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    dup2(status, STDERR_FILENO);
+    close(status);
     setenv("LD_LIBRARY_PATH", FAKE_CUDA_DIR, 1);
     setenv("LD_PRELOAD", RECORD_LIBRARY, 1);
     setenv("REPLAY_RECORD_DIR", r->folder, 1);
@@ -67,11 +67,11 @@ static void read_journals(struct run *r)
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX];
         struct input *in;
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         snprintf(path, sizeof path, "%s/%s", r->folder, files[i]->d_name);
         cr_assert_lt(r->n_journals, (size_t)JOURNALS_MAX);
-        cr_assert_eq(input_open(path, &in, &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(call_journal_read(in, &r->journals[r->n_journals++], &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(input_open(path, &in, &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(call_journal_read(in, &r->journals[r->n_journals++], &err), ERR_OK, "%s", err.text);
         input_close(in);
         free(files[i]);
     }

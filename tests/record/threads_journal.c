@@ -45,10 +45,10 @@ static struct call_journal *read_journal(const char *folder)
     char path[512];
     struct input *in = NULL;
     struct call_journal *log = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     snprintf(path, sizeof path, "%s/%d.0.calls", folder, (int)getpid());
-    if (input_open(path, &in, &why) != ERR_OK || call_journal_read(in, &log, &why) != ERR_OK)
-        fprintf(stderr, "%s\n", why.text);
+    if (input_open(path, &in, &err) != ERR_OK || call_journal_read(in, &log, &err) != ERR_OK)
+        fprintf(stderr, "%s\n", err.text);
     input_close(in);
     unlink(path);
     return log;

@@ -113,9 +113,9 @@ static struct call_journal *read_journal(const char *path)
 {
     struct input *in = NULL;
     struct call_journal *log = NULL;
-    struct err_detail why = {.text = ""};
-    if (input_open(path, &in, &why) != ERR_OK || call_journal_read(in, &log, &why) != ERR_OK)
-        fprintf(stderr, "%s\n", why.text);
+    struct err_detail err = {.text = ""};
+    if (input_open(path, &in, &err) != ERR_OK || call_journal_read(in, &log, &err) != ERR_OK)
+        fprintf(stderr, "%s\n", err.text);
     input_close(in);
     return log;
 }
@@ -145,12 +145,12 @@ static bool has_all(const struct call_journal *log, uint64_t n_made, uint64_t n_
 static bool is_in_order(const char *path)
 {
     const struct import_config cfg = {.gpu = -1};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_reader *trace = NULL;
     char out[600];
     snprintf(out, sizeof out, "%s.trace", path);
-    if (trace_import(path, "cuda-calls", &cfg, out, &why) != ERR_OK || trace_open(out, &trace, &why) != ERR_OK) {
-        fprintf(stderr, "%s\n", why.text);
+    if (trace_import(path, "cuda-calls", &cfg, out, &err) != ERR_OK || trace_open(out, &trace, &err) != ERR_OK) {
+        fprintf(stderr, "%s\n", err.text);
         return false;
     }
     const char *notes = trace_meta(trace, "notes");

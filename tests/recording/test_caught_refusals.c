@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* A refusal that the program survived is not the one that ended it: coverage, bounds, the engine and `why` agree. */
+/* A refusal that the program survived is not the one that ended it: coverage, bounds, the engine and `err` agree. */
 #include "replay/why/why.h"
 
 #include "base/units.h"
@@ -7,7 +7,7 @@
 
 #include <criterion/criterion.h>
 
-#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", err.text)
 
 static const uint64_t CARD = 256 * MIB;
 
@@ -39,10 +39,10 @@ static struct trace_reader *probe_then_death(unsigned last_gasps)
 Test(caught_refusals, the_last_one_that_nothing_substantial_follows_ends_the_program)
 {
     for (unsigned gasps = 0; gasps <= 3; gasps += 3) {
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         struct trace_reader *trace = probe_then_death(gasps);
         struct coverage c;
-        MUST(coverage_read(trace, &c, &why));
+        MUST(coverage_read(trace, &c, &err));
         cr_expect_eq(c.ends, ENDS_REFUSED, "%u requests after it", gasps);
         cr_expect(c.refusals == 2 && c.survived == 1);
         cr_expect_eq(c.caught_before, c.first_of_end);
@@ -53,37 +53,37 @@ Test(caught_refusals, the_last_one_that_nothing_substantial_follows_ends_the_pro
 
 Test(caught_refusals, many_requests_after_it_mean_that_it_was_survived)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *trace = probe_then_death(100);
     struct coverage c;
-    MUST(coverage_read(trace, &c, &why));
+    MUST(coverage_read(trace, &c, &err));
     cr_expect(c.ends == ENDS_OPEN && c.survived == 2 && c.caught_before == 0);
     trace_close(trace);
 }
 
 Test(caught_refusals, what_was_caught_is_no_need)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *trace = probe_then_death(0);
     struct coverage c;
     struct bounds bounds;
-    MUST(coverage_read(trace, &c, &why));
-    MUST(bounds_find(trace, c.caught_before, &bounds, &why));
+    MUST(coverage_read(trace, &c, &err));
+    MUST(bounds_find(trace, c.caught_before, &bounds, &err));
     cr_expect_eq(bounds.live_bytes, CARD + 32 * MIB);
-    MUST(bounds_find(trace, 0, &bounds, &why));
+    MUST(bounds_find(trace, 0, &bounds, &err));
     cr_expect_eq(bounds.live_bytes, GIB);
     trace_close(trace);
 }
 
 Test(caught_refusals, why_is_about_the_one_that_ended_it)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *trace = probe_then_death(0);
     struct device_choice device;
     struct why verdict;
     const struct replay_config cfg = { .threads = 1 };
-    MUST(device_choose_for_advice(NULL, trace, &device, &why));
-    MUST(why_read(trace, false, &device, &cfg, &verdict, &why));
+    MUST(device_choose_for_advice(NULL, trace, &device, &err));
+    MUST(why_read(trace, false, &device, &cfg, &verdict, &err));
     cr_expect_eq(verdict.asked, 32 * MIB);
     cr_expect_eq(verdict.shortfall, 32 * MIB);
     cr_expect_eq(verdict.verdict, VERDICT_FULL);

@@ -15,8 +15,8 @@ static void answers(const char *text, size_t option, char out[TORCH_RELEASES + 1
     for (unsigned r = 0; r < TORCH_RELEASES; r++) {
         const struct pytorch_rules rules = pytorch_rules_of((enum torch_release)r);
         struct conf_review review;
-        struct err_detail why;
-        cr_assert_eq(conf_review_read(&rules, text, &review, &why), ERR_OK);
+        struct err_detail err;
+        cr_assert_eq(conf_review_read(&rules, text, &review, &err), ERR_OK);
         cr_assert_lt(option, review.n, "%s has %zu options", text, review.n);
         const char letter = conf_fate_word(review.answers[option].fate)[0];
         out[r] = review.is_taken ? letter : (char)(letter - 'a' + 'A');
@@ -75,8 +75,8 @@ Test(conf, each_answer_names_its_place_in_the_text)
     static const char text[] = "roundup_power2_divisions:[256:1,>:8] ,max_split_size_mb:64";
     const struct pytorch_rules rules = pytorch_rules_of(TORCH_2_9);
     struct conf_review review;
-    struct err_detail why;
-    cr_assert_eq(conf_review_read(&rules, text, &review, &why), ERR_OK);
+    struct err_detail err;
+    cr_assert_eq(conf_review_read(&rules, text, &review, &err), ERR_OK);
     cr_assert_eq(review.n, 2);
     cr_expect(strncmp(text + review.answers[0].from, "roundup_power2_divisions:[256:1,>:8]", 36) == 0);
     cr_expect(strncmp(text + review.answers[1].from, "max_split_size_mb:64", 20) == 0);
@@ -91,8 +91,8 @@ Test(conf, a_text_that_ends_too_early_is_answered_as_far_as_it_goes)
                                          ":::" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct conf_review review;
-        struct err_detail why;
-        cr_expect_eq(conf_review_read(&rules, texts[i], &review, &why), ERR_OK);
+        struct err_detail err;
+        cr_expect_eq(conf_review_read(&rules, texts[i], &review, &err), ERR_OK);
         cr_expect_eq(review.is_taken, i == 0, "'%s'", texts[i]);
         conf_review_close(&review);
     }
@@ -106,18 +106,18 @@ static void facts_of(const char *conf, const char *split, const char *expandable
 {
     const char *const facts[][2] = { { TRACE_META_RELEASE, "2.9" }, { "conf", conf }, { "max_split_size", split },
                                      { "expandable_segments", expandable }, { "roundup_power2_divisions", divisions } };
-    struct err_detail why;
+    struct err_detail err;
     struct trace_writer *w;
     struct trace_reader *trace;
     struct settings_facts s;
     void *bytes;
     size_t n;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         if (facts[i][1][0] != '\0')
-            cr_assert_eq(trace_put_meta(w, facts[i][0], facts[i][1], &why), ERR_OK);
-    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_open_bytes(bytes, n, &trace, &why), ERR_OK, "%s", why.text);
+            cr_assert_eq(trace_put_meta(w, facts[i][0], facts[i][1], &err), ERR_OK);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_open_bytes(bytes, n, &trace, &err), ERR_OK, "%s", err.text);
     cr_assert(settings_facts_find(trace, &s));
     strcpy(in_force, s.in_force);
     strcpy(lost, s.lost);

@@ -99,7 +99,7 @@ Test(coverage, a_run_is_told_apart_by_its_steps)
 {
     struct trace_record records[32];
     size_t n = 0;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct rig_trace t;
     struct lane lane;
     struct coverage c;
@@ -108,8 +108,8 @@ Test(coverage, a_run_is_told_apart_by_its_steps)
     uint32_t label;
     const struct policy_spec spec = bump_spec(BUMP_SOUND, 0);
     const struct device_config device = {.total_bytes = DEVICE_UNLIMITED, .alloc_ns = 7};
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_label(w, "step", 4, &label, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "step", 4, &label, &err), ERR_OK);
     for (uint64_t i = 1; i <= 4; i++)
         records[n++] = (struct trace_record){.kind = EVENT_ALLOC, .ptr = i, .bytes = 2 << 20};
     for (uint64_t step = 0; step < 3; step++) {
@@ -121,14 +121,14 @@ Test(coverage, a_run_is_told_apart_by_its_steps)
     }
     records[n++] = (struct trace_record){.kind = EVENT_MARK, .label = label};
     records[n++] = (struct trace_record){.kind = EVENT_ALLOC, .ptr = 20, .bytes = 2 << 20};
-    cr_assert_eq(rig_trace_put(w, records, n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(rig_trace_finish(&t, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(coverage_read(t.reader, &c, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_put(w, records, n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_finish(&t, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(coverage_read(t.reader, &c, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(c.steps.whole, 3);
     cfg.n_borders = steps_borders(&c.steps, cfg.borders);
     cr_assert_eq(cfg.n_borders, 3);
-    cr_assert_eq(lane_open(&spec, &device_sim, &device, t.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(replay_run(t.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&spec, &device_sim, &device, t.reader, 0, &lane, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(replay_run(t.reader, &lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
     const uint64_t calls[METER_PARTS] = {4, 1, 3};           /* each request takes a segment; none is given back */
     uint64_t before = 0;
     for (int i = 0; i < METER_PARTS; i++) {

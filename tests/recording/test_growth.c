@@ -12,7 +12,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", err.text)
 
 enum { LAYERS = 6, STEPS = 60 };
 
@@ -94,10 +94,10 @@ static void step(struct script *s, uint64_t bytes)
 /* What is refused at the end is one more layer. */
 static struct growth growth_of(struct script *s, struct trace_reader **trace)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct growth g;
-    MUST(trace_finish_open(s->w, "a script", trace, &why));
-    MUST(growth_find(*trace, trace_info(*trace)->events, s->live + MIB, &g, &why));
+    MUST(trace_finish_open(s->w, "a script", trace, &err));
+    MUST(growth_find(*trace, trace_info(*trace)->events, s->live + MIB, &g, &err));
     return g;
 }
 
@@ -191,7 +191,7 @@ Test(growth, one_forward_pass_is_none_however_many_layers_it_has)
 
 Test(growth, what_grows_with_the_input_and_is_freed_is_a_larger_input)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct script s = script_open(true);
     struct trace_reader *trace;
     struct larger_input in;
@@ -200,7 +200,7 @@ Test(growth, what_grows_with_the_input_and_is_freed_is_a_larger_input)
     forward(&s, MIB + STEPS * MIB / 8, 4);
     struct growth g = growth_of(&s, &trace);
     cr_expect_not(g.is_found);
-    MUST(larger_input_find(trace, trace_info(trace)->events, 0, &in, &why));
+    MUST(larger_input_find(trace, trace_info(trace)->events, 0, &in, &err));
     cr_expect(in.is_larger && in.is_trend);
     growth_close(&g);
     trace_close(trace);
@@ -208,15 +208,15 @@ Test(growth, what_grows_with_the_input_and_is_freed_is_a_larger_input)
 
 Test(growth, one_long_input_is_told_by_how_much)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct script s = script_open(true);
     struct trace_reader *trace;
     struct larger_input in;
     for (unsigned i = 0; i < STEPS; i++)
         step(&s, MIB);
     forward(&s, 32 * MIB, 3);
-    MUST(trace_finish_open(s.w, "a script", &trace, &why));
-    MUST(larger_input_find(trace, trace_info(trace)->events, 0, &in, &why));
+    MUST(trace_finish_open(s.w, "a script", &trace, &err));
+    MUST(larger_input_find(trace, trace_info(trace)->events, 0, &in, &err));
     cr_expect(in.is_larger && !in.is_trend);
     cr_expect_float_eq(in.times, 32, 0.01);
     cr_expect_eq(in.over_most, 3 * 31 * MIB);
@@ -225,15 +225,15 @@ Test(growth, one_long_input_is_told_by_how_much)
 
 Test(growth, equal_inputs_are_none)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct script s = script_open(true);
     struct trace_reader *trace;
     struct larger_input in;
     for (unsigned i = 0; i < STEPS; i++)
         step(&s, MIB);
     forward(&s, MIB, 3);
-    MUST(trace_finish_open(s.w, "a script", &trace, &why));
-    MUST(larger_input_find(trace, trace_info(trace)->events, MIB, &in, &why));
+    MUST(trace_finish_open(s.w, "a script", &trace, &err));
+    MUST(larger_input_find(trace, trace_info(trace)->events, MIB, &in, &err));
     cr_expect_not(in.is_larger);
     trace_close(trace);
 }

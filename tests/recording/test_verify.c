@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum err verify_file(const char *path, int64_t gpu, struct verify_report *out, struct err_detail *why)
+static enum err verify_file(const char *path, int64_t gpu, struct verify_report *out, struct err_detail *err)
 {
     const struct import_config cfg = {.gpu = gpu};
     const struct verify_options options = {.policy = NULL};
     struct trace_reader *trace = NULL;
-    enum err e = trace_open_any(path, NULL, &cfg, &trace, why);
+    enum err e = trace_open_any(path, NULL, &cfg, &trace, err);
     if (e == ERR_OK)
-        e = verify_trace(trace, &options, out, why);
+        e = verify_trace(trace, &options, out, err);
     trace_close(trace);
     return e;
 }
@@ -28,9 +28,9 @@ static enum err verify_file(const char *path, int64_t gpu, struct verify_report 
 static void expect_equal(const char *path, int64_t gpu)
 {
     struct verify_report r;
-    struct err_detail why = {0};
-    const enum err e = verify_file(path, gpu, &r, &why);
-    cr_assert_eq(e, ERR_OK, "%s: %s", path, why.text);
+    struct err_detail err = {0};
+    const enum err e = verify_file(path, gpu, &r, &err);
+    cr_assert_eq(e, ERR_OK, "%s: %s", path, err.text);
     cr_expect(verify_is_equal(&r), "%s: %s%s", path, r.following.first.text, r.free_running.first.text);
     cr_expect(r.following.is_done && r.free_running.is_done, "%s: %s", path, r.free_running.reason);
     cr_expect_gt(r.following.placements.compared, 0, "%s: nothing was compared", path);
@@ -83,31 +83,31 @@ static const uint64_t shared_pool[2] = {0, 0};
 
 static void put(struct trace_writer *w, enum event_kind kind, uint64_t addr, uint64_t bytes, uint64_t record)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct trace_record r = {.kind = kind, .ptr = addr, .addr = addr, .bytes = bytes, .record = record};
-    cr_assert_eq(trace_put(w, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_put(w, &r, &err), ERR_OK, "%s", err.text);
 }
 
 /* A segment of 20 MiB with blocks of 3 and 5 MiB, the second at `second`; `segment_bytes` as recorded. */
 static void verify_made_by(const char *release, const char *conf, uint64_t segment_bytes, uint64_t second,
                            struct verify_report *out)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w;
     struct trace_reader *trace;
     const struct verify_options options = {.policy = NULL};
     void *bytes;
     size_t n;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_meta(w, TRACE_META_RELEASE, release, &why), ERR_OK);
-    cr_assert_eq(trace_put_meta(w, "conf", conf, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put_meta(w, TRACE_META_RELEASE, release, &err), ERR_OK);
+    cr_assert_eq(trace_put_meta(w, "conf", conf, &err), ERR_OK);
     trace_writer_info(w)->recorded_peak_reserved_bytes = segment_bytes;
-    cr_assert_eq(trace_put_segment_event(w, TRACE_SEGMENT_ALLOC, BASE, segment_bytes, 0, shared_pool, 0, &why), ERR_OK);
+    cr_assert_eq(trace_put_segment_event(w, TRACE_SEGMENT_ALLOC, BASE, segment_bytes, 0, shared_pool, 0, &err), ERR_OK);
     put(w, EVENT_ALLOC, BASE, 3 * MIB, 1);
     put(w, EVENT_ALLOC, second, 5 * MIB, 2);
-    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_open_bytes(bytes, n, &trace, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(verify_trace(trace, &options, out, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_open_bytes(bytes, n, &trace, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(verify_trace(trace, &options, out, &err), ERR_OK, "%s", err.text);
     trace_close(trace);
     free(bytes);
 }
@@ -212,18 +212,18 @@ Test(verify, recordings_of_real_gpus_come_out_equal_or_are_refused_with_a_reason
         cr_skip("needs recordings of others: no %s", folder);
     for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
         struct verify_report r;
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         char path[512];
         if (strstr(d->d_name, ".pickle") == NULL)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
-        const enum err e = verify_file(path, -1, &r, &why);
+        const enum err e = verify_file(path, -1, &r, &err);
         if (e == ERR_OK) {
             cr_expect(verify_is_equal(&r), "%s: %s%s", path, r.following.first.text, r.free_running.first.text);
             n_equal++;
         } else {
-            const bool is_known = strstr(why.text, "final state") != NULL || strstr(why.text, "contradicts") != NULL;
-            cr_expect(is_known, "%s: %s", path, why.text);
+            const bool is_known = strstr(err.text, "final state") != NULL || strstr(err.text, "contradicts") != NULL;
+            cr_expect(is_known, "%s: %s", path, err.text);
             n_refused++;
         }
     }

@@ -24,15 +24,15 @@ static void scene_run(struct scene *s, struct trace_reader *trace, const char *p
     const struct replay_config cfg = { .on_oom = OOM_STOP, .threads = 1 };
     const struct device_ops *ops;
     struct device_config config;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     bool has_total;
     *s = (struct scene){ .explain = { .event = event } };
-    cr_assert_eq(policy_spec_parse(policy, &s->spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_parse(device, &config, &ops, &has_total, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(lane_open(&s->spec, ops, &config, trace, 0, &s->lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(policy, &s->spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_parse(device, &config, &ops, &has_total, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(lane_open(&s->spec, ops, &config, trace, 0, &s->lane, &err), ERR_OK, "%s", err.text);
     s->lane.explain = &s->explain;
-    cr_assert_eq(replay_run(trace, &s->lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(explain_run_finish(&s->explain, trace, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(trace, &s->lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(explain_run_finish(&s->explain, trace, &err), ERR_OK, "%s", err.text);
 }
 
 static void scene_close(struct scene *s)
@@ -160,20 +160,20 @@ Test(explain, any_event_is_accounted_for_before_it_happens)
 Test(explain, a_block_in_the_way_has_its_age_and_call_stack)
 {
     static const char *const frames[] = {"forward model.py:12", "main train.py:3"};
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct rig_trace t = { .bytes = NULL };
     struct trace_writer *w;
     uint32_t stack;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_stack(w, frames, 2, &stack, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put_stack(w, frames, 2, &stack, &err), ERR_OK);
     const struct trace_record records[] = {
         {.kind = EVENT_ALLOC, .ptr = 1, .bytes = 20 * MIB, .record = TRACE_NO_RECORD},
         {.kind = EVENT_FREE, .ptr = 1, .time_ns = 1000, .record = TRACE_NO_RECORD},
         {.kind = EVENT_ALLOC, .ptr = 2, .bytes = 60 * MIB, .time_ns = 2000, .record = TRACE_NO_RECORD, .stack = stack},
         {.kind = EVENT_ALLOC, .ptr = 3, .bytes = 50 * MIB, .time_ns = 7000, .record = TRACE_NO_RECORD},
     };
-    cr_assert_eq(rig_trace_put(w, records, 4, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(rig_trace_finish(&t, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_put(w, records, 4, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_finish(&t, w, &err), ERR_OK, "%s", err.text);
     struct scene s;
     scene_run(&s, t.reader, "best-fit", "sim:100MiB", EXPLAIN_NO_EVENT);
     const struct explanation *x = &s.explain.at_oom;
@@ -192,13 +192,13 @@ Test(explain, what_a_policy_does_not_show_is_called_hidden)
     struct trace_reader *trace = generated("mix:4", 100, 1);
     const struct replay_config cfg = { .threads = 1 };
     struct device_config config = device_defaults();
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct explain_run explain = { .event = 50 };
     const struct policy_spec spec = bump_spec(BUMP_SOUND, 0);
     struct lane lane;
-    cr_assert_eq(lane_open(&spec, &device_sim, &config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&spec, &device_sim, &config, trace, 0, &lane, &err), ERR_OK, "%s", err.text);
     lane.explain = &explain;
-    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
     cr_assert(explain.at_event.is_taken);
     cr_expect_not(explain.at_event.has_walk);
     cr_expect_gt(explain.at_event.reserved_bytes, 0);

@@ -99,7 +99,7 @@ Test(meter, the_inactive_split_is_what_a_walk_over_all_blocks_finds)
     size_t n_compared = 0;
     for (size_t i = 0; rig_spec_at(i, typed); i++) {
         for (size_t k = 0; k < 2; k++) {
-            struct err_detail why = {.text = ""};
+            struct err_detail err = {.text = ""};
             struct policy_spec spec;
             struct rig_trace trace;
             struct lane lane;
@@ -107,16 +107,16 @@ Test(meter, the_inactive_split_is_what_a_walk_over_all_blocks_finds)
             device.total_bytes = totals[k];
             program(records, 7 + i);
             const char *suited = rig_suited_spec(typed, k == 0 ? 0 : totals[k]);
-            cr_assert_eq(policy_spec_parse(suited, &spec, &why), ERR_OK, "%s", why.text);
-            cr_assert_eq(rig_trace_open(&trace, records, PROGRAM_EVENTS, &why), ERR_OK, "%s", why.text);
-            cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
+            cr_assert_eq(policy_spec_parse(suited, &spec, &err), ERR_OK, "%s", err.text);
+            cr_assert_eq(rig_trace_open(&trace, records, PROGRAM_EVENTS, &err), ERR_OK, "%s", err.text);
+            cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lane, &err), ERR_OK, "%s", err.text);
             struct walk_check check = {.policy = lane.policy};
             if (lane.policy->ops->walk != NULL) {
                 const struct replay_config cfg = {.sample_every_events = 1, .on_oom = OOM_SKIP, .audit = true};
                 lane.sample = walk_sample;
                 lane.sample_arg = &check;
-                cr_assert_eq(replay_run(trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
-                cr_expect(lane.outcome == ERR_OK || lane.outcome == ERR_DEVICE_OOM, "%s: %s", typed, lane.why.text);
+                cr_assert_eq(replay_run(trace.reader, &lane, 1, &cfg, &err), ERR_OK, "%s", err.text);
+                cr_expect(lane.outcome == ERR_OK || lane.outcome == ERR_DEVICE_OOM, "%s: %s", typed, lane.err.text);
                 cr_expect_geq(lane.meter.inactive_split_peak, check.largest_seen);
                 cr_expect_eq(check.n, lane.events_done + 1, "a sample before every event and one at the end");
                 n_compared += check.n;
@@ -170,11 +170,11 @@ Test(meter, a_segment_id_that_the_device_never_gave_out_is_refused)
     struct device *device;
     struct device_config cfg = device_defaults();
     struct meter m = {.allocs = 0};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     cr_assert_eq(device_open(&device_sim, &cfg, &device, NULL), ERR_OK);
-    cr_expect_eq(meter_grow(&m, device, 0, &why), ERR_CORRUPT);
-    cr_expect_eq(meter_grow(&m, device, UINT32_MAX, &why), ERR_CORRUPT);
-    cr_expect_not_null(strstr(why.text, "segment"));
+    cr_expect_eq(meter_grow(&m, device, 0, &err), ERR_CORRUPT);
+    cr_expect_eq(meter_grow(&m, device, UINT32_MAX, &err), ERR_CORRUPT);
+    cr_expect_not_null(strstr(err.text, "segment"));
     meter_close(&m);
     device_close(device);
 }

@@ -149,18 +149,18 @@ static void expect_run(const char *path, const char *policy)
     struct trace_lives t;
     struct policy_spec spec;
     struct lane lane;
-    struct err_detail why;
+    struct err_detail err;
     struct watched w = { .base.event = watch };
     const struct import_config import = { .gpu = 0 };
     const struct device_config device = { .total_bytes = UINT64_C(16) << 30 };
     const struct replay_config cfg = { .threads = 1 };
-    cr_assert_eq(trace_open_any(path, NULL, &import, &trace, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_lives_read(trace, &t, &why), ERR_OK);
-    cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK);
-    cr_assert_eq(lane_open(&spec, &device_sim, &device, trace, 0, &lane, &why), ERR_OK);
+    cr_assert_eq(trace_open_any(path, NULL, &import, &trace, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_lives_read(trace, &t, &err), ERR_OK);
+    cr_assert_eq(policy_spec_parse(policy, &spec, &err), ERR_OK);
+    cr_assert_eq(lane_open(&spec, &device_sim, &device, trace, 0, &lane, &err), ERR_OK);
     lane.watch = &w.base;
     cr_assert_eq(lane_lives_open(&w.lives, &lane, &t.requests), ERR_OK);
-    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &why), ERR_OK);
+    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &err), ERR_OK);
     cr_assert_eq(lane_lives_finish(&w.lives), ERR_OK);
     expect_placed(&t, &w, &lane);
     cr_expect_eq(held_at(&w.lives.memory, lane.events_done), lane.meter.now.reserved, "%s at the end", policy);
@@ -189,10 +189,10 @@ Test(trace_lives, live_bytes_at_sampled_moments_are_those_of_all_requests)
 {
     struct trace_reader *trace;
     struct trace_lives t;
-    struct err_detail why;
+    struct err_detail err;
     const struct import_config import = { .gpu = 0 };
-    cr_assert_eq(trace_open_any(TEST_DATA "/../../samples/cnn.trace.zst", NULL, &import, &trace, &why), ERR_OK);
-    cr_assert_eq(trace_lives_read(trace, &t, &why), ERR_OK);
+    cr_assert_eq(trace_open_any(TEST_DATA "/../../samples/cnn.trace.zst", NULL, &import, &trace, &err), ERR_OK);
+    cr_assert_eq(trace_lives_read(trace, &t, &err), ERR_OK);
     cr_assert_eq(t.requests.n, t.requests.n_all, "a short trace is drawn whole");
     for (uint64_t i = 0; i <= LIVE_SAMPLES; i++) {
         const uint64_t moment = t.n_events / LIVE_SAMPLES * i + t.n_events % LIVE_SAMPLES * i / LIVE_SAMPLES;

@@ -32,22 +32,22 @@ static void sample_open(struct sample_report *s)
     };
     static char first[] = "sound", second[] = "tight, \"quoted\"", third[] = "wrong";
     char *const typed[N_LANES] = {first, second, third};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     memset(s, 0, sizeof *s);
-    cr_assert_eq(rig_trace_open(&s->trace, records, sizeof records / sizeof records[0], &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_choose(NULL, s->trace.reader, &s->device, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_open(&s->trace, records, sizeof records / sizeof records[0], &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose(NULL, s->trace.reader, &s->device, &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < N_LANES; i++) {
         struct device_config device = s->device.config;
         device.total_bytes = i == 1 ? 8 * MIB : device.total_bytes;
         s->specs[i] = bump_spec(i == 2 ? BUMP_OVERLAPS : BUMP_SOUND, 2);
         s->specs[i].typed = typed[i];
-        cr_assert_eq(lane_open(&s->specs[i], &device_sim, &device, s->trace.reader, 0, &s->lanes[i], &why), ERR_OK);
+        cr_assert_eq(lane_open(&s->specs[i], &device_sim, &device, s->trace.reader, 0, &s->lanes[i], &err), ERR_OK);
     }
     const struct replay_config cfg = {.audit = true, .borders = {1, 2, 3}, .n_borders = 3};
     struct bounds bounds;
-    cr_assert_eq(bounds_replay(s->trace.reader, s->lanes, N_LANES, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(bounds_replay(s->trace.reader, s->lanes, N_LANES, &cfg, &bounds, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(result_gather(s->trace.reader, "a trace", &bounds, NULL, s->lanes, N_LANES, &s->device, s->runs,
-                               &s->report, &why), ERR_OK, "%s", why.text);
+                               &s->report, &err), ERR_OK, "%s", err.text);
 }
 
 static void sample_close(struct sample_report *s)
@@ -271,16 +271,16 @@ Test(report, what_came_before_the_first_event_has_no_number)
 static struct device_choice choose(const char *text, uint64_t capacity_bytes, uint64_t peak_reserved_bytes)
 {
     const struct trace_record record = {.kind = EVENT_ALLOC, .ptr = 1, .bytes = 3 * MIB, .record = TRACE_NO_RECORD};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct device_choice d;
     struct rig_trace t = {.bytes = NULL};
     struct trace_writer *w;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
     trace_writer_info(w)->capacity_bytes = capacity_bytes;
     trace_writer_info(w)->recorded_peak_reserved_bytes = peak_reserved_bytes;
-    cr_assert_eq(trace_put(w, &record, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(rig_trace_finish(&t, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_choose(text, t.reader, &d, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_put(w, &record, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_finish(&t, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose(text, t.reader, &d, &err), ERR_OK, "%s", err.text);
     rig_trace_close(&t);
     cr_expect_not_null(strstr(d.headline, "--device"), "'%s' does not say how to choose", d.headline);
     return d;

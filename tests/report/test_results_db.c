@@ -28,7 +28,7 @@ static void put_run(struct results_db *db, struct report_run *run, const char *p
     static const struct device_config device;
     static const struct meter meter;
     static const struct policy_counters count;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     run->device = "sim";
     run->device_config = &device;
     run->usage = usage;
@@ -38,24 +38,24 @@ static void put_run(struct results_db *db, struct report_run *run, const char *p
                                    .n_runs = 1 };
     struct run_identity id = identity;
     id.policy = policy != NULL ? policy : identity.policy;
-    cr_assert_eq(results_db_put(db, &id, NULL, -1, &report, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_put(db, &id, NULL, -1, &report, &err), ERR_OK, "%s", err.text);
 }
 
 /* One run under `policy`, with two assumptions and a warning. */
 static struct kept keep_run(const char *policy)
 {
     static const struct device_usage usage;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
     struct results_db *db;
     struct policy_spec spec;
     close(mkstemp(k.path));
-    cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(policy, &spec, &err), ERR_OK, "%s", err.text);
     struct report_run run = { .spec = &spec };
     cr_assert_eq(report_lines_add(&run.assumptions, "it \"rests\" on\nthis, caf\xc3\xa9"), ERR_OK);
     cr_assert_eq(report_lines_add(&run.assumptions, "and on this"), ERR_OK);
     cr_assert_eq(report_lines_add(&run.warnings, "beware"), ERR_OK);
-    cr_assert_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, false, NULL, &db, &err), ERR_OK, "%s", err.text);
     put_run(db, &run, NULL, &usage);
     put_run(db, &run, NULL, &usage);             /* there already: it stays one run */
     results_db_close(db);
@@ -110,24 +110,24 @@ Test(results_db, remarks_are_rows_in_order)
 Test(results_db, what_is_put_between_begin_and_end_is_there_at_once)
 {
     static const struct device_usage usage;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct kept k = keep_run("none");
     struct results_db *db;
     struct policy_spec spec;
-    cr_assert_eq(policy_spec_parse("none", &spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse("none", &spec, &err), ERR_OK, "%s", err.text);
     struct report_run run = { .spec = &spec };
-    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
     for (int twice = 0; twice < 2; twice++)
-        cr_assert_eq(results_db_begin_puts(db, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(results_db_begin_puts(db, &err), ERR_OK, "%s", err.text);
     put_run(db, &run, "a", &usage);
     put_run(db, &run, "b", &usage);
     expect_rows(&k, "SELECT count(*) FROM runs", "1;");
     for (int twice = 0; twice < 2; twice++)
-        cr_assert_eq(results_db_end_puts(db, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(results_db_end_puts(db, &err), ERR_OK, "%s", err.text);
     expect_rows(&k, "SELECT count(*) FROM runs", "3;");
     put_run(db, &run, "c", &usage);
     expect_rows(&k, "SELECT count(*) FROM runs", "4;");
-    cr_assert_eq(results_db_begin_puts(db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_begin_puts(db, &err), ERR_OK, "%s", err.text);
     put_run(db, &run, "d", &usage);
     results_db_close(db);                        /* as if killed */
     expect_rows(&k, "SELECT count(*) FROM runs", "4;");
@@ -142,14 +142,14 @@ struct made_run {
 
 static struct kept keep_runs(const struct made_run *runs, size_t n)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
     struct results_db *db;
     close(mkstemp(k.path));
-    cr_assert_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, false, NULL, &db, &err), ERR_OK, "%s", err.text);
     for (size_t i = 0; i < n; i++) {
         struct policy_spec spec;
-        cr_assert_eq(policy_spec_parse(runs[i].policy, &spec, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(policy_spec_parse(runs[i].policy, &spec, &err), ERR_OK, "%s", err.text);
         struct report_run run = { .spec = &spec, .card_peak_bytes = runs[i].card_bytes };
         put_run(db, &run, runs[i].policy, &(struct device_usage){ .time_ns = runs[i].time_ns });
         policy_spec_close(&spec);
@@ -167,10 +167,10 @@ Test(results_db, the_best_has_the_least_sum_of_memory_and_driver_time_at_the_pri
                               " / 1048576 FROM best";
     struct kept k = keep_runs(runs, 3);
     struct results_db *db;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     expect_rows(&k, sql, "best-fit|242|100|2495;");
-    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(results_db_set_price(db, 64 * KIB, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_set_price(db, 64 * KIB, &err), ERR_OK, "%s", err.text);
     results_db_close(db);
     expect_rows(&k, sql, "none|100|100|1562;");
     kept_close(&k);
@@ -208,9 +208,9 @@ static struct kept copy_and_change(struct kept *of, const char *change)
 static enum err merge_into(struct kept *k, struct kept *other, uint64_t *n_added)
 {
     struct results_db *db;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(results_db_open(k->path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
-    const enum err e = results_db_merge(db, other->path, n_added, &why);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(results_db_open(k->path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
+    const enum err e = results_db_merge(db, other->path, n_added, &err);
     results_db_close(db);
     return e;
 }
@@ -267,17 +267,17 @@ static void count_rows(void *arg, const struct field *fields, size_t n)
 Test(results_db, an_older_database_is_read_and_what_it_lacks_is_null)
 {
     struct results_db *db;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t counts[3] = { 0, 0, 0 };
     uint64_t price;
     bool is_there;
     char *path = copy_of_old();
-    cr_assert_eq(results_db_open_read(path, NULL, &db, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(results_db_each_run(db, count_rows, counts, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open_read(path, NULL, &db, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_each_run(db, count_rows, counts, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(counts[0], 3, "%zu runs: those of another seed are the same again", counts[0]);
     cr_expect_eq(counts[1], 3);
     cr_expect_eq(counts[2], 3);
-    cr_assert_eq(results_db_price(db, &price, &is_there, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_price(db, &price, &is_there, &err), ERR_OK, "%s", err.text);
     cr_expect_not(is_there);
     cr_expect_eq(price, WINNER_PRICE_BYTES_PER_MS);
     results_db_close(db);
@@ -290,9 +290,9 @@ Test(results_db, an_older_database_is_read_and_what_it_lacks_is_null)
 Test(results_db, an_older_database_that_is_written_to_gets_the_columns_and_views_of_this_version)
 {
     struct results_db *db;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct kept k = { .path = copy_of_old() };
-    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
     results_db_close(db);
     cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
     expect_rows(&k, "PRAGMA user_version", "6;");
@@ -304,14 +304,14 @@ Test(results_db, an_older_database_that_is_written_to_gets_the_columns_and_views
 Test(results_db, an_older_database_is_merged)
 {
     struct results_db *db;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     uint64_t n_added;
     struct kept k = keep_run("none");
     char *old = copy_of_old();
-    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_merge(db, old, &n_added, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(n_added, 3);
-    cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_merge(db, old, &n_added, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(n_added, 0);
     results_db_close(db);
     expect_rows(&k, "SELECT count(*) FROM runs", "4;");
@@ -328,8 +328,8 @@ Test(results_db, the_command_that_converts_a_database_can_be_pasted_whatever_its
         { "it's;touch x.db", "replay merge 'it'\\''s;touch x.db' -o NEW.db" },
         { "-o.db", "replay merge ./-o.db -o NEW.db" },
         { "two\nlines.db", NULL },
-        { "a-name-that-is-so-long-that-the-command-would-be-cut-in-the-middle-of-it-and-then-name-another-file.db",
-          NULL },
+        /* Quoted, each ' is four letters: the command would be cut, and name another file. */
+        { "''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''''.db", NULL },
     };
     char *old = copy_of_old(), folder[] = "/tmp/results-XXXXXX", before[4096];
     sqlite3 *changed;
@@ -339,14 +339,14 @@ Test(results_db, the_command_that_converts_a_database_can_be_pasted_whatever_its
     cr_assert(getcwd(before, sizeof before) != NULL && mkdtemp(folder) != NULL && chdir(folder) == 0);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct results_db *db;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         cr_assert_eq(rename(i == 0 ? old : names[i - 1].name, names[i].name), 0, "%s", names[i].name);
-        cr_expect_eq(results_db_open(names[i].name, false, NULL, &db, &why), ERR_FORMAT, "%s", why.text);
-        cr_expect_not_null(strstr(why.text, "this program writes 6."), "%s", why.text);
+        cr_expect_eq(results_db_open(names[i].name, false, NULL, &db, &err), ERR_FORMAT, "%s", err.text);
+        cr_expect_not_null(strstr(err.text, "this program writes 6."), "%s", err.text);
         if (names[i].command != NULL)
-            cr_expect_not_null(strstr(why.text, names[i].command), "%s", why.text);
+            cr_expect_not_null(strstr(err.text, names[i].command), "%s", err.text);
         else
-            cr_expect_null(strstr(why.text, "replay merge"), "%s", why.text);
+            cr_expect_null(strstr(err.text, "replay merge"), "%s", err.text);
     }
     cr_assert(unlink(names[sizeof names / sizeof names[0] - 1].name) == 0 && chdir(before) == 0 && rmdir(folder) == 0);
     free(old);
@@ -358,20 +358,20 @@ Test(results_db, a_database_of_any_version_is_read_and_merged_and_the_error_of_w
     static const int versions[] = { 1, 9 };
     for (size_t i = 0; i < 2; i++) {
         struct results_db *db;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         uint64_t n_added;
         char sql[48], *old = copy_of_old();
         struct kept k = { .path = old };
         cr_assert_eq(sqlite3_open(old, &k.db), SQLITE_OK);
         snprintf(sql, sizeof sql, "PRAGMA user_version = %d", versions[i]);
         cr_assert_eq(sqlite3_exec(k.db, sql, NULL, NULL, NULL), SQLITE_OK);
-        cr_expect_eq(results_db_open(old, false, NULL, &db, &why), ERR_FORMAT);
-        cr_expect_not_null(strstr(why.text, "this program writes 6. To convert it: replay merge /tmp/results-"), "%s",
-                           why.text);
-        cr_assert_eq(results_db_open_read(old, NULL, &db, &why), ERR_OK, "%s", why.text);
+        cr_expect_eq(results_db_open(old, false, NULL, &db, &err), ERR_FORMAT);
+        cr_expect_not_null(strstr(err.text, "this program writes 6. To convert it: replay merge /tmp/results-"), "%s",
+                           err.text);
+        cr_assert_eq(results_db_open_read(old, NULL, &db, &err), ERR_OK, "%s", err.text);
         results_db_close(db);
-        cr_assert_eq(results_db_open(NULL, false, NULL, &db, &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(results_db_open(NULL, false, NULL, &db, &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(results_db_merge(db, old, &n_added, &err), ERR_OK, "%s", err.text);
         cr_expect_eq(n_added, 3);
         results_db_close(db);
         kept_close(&k);
@@ -382,10 +382,10 @@ Test(results_db, a_database_of_another_program_is_refused)
 {
     struct kept k = keep_run("none");
     struct results_db *db;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     cr_assert_eq(sqlite3_exec(k.db, "PRAGMA application_id = 7", NULL, NULL, NULL), SQLITE_OK);
-    cr_expect_eq(results_db_open(k.path, false, NULL, &db, &why), ERR_FORMAT);
-    cr_expect_eq(results_db_open_read(k.path, NULL, &db, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "is not a database of replay's results"), "%s", why.text);
+    cr_expect_eq(results_db_open(k.path, false, NULL, &db, &err), ERR_FORMAT);
+    cr_expect_eq(results_db_open_read(k.path, NULL, &db, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "is not a database of replay's results"), "%s", err.text);
     kept_close(&k);
 }

@@ -23,9 +23,9 @@ static const char two_runs[] =
 
 static void open_two(struct run_table *t)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     run_table_open(t);
-    cr_assert_eq(run_table_add_json(t, two_runs, sizeof two_runs - 1, UINT64_MAX, "two", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(run_table_add_json(t, two_runs, sizeof two_runs - 1, UINT64_MAX, "two", &err), ERR_OK, "%s", err.text);
 }
 
 Test(run_table, a_json_fills_the_columns_of_its_names)
@@ -63,11 +63,11 @@ Test(run_table, what_is_no_result_is_refused_with_a_reason)
         "{\"schema\": \"replay-sweep/1\", \"runs\": [3]}", "{\"schema\": \"replay/1\", \"trace\": {}, \"runs\": {}}" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct run_table t;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         run_table_open(&t);
-        cr_expect_eq(run_table_add_json(&t, wrong[i], strlen(wrong[i]), UINT64_MAX, "it", &why), ERR_FORMAT, "%s",
+        cr_expect_eq(run_table_add_json(&t, wrong[i], strlen(wrong[i]), UINT64_MAX, "it", &err), ERR_FORMAT, "%s",
                      wrong[i]);
-        cr_expect(why.text[0] != '\0');
+        cr_expect(err.text[0] != '\0');
         run_table_close(&t);
     }
 }
@@ -87,13 +87,13 @@ Test(run_table, a_value_that_its_column_cannot_have_is_refused_with_its_place)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct run_table t;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         char json[200], expected[160];
         snprintf(json, sizeof json, "{\"schema\": \"replay-sweep/1\", \"runs\": [{}, {%s}]}", wrong[i].value);
         snprintf(expected, sizeof expected, "it: of run 1 %s", wrong[i].wanted);
         run_table_open(&t);
-        cr_expect_eq(run_table_add_json(&t, json, strlen(json), UINT64_MAX, "it", &why), ERR_FORMAT, "%s", json);
-        cr_expect_str_eq(why.text, expected);
+        cr_expect_eq(run_table_add_json(&t, json, strlen(json), UINT64_MAX, "it", &err), ERR_FORMAT, "%s", json);
+        cr_expect_str_eq(err.text, expected);
         run_table_close(&t);
     }
 }
@@ -104,9 +104,9 @@ Test(run_table, numbers_as_other_programs_write_them_are_the_same_numbers)
         "{\"schema\": \"replay-sweep/1\", \"runs\": [{\"peak\": {\"reserved_bytes\": 2097152.0},"
         " \"fragmentation\": {\"utilization\": 1, \"internal_bytes\": -512}, \"oom\": {\"first\": {\"event\": -1}}}]}";
     struct run_table t;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     run_table_open(&t);
-    cr_assert_eq(run_table_add_json(&t, json, sizeof json - 1, UINT64_MAX, "it", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(run_table_add_json(&t, json, sizeof json - 1, UINT64_MAX, "it", &err), ERR_OK, "%s", err.text);
     cr_expect_eq(run_table_number(&t, 0, "peak_reserved_bytes"), 2097152);
     cr_expect_eq(run_table_cell(&t, 0, "fragmentation_utilization")->kind, FIELD_RATIO);
     cr_expect_float_eq(run_table_cell(&t, 0, "fragmentation_utilization")->ratio, 1, 1e-9);
@@ -120,8 +120,8 @@ Test(run_table, numbers_as_other_programs_write_them_are_the_same_numbers)
 static bool holds(const struct run_table *t, const char *text, size_t row)
 {
     struct run_condition c;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(run_condition_parse(text, &c, &why), ERR_OK, "%s: %s", text, why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(run_condition_parse(text, &c, &err), ERR_OK, "%s: %s", text, err.text);
     return run_condition_holds(&c, t, row);
 }
 
@@ -148,11 +148,11 @@ Test(run_condition, who_types_a_word_of_a_column_is_told_it)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct run_condition c;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         char meant[64];
         snprintf(meant, sizeof meant, "did you mean '%s'?", cases[i][1]);
-        cr_expect_eq(run_condition_parse(cases[i][0], &c, &why), ERR_USAGE);
-        cr_expect(strstr(why.text, meant) != NULL, "%s: %s", cases[i][0], why.text);
+        cr_expect_eq(run_condition_parse(cases[i][0], &c, &err), ERR_USAGE);
+        cr_expect(strstr(err.text, meant) != NULL, "%s: %s", cases[i][0], err.text);
     }
 }
 
@@ -214,9 +214,9 @@ Test(run_condition, what_cannot_be_meant_is_refused)
         "device_time < 3MiB", "outcome == \t", "oom_count > 0 0" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct run_condition c;
-        struct err_detail why = { .text = "" };
-        cr_expect_eq(run_condition_parse(wrong[i], &c, &why), ERR_USAGE, "%s", wrong[i]);
-        cr_expect(why.text[0] != '\0');
+        struct err_detail err = { .text = "" };
+        cr_expect_eq(run_condition_parse(wrong[i], &c, &err), ERR_USAGE, "%s", wrong[i]);
+        cr_expect(err.text[0] != '\0');
     }
 }
 

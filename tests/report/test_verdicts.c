@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What `why` says of recordings that other people published, and what a recorded refusal says of the card. Of the
+ * What `err` says of recordings that other people published, and what a recorded refusal says of the card. Of the
  * public recordings at hand one ends with a refusal; no other verdict but "nothing was refused" and "the recording
  * ends" is among them.
  */
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", err.text)
 
 /* ---- public recordings ---- */
 
@@ -28,7 +28,7 @@ Test(verdicts, of_public_recordings)
 {
     for (size_t i = 0; i < sizeof public_ones / sizeof public_ones[0]; i++) {
         char path[512];
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         struct device_choice device;
         struct why verdict;
         const struct replay_config cfg = { .threads = 1 };
@@ -36,8 +36,8 @@ Test(verdicts, of_public_recordings)
         if (access(path, R_OK) != 0)
             cr_skip_test("needs recordings of others: no %s", path);
         struct trace_reader *trace = recorded_open(path, -1);
-        MUST(device_choose_for_advice(NULL, trace, &device, &why));
-        MUST(why_read(trace, false, &device, &cfg, &verdict, &why));
+        MUST(device_choose_for_advice(NULL, trace, &device, &err));
+        MUST(why_read(trace, false, &device, &cfg, &verdict, &err));
         cr_expect_eq(verdict.verdict, public_ones[i].verdict, "%s: %s", public_ones[i].name, why_word(verdict.verdict));
         why_close(&verdict);
         trace_close(trace);
@@ -83,11 +83,11 @@ Test(verdicts, a_refusal_calibrates_the_context_of_the_card_that_is_named)
         { "24GiB", 20 * GIB, true, 0, false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         struct device_choice device;
         char text[256];
         struct trace_reader *trace = refused(cases[i].capacity, cases[i].has_refusal);
-        MUST(device_choose_for_advice(cases[i].device, trace, &device, &why));
+        MUST(device_choose_for_advice(cases[i].device, trace, &device, &err));
         cr_expect_eq(device.config.context_bytes, cases[i].context, "case %zu", i);
         cr_expect_eq(device.is_context_recorded, cases[i].is_recorded, "case %zu", i);
         cr_expect_eq(device.context_most_bytes, cases[i].context == table->bytes ? table->most_bytes : 0, "case %zu",

@@ -13,18 +13,18 @@
 
 static struct card_table made;
 
-static enum err read_text(const char *text, struct err_detail *why)
+static enum err read_text(const char *text, struct err_detail *err)
 {
-    return card_table_read(&made, "own.csv", text, strlen(text), why);
+    return card_table_read(&made, "own.csv", text, strlen(text), err);
 }
 
 Test(card_table, rows_are_sorted_by_memory_and_a_name_stands_once)
 {
-    struct err_detail why;
+    struct err_detail err;
     cr_assert_eq(read_text("# mine\r\n\n"
                            "card,large,Large,48GiB,49152MiB,8.9,142,98304,384,2490,9001,\"a log, \"\"mine\"\"\"\r\n"
                            "often, small , Small card ,4GiB,,7.5,1,2,3,4,5,s\n"
-                           "card,large,Larger,64GiB,,9.0,1,1,1,1,1,another", &why), ERR_OK, "%s", why.text);
+                           "card,large,Larger,64GiB,,9.0,1,1,1,1,1,another", &err), ERR_OK, "%s", err.text);
     cr_assert_eq(made.n_cards, 2);
     cr_expect_str_eq(made.cards[0].name, "small");
     cr_expect_str_eq(made.cards[0].title, "Small card");
@@ -38,9 +38,9 @@ Test(card_table, rows_are_sorted_by_memory_and_a_name_stands_once)
 
 Test(card_table, a_context_is_of_a_card_or_of_a_capability)
 {
-    struct err_detail why;
+    struct err_detail err;
     cr_assert_eq(read_text("card,a,A,4GiB,,8.6,1,1,1,1,1,s\ncontext,a,1MiB,2MiB,\"x, y\"\ncontext,8.6,3MiB,3MiB,z\n"
-                           "context,a,5MiB,6MiB,later\n", &why), ERR_OK, "%s", why.text);
+                           "context,a,5MiB,6MiB,later\n", &err), ERR_OK, "%s", err.text);
     cr_assert_eq(made.n_contexts, 2);
     cr_expect_eq(made.contexts[0].bytes, 5 * MIB);
     cr_expect_str_eq(made.contexts[0].source, "later");
@@ -68,25 +68,25 @@ Test(card_table, what_is_wrong_is_said_with_file_and_line)
         { "a,b,c,d,e,f,g,h,i,j,k,l,m", "too many fields" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct err_detail why;
+        struct err_detail err;
         char text[256];
         snprintf(text, sizeof text, "# first\n%s\n", cases[i].line);
-        cr_expect_eq(read_text(text, &why), ERR_FORMAT, "%s", cases[i].line);
-        cr_expect_eq(why.offset, 2);
-        cr_expect(strncmp(why.text, "own.csv:2: ", 11) == 0 && strstr(why.text, cases[i].said) != NULL, "%s: %s",
-                  cases[i].line, why.text);
+        cr_expect_eq(read_text(text, &err), ERR_FORMAT, "%s", cases[i].line);
+        cr_expect_eq(err.offset, 2);
+        cr_expect(strncmp(err.text, "own.csv:2: ", 11) == 0 && strstr(err.text, cases[i].said) != NULL, "%s: %s",
+                  cases[i].line, err.text);
     }
     cr_expect_eq(made.n_cards + made.n_contexts, 0);
 }
 
 Test(card_table, more_rows_than_there_is_room_for_are_refused)
 {
-    struct err_detail why;
+    struct err_detail err;
     char line[128];
     enum err e = ERR_OK;
     for (unsigned i = 0; e == ERR_OK && i <= CARDS_MOST; i++) {
         snprintf(line, sizeof line, "card,x%u,T,%uGiB,,8.9,1,1,1,1,1,s", i, 1 + i % 7);
-        e = read_text(line, &why);
+        e = read_text(line, &err);
     }
     cr_expect_eq(e, ERR_FORMAT);
     cr_expect_eq(made.n_cards, CARDS_MOST);
@@ -121,7 +121,7 @@ Test(card_table, each_source_is_of_a_kind_that_the_table_explains)
 Test(card_table, the_file_of_the_environment_is_added_to_the_table)
 {
     char path[] = "/tmp/replay-test-XXXXXX";
-    struct err_detail why;
+    struct err_detail err;
     const struct device_model *card;
     const int fd = mkstemp(path);
     FILE *f = fdopen(fd, "w");
@@ -129,13 +129,13 @@ Test(card_table, the_file_of_the_environment_is_added_to_the_table)
     fputs("card,lab-300g,Lab,300GiB,,9.0,1,1,1,1,1,ours\ncontext,lab-300g,1GiB,1GiB,ours\n", f);
     fclose(f);
     setenv(CARDS_ENV, path, 1);
-    cr_assert_eq(cards_add_own(&why), ERR_OK, "%s", why.text);
+    cr_assert_eq(cards_add_own(&err), ERR_OK, "%s", err.text);
     cr_assert_eq(cards_find("lab-300g", strlen("lab-300g"), &card, 1), 1);
     cr_expect_eq(card->total_bytes, 300 * GIB);
     cr_expect_eq(card_context_in("sim:lab-300g")->bytes, GIB);
     unlink(path);
-    cr_expect_eq(cards_add_own(&why), ERR_INPUT);
-    cr_expect_not_null(strstr(why.text, path));
+    cr_expect_eq(cards_add_own(&err), ERR_INPUT);
+    cr_expect_not_null(strstr(err.text, path));
     setenv(CARDS_ENV, "", 1);
-    cr_expect_eq(cards_add_own(&why), ERR_OK);
+    cr_expect_eq(cards_add_own(&err), ERR_OK);
 }

@@ -15,8 +15,8 @@
 static struct device *opened(struct device_config cfg)
 {
     struct device *dev = NULL;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(device_open(&device_sim, &cfg, &dev, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(device_open(&device_sim, &cfg, &dev, &err), ERR_OK, "%s", err.text);
     return dev;
 }
 
@@ -32,8 +32,8 @@ static struct device_config parsed(const char *text)
     struct device_config cfg;
     const struct device_ops *ops = NULL;
     bool has_total;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(device_parse(text, &cfg, &ops, &has_total, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(device_parse(text, &cfg, &ops, &has_total, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(ops, &device_sim);
     return cfg;
 }
@@ -369,12 +369,12 @@ Test(device, another_interface_version_is_refused_with_both_numbers)
     struct device_ops ops = device_sim;
     const struct device_config cfg = device_defaults();
     struct device *dev = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     char ours[32];
     snprintf(ours, sizeof ours, "not %d of", DEVICE_ABI);
     ops.abi = 41;
-    cr_expect_eq(device_open(&ops, &cfg, &dev, &why), ERR_ABI);
-    cr_expect(strstr(why.text, "41") != NULL && strstr(why.text, ours) != NULL, "%s", why.text);
+    cr_expect_eq(device_open(&ops, &cfg, &dev, &err), ERR_ABI);
+    cr_expect(strstr(err.text, "41") != NULL && strstr(err.text, ours) != NULL, "%s", err.text);
     cr_expect_null(dev);
     device_close(NULL);
 }
@@ -450,10 +450,10 @@ Test(device, what_cannot_be_meant_is_refused_with_the_place)
         struct device_config cfg;
         const struct device_ops *ops;
         bool has_total;
-        struct err_detail why = {.text = ""};
-        cr_expect_eq(device_parse(texts[i], &cfg, &ops, &has_total, &why), ERR_USAGE, "'%s' was taken", texts[i]);
-        cr_expect_not_null(strstr(why.text, "device '"), "'%s'", why.text);
-        cr_expect_leq(why.offset, strlen(texts[i]));
+        struct err_detail err = {.text = ""};
+        cr_expect_eq(device_parse(texts[i], &cfg, &ops, &has_total, &err), ERR_USAGE, "'%s' was taken", texts[i]);
+        cr_expect_not_null(strstr(err.text, "device '"), "'%s'", err.text);
+        cr_expect_leq(err.offset, strlen(texts[i]));
     }
 }
 
@@ -531,10 +531,10 @@ Test(device, a_name_of_several_cards_is_refused_with_their_names)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct device_config cfg;
         const struct device_ops *ops;
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         bool has_total;
-        cr_expect_eq(device_parse(cases[i].text, &cfg, &ops, &has_total, &why), ERR_USAGE, "'%s'", cases[i].text);
-        cr_expect(strstr(why.text, cases[i].one) != NULL && strstr(why.text, cases[i].other) != NULL, "%s", why.text);
+        cr_expect_eq(device_parse(cases[i].text, &cfg, &ops, &has_total, &err), ERR_USAGE, "'%s'", cases[i].text);
+        cr_expect(strstr(err.text, cases[i].one) != NULL && strstr(err.text, cases[i].other) != NULL, "%s", err.text);
     }
 }
 

@@ -31,8 +31,8 @@ static struct device_config fresh_card(uint64_t total_bytes)
 static struct device *opened(const struct device_config *cfg)
 {
     struct device *dev = NULL;
-    struct err_detail why = {.text = ""};
-    cr_assert_eq(device_open(&device_cuda, cfg, &dev, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(device_open(&device_cuda, cfg, &dev, &err), ERR_OK, "%s", err.text);
     return dev;
 }
 
@@ -127,7 +127,7 @@ Test(device_cuda, a_card_without_virtual_memory_says_so_and_has_segments)
     struct device *dev = opened(&cfg);
     cr_expect_not(device_has_ranges(dev));
     cr_expect_eq(device_range_reserve(dev, 64 * MIB, &s), ERR_UNSUPPORTED);
-    cr_expect_not_null(strstr(dev->why.text, "no virtual memory"), "%s", dev->why.text);
+    cr_expect_not_null(strstr(dev->err.text, "no virtual memory"), "%s", dev->err.text);
     cr_expect_eq(device_segment_alloc(dev, 2 * MIB, &s), ERR_OK);
     device_close(dev);
     expect_nothing_left("closed");
@@ -222,9 +222,9 @@ Test(device_cuda, failures_on_purpose_come_before_the_card_is_asked)
 static void expect_no_device(const struct device_config *cfg, enum err e, const char *words)
 {
     struct device *dev = NULL;
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(device_open(&device_cuda, cfg, &dev, &why), e, "%s", why.text);
-    cr_expect_not_null(strstr(why.text, words), "'%s' does not say '%s'", why.text, words);
+    struct err_detail err = {.text = ""};
+    cr_expect_eq(device_open(&device_cuda, cfg, &dev, &err), e, "%s", err.text);
+    cr_expect_not_null(strstr(err.text, words), "'%s' does not say '%s'", err.text, words);
     expect_nothing_left(words);
 }
 
@@ -252,7 +252,7 @@ Test(device_cuda, a_free_that_fails_is_told_by_the_next_request)
     fake.fail_with = FAKE_ILLEGAL;
     device_segment_free(dev, &a);
     cr_expect_eq(device_segment_alloc(dev, 2 * MIB, &b), ERR_DRIVER);
-    cr_expect_str_eq(dev->why.text, "cuda:0: freeing of 20 MiB failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+    cr_expect_str_eq(dev->err.text, "cuda:0: freeing of 20 MiB failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)");
     device_close(dev);
     expect_nothing_left("closed");
 }
@@ -337,9 +337,9 @@ Test(device_cuda, calibration_measures_every_size_that_fits_and_leaves_nothing)
     struct calibration at[CALIBRATION_SIZES];
     struct device_measured card;
     struct device_config settled;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     size_t n;
-    cr_assert_eq(calibrate(&device_cuda, &cfg, at, &n, &card, &settled, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(calibrate(&device_cuda, &cfg, at, &n, &card, &settled, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(n, 3, "2, 20 and 128 MiB, not 1 GiB");
     for (size_t i = 0; i < n; i++) {
         cr_expect_geq(at[i].calls, 48);
@@ -348,7 +348,7 @@ Test(device_cuda, calibration_measures_every_size_that_fits_and_leaves_nothing)
     cr_expect_eq(settled.total_bytes, 512 * MIB);
     expect_nothing_left("calibrated");
     fake_reset(MIB);
-    cr_expect_eq(calibrate(&device_cuda, &cfg, at, &n, &card, &settled, &why), ERR_DEVICE_OOM);
+    cr_expect_eq(calibrate(&device_cuda, &cfg, at, &n, &card, &settled, &err), ERR_DEVICE_OOM);
     expect_nothing_left("no room");
 }
 
@@ -391,24 +391,24 @@ static enum err drive(struct rig *r)
 }
 
 /* Opens policy and device, runs them and closes all. Returns the outcome; device_open's error if that fails. */
-static enum err drive_spec(const char *spec, const struct device_config *cfg, struct err_detail *why)
+static enum err drive_spec(const char *spec, const struct device_config *cfg, struct err_detail *err)
 {
     struct rig r = {.device = NULL};
     struct device_config touching = *cfg;
     touching.touch = true;
     struct stream_name streams[RIG_STREAMS] = {{.number = 0}, {.handle = 64, .number = 3},
                                                {.handle = 128, .number = 35}};
-    enum err e = device_open(&device_cuda, &touching, &r.device, why);
+    enum err e = device_open(&device_cuda, &touching, &r.device, err);
     if (e != ERR_OK)
         return e;
-    cr_assert_eq(policy_spec_parse(rig_suited_spec(spec, cfg->total_bytes), &r.spec, why), ERR_OK, "%s", why->text);
+    cr_assert_eq(policy_spec_parse(rig_suited_spec(spec, cfg->total_bytes), &r.spec, err), ERR_OK, "%s", err->text);
     const struct policy_config config = {
         .device = r.device, .peak_live = RIG_SLOTS,     .values = r.spec.values,
         .streams = streams, .n_streams = RIG_STREAMS,   .pools = &r.pool,  .n_pools = 1,
     };
-    e = policy_create(r.spec.ops, &config, &r.policy, why);
+    e = policy_create(r.spec.ops, &config, &r.policy, err);
     if (e == ERR_OK && (e = drive(&r)) != ERR_OK)
-        *why = r.device->why;
+        *err = r.device->err;
     rig_close(&r);
     return e;
 }
@@ -424,15 +424,15 @@ ParameterizedTest(size_t *index, device_cuda, whichever_call_finds_no_memory_not
     rig_spec_at(*index, spec);
     bool is_over = false;
     for (uint64_t n = 1; !is_over; n++) {
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         const struct device_config cfg = fresh_card(80 * MIB);
         fake.fail_at = n;
         fake.fail_with = CUDA_OUT_OF_MEMORY;
-        const enum err e = drive_spec(spec, &cfg, &why);
+        const enum err e = drive_spec(spec, &cfg, &err);
         snprintf(when, sizeof when, "%s, call %" PRIu64, spec, n);
         cr_expect(e == ERR_OK || e == ERR_DEVICE_OOM || e == ERR_DRIVER || e == ERR_UNSUPPORTED, "%s: %s", when,
                   err_name(e));
-        cr_expect(e == ERR_OK || why.text[0] != '\0', "%s: %s without a sentence", when, err_name(e));
+        cr_expect(e == ERR_OK || err.text[0] != '\0', "%s: %s without a sentence", when, err_name(e));
         expect_nothing_left(when);
         is_over = fake.calls < n;
     }
@@ -449,16 +449,16 @@ ParameterizedTest(size_t *index, device_cuda, whichever_call_fails_the_run_ends_
     rig_spec_at(*index, spec);
     uint64_t n_named = 0;
     for (uint64_t n = 1;; n++) {
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         const struct device_config cfg = fresh_card(80 * MIB);
         fake.fail_at = n;
         fake.fail_with = FAKE_ILLEGAL;
-        const enum err e = drive_spec(spec, &cfg, &why);
+        const enum err e = drive_spec(spec, &cfg, &err);
         snprintf(when, sizeof when, "%s, call %" PRIu64, spec, n);
         if (fake.calls < n)
             break;
         cr_expect(e == ERR_OK || e == ERR_DRIVER || e == ERR_UNSUPPORTED, "%s: %s", when, err_name(e));
-        n_named += e == ERR_DRIVER && strstr(why.text, "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != NULL;
+        n_named += e == ERR_DRIVER && strstr(err.text, "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != NULL;
         expect_nothing_left(when);
     }
     cr_expect_geq(n_named, 4, "%s: only %" PRIu64 " failures were named", spec, n_named);
@@ -475,10 +475,10 @@ ParameterizedTest(size_t *index, device_cuda, whenever_it_is_interrupted_nothing
     rig_spec_at(*index, spec);
     uint64_t n_interrupted = 0;
     for (uint64_t n = 1;; n++) {
-        struct err_detail why = {.text = ""};
+        struct err_detail err = {.text = ""};
         const struct device_config cfg = fresh_card(80 * MIB);
         fake.interrupt_at = n;
-        const enum err e = drive_spec(spec, &cfg, &why);
+        const enum err e = drive_spec(spec, &cfg, &err);
         snprintf(when, sizeof when, "%s, call %" PRIu64, spec, n);
         if (fake.calls < n)
             break;
@@ -504,19 +504,19 @@ static void pair_run(struct pair *p, const char *path, const char *policy, const
 {
     static const struct import_config import = {.gpu = -1};
     const struct replay_config cfg = {.on_oom = OOM_SKIP, .threads = 1, .interrupted = &fake.interrupted};
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     *p = (struct pair){.trace = NULL};
-    cr_assert_eq(trace_open_any(path, NULL, &import, &p->trace, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(policy_spec_parse(policy, &p->spec, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_choose_any(first, p->trace, &p->devices[0], &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(device_choose_any(second, p->trace, &p->devices[1], &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_any(path, NULL, &import, &p->trace, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(policy_spec_parse(policy, &p->spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose_any(first, p->trace, &p->devices[0], &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose_any(second, p->trace, &p->devices[1], &err), ERR_OK, "%s", err.text);
     for (int d = 0; d < 2; d++)
         p->devices[d].config.cuda = &api;
     p->runs = (struct device_runs){
         .trace = p->trace,     .specs = &p->spec, .n_policies = 1,
         .devices = p->devices, .n_devices = 2,    .lanes = p->lanes,
     };
-    cr_assert_eq(device_runs_replay(&p->runs, &cfg, &why), ERR_OK, "%s: %s", path, why.text);
+    cr_assert_eq(device_runs_replay(&p->runs, &cfg, &err), ERR_OK, "%s: %s", path, err.text);
 }
 
 static void pair_close(struct pair *p)
@@ -635,7 +635,7 @@ Test(device_cuda, an_interrupted_run_ends_where_it_is_and_keeps_its_numbers)
     }
     cr_expect_gt(p.lanes[0].meter.peak.reserved, 0);
     cr_expect_gt(p.lanes[0].stopped_at, 0);
-    cr_expect_str_eq(p.lanes[0].why.text, "interrupted");
+    cr_expect_str_eq(p.lanes[0].err.text, "interrupted");
     pair_close(&p);
     expect_nothing_left("interrupted");
 }
@@ -652,12 +652,12 @@ Test(device_cuda, a_card_is_named_by_number_and_limit)
         struct device_config cfg;
         const struct device_ops *ops;
         bool has_total, is_real = false;
-        struct err_detail why = {.text = ""};
-        cr_assert_eq(device_parse_any(cases[i].text, &cfg, &is_real, &has_total, &why), ERR_OK, "%s", why.text);
+        struct err_detail err = {.text = ""};
+        cr_assert_eq(device_parse_any(cases[i].text, &cfg, &is_real, &has_total, &err), ERR_OK, "%s", err.text);
         cr_expect(is_real);
         cr_expect_eq(cfg.ordinal, cases[i].ordinal, "%s", cases[i].text);
         cr_expect_eq(cfg.limit_bytes, cases[i].limit_bytes, "%s", cases[i].text);
-        cr_expect_eq(device_parse(cases[i].text, &cfg, &ops, &has_total, &why), ERR_UNSUPPORTED);
+        cr_expect_eq(device_parse(cases[i].text, &cfg, &ops, &has_total, &err), ERR_UNSUPPORTED);
     }
 }
 
@@ -670,10 +670,10 @@ Test(device_cuda, what_names_no_card_is_refused_with_the_place)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct device_config cfg;
         bool is_real, has_total;
-        struct err_detail why = {.text = ""};
-        cr_expect_eq(device_parse_any(texts[i], &cfg, &is_real, &has_total, &why), ERR_USAGE, "'%s' was taken",
+        struct err_detail err = {.text = ""};
+        cr_expect_eq(device_parse_any(texts[i], &cfg, &is_real, &has_total, &err), ERR_USAGE, "'%s' was taken",
                      texts[i]);
-        cr_expect_not_null(strstr(why.text, "device '"), "'%s'", why.text);
-        cr_expect_leq(why.offset, strlen(texts[i]));
+        cr_expect_not_null(strstr(err.text, "device '"), "'%s'", err.text);
+        cr_expect_leq(err.offset, strlen(texts[i]));
     }
 }

@@ -11,10 +11,10 @@ static const char *expanded(const char *text)
 {
     static char joined[4096];
     struct expansion x = { .at = NULL };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     joined[0] = '\0';
-    if (expand(text, &x, &why) != ERR_OK) {
-        snprintf(joined, sizeof joined, "!%s", why.text);
+    if (expand(text, &x, &err) != ERR_OK) {
+        snprintf(joined, sizeof joined, "!%s", err.text);
         cr_expect_eq(x.n, 0, "a refused text leaves nothing behind");
     }
     for (size_t i = 0; i < x.n; i++)

@@ -9,10 +9,10 @@
 /* Whether the edition runs a policy, under whatever name and options, or says why not. */
 static bool is_named(const char *name)
 {
-    const char *typed, *why;
-    for (size_t i = 0; (typed = suite_left_out_at(i, &why)) != NULL; i++)
+    const char *typed, *err;
+    for (size_t i = 0; (typed = suite_left_out_at(i, &err)) != NULL; i++)
         if (strcmp(typed, name) == 0)
-            return why[0] != '\0';
+            return err[0] != '\0';
     for (size_t i = 0; (typed = suite_policy_at(i)) != NULL; i++) {
         struct policy_spec spec;
         struct err_detail wrong = { .text = "" };

@@ -16,10 +16,10 @@ struct changed {
 
 static void change(struct changed *c, struct trace_reader *recorded, const struct technique *how)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     *c = (struct changed){ .recorded = recorded };
-    cr_assert_eq(course_read(recorded, &c->course, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(technique_apply(&c->course, how, NULL, &c->trace, &c->result, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(course_read(recorded, &c->course, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(technique_apply(&c->course, how, NULL, &c->trace, &c->result, &err), ERR_OK, "%s", err.text);
 }
 
 static void changed_close(struct changed *c)
@@ -179,12 +179,12 @@ Test(technique, parameters_that_a_step_replaces_are_not_taken_for_states)
     };
     struct course course;
     struct technique_result result;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_reader *changed, *trace = program(script, 8);
-    cr_assert_eq(course_read(trace, &course, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(course_read(trace, &course, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(technique_apply(&course, &(struct technique){ .optimizer = OPTIMIZER_SGD }, NULL, &changed, &result,
-                                 &why), ERR_UNSUPPORTED);
-    cr_expect_not_null(strstr(why.text, "parameters anew"), "%s", why.text);
+                                 &err), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(err.text, "parameters anew"), "%s", err.text);
     course_close(&course);
     trace_close(trace);
 }
@@ -193,10 +193,10 @@ Test(technique, without_stacks_or_the_start_nothing_is_estimated)
 {
     static const struct line script[] = { { EVENT_ALLOC, 1, 4096, NULL } };
     struct course course;
-    struct err_detail why;
+    struct err_detail err;
     struct trace_reader *trace = program(script, 1);
-    cr_expect_eq(course_read(trace, &course, &why), ERR_UNSUPPORTED);
-    cr_expect_not_null(strstr(why.text, "no Python stacks"), "%s", why.text);
+    cr_expect_eq(course_read(trace, &course, &err), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(err.text, "no Python stacks"), "%s", err.text);
     course_close(&course);
     trace_close(trace);
 }
@@ -315,11 +315,11 @@ Test(technique, a_line_that_calls_no_module_and_a_program_that_checkpoints_are_r
         struct trace_reader *trace = sample(cases[i].name), *changed;
         struct course course;
         struct technique_result result;
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         const struct technique how = { .checkpoint = cases[i].line };
-        cr_assert_eq(course_read(trace, &course, &why), ERR_OK, "%s", why.text);
-        cr_expect_eq(technique_apply(&course, &how, NULL, &changed, &result, &why), cases[i].e);
-        cr_expect_not_null(strstr(why.text, cases[i].text), "%s", why.text);
+        cr_assert_eq(course_read(trace, &course, &err), ERR_OK, "%s", err.text);
+        cr_expect_eq(technique_apply(&course, &how, NULL, &changed, &result, &err), cases[i].e);
+        cr_expect_not_null(strstr(err.text, cases[i].text), "%s", err.text);
         course_close(&course);
         trace_close(trace);
     }

@@ -47,17 +47,17 @@ static size_t example(unsigned char *bytes, size_t room)
 
 static struct trace_reader *open_example(unsigned char *bytes, size_t room)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r = NULL;
     const size_t n = example(bytes, room);
-    cr_assert_eq(trace_open_bytes(bytes, n, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_bytes(bytes, n, &r, &err), ERR_OK, "%s", err.text);
     return r;
 }
 
 Test(format, the_worked_example_decodes_to_the_events_it_says)
 {
     unsigned char bytes[2048];
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r = open_example(bytes, sizeof bytes);
     const struct event expected[] = {
         {.kind = EVENT_MARK},
@@ -68,11 +68,11 @@ Test(format, the_worked_example_decodes_to_the_events_it_says)
     };
     const struct event *events;
     size_t n;
-    cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_next(r, &events, &n, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(n, 5);
     cr_expect_arr_eq(events, expected, sizeof expected);
     cr_expect_str_eq(trace_label(r, events[0].slot), "step 1");
-    cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_next(r, &events, &n, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(n, 0);
     trace_close(r);
 }
@@ -80,13 +80,13 @@ Test(format, the_worked_example_decodes_to_the_events_it_says)
 Test(format, the_worked_example_decodes_to_the_sides_it_says)
 {
     unsigned char bytes[2048];
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r = open_example(bytes, sizeof bytes);
     const uint64_t base = UINT64_C(0x7f0000000000);
     const uint64_t records[] = {TRACE_NO_RECORD, 0, 1, 2, 4}, addrs[] = {0, base, base + 0x400, base, base};
     struct trace_side sides[5];
     const char *const *frames;
-    cr_assert_eq(trace_sides(r, 0, 5, sides, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_sides(r, 0, 5, sides, &err), ERR_OK, "%s", err.text);
     for (int i = 0; i < 5; i++) {
         cr_expect_eq(sides[i].record, records[i], "event %d", i);
         cr_expect_eq(sides[i].addr, addrs[i], "event %d", i);
@@ -107,13 +107,13 @@ Test(format, our_writer_writes_the_worked_example)
     const size_t n_expected = example(expected, sizeof expected);
     const uint64_t base = UINT64_C(0x7f0000000000);
     const char *const frames[] = {"relu net.py:7", "forward net.py:4"};
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = NULL;
     uint32_t label, stack;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_put_meta(w, "source", "example", &why), ERR_OK);
-    cr_assert_eq(trace_put_label(w, "step 1", 6, &label, &why), ERR_OK);
-    cr_assert_eq(trace_put_stack(w, frames, 2, &stack, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_put_meta(w, "source", "example", &err), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "step 1", 6, &label, &err), ERR_OK);
+    cr_assert_eq(trace_put_stack(w, frames, 2, &stack, &err), ERR_OK);
     const struct trace_record records[] = {
         {.kind = EVENT_MARK, .time_ns = 1000000, .label = label, .record = TRACE_NO_RECORD},
         {.kind = EVENT_ALLOC, .time_ns = 1000000, .ptr = 10, .addr = base, .bytes = 1000, .record = 0, .stack = stack},
@@ -122,10 +122,10 @@ Test(format, our_writer_writes_the_worked_example)
         {.kind = EVENT_ALLOC, .time_ns = 1010000, .ptr = 12, .addr = base, .bytes = 512, .record = 4},
     };
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
-        cr_assert_eq(trace_put(w, &records[i], &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_put(w, &records[i], &err), ERR_OK, "%s", err.text);
     void *bytes;
     size_t n;
-    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(n, n_expected);
     cr_expect_arr_eq(bytes, expected, n);
     free(bytes);

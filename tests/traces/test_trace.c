@@ -25,7 +25,7 @@ static const uint64_t shared_pool[2] = {0, 0};
 
 #define MUST(call)                                                   \
     do {                                                             \
-        cr_assert_eq((call), ERR_OK, "%s: %s", #call, why.text);     \
+        cr_assert_eq((call), ERR_OK, "%s: %s", #call, err.text);     \
     } while (0)
 
 static uint64_t next_random(uint64_t *state)
@@ -37,37 +37,37 @@ static uint64_t next_random(uint64_t *state)
 
 static struct trace_writer *writer_in_memory(void)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = NULL;
-    MUST(trace_create(NULL, &w, &why));
+    MUST(trace_create(NULL, &w, &err));
     return w;
 }
 
 static struct trace_reader *reader_over(const void *bytes, size_t n)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r = NULL;
-    MUST(trace_open_bytes(bytes, n, &r, &why));
+    MUST(trace_open_bytes(bytes, n, &r, &err));
     return r;
 }
 
-static enum err put(struct trace_writer *w, enum event_kind kind, uint64_t ptr, uint64_t bytes, struct err_detail *why)
+static enum err put(struct trace_writer *w, enum event_kind kind, uint64_t ptr, uint64_t bytes, struct err_detail *err)
 {
     const struct trace_record r = {.kind = kind, .ptr = ptr, .bytes = bytes, .record = TRACE_NO_RECORD};
-    return trace_put(w, &r, why);
+    return trace_put(w, &r, err);
 }
 
 /* All events of a trace; free() them. */
 static struct event *all_events(struct trace_reader *r, size_t *n)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct event *all = malloc((trace_info(r)->events + 1) * sizeof *all);
     const struct event *events;
     size_t k;
     *n = 0;
-    MUST(trace_seek(r, 0, &why));
+    MUST(trace_seek(r, 0, &err));
     do {
-        MUST(trace_next(r, &events, &k, &why));
+        MUST(trace_next(r, &events, &k, &err));
         cr_assert_leq(k, TRACE_CHUNK_EVENTS);
         memcpy(all + *n, events, k * sizeof *all);
         *n += k;
@@ -78,11 +78,11 @@ static struct event *all_events(struct trace_reader *r, size_t *n)
 
 static void *generated(const char *kind, uint64_t events, uint64_t seed, size_t *n)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     void *bytes;
-    MUST(load_make(kind, events, seed, w, &why));
-    MUST(trace_finish_bytes(w, &bytes, n, &why));
+    MUST(load_make(kind, events, seed, w, &err));
+    MUST(trace_finish_bytes(w, &bytes, n, &err));
     return bytes;
 }
 
@@ -90,7 +90,7 @@ static void *generated(const char *kind, uint64_t events, uint64_t seed, size_t 
 
 static void put_start(struct trace_writer *w)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct trace_segment segments[] = {
         {.addr = 0x10000000, .bytes = 2 * MIB, .is_small = true},
         {.addr = 0x20000000, .bytes = 20 * MIB, .is_guessed = true},
@@ -104,14 +104,14 @@ static void put_start(struct trace_writer *w)
         {.addr = 0x30000000, .requested = 7, .segment = UINT32_MAX, .is_size_guessed = true},
     };
     for (int i = 0; i < 4; i++)
-        MUST(trace_put_start_segment(w, &segments[i], i >= 2 ? 0xabc : 0, shared_pool, &why));
+        MUST(trace_put_start_segment(w, &segments[i], i >= 2 ? 0xabc : 0, shared_pool, &err));
     for (int i = 0; i < 4; i++)
-        MUST(trace_put_start_block(w, &blocks[i], i != 1, i == 3 ? 0xabc : 0, shared_pool, &why));
+        MUST(trace_put_start_block(w, &blocks[i], i != 1, i == 3 ? 0xabc : 0, shared_pool, &err));
 }
 
 static void put_controls(struct trace_writer *w, bool is_flushed)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct trace_record records[] = {
         {.kind = EVENT_CONTROL, .time_ns = 9000, .control = {.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:64"}},
         {.kind = EVENT_CONTROL, .time_ns = 9000, .control = {.kind = CONTROL_FRACTION, .number = 0.8}},
@@ -120,9 +120,9 @@ static void put_controls(struct trace_writer *w, bool is_flushed)
          .control = {.kind = CONTROL_POOL_CREATE, .flags = POOL_NO_SPLIT}},
     };
     for (int i = 0; i < 4; i++) {
-        MUST(trace_put(w, &records[i], &why));
+        MUST(trace_put(w, &records[i], &err));
         if (is_flushed)
-            MUST(trace_flush(w, &why));
+            MUST(trace_flush(w, &err));
     }
 }
 
@@ -130,18 +130,18 @@ static void put_controls(struct trace_writer *w, bool is_flushed)
  * */
 static struct trace_writer *small_trace_put(bool is_flushed)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const char *const deep[] = {"c", "b", "a"}, *const flat[] = {"d", "a"};
     uint32_t stacks[2], label;
     trace_writer_info(w)->capacity_bytes = 80 * GIB;
     trace_writer_info(w)->device = 3;
-    MUST(trace_put_meta(w, "source", "test", &why));
-    MUST(trace_put_stream_number(w, 0xabc, 35, &why));
+    MUST(trace_put_meta(w, "source", "test", &err));
+    MUST(trace_put_stream_number(w, 0xabc, 35, &err));
     put_start(w);
-    MUST(trace_put_stack(w, deep, 3, &stacks[0], &why));
-    MUST(trace_put_stack(w, flat, 2, &stacks[1], &why));
-    MUST(trace_put_label(w, "step", 4, &label, &why));
+    MUST(trace_put_stack(w, deep, 3, &stacks[0], &err));
+    MUST(trace_put_stack(w, flat, 2, &stacks[1], &err));
+    MUST(trace_put_label(w, "step", 4, &label, &err));
     const struct trace_record records[] = {
         {.kind = EVENT_MARK, .time_ns = 1000, .label = label, .record = 0},
         {.kind = EVENT_ALLOC, .time_ns = 2000, .ptr = 0x50000000, .addr = 0x50000000, .bytes = 1 << 20, .record = 1,
@@ -158,22 +158,22 @@ static struct trace_writer *small_trace_put(bool is_flushed)
     };
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
         if (i == 3)
-            MUST(trace_put_segment_event(w, TRACE_SEGMENT_MAP, 0x60000000, 2 * MIB, 0xabc, shared_pool, 3, &why));
-        MUST(trace_put(w, &records[i], &why));
+            MUST(trace_put_segment_event(w, TRACE_SEGMENT_MAP, 0x60000000, 2 * MIB, 0xabc, shared_pool, 3, &err));
+        MUST(trace_put(w, &records[i], &err));
         if (is_flushed && i % 2 == 0)
-            MUST(trace_flush(w, &why));
+            MUST(trace_flush(w, &err));
     }
     put_controls(w, is_flushed);
     trace_writer_info(w)->recorded_peak_reserved_bytes = 123;
-    MUST(trace_put_meta(w, "notes", "late\nand two lines", &why));
+    MUST(trace_put_meta(w, "notes", "late\nand two lines", &err));
     return w;
 }
 
 static void *small_trace_flushed(bool is_flushed, size_t *n)        /* free() it */
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     void *bytes;
-    MUST(trace_finish_bytes(small_trace_put(is_flushed), &bytes, n, &why));
+    MUST(trace_finish_bytes(small_trace_put(is_flushed), &bytes, n, &err));
     return bytes;
 }
 
@@ -184,7 +184,7 @@ static void *small_trace(size_t *n)
 
 Test(trace, everything_that_is_put_comes_back)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     size_t n, n_events, n_segments, n_blocks, n_rows;
     void *bytes = small_trace(&n);
     struct trace_reader *r = reader_over(bytes, n);
@@ -229,18 +229,18 @@ Test(trace, everything_that_is_put_comes_back)
     cr_expect_eq(c[e[12].slot].flags, POOL_NO_SPLIT);
 
     const struct trace_segment_event *rows;
-    MUST(trace_segment_events(r, &rows, &n_rows, &why));
+    MUST(trace_segment_events(r, &rows, &n_rows, &err));
     cr_assert_eq(n_rows, 1);
     cr_expect(rows[0].before == 3 && rows[0].record == 3 && rows[0].kind == TRACE_SEGMENT_MAP && rows[0].stream == 1);
 
     struct trace_side side;
     const char *const *frames;
-    MUST(trace_side_at(r, 3, &side, &why));
+    MUST(trace_side_at(r, 3, &side, &err));
     cr_expect(side.record == 4 && side.addr == 0x20000000);
     cr_assert_eq(trace_stack(r, side.stack, &frames), 2);
     cr_expect_str_eq(frames[0], "d");
     cr_expect_str_eq(frames[1], "a");
-    MUST(trace_side_at(r, 5, &side, &why));
+    MUST(trace_side_at(r, 5, &side, &err));
     cr_expect(side.addr == 12345 && side.stack == TRACE_NO_STACK);
     cr_expect_str_eq(trace_meta(r, "notes"), "late\nand two lines");
     cr_expect_null(trace_meta(r, "absent"));
@@ -255,7 +255,7 @@ Test(trace, everything_that_is_put_comes_back)
 /* Compares events and sides of two readers from several places on. */
 static void expect_like(struct trace_reader *a, struct trace_reader *b)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     size_t n, n_b, k, k_b;
     const uint64_t events = trace_info(a)->events, step = events / 16 + 1;
     cr_assert_eq(memcmp(trace_info(a), trace_info(b), sizeof *trace_info(a)), 0);
@@ -264,14 +264,14 @@ static void expect_like(struct trace_reader *a, struct trace_reader *b)
     for (uint64_t at = 0; at < events; at += step) {
         const struct event *ev, *ev_b;
         struct trace_side side, side_b;
-        MUST(trace_seek(a, at, &why));
-        MUST(trace_seek(b, at, &why));
-        MUST(trace_next(a, &ev, &k, &why));
-        MUST(trace_next(b, &ev_b, &k_b, &why));
+        MUST(trace_seek(a, at, &err));
+        MUST(trace_seek(b, at, &err));
+        MUST(trace_next(a, &ev, &k, &err));
+        MUST(trace_next(b, &ev_b, &k_b, &err));
         cr_assert(k > 0 && k == k_b);
         cr_expect_eq(memcmp(ev, ev_b, k * sizeof *ev), 0);
-        MUST(trace_side_at(a, at, &side, &why));
-        MUST(trace_side_at(b, at, &side_b, &why));
+        MUST(trace_side_at(a, at, &side, &err));
+        MUST(trace_side_at(b, at, &side_b, &err));
         cr_expect(side.record == side_b.record && side.addr == side_b.addr && side.stack == side_b.stack);
     }
     free(all);
@@ -280,13 +280,13 @@ static void expect_like(struct trace_reader *a, struct trace_reader *b)
 
 Test(trace, one_opened_by_its_writer_reads_like_its_bytes)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     for (int flushed = 0; flushed < 2; flushed++) {
         size_t n;
         struct trace_reader *at_once;
         void *bytes = small_trace_flushed(flushed != 0, &n);
         struct trace_reader *packed = reader_over(bytes, n);
-        MUST(trace_finish_open(small_trace_put(flushed != 0), "at once", &at_once, &why));
+        MUST(trace_finish_open(small_trace_put(flushed != 0), "at once", &at_once, &err));
         expect_like(packed, at_once);
         trace_close(packed);
         trace_close(at_once);
@@ -296,10 +296,10 @@ Test(trace, one_opened_by_its_writer_reads_like_its_bytes)
 
 static struct trace_writer *mix_put(uint64_t events)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     if (events > 0)
-        MUST(load_make("mix:100", events, 1, w, &why));
+        MUST(load_make("mix:100", events, 1, w, &err));
     return w;
 }
 
@@ -307,13 +307,13 @@ Test(trace, of_any_length_it_reads_like_its_bytes)
 {
     static const uint64_t lengths[] = {0, 1, 2, 1000, NATIVE_SECTION_EVENTS - 1, NATIVE_SECTION_EVENTS,
                                        NATIVE_SECTION_EVENTS + 1};
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         size_t n;
         void *bytes;
         struct trace_reader *at_once;
-        MUST(trace_finish_bytes(mix_put(lengths[i]), &bytes, &n, &why));
-        MUST(trace_finish_open(mix_put(lengths[i]), "at once", &at_once, &why));
+        MUST(trace_finish_bytes(mix_put(lengths[i]), &bytes, &n, &err));
+        MUST(trace_finish_open(mix_put(lengths[i]), "at once", &at_once, &err));
         struct trace_reader *packed = reader_over(bytes, n);
         expect_like(packed, at_once);
         trace_close(packed);
@@ -354,7 +354,7 @@ static void program_note(struct program *p, const struct trace_record *r, uint64
 static void program_step(struct program *p, struct program_live *live, struct trace_writer *w, uint64_t *random,
                          struct trace_record *r)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const uint64_t dice = next_random(random) % 100;
     struct program_live *l = &live[r->ptr];
     uint16_t stream = (uint16_t)(next_random(random) % 5);
@@ -384,29 +384,29 @@ static void program_step(struct program *p, struct program_live *live, struct tr
         if (!l->is_pending)
             l->bytes = 0;
     }
-    MUST(trace_put(w, r, &why));
+    MUST(trace_put(w, r, &err));
 }
 
 /* Runs a random program into a writer and records it in p. The writer numbers streams and pools by first appearance;
  * the program names all of them at the start, so that these numbers are its own. */
 static void program_run(struct program *p, struct trace_writer *w, uint64_t seed)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct program_live *live = calloc(PROGRAM_PTRS, sizeof *live);
     uint64_t random = seed, record = 0, last = PROGRAM_PTRS;
     uint32_t stacks[100];
     for (uint64_t s = 1; s < 5; s++)
-        MUST(trace_put_stream_number(w, 0x1000 + s, s * 32, &why));
+        MUST(trace_put_stream_number(w, 0x1000 + s, s * 32, &err));
     for (int i = 0; i < 100; i++) {
         char names[3][32];
         const char *const frames[] = {names[0], names[1], names[2]};
         for (int k = 0; k < 3; k++)
             snprintf(names[k], sizeof names[k], "frame %d", i >> k);
-        MUST(trace_put_stack(w, frames, 3, &stacks[i], &why));
+        MUST(trace_put_stack(w, frames, 3, &stacks[i], &err));
     }
     struct trace_record first = {.kind = EVENT_MARK, .record = record};
-    MUST(trace_put_label(w, "start", 5, &first.label, &why));
-    MUST(trace_put(w, &first, &why));
+    MUST(trace_put_label(w, "start", 5, &first.label, &err));
+    MUST(trace_put(w, &first, &err));
     program_note(p, &first, 0, 0, 0);
     for (uint64_t pool = 1, time_ns = 0; p->n < PROGRAM_EVENTS; pool++) {
         struct trace_record r = {.ptr = next_random(&random) % PROGRAM_PTRS};
@@ -423,7 +423,7 @@ static void program_run(struct program *p, struct trace_writer *w, uint64_t seed
             r.kind = EVENT_FLUSH;
             r.pool[1] = pool;
             program_note(p, &r, 0, 0, (uint8_t)pool);
-            MUST(trace_put(w, &r, &why));
+            MUST(trace_put(w, &r, &err));
         } else {
             program_step(p, live, w, &random, &r);
         }
@@ -450,20 +450,20 @@ static void expect_slots_name_pointers(const struct event *events, const uint64_
 Test(trace, a_random_program_comes_back_event_by_event)
 {
     for (uint64_t seed = 1; seed <= 2; seed++) {
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct program *p = calloc(1, sizeof *p);
         struct trace_writer *w = writer_in_memory();
         size_t n, n_events;
         void *bytes;
         cr_log_info("seed %" PRIu64, seed);
         program_run(p, w, seed);
-        MUST(trace_finish_bytes(w, &bytes, &n, &why));
+        MUST(trace_finish_bytes(w, &bytes, &n, &err));
         struct trace_reader *r = reader_over(bytes, n);
         struct event *events = all_events(r, &n_events);
         cr_assert_eq(n_events, p->n);
         expect_slots_name_pointers(events, p->ptrs, p->n, trace_info(r)->peak_live);
         struct trace_side *sides = calloc(p->n, sizeof *sides);
-        MUST(trace_sides(r, 0, p->n, sides, &why));
+        MUST(trace_sides(r, 0, p->n, sides, &err));
         for (size_t i = 0; i < p->n; i++) {
             p->events[i].slot = events[i].slot;
             cr_assert_arr_eq(&events[i], &p->events[i], sizeof events[i], "seed %" PRIu64 ", event %zu", seed, i);
@@ -501,11 +501,11 @@ Test(trace, the_same_input_gives_the_same_bytes)
 /* Expects a reader that seeks to an event to give what reading from the start gave. */
 static void expect_same_from(struct trace_reader *r, const struct event *all, size_t n, uint64_t first)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct event *events;
     size_t k;
-    MUST(trace_seek(r, first, &why));
-    MUST(trace_next(r, &events, &k, &why));
+    MUST(trace_seek(r, first, &err));
+    MUST(trace_next(r, &events, &k, &err));
     cr_assert_eq(k > 0, first < n);
     cr_assert_leq(first + k, n);
     cr_assert(k == 0 || memcmp(events, all + first, k * sizeof *events) == 0, "from event %" PRIu64, first);
@@ -537,7 +537,7 @@ Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives)
 /* Once read to its end it stays decoded, whatever was read before. */
 Test(trace, a_trace_of_one_chunk_is_the_same_from_any_event_however_it_was_read_before)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct event *events;
     size_t n_bytes, n, k;
     void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_SECTION_EVENTS + 77, 5, &n_bytes);
@@ -549,7 +549,7 @@ Test(trace, a_trace_of_one_chunk_is_the_same_from_any_event_however_it_was_read_
         for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
             expect_same_from(r, all, n, places[i]);
             if (round > 0) {
-                MUST(trace_next(r, &events, &k, &why));
+                MUST(trace_next(r, &events, &k, &err));
                 cr_expect_eq(k, 0);
             }
         }
@@ -562,21 +562,21 @@ Test(trace, a_trace_of_one_chunk_is_the_same_from_any_event_however_it_was_read_
 /* Chunks are small at first. A second reading, or trace_enlarge_chunks, gives the whole trace as one chunk. */
 Test(trace, a_trace_that_was_read_to_its_end_is_one_chunk_from_then_on)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct event *events, *kept;
     size_t n_bytes, n, k;
     void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_SECTION_EVENTS + 77, 5, &n_bytes);
     struct trace_reader *r = reader_over(bytes, n_bytes);
-    MUST(trace_next(r, &events, &k, &why));
+    MUST(trace_next(r, &events, &k, &err));
     cr_expect_eq(k, NATIVE_SECTION_EVENTS);
     struct event *all = all_events(r, &n);
-    MUST(trace_seek(r, 0, &why));
-    MUST(trace_next(r, &events, &k, &why));
+    MUST(trace_seek(r, 0, &err));
+    MUST(trace_next(r, &events, &k, &err));
     cr_expect_eq(k, n);
     cr_expect_eq(memcmp(events, all, n * sizeof *all), 0);
-    MUST(trace_next(r, &kept, &k, &why));
-    MUST(trace_seek(r, 0, &why));
-    MUST(trace_next(r, &kept, &k, &why));
+    MUST(trace_next(r, &kept, &k, &err));
+    MUST(trace_seek(r, 0, &err));
+    MUST(trace_next(r, &kept, &k, &err));
     cr_expect(kept == events && k == n, "decoded again");
     free(all);
     trace_close(r);
@@ -588,7 +588,7 @@ Test(trace, a_trace_that_was_read_to_its_end_is_one_chunk_from_then_on)
 /* A hundred requests of any size, then their frees, over and over; each with its own address and number. */
 static void *with_sides(uint64_t n_events, size_t *n)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     uint64_t random = 5;
     void *bytes;
@@ -596,25 +596,25 @@ static void *with_sides(uint64_t n_events, size_t *n)
         const struct trace_record r = {.kind = i / 100 % 2 == 0 ? EVENT_ALLOC : EVENT_FREE, .ptr = 1 + i % 100,
                                        .bytes = next_random(&random) % GIB + 1, .time_ns = 10 * i, .record = 3 * i,
                                        .addr = next_random(&random) % GIB};
-        MUST(trace_put(w, &r, &why));
+        MUST(trace_put(w, &r, &err));
     }
-    MUST(trace_finish_bytes(w, &bytes, n, &why));
+    MUST(trace_finish_bytes(w, &bytes, n, &err));
     return bytes;
 }
 
 /* Reads everything and asks for sides on the way, which makes the reader's thread rest. */
 static void expect_same_with_sides(struct trace_reader *r, struct trace_reader *plain, const struct event *all)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct event *events;
     uint64_t done = 0;
-    MUST(trace_seek(r, 0, &why));
+    MUST(trace_seek(r, 0, &err));
     for (size_t k = 1; k > 0; done += k) {
         struct trace_side side, expected;
-        MUST(trace_next(r, &events, &k, &why));
+        MUST(trace_next(r, &events, &k, &err));
         const uint64_t asked = done / 2;
-        MUST(trace_side_at(r, asked, &side, &why));
-        MUST(trace_side_at(plain, asked, &expected, &why));
+        MUST(trace_side_at(r, asked, &side, &err));
+        MUST(trace_side_at(plain, asked, &expected, &err));
         cr_expect(side.record == expected.record && side.addr == expected.addr, "event %" PRIu64, asked);
         cr_assert(k == 0 || memcmp(events, all + done, k * sizeof *events) == 0, "from event %" PRIu64, done);
     }
@@ -642,13 +642,13 @@ Test(trace, reading_ahead_gives_what_reading_gives)
 }
 
 /* How much of a damaged trace is read before reading fails, and how it fails. */
-static uint64_t read_to_damage(struct trace_reader *r, struct err_detail *why)
+static uint64_t read_to_damage(struct trace_reader *r, struct err_detail *err)
 {
     const struct event *events;
     uint64_t done = 0;
     enum err e = ERR_OK;
     for (size_t k = 1; e == ERR_OK && k > 0;) {
-        e = trace_next(r, &events, &k, why);
+        e = trace_next(r, &events, &k, err);
         done += e == ERR_OK ? k : 0;
     }
     cr_expect_eq(e, ERR_FORMAT);
@@ -657,25 +657,25 @@ static uint64_t read_to_damage(struct trace_reader *r, struct err_detail *why)
 
 Test(trace, damage_ahead_is_reported_in_its_turn)
 {
-    struct err_detail why = {0}, why_ahead = {0};
+    struct err_detail err = {0}, why_ahead = {0};
     size_t n, k;
     const struct event *events;
     unsigned char *bytes = generated("mix:50", 300000, 3, &n);
     bytes[n / 2] ^= 1;
     struct trace_reader *plain = reader_over(bytes, n), *r = reader_over(bytes, n);
-    const uint64_t whole = read_to_damage(plain, &why);
+    const uint64_t whole = read_to_damage(plain, &err);
     trace_read_ahead(r);
     for (int i = 0; i < 2; i++) {
         MUST(trace_seek(r, 0, &why_ahead));
         cr_expect_eq(read_to_damage(r, &why_ahead), whole);
-        cr_expect_str_eq(why_ahead.text, why.text);
+        cr_expect_str_eq(why_ahead.text, err.text);
         cr_expect_eq(trace_next(r, &events, &k, NULL), ERR_FORMAT, "nothing can be read past the damage");
     }
     cr_expect_gt(whole, 0);
-    MUST(trace_seek(r, whole - 1, &why));                /* the thread meets damage that nobody asks for */
-    MUST(trace_next(r, &events, &k, &why));
-    MUST(trace_seek(r, 0, &why));
-    MUST(trace_next(r, &events, &k, &why));
+    MUST(trace_seek(r, whole - 1, &err));                /* the thread meets damage that nobody asks for */
+    MUST(trace_next(r, &events, &k, &err));
+    MUST(trace_seek(r, 0, &err));
+    MUST(trace_next(r, &events, &k, &err));
     trace_close(plain);
     trace_close(r);
     free(bytes);
@@ -683,28 +683,28 @@ Test(trace, damage_ahead_is_reported_in_its_turn)
 
 Test(trace, a_seek_beyond_the_end_is_refused)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     size_t n;
     void *bytes = generated("530-270", 0, 0, &n);
     struct trace_reader *r = reader_over(bytes, n);
     struct trace_side sides[2];
-    cr_expect_eq(trace_seek(r, 13, &why), ERR_USAGE);
-    cr_expect_eq(trace_sides(r, 11, 2, sides, &why), ERR_USAGE);
-    cr_expect_eq(trace_seek(r, 12, &why), ERR_OK);
+    cr_expect_eq(trace_seek(r, 13, &err), ERR_USAGE);
+    cr_expect_eq(trace_sides(r, 11, 2, sides, &err), ERR_USAGE);
+    cr_expect_eq(trace_seek(r, 12, &err), ERR_OK);
     trace_close(r);
     free(bytes);
 }
 
 Test(trace, events_without_a_number_in_their_source_get_their_own)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     size_t n;
     void *bytes = generated("530-270", 0, 0, &n);
     struct trace_reader *r = reader_over(bytes, n);
     struct trace_side side;
     cr_expect_not(trace_info(r)->has_source_numbers);
     cr_expect_eq(trace_info(r)->records, 12);
-    MUST(trace_side_at(r, 7, &side, &why));
+    MUST(trace_side_at(r, 7, &side, &err));
     cr_expect(side.record == 7 && side.addr == 0 && side.stack == TRACE_NO_STACK);
     trace_close(r);
     free(bytes);
@@ -783,26 +783,26 @@ static uint64_t digest_tables(const struct trace_reader *r)
 }
 
 /* Reads everything; returns a sum over all that was read, 0 if anything is refused. */
-static uint64_t digest_trace(const void *bytes, size_t n, struct err_detail *why)
+static uint64_t digest_trace(const void *bytes, size_t n, struct err_detail *err)
 {
     struct trace_reader *r;
     const struct event *events;
     const struct trace_segment_event *rows;
     size_t k;
-    if (trace_open_bytes(bytes, n, &r, why) != ERR_OK)
+    if (trace_open_bytes(bytes, n, &r, err) != ERR_OK)
         return 0;
     uint64_t h = digest_tables(r);
     bool is_good = true;
     do {
-        is_good = trace_next(r, &events, &k, why) == ERR_OK;
+        is_good = trace_next(r, &events, &k, err) == ERR_OK;
         h = is_good ? digest(h, events, k * sizeof *events) : 0;
     } while (is_good && k > 0);
     for (uint64_t i = 0; is_good && i < trace_info(r)->events; i++) {
         struct trace_side side;
-        is_good = trace_side_at(r, i, &side, why) == ERR_OK;
+        is_good = trace_side_at(r, i, &side, err) == ERR_OK;
         h = is_good ? DIGEST(h, side.record, side.addr, side.stack) : 0;
     }
-    is_good = is_good && trace_segment_events(r, &rows, &k, why) == ERR_OK;
+    is_good = is_good && trace_segment_events(r, &rows, &k, err) == ERR_OK;
     h = is_good ? h : 0;
     for (size_t i = 0; is_good && i < k; i++)
         h = DIGEST(h, rows[i].before, rows[i].record, rows[i].addr, rows[i].bytes, rows[i].stream, rows[i].pool,
@@ -814,17 +814,17 @@ static uint64_t digest_trace(const void *bytes, size_t n, struct err_detail *why
 Test(trace, a_flipped_bit_is_noticed_or_changes_nothing)
 {
     size_t n, unnoticed = 0;
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     unsigned char *bytes = small_trace(&n);
-    const uint64_t whole = digest_trace(bytes, n, &why);
-    cr_assert_neq(whole, 0, "%s", why.text);
+    const uint64_t whole = digest_trace(bytes, n, &err);
+    cr_assert_neq(whole, 0, "%s", err.text);
     for (size_t i = 0; i < n; i++)
         for (int bit = 0; bit < 8; bit += i % 4 == 0 ? 1 : 3) {
             bytes[i] ^= (unsigned char)(1 << bit);
-            why.text[0] = '\0';
-            const uint64_t h = digest_trace(bytes, n, &why);
+            err.text[0] = '\0';
+            const uint64_t h = digest_trace(bytes, n, &err);
             cr_assert(h == 0 || h == whole, "byte %zu, bit %d", i, bit);
-            cr_assert(h != 0 || strlen(why.text) > 0, "byte %zu, bit %d: no reason is given", i, bit);
+            cr_assert(h != 0 || strlen(err.text) > 0, "byte %zu, bit %d: no reason is given", i, bit);
             unnoticed += h != 0;
             bytes[i] ^= (unsigned char)(1 << bit);
         }
@@ -837,7 +837,7 @@ Test(trace, a_flipped_bit_is_noticed_or_changes_nothing)
 /* Expects a trace that was cut off to be a prefix of the whole one. */
 static void expect_prefix(struct trace_reader *part, struct trace_reader *whole)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct trace_info *info = trace_info(part);
     const struct trace_segment_event *rows, *whole_rows;
     size_t n, n_whole, n_rows, n_whole_rows;
@@ -848,15 +848,15 @@ static void expect_prefix(struct trace_reader *part, struct trace_reader *whole)
         struct trace_side side, whole_side;
         const struct event *at;
         size_t k;
-        MUST(trace_side_at(part, i, &side, &why));
-        MUST(trace_side_at(whole, i, &whole_side, &why));
+        MUST(trace_side_at(part, i, &side, &err));
+        MUST(trace_side_at(whole, i, &whole_side, &err));
         cr_expect(side.record == whole_side.record && side.addr == whole_side.addr && side.stack == whole_side.stack);
-        MUST(trace_seek(part, i, &why));
-        MUST(trace_next(part, &at, &k, &why));
+        MUST(trace_seek(part, i, &err));
+        MUST(trace_next(part, &at, &k, &err));
         cr_expect(k > 0 && memcmp(at, &events[i], sizeof *at) == 0);
     }
-    MUST(trace_segment_events(part, &rows, &n_rows, &why));
-    MUST(trace_segment_events(whole, &whole_rows, &n_whole_rows, &why));
+    MUST(trace_segment_events(part, &rows, &n_rows, &err));
+    MUST(trace_segment_events(whole, &whole_rows, &n_whole_rows, &err));
     cr_expect_leq(n_rows, n_whole_rows);
     for (size_t i = 0; i < n_rows; i++)
         cr_expect(rows[i].before == whole_rows[i].before && rows[i].addr == whole_rows[i].addr);
@@ -868,13 +868,13 @@ static void expect_prefix(struct trace_reader *part, struct trace_reader *whole)
 /* Opens the first k bytes of a trace: a prefix of it, or refused. Returns its number of events. */
 static uint64_t expect_cut(const unsigned char *bytes, size_t k, struct trace_reader *whole, size_t facts_bytes)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r = NULL;
     unsigned char *copy = malloc(k + 1);                 /* a sanitizer sees a read beyond its end */
     memcpy(copy, bytes, k);
-    const enum err e = trace_open_bytes(copy, k, &r, &why);
-    cr_assert_eq(e, k < facts_bytes ? ERR_FORMAT : ERR_OK, "%zu bytes: %s", k, why.text);
-    cr_assert(e == ERR_OK || strlen(why.text) > 0);
+    const enum err e = trace_open_bytes(copy, k, &r, &err);
+    cr_assert_eq(e, k < facts_bytes ? ERR_FORMAT : ERR_OK, "%zu bytes: %s", k, err.text);
+    cr_assert(e == ERR_OK || strlen(err.text) > 0);
     uint64_t events = 0;
     if (e == ERR_OK) {
         cr_expect(trace_info(r)->is_unfinished && trace_info(r)->cut_off_bytes < k);
@@ -928,27 +928,27 @@ Test(trace, a_long_trace_that_is_cut_anywhere_holds_what_was_whole)
 
 Test(trace, what_was_flushed_is_in_the_file_before_it_is_finished)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     char folder[] = "/tmp/replay-growing-XXXXXX", path[64];
     cr_assert_not_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/trace", folder);
     struct trace_writer *w = NULL;
     struct trace_reader *r = NULL;
-    MUST(trace_create_growing(path, &w, &why));
+    MUST(trace_create_growing(path, &w, &err));
     for (uint64_t i = 1; i <= 5; i++) {
-        MUST(put(w, EVENT_ALLOC, i, i * 100, &why));
-        MUST(trace_flush(w, &why));
-        MUST(trace_open(path, &r, &why));
+        MUST(put(w, EVENT_ALLOC, i, i * 100, &err));
+        MUST(trace_flush(w, &err));
+        MUST(trace_open(path, &r, &err));
         cr_expect(trace_info(r)->is_unfinished && trace_info(r)->cut_off_bytes == 0);
         cr_expect(trace_info(r)->events == i && trace_info(r)->peak_live == i);
         cr_expect_eq(trace_info(r)->peak_requested_bytes, i * (i + 1) * 50);
         trace_close(r);
     }
-    MUST(trace_finish(w, &why));
-    MUST(trace_open(path, &r, &why));
+    MUST(trace_finish(w, &err));
+    MUST(trace_open(path, &r, &err));
     cr_expect(!trace_info(r)->is_unfinished && trace_info(r)->events == 5);
     trace_close(r);
-    MUST(trace_create_growing(path, &w, &why));
+    MUST(trace_create_growing(path, &w, &err));
     trace_abandon(w);
     cr_expect_neq(access(path, F_OK), 0, "a trace that was given up is gone");
     rmdir(folder);
@@ -965,13 +965,13 @@ Test(trace, a_flipped_bit_of_an_unfinished_trace_makes_a_prefix_at_most)
     f->is_unfinished = true;
     struct bytes cut = forge_pack(f);
     for (size_t i = 0; i < cut.n; i++) {
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct trace_reader *r = NULL;
         cut.data[i] ^= (unsigned char)(1 << i % 8);
-        if (trace_open_bytes(cut.data, cut.n, &r, &why) == ERR_OK)
+        if (trace_open_bytes(cut.data, cut.n, &r, &err) == ERR_OK)
             cr_expect_leq(trace_info(r)->events, trace_info(whole)->events, "byte %zu", i);
         else
-            cr_expect(strlen(why.text) > 0, "byte %zu", i);
+            cr_expect(strlen(err.text) > 0, "byte %zu", i);
         trace_close(r);
         cut.data[i] ^= (unsigned char)(1 << i % 8);
     }
@@ -987,11 +987,11 @@ Test(trace, what_is_damaged_and_not_cut_off_is_refused)
     unsigned char *bytes = small_trace(&n);
     const size_t places[] = {NATIVE_HEAD_BYTES, facts_end(bytes), facts_end(bytes) - 1, n - 1};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct trace_reader *r = NULL;
         bytes[places[i]] ^= 0x40;
-        cr_expect_eq(trace_open_bytes(bytes, n - (i < 3), &r, &why), ERR_FORMAT, "byte %zu", places[i]);
-        cr_expect_not_null(strstr(why.text, "damaged"), "%s", why.text);
+        cr_expect_eq(trace_open_bytes(bytes, n - (i < 3), &r, &err), ERR_FORMAT, "byte %zu", places[i]);
+        cr_expect_not_null(strstr(err.text, "damaged"), "%s", err.text);
         trace_close(r);
         bytes[places[i]] ^= 0x40;
     }
@@ -1000,7 +1000,7 @@ Test(trace, what_is_damaged_and_not_cut_off_is_refused)
 
 Test(trace, damage_in_the_middle_names_its_section)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     size_t n, k;
     unsigned char *bytes = generated("mix:50", 300000, 3, &n);
     bytes[n / 2] ^= 1;
@@ -1008,12 +1008,12 @@ Test(trace, damage_in_the_middle_names_its_section)
     const struct event *events;
     enum err e = ERR_OK;
     for (k = 1; e == ERR_OK && k > 0;)
-        e = trace_next(r, &events, &k, &why);
+        e = trace_next(r, &events, &k, &err);
     cr_expect_eq(e, ERR_FORMAT);
-    cr_expect(why.offset > NATIVE_HEAD_BYTES && why.offset <= n / 2, "%s", why.text);
-    cr_expect_not_null(strstr(why.text, "'evts'"), "%s", why.text);
-    cr_expect_eq(trace_next(r, &events, &k, &why), ERR_FORMAT, "nothing can be read past the damage");
-    MUST(trace_seek(r, 0, &why));
+    cr_expect(err.offset > NATIVE_HEAD_BYTES && err.offset <= n / 2, "%s", err.text);
+    cr_expect_not_null(strstr(err.text, "'evts'"), "%s", err.text);
+    cr_expect_eq(trace_next(r, &events, &k, &err), ERR_FORMAT, "nothing can be read past the damage");
+    MUST(trace_seek(r, 0, &err));
     trace_close(r);
     free(bytes);
 }
@@ -1022,10 +1022,10 @@ Test(trace, what_is_no_trace_is_refused)
 {
     const char *const texts[] = {"", "\x80\x04", "replay trace", "0123456789012345678901234567890123456789"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct trace_reader *r = NULL;
-        cr_expect_eq(trace_open_bytes(texts[i], strlen(texts[i]), &r, &why), ERR_FORMAT);
-        cr_expect_not_null(strstr(why.text, "not a native trace"), "%s", why.text);
+        cr_expect_eq(trace_open_bytes(texts[i], strlen(texts[i]), &r, &err), ERR_FORMAT);
+        cr_expect_not_null(strstr(err.text, "not a native trace"), "%s", err.text);
         cr_expect_not(trace_is_native((const unsigned char *)texts[i], strlen(texts[i])));
     }
     size_t n;
@@ -1040,13 +1040,13 @@ Test(trace, the_version_before_is_read_and_no_other)
     for (unsigned char version = 0; version < 10; version++) {
         size_t n;
         unsigned char *bytes = small_trace(&n);
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct trace_reader *r = NULL;
         bytes[NATIVE_HEAD_BYTES - 4] = version;
-        const enum err e = trace_open_bytes(bytes, n, &r, &why);
-        cr_expect_eq(e, version == 2 || version == 4 ? ERR_OK : ERR_FORMAT, "version %u: %s", version, why.text);
+        const enum err e = trace_open_bytes(bytes, n, &r, &err);
+        cr_expect_eq(e, version == 2 || version == 4 ? ERR_OK : ERR_FORMAT, "version %u: %s", version, err.text);
         if (e != ERR_OK)
-            cr_expect_not_null(strstr(why.text, "this program reads 2 and 4"), "%s", why.text);
+            cr_expect_not_null(strstr(err.text, "this program reads 2 and 4"), "%s", err.text);
         trace_close(r);
         free(bytes);
     }
@@ -1271,23 +1271,23 @@ Test(trace, invalid_slots_are_refused)
 /* Reads a forged file to its end. Expects an error that contains `reason`, or none if it is NULL. */
 static void expect_refused(const struct forge *f, const char *reason)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct bytes file = forge_pack(f);
     struct trace_reader *r = NULL;
     const struct event *events;
     const struct trace_segment_event *rows;
     size_t n = 1;
-    enum err e = trace_open_bytes(file.data, file.n, &r, &why);
+    enum err e = trace_open_bytes(file.data, file.n, &r, &err);
     if (e == ERR_OK)
-        e = trace_segment_events(r, &rows, &n, &why);
+        e = trace_segment_events(r, &rows, &n, &err);
     for (n = 1; e == ERR_OK && n > 0;)
-        e = trace_next(r, &events, &n, &why);
+        e = trace_next(r, &events, &n, &err);
     for (uint64_t i = 0; e == ERR_OK && i < trace_info(r)->events; i += 1 + trace_info(r)->events / 100) {
         struct trace_side side;
-        e = trace_side_at(r, i, &side, &why);
+        e = trace_side_at(r, i, &side, &err);
     }
-    cr_expect_eq(e, reason == NULL ? ERR_OK : ERR_FORMAT, "%s: %s", reason == NULL ? "good" : reason, why.text);
-    cr_expect(reason == NULL || strstr(why.text, reason) != NULL, "%s: %s", reason, why.text);
+    cr_expect_eq(e, reason == NULL ? ERR_OK : ERR_FORMAT, "%s: %s", reason == NULL ? "good" : reason, err.text);
+    cr_expect(reason == NULL || strstr(err.text, reason) != NULL, "%s: %s", reason, err.text);
     trace_close(r);
     bytes_free(&file);
 }
@@ -1380,46 +1380,46 @@ Test(trace, texts_are_kept_in_proportion_to_their_file)
 /* More of one sort than 64 MiB of a reader's memory hold, as regular as can be. */
 static void put_many_marks(struct trace_writer *w)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_record r = {.kind = EVENT_MARK, .record = TRACE_NO_RECORD};
-    MUST(trace_put_label(w, "step", 4, &r.label, &why));
+    MUST(trace_put_label(w, "step", 4, &r.label, &err));
     for (int i = 0; i < 8500000; i++)
-        MUST(trace_put(w, &r, &why));
+        MUST(trace_put(w, &r, &err));
 }
 
 static void put_many_live(struct trace_writer *w)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     for (uint64_t i = 1; i <= 1000000; i++)
-        MUST(put(w, EVENT_ALLOC, i, 512, &why));
+        MUST(put(w, EVENT_ALLOC, i, 512, &err));
 }
 
 static void put_many_blocks(struct trace_writer *w)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     for (uint64_t i = 1; i <= 700000; i++) {
         const struct trace_block b = {.addr = i * 512, .bytes = 512, .requested = 512, .segment = UINT32_MAX};
-        MUST(trace_put_start_block(w, &b, true, 0, shared_pool, &why));
+        MUST(trace_put_start_block(w, &b, true, 0, shared_pool, &err));
     }
 }
 
 static void put_many_frames(struct trace_writer *w)
 {
     static const char *frames[NATIVE_STACK_MAX];
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     uint32_t stack;
     for (int i = 0; i < NATIVE_STACK_MAX; i++)
         frames[i] = "a name of a few words";
     for (size_t n = 1; n <= NATIVE_STACK_MAX; n++)
-        MUST(trace_put_stack(w, frames, n, &stack, &why));
-    MUST(put(w, EVENT_ALLOC, 1, 512, &why));
+        MUST(trace_put_stack(w, frames, n, &stack, &err));
+    MUST(put(w, EVENT_ALLOC, 1, 512, &err));
 }
 
 static void expect_read(const char *path, bool is_unfinished)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r = NULL;
-    MUST(trace_open(path, &r, &why));
+    MUST(trace_open(path, &r, &err));
     cr_expect_eq(trace_info(r)->is_unfinished, is_unfinished);
     size_t n;
     free(all_events(r, &n));
@@ -1431,17 +1431,17 @@ Test(trace, whatever_is_written_can_be_read)
 {
     static void (*const put_many[])(struct trace_writer *) = {put_many_marks, put_many_live, put_many_blocks,
                                                               put_many_frames};
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     char folder[] = "/tmp/replay-regular-XXXXXX", path[64];
     cr_assert_not_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/trace", folder);
     for (size_t i = 0; i < sizeof put_many / sizeof put_many[0]; i++) {
         struct trace_writer *w = NULL;
-        MUST(trace_create_growing(path, &w, &why));
+        MUST(trace_create_growing(path, &w, &err));
         put_many[i](w);
-        MUST(trace_flush(w, &why));
+        MUST(trace_flush(w, &err));
         expect_read(path, true);
-        MUST(trace_finish(w, &why));
+        MUST(trace_finish(w, &err));
         expect_read(path, false);
         struct stat st;
         cr_assert_eq(stat(path, &st), 0);
@@ -1455,16 +1455,16 @@ Test(trace, stacks_of_too_many_frames_are_refused)
 {
     static char text[NATIVE_TEXT_MAX];
     static uint32_t frames[NATIVE_STACK_MAX];
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     uint32_t stack;
     memset(text, 'a', sizeof text - 1);
     for (int i = 0; i < NATIVE_STACK_MAX; i++)
-        MUST(trace_put_frame(w, text, &frames[i], &why));
+        MUST(trace_put_frame(w, text, &frames[i], &err));
     enum err e = ERR_OK;
     for (size_t n = NATIVE_STACK_MAX; e == ERR_OK && n > 2000; n--)
-        e = trace_put_stack_of(w, frames, n, &stack, &why);
-    cr_expect(e == ERR_FORMAT && strstr(why.text, "more frames than a trace can hold") != NULL, "%s", why.text);
+        e = trace_put_stack_of(w, frames, n, &stack, &err);
+    cr_expect(e == ERR_FORMAT && strstr(err.text, "more frames than a trace can hold") != NULL, "%s", err.text);
     trace_abandon(w);
 }
 
@@ -1644,20 +1644,20 @@ Test(columns, differences_wrap)
 
 Test(trace, an_empty_trace_is_one)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const struct event *events;
     void *bytes;
     size_t n, k;
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     cr_expect(trace_info(r)->events == 0 && trace_info(r)->n_streams == 1 && trace_info(r)->n_pools == 1);
     for (int i = 0; i < 2; i++) {
-        MUST(trace_next(r, &events, &k, &why));
+        MUST(trace_next(r, &events, &k, &err));
         cr_expect(k == 0 && events != NULL);
-        MUST(trace_next(r, &events, &k, &why));
+        MUST(trace_next(r, &events, &k, &err));
         cr_expect(k == 0 && events != NULL, "of nothing, too, there is a beginning to copy from");
-        MUST(trace_seek(r, 0, &why));
+        MUST(trace_seek(r, 0, &err));
     }
     trace_close(r);
     free(bytes);
@@ -1665,16 +1665,16 @@ Test(trace, an_empty_trace_is_one)
 
 Test(trace, a_trace_of_a_start_state_alone_is_one)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const struct event *events;
     void *bytes;
     size_t n, k;
     put_start(w);
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     cr_expect(trace_info(r)->events == 0 && trace_info(r)->starts_mid_run && trace_info(r)->peak_live == 3);
-    MUST(trace_next(r, &events, &k, &why));
+    MUST(trace_next(r, &events, &k, &err));
     cr_expect_eq(k, 0);
     trace_close(r);
     free(bytes);
@@ -1683,16 +1683,16 @@ Test(trace, a_trace_of_a_start_state_alone_is_one)
 Test(trace, a_start_state_of_many_blocks_comes_back)
 {
     enum { BLOCKS = 3 * NATIVE_ROWS + 17 };
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     void *bytes;
     size_t n, k;
     for (uint64_t i = 0; i < BLOCKS; i++) {
         const struct trace_block b = {.addr = i << 20, .bytes = 1024 + i, .requested = 1 + i, .segment = UINT32_MAX};
-        MUST(trace_put_start_block(w, &b, i % 3 != 0, 0, shared_pool, &why));
+        MUST(trace_put_start_block(w, &b, i % 3 != 0, 0, shared_pool, &err));
     }
-    MUST(put(w, EVENT_FREE, UINT64_C(4000) << 20, 0, &why));
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(put(w, EVENT_FREE, UINT64_C(4000) << 20, 0, &err));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     const struct trace_block *blocks = trace_start_blocks(r, &k);
     cr_assert_eq(k, BLOCKS);
@@ -1708,7 +1708,7 @@ Test(trace, a_start_state_of_many_blocks_comes_back)
 
 Test(trace, a_start_state_that_contradicts_itself_is_refused)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const struct trace_segment s = {.addr = 0x1000, .bytes = 0x1000}, over = {.addr = 0x1800, .bytes = 0x1000};
     const struct trace_segment huge = {.addr = UINT64_MAX - 5, .bytes = 100}, empty = {.addr = 0x3000};
@@ -1717,38 +1717,38 @@ Test(trace, a_start_state_that_contradicts_itself_is_refused)
     const struct trace_block outside = {.addr = 0x1f00, .bytes = 0x200, .requested = 1};
     const struct trace_block nowhere = {.addr = 0x1f00, .bytes = 0x10, .requested = 1, .segment = 1};
     const struct trace_block nothing = {.addr = 0x1f00, .bytes = 0x10};
-    MUST(trace_put_start_segment(w, &s, 0, shared_pool, &why));
-    cr_expect_eq(trace_put_start_segment(w, &over, 0, shared_pool, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "0x1800"), "%s", why.text);
-    cr_expect_eq(trace_put_start_segment(w, &huge, 0, shared_pool, &why), ERR_FORMAT);
-    cr_expect_eq(trace_put_start_segment(w, &empty, 0, shared_pool, &why), ERR_FORMAT);
-    MUST(trace_put_start_block(w, &b, true, 0, shared_pool, &why));
-    cr_expect_eq(trace_put_start_block(w, &same, true, 0, shared_pool, &why), ERR_FORMAT);
-    cr_expect_eq(trace_put_start_block(w, &outside, true, 0, shared_pool, &why), ERR_FORMAT);
-    cr_expect_eq(trace_put_start_block(w, &nowhere, true, 0, shared_pool, &why), ERR_FORMAT);
-    cr_expect_eq(trace_put_start_block(w, &nothing, true, 0, shared_pool, &why), ERR_FORMAT);
-    MUST(trace_put_start_block(w, &nothing, false, 0, shared_pool, &why));
+    MUST(trace_put_start_segment(w, &s, 0, shared_pool, &err));
+    cr_expect_eq(trace_put_start_segment(w, &over, 0, shared_pool, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "0x1800"), "%s", err.text);
+    cr_expect_eq(trace_put_start_segment(w, &huge, 0, shared_pool, &err), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_segment(w, &empty, 0, shared_pool, &err), ERR_FORMAT);
+    MUST(trace_put_start_block(w, &b, true, 0, shared_pool, &err));
+    cr_expect_eq(trace_put_start_block(w, &same, true, 0, shared_pool, &err), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_block(w, &outside, true, 0, shared_pool, &err), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_block(w, &nowhere, true, 0, shared_pool, &err), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_block(w, &nothing, true, 0, shared_pool, &err), ERR_FORMAT);
+    MUST(trace_put_start_block(w, &nothing, false, 0, shared_pool, &err));
     trace_abandon(w);
 }
 
 Test(trace, a_request_to_free_and_its_completion_become_one_free_only_side_by_side)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     void *bytes;
     size_t n, k;
     for (uint64_t ptr = 1; ptr <= 4; ptr++)
-        MUST(put(w, EVENT_ALLOC, ptr, ptr, &why));
-    MUST(put(w, EVENT_FREE_REQUESTED, 1, 0, &why));
-    MUST(put(w, EVENT_FREE_COMPLETED, 1, 0, &why));      /* directly after */
-    MUST(put(w, EVENT_FREE_REQUESTED, 2, 0, &why));
-    MUST(put(w, EVENT_FREE_REQUESTED, 3, 0, &why));      /* another in between */
-    MUST(put(w, EVENT_FREE_COMPLETED, 3, 0, &why));
-    MUST(put(w, EVENT_FREE_COMPLETED, 2, 0, &why));
-    MUST(put(w, EVENT_FREE_REQUESTED, 4, 0, &why));
-    MUST(trace_put_segment_event(w, TRACE_SEGMENT_FREE, 0, 1, 0, shared_pool, 0, &why));
-    MUST(put(w, EVENT_FREE_COMPLETED, 4, 0, &why));      /* a segment event in between */
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+        MUST(put(w, EVENT_ALLOC, ptr, ptr, &err));
+    MUST(put(w, EVENT_FREE_REQUESTED, 1, 0, &err));
+    MUST(put(w, EVENT_FREE_COMPLETED, 1, 0, &err));      /* directly after */
+    MUST(put(w, EVENT_FREE_REQUESTED, 2, 0, &err));
+    MUST(put(w, EVENT_FREE_REQUESTED, 3, 0, &err));      /* another in between */
+    MUST(put(w, EVENT_FREE_COMPLETED, 3, 0, &err));
+    MUST(put(w, EVENT_FREE_COMPLETED, 2, 0, &err));
+    MUST(put(w, EVENT_FREE_REQUESTED, 4, 0, &err));
+    MUST(trace_put_segment_event(w, TRACE_SEGMENT_FREE, 0, 1, 0, shared_pool, 0, &err));
+    MUST(put(w, EVENT_FREE_COMPLETED, 4, 0, &err));      /* a segment event in between */
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     struct event *e = all_events(r, &k);
     const uint8_t kinds[] = {EVENT_FREE, EVENT_FREE_REQUESTED, EVENT_FREE, EVENT_FREE_COMPLETED, EVENT_FREE_REQUESTED,
@@ -1763,13 +1763,13 @@ Test(trace, a_request_to_free_and_its_completion_become_one_free_only_side_by_si
 
 Test(trace, a_request_to_free_at_the_very_end_stays_one)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     void *bytes;
     size_t n, k;
-    MUST(put(w, EVENT_ALLOC, 1, 1, &why));
-    MUST(put(w, EVENT_FREE_REQUESTED, 1, 0, &why));
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(put(w, EVENT_ALLOC, 1, 1, &err));
+    MUST(put(w, EVENT_FREE_REQUESTED, 1, 0, &err));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     struct event *e = all_events(r, &k);
     cr_assert_eq(k, 2);
@@ -1781,7 +1781,7 @@ Test(trace, a_request_to_free_at_the_very_end_stays_one)
 
 Test(trace, an_invalid_record_is_refused_by_its_number_and_leaves_the_rest_as_it_was)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const struct trace_record bad[] = {
         {.kind = EVENT_ALLOC, .ptr = 1, .bytes = 5, .record = 77},
@@ -1801,14 +1801,14 @@ Test(trace, an_invalid_record_is_refused_by_its_number_and_leaves_the_rest_as_it
     };
     void *bytes;
     size_t n;
-    MUST(put(w, EVENT_ALLOC, 1, 10, &why));
+    MUST(put(w, EVENT_ALLOC, 1, 10, &err));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        why = (struct err_detail){0};
-        cr_expect_eq(trace_put(w, &bad[i], &why), ERR_FORMAT, "case %zu", i);
-        cr_expect(why.offset == 77 || bad[i].bytes > 5, "case %zu: %s", i, why.text);
+        err = (struct err_detail){0};
+        cr_expect_eq(trace_put(w, &bad[i], &err), ERR_FORMAT, "case %zu", i);
+        cr_expect(err.offset == 77 || bad[i].bytes > 5, "case %zu: %s", i, err.text);
     }
-    MUST(put(w, EVENT_FREE, 1, 0, &why));
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(put(w, EVENT_FREE, 1, 0, &err));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     cr_expect_eq(trace_info(r)->events, 2);
     trace_close(r);
@@ -1817,21 +1817,21 @@ Test(trace, an_invalid_record_is_refused_by_its_number_and_leaves_the_rest_as_it
 
 Test(trace, more_streams_and_pools_than_the_format_has_are_refused)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     struct trace_record r = {.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD};
     for (r.stream = 0; r.stream < NATIVE_STREAMS_MAX; r.stream++)
-        MUST(trace_put(w, &r, &why));
-    cr_expect_eq(trace_put(w, &r, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "65535 streams"), "%s", why.text);
+        MUST(trace_put(w, &r, &err));
+    cr_expect_eq(trace_put(w, &r, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "65535 streams"), "%s", err.text);
     r.stream = 0;
     for (r.pool[1] = 0; r.pool[1] < NATIVE_POOLS_MAX; r.pool[1]++)
-        MUST(trace_put(w, &r, &why));
-    cr_expect_eq(trace_put(w, &r, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "255 pools"), "%s", why.text);
+        MUST(trace_put(w, &r, &err));
+    cr_expect_eq(trace_put(w, &r, &err), ERR_FORMAT);
+    cr_expect_not_null(strstr(err.text, "255 pools"), "%s", err.text);
     void *bytes;
     size_t n;
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *reader = reader_over(bytes, n);
     cr_expect_eq(trace_info(reader)->n_streams, NATIVE_STREAMS_MAX);
     cr_expect_eq(trace_streams(reader)[NATIVE_STREAMS_MAX - 1].handle, NATIVE_STREAMS_MAX - 1);
@@ -1845,7 +1845,7 @@ Test(trace, more_streams_and_pools_than_the_format_has_are_refused)
 /* A snapshot of a trace has a list for each device up to its own, so the ordinal is an amount of work. */
 Test(trace, an_ordinal_that_no_device_has_is_refused)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     const struct { uint32_t device; enum err e; } cases[] = {
         {0, ERR_OK}, {TRACE_DEVICES_MAX - 1, ERR_OK}, {TRACE_DEVICES_MAX, ERR_FORMAT}, {UINT32_MAX, ERR_FORMAT},
     };
@@ -1855,8 +1855,8 @@ Test(trace, an_ordinal_that_no_device_has_is_refused)
         void *bytes;
         size_t n;
         trace_writer_info(w)->device = cases[i].device;
-        MUST(trace_finish_bytes(w, &bytes, &n, &why));
-        cr_expect_eq(trace_open_bytes(bytes, n, &r, &why), cases[i].e, "device %u", cases[i].device);
+        MUST(trace_finish_bytes(w, &bytes, &n, &err));
+        cr_expect_eq(trace_open_bytes(bytes, n, &r, &err), cases[i].e, "device %u", cases[i].device);
         cr_expect(cases[i].e != ERR_OK || trace_info(r)->device == cases[i].device);
         trace_close(r);
         free(bytes);
@@ -1865,16 +1865,16 @@ Test(trace, an_ordinal_that_no_device_has_is_refused)
 
 Test(trace, time_that_steps_back_is_raised)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const uint64_t times[] = {1000, 500, 1500, UINT64_MAX, 0};
     void *bytes;
     size_t n;
     for (int i = 0; i < 5; i++) {
         const struct trace_record r = {.kind = EVENT_FLUSH, .time_ns = times[i], .record = TRACE_NO_RECORD};
-        MUST(trace_put(w, &r, &why));
+        MUST(trace_put(w, &r, &err));
     }
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     struct event *e = all_events(r, &n);
     cr_expect(e[0].time_ns == 0 && e[1].time_ns == 0 && e[2].time_ns == 500);
@@ -1886,18 +1886,18 @@ Test(trace, time_that_steps_back_is_raised)
 
 Test(trace, equal_texts_and_stacks_are_kept_once)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     const char *const a[] = {"x", "y"}, *const b[] = {"x", "y"}, *const c[] = {"y"};
     uint32_t ids[3], labels[2];
-    MUST(trace_put_stack(w, a, 2, &ids[0], &why));
-    MUST(trace_put_stack(w, b, 2, &ids[1], &why));
-    MUST(trace_put_stack(w, c, 1, &ids[2], &why));
+    MUST(trace_put_stack(w, a, 2, &ids[0], &err));
+    MUST(trace_put_stack(w, b, 2, &ids[1], &err));
+    MUST(trace_put_stack(w, c, 1, &ids[2], &err));
     cr_expect(ids[0] == 1 && ids[1] == 1 && ids[2] == 2);
-    MUST(trace_put_stack(w, a, 0, &ids[0], &why));
+    MUST(trace_put_stack(w, a, 0, &ids[0], &err));
     cr_expect_eq(ids[0], TRACE_NO_STACK);
-    MUST(trace_put_label(w, "step", 4, &labels[0], &why));
-    MUST(trace_put_label(w, "step two", 4, &labels[1], &why));
+    MUST(trace_put_label(w, "step", 4, &labels[0], &err));
+    MUST(trace_put_label(w, "step two", 4, &labels[1], &err));
     cr_expect_eq(labels[0], labels[1]);
     trace_abandon(w);
 }
@@ -1905,7 +1905,7 @@ Test(trace, equal_texts_and_stacks_are_kept_once)
 Test(trace, a_stack_too_deep_keeps_its_innermost_frames)
 {
     enum { DEPTH = NATIVE_STACK_MAX + 100 };
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = writer_in_memory();
     static char names[DEPTH][16];
     static const char *frames[DEPTH];
@@ -1917,8 +1917,8 @@ Test(trace, a_stack_too_deep_keeps_its_innermost_frames)
         snprintf(names[i], sizeof names[i], "%d", i);
         frames[i] = names[i];
     }
-    MUST(trace_put_stack(w, frames, DEPTH, &id, &why));
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_put_stack(w, frames, DEPTH, &id, &err));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     struct trace_reader *r = reader_over(bytes, n);
     cr_assert_eq(trace_stack(r, id, &back), NATIVE_STACK_MAX);
     cr_expect_str_eq(back[0], "0");
@@ -1942,22 +1942,22 @@ static void expect_folder_holds(const char *folder, int n_expected)
 
 Test(trace, a_file_appears_whole_or_not_at_all)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     char folder[] = "/tmp/replay-trace-XXXXXX", path[64];
     struct trace_writer *w;
     struct trace_reader *r;
     cr_assert_not_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.zst", folder);
-    MUST(trace_create(path, &w, &why));
-    MUST(load_make("mix:10", 200000, 1, w, &why));
+    MUST(trace_create(path, &w, &err));
+    MUST(load_make("mix:10", 200000, 1, w, &err));
     cr_expect_neq(access(path, F_OK), 0, "nothing stands under the name before the end");
     trace_abandon(w);
     expect_folder_holds(folder, 0);
-    MUST(trace_create(path, &w, &why));
-    MUST(load_make("mix:10", 200000, 1, w, &why));
-    MUST(trace_finish(w, &why));
+    MUST(trace_create(path, &w, &err));
+    MUST(load_make("mix:10", 200000, 1, w, &err));
+    MUST(trace_finish(w, &err));
     expect_folder_holds(folder, 1);
-    MUST(trace_open(path, &r, &why));
+    MUST(trace_open(path, &r, &err));
     size_t n;
     free(all_events(r, &n));
     trace_close(r);
@@ -1967,19 +1967,19 @@ Test(trace, a_file_appears_whole_or_not_at_all)
 
 Test(trace, a_file_that_cannot_be_written_or_read_is_named)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_writer *w = NULL;
     struct trace_reader *r = NULL;
-    cr_expect_eq(trace_create("/nonexistent/a.zst", &w, &why), ERR_IO);
-    cr_expect_not_null(strstr(why.text, "/nonexistent/a.zst"), "%s", why.text);
-    cr_expect_eq(trace_create("/tmp", &w, &why), ERR_IO);
-    cr_expect_eq(trace_open("/nonexistent/a.zst", &r, &why), ERR_INPUT);
-    cr_expect_not_null(strstr(why.text, "/nonexistent/a.zst"), "%s", why.text);
-    cr_expect_eq(trace_open("/tmp", &r, &why), ERR_INPUT);
+    cr_expect_eq(trace_create("/nonexistent/a.zst", &w, &err), ERR_IO);
+    cr_expect_not_null(strstr(err.text, "/nonexistent/a.zst"), "%s", err.text);
+    cr_expect_eq(trace_create("/tmp", &w, &err), ERR_IO);
+    cr_expect_eq(trace_open("/nonexistent/a.zst", &r, &err), ERR_INPUT);
+    cr_expect_not_null(strstr(err.text, "/nonexistent/a.zst"), "%s", err.text);
+    cr_expect_eq(trace_open("/tmp", &r, &err), ERR_INPUT);
     if (access("/dev/full", W_OK) == 0) {
-        MUST(trace_create("/dev/full", &w, &why));
-        enum err e = load_make("mix:1000", 3000000, 1, w, &why);
-        const enum err end = trace_finish(w, &why);
+        MUST(trace_create("/dev/full", &w, &err));
+        enum err e = load_make("mix:1000", 3000000, 1, w, &err);
+        const enum err end = trace_finish(w, &err);
         cr_expect(e == ERR_OK || e == ERR_IO);
         cr_expect_eq(end, ERR_IO);
     }
@@ -1987,7 +1987,7 @@ Test(trace, a_file_that_cannot_be_written_or_read_is_named)
 
 Test(trace, a_pipe_is_read_like_a_file)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     size_t n, k;
     void *bytes = small_trace(&n);
     int ends[2];
@@ -1997,7 +1997,7 @@ Test(trace, a_pipe_is_read_like_a_file)
     cr_assert_eq(write(ends[1], bytes, n), (ssize_t)n);
     close(ends[1]);
     snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-    MUST(trace_open(path, &r, &why));
+    MUST(trace_open(path, &r, &err));
     close(ends[0]);
     struct event *e = all_events(r, &k);
     cr_expect_eq(k, 13);
@@ -2024,7 +2024,7 @@ Test(trace, the_bytes_of_a_file_are_all_accounted_for)
 /* Imports a recording into a file and returns what its events cost there. */
 static void expect_small(const char *folder, const char *name, double *worst, unsigned *n_seen)
 {
-    struct err_detail why = {0};
+    struct err_detail err = {0};
     struct trace_reader *r;
     char path[512], to[] = "/tmp/replay-test-small-XXXXXX";
     const struct import_config cfg = {.gpu = -1};
@@ -2032,9 +2032,9 @@ static void expect_small(const char *folder, const char *name, double *worst, un
     if (strstr(name, ".pickle") == NULL)
         return;
     close(mkstemp(to));
-    const bool is_there = trace_import(path, NULL, &cfg, to, &why) == ERR_OK;
+    const bool is_there = trace_import(path, NULL, &cfg, to, &err) == ERR_OK;
     if (is_there)
-        cr_assert_eq(trace_open(to, &r, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_open(to, &r, &err), ERR_OK, "%s", err.text);
     unlink(to);
     if (!is_there)
         return;
@@ -2119,10 +2119,10 @@ Test(generate, an_unknown_kind_is_refused)
 {
     const char *const kinds[] = {"", "530", "mix", "mix:", "mix:0", "mix:x", "mix:5x", "mix:99999999", "mix:-1"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct err_detail why = {0};
+        struct err_detail err = {0};
         struct trace_writer *w = writer_in_memory();
-        cr_expect_eq(load_make(kinds[i], 10, 1, w, &why), ERR_USAGE, "\"%s\"", kinds[i]);
-        cr_expect_not_null(strstr(why.text, i < 2 ? "nearest" : "live="), "%s", why.text);
+        cr_expect_eq(load_make(kinds[i], 10, 1, w, &err), ERR_USAGE, "\"%s\"", kinds[i]);
+        cr_expect_not_null(strstr(err.text, i < 2 ? "nearest" : "live="), "%s", err.text);
         trace_abandon(w);
     }
 }
@@ -2145,20 +2145,20 @@ Test(trace, a_small_file_may_not_ask_for_much_memory)
     enum { REQUESTS = 1000000 };
     struct trace_writer *w;
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     void *bytes;
     size_t n;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
     for (uint64_t i = 0; i < REQUESTS; i++) {
         const struct trace_record request = {.kind = EVENT_ALLOC, .ptr = i + 1, .bytes = 512, .record = i};
-        cr_assert_eq(trace_put(w, &request, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_put(w, &request, &err), ERR_OK, "%s", err.text);
     }
-    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &err), ERR_OK, "%s", err.text);
     bytes = without_padding(bytes, &n);
     cr_assert_lt(n, 100000u, "the requests are no longer packed small");
-    cr_expect_eq(trace_open_bytes(bytes, n, &r, &why), ERR_FORMAT);
-    cr_expect(strstr(why.text, "--memory-limit") != NULL, "%s", why.text);
-    cr_assert_eq(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(trace_open_bytes(bytes, n, &r, &err), ERR_FORMAT);
+    cr_expect(strstr(err.text, "--memory-limit") != NULL, "%s", err.text);
+    cr_assert_eq(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &err), ERR_OK, "%s", err.text);
     trace_close(r);
 }
 
@@ -2167,28 +2167,28 @@ static void expect_stacks_refused(uint64_t n_stacks, const char *name)
 {
     struct trace_writer *w = writer_in_memory();
     struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     uint32_t *frames = calloc(NATIVE_STACK_MAX, sizeof *frames);
     void *bytes;
     size_t n;
     char text[32];
     cr_assert_not_null(frames);
     for (size_t i = 0; i < NATIVE_STACK_MAX; i++)
-        MUST(trace_put_frame(w, name, &frames[i], &why));
+        MUST(trace_put_frame(w, name, &frames[i], &err));
     for (uint64_t i = 0; i < n_stacks; i++) {
         struct trace_record request = {.kind = EVENT_ALLOC, .ptr = i + 1, .bytes = 512, .record = i};
         snprintf(text, sizeof text, "f train.py:%" PRIu64, i);
-        MUST(trace_put_frame(w, text, &frames[0], &why));
-        MUST(trace_put_stack_of(w, frames, NATIVE_STACK_MAX, &request.stack, &why));
-        MUST(trace_put(w, &request, &why));
+        MUST(trace_put_frame(w, text, &frames[0], &err));
+        MUST(trace_put_stack_of(w, frames, NATIVE_STACK_MAX, &request.stack, &err));
+        MUST(trace_put(w, &request, &err));
     }
     free(frames);
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &err));
     bytes = without_padding(bytes, &n);
     cr_assert_lt(n, 100000u, "the stacks are no longer packed small");
-    cr_expect_eq(trace_open_bytes(bytes, n, &r, &why), ERR_FORMAT);
-    cr_expect(strstr(why.text, "--memory-limit") != NULL, "%s", why.text);
-    MUST(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &why));
+    cr_expect_eq(trace_open_bytes(bytes, n, &r, &err), ERR_FORMAT);
+    cr_expect(strstr(err.text, "--memory-limit") != NULL, "%s", err.text);
+    MUST(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &err));
     trace_close(r);
 }
 
@@ -2217,23 +2217,23 @@ static void tell(void *arg, uint64_t done, uint64_t total)
 Test(trace, who_watches_is_told_of_all_that_is_written_and_of_each_reading)
 {
     enum { EVENTS = 200000 };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct trace_writer *w = writer_in_memory();
     struct told told = { .done = 0 };
     void *bytes;
     size_t n;
     trace_watch_writing(w, EVENTS, tell, &told);
-    cr_assert_eq(load_make("mix:100", EVENTS, 1, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(load_make("mix:100", EVENTS, 1, w, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &err), ERR_OK, "%s", err.text);
     cr_expect(told.n_times >= 3 && told.total == EVENTS, "told %llu times", (unsigned long long)told.n_times);
     struct trace_reader *r = reader_over(bytes, n);
     for (int reading = 0; reading < 2; reading++) {
         const struct event *events;
         told = (struct told){ .done = 0 };
         trace_watch_reading(r, tell, &told);
-        cr_assert_eq(trace_seek(r, 0, &why), ERR_OK);
+        cr_assert_eq(trace_seek(r, 0, &err), ERR_OK);
         do
-            cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
+            cr_assert_eq(trace_next(r, &events, &n, &err), ERR_OK);
         while (n > 0);
         cr_expect_eq(told.done, trace_info(r)->events);
         cr_expect_eq(told.total, told.done);

@@ -15,25 +15,25 @@
 static struct trace_reader *opened(const char *path)
 {
     struct trace_reader *r = NULL;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(trace_open(path, &r, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(trace_open(path, &r, &err), ERR_OK, "%s", err.text);
     return r;
 }
 
 static struct trace_writer *writer(void)
 {
     struct trace_writer *w = NULL;
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
     return w;
 }
 
 /* Ends an edit, whose status is `e`, and opens the trace that it wrote. */
-static struct trace_reader *finished(enum err e, struct trace_writer *w, struct err_detail *why)
+static struct trace_reader *finished(enum err e, struct trace_writer *w, struct err_detail *err)
 {
     struct trace_reader *r = NULL;
-    cr_assert_eq(e, ERR_OK, "%s", why->text);
-    cr_assert_eq(trace_finish_open(w, "edited", &r, why), ERR_OK, "%s", why->text);
+    cr_assert_eq(e, ERR_OK, "%s", err->text);
+    cr_assert_eq(trace_finish_open(w, "edited", &r, err), ERR_OK, "%s", err->text);
     return r;
 }
 
@@ -70,12 +70,12 @@ static size_t body_of(struct trace_reader *r)
 Test(trace_edit, a_part_has_the_live_bytes_that_the_whole_has_there)
 {
     struct trace_reader *whole = generated("mix:50", 4000, 7);
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t n, n_part;
     uint64_t *live = live_after(whole, &n);
     for (uint64_t first = 0; first + 400 <= n; first += 397) {
         struct trace_writer *w = writer();
-        struct trace_reader *part = finished(trace_cut(whole, first, first + 400, w, &why), w, &why);
+        struct trace_reader *part = finished(trace_cut(whole, first, first + 400, w, &err), w, &err);
         uint64_t *live_part = live_after(part, &n_part);
         const size_t body = body_of(part);
         cr_assert_eq(n_part - body, 400);
@@ -92,10 +92,10 @@ Test(trace_edit, a_part_that_is_not_there_is_refused)
 {
     struct trace_reader *whole = generated("mix:50", 100, 7);
     struct trace_writer *w = writer();
-    struct err_detail why = { .text = "" };
-    cr_expect_eq(trace_cut(whole, 5, 5, w, &why), ERR_USAGE);
-    cr_expect_eq(trace_cut(whole, 5, 101, w, &why), ERR_USAGE);
-    cr_expect_not_null(strstr(why.text, "of a trace of 100"), "%s", why.text);
+    struct err_detail err = { .text = "" };
+    cr_expect_eq(trace_cut(whole, 5, 5, w, &err), ERR_USAGE);
+    cr_expect_eq(trace_cut(whole, 5, 101, w, &err), ERR_USAGE);
+    cr_expect_not_null(strstr(err.text, "of a trace of 100"), "%s", err.text);
     trace_abandon(w);
     trace_close(whole);
 }
@@ -104,7 +104,7 @@ Test(trace_edit, a_step_that_was_cut_out_repeats_its_live_bytes)
 {
     enum { TIMES = 7 };
     struct trace_reader *whole = opened(SAMPLE("gpt-fp32"));
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t n_step, n;
     /* the last whole step of this sample, as `replay info` finds it: as much is live after it as before it */
     uint64_t *live_whole = live_after(whole, &n);
@@ -117,11 +117,11 @@ Test(trace_edit, a_step_that_was_cut_out_repeats_its_live_bytes)
             }
     cr_assert_gt(first, 0);
     struct trace_writer *w = writer();
-    struct trace_reader *step = finished(trace_cut(whole, first, end, w, &why), w, &why);
+    struct trace_reader *step = finished(trace_cut(whole, first, end, w, &err), w, &err);
     uint64_t *live_step = live_after(step, &n_step);
     const size_t body = body_of(step);
     w = writer();
-    struct trace_reader *all = finished(trace_repeat(step, TIMES, w, &why), w, &why);
+    struct trace_reader *all = finished(trace_repeat(step, TIMES, w, &err), w, &err);
     uint64_t most = 0, *live = live_after(all, &n);
     for (size_t i = 0; i <= n; i++)
         most = live[i] > most ? live[i] : most;
@@ -141,8 +141,8 @@ Test(trace_edit, a_whole_program_repeated_begins_empty_each_time)
 {
     struct trace_reader *whole = generated("mix:50", 1000, 3);
     struct trace_writer *w = writer();
-    struct err_detail why = { .text = "" };
-    struct trace_reader *all = finished(trace_repeat(whole, 3, w, &why), w, &why);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *all = finished(trace_repeat(whole, 3, w, &err), w, &err);
     cr_expect_eq(trace_info(all)->peak_requested_bytes, trace_info(whole)->peak_requested_bytes);
     cr_expect_eq(trace_info(all)->by_kind[EVENT_ALLOC], 3 * trace_info(whole)->by_kind[EVENT_ALLOC]);
     cr_expect_eq(trace_info(all)->duration_ns, 3 * trace_info(whole)->duration_ns);
@@ -154,9 +154,9 @@ Test(trace_edit, sizes_are_multiplied)
 {
     struct trace_reader *whole = opened(SAMPLE("mlp-adam"));
     struct trace_writer *w = writer();
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t n, n_twice;
-    struct trace_reader *twice = finished(trace_resize(whole, 2, w, &why), w, &why);
+    struct trace_reader *twice = finished(trace_resize(whole, 2, w, &err), w, &err);
     uint64_t *live = live_after(whole, &n), *live_twice = live_after(twice, &n_twice);
     cr_assert_eq(n_twice, n);
     for (size_t i = 0; i <= n; i++)
@@ -165,7 +165,7 @@ Test(trace_edit, sizes_are_multiplied)
     free(live_twice);
     trace_close(twice);
     w = writer();
-    struct trace_reader *tiny = finished(trace_resize(whole, 1e-9, w, &why), w, &why);
+    struct trace_reader *tiny = finished(trace_resize(whole, 1e-9, w, &err), w, &err);
     cr_expect_eq(trace_info(tiny)->peak_requested_bytes, trace_info(tiny)->peak_live);
     trace_close(tiny);
     trace_close(whole);
@@ -178,11 +178,11 @@ Test(trace_edit, a_resized_request_that_no_trace_can_hold_is_refused)
                                           { .kind = EVENT_ALLOC, .ptr = 1, .bytes = UINT64_C(1) << 62 } };
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
         struct trace_writer *w = writer();
-        struct err_detail why = { .text = "" };
-        struct trace_reader *whole = finished(trace_put(w, &large[i], &why), w, &why);
+        struct err_detail err = { .text = "" };
+        struct trace_reader *whole = finished(trace_put(w, &large[i], &err), w, &err);
         w = writer();
-        cr_expect_eq(trace_resize(whole, 2, w, &why), ERR_FORMAT);
-        cr_expect_not_null(strstr(why.text, "more bytes live than a trace can hold"), "%s", why.text);
+        cr_expect_eq(trace_resize(whole, 2, w, &err), ERR_FORMAT);
+        cr_expect_not_null(strstr(err.text, "more bytes live than a trace can hold"), "%s", err.text);
         trace_abandon(w);
         trace_close(whole);
     }
@@ -203,9 +203,9 @@ Test(trace_edit, merged_traces_have_the_sum_of_live_bytes_at_every_time)
     struct trace_reader *in[2] = { generated("mix:20", 600, 1), generated("mix:30", 500, 2) };
     const uint64_t offset[2] = { 0, OFFSET };
     struct trace_writer *w = writer();
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     size_t n[3];
-    struct trace_reader *both = finished(trace_merge(in, offset, 2, w, &why), w, &why);
+    struct trace_reader *both = finished(trace_merge(in, offset, 2, w, &err), w, &err);
     struct event *events[3] = { events_of(in[0], &n[0]), events_of(in[1], &n[1]), events_of(both, &n[2]) };
     uint64_t *live[3] = { live_after(in[0], &n[0]), live_after(in[1], &n[1]), live_after(both, &n[2]) };
     cr_assert_eq(n[2], n[0] + n[1]);
@@ -229,15 +229,15 @@ Test(trace_edit, merged_traces_have_the_sum_of_live_bytes_at_every_time)
 /* Two traces hold the same, but for what names the program. */
 static void expect_alike(struct trace_reader *a, struct trace_reader *b, bool has_names)
 {
-    struct err_detail why;
+    struct err_detail err;
     size_t n, n_b;
     struct event *x = events_of(a, &n), *y = events_of(b, &n_b);
     cr_assert_eq(n, n_b);
     for (size_t i = 0; i < n; i++) {
         struct trace_side side_a, side_b;
         cr_assert_eq(memcmp(&x[i], &y[i], sizeof x[i]), 0, "event %zu", i);
-        cr_assert_eq(trace_side_at(a, i, &side_a, &why), ERR_OK);
-        cr_assert_eq(trace_side_at(b, i, &side_b, &why), ERR_OK);
+        cr_assert_eq(trace_side_at(a, i, &side_a, &err), ERR_OK);
+        cr_assert_eq(trace_side_at(b, i, &side_b, &err), ERR_OK);
         cr_assert(side_a.addr == side_b.addr && side_a.record == side_b.record);
         const char *const *frames_a = NULL, *const *frames_b = NULL;
         const size_t n_a = has_names ? trace_stack(a, side_a.stack, &frames_a) : 0;
@@ -251,8 +251,8 @@ static void expect_alike(struct trace_reader *a, struct trace_reader *b, bool ha
     cr_expect_eq(p->starts_mid_run, q->starts_mid_run);
     const struct trace_segment_event *s, *t;
     size_t n_s, n_t;
-    cr_assert_eq(trace_segment_events(a, &s, &n_s, &why), ERR_OK);
-    cr_assert_eq(trace_segment_events(b, &t, &n_t, &why), ERR_OK);
+    cr_assert_eq(trace_segment_events(a, &s, &n_s, &err), ERR_OK);
+    cr_assert_eq(trace_segment_events(b, &t, &n_t, &err), ERR_OK);
     cr_assert_eq(n_s, n_t);
     for (size_t i = 0; i < n_s; i++)
         cr_assert(s[i].before == t[i].before && s[i].record == t[i].record && s[i].addr == t[i].addr &&
@@ -276,10 +276,10 @@ Test(trace_edit, an_anonymous_copy_holds_all_numbers_and_no_name)
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         struct trace_reader *whole = opened(samples[i]);
         struct trace_writer *w = writer();
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         size_t n_texts = 0;
         cr_expect_not(trace_is_anonymous(whole, fact_is_plain, count_text, &n_texts));
-        struct trace_reader *copy = finished(trace_anonymise(whole, fact_is_plain, w, &why), w, &why);
+        struct trace_reader *copy = finished(trace_anonymise(whole, fact_is_plain, w, &err), w, &err);
         expect_alike(whole, copy, false);
         cr_expect(trace_is_anonymous(copy, fact_is_plain, count_text, &n_texts));
         cr_expect_eq(trace_info(copy)->n_stacks, 0);
@@ -299,14 +299,14 @@ Test(trace_edit, what_names_something_is_found)
     };
     for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
         struct trace_writer *w = writer();
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         size_t n_texts = 0;
         const struct trace_record r = { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 8 };
-        cr_assert_eq(trace_put_meta(w, secrets[i].fact, secrets[i].value, &why), ERR_OK);
-        struct trace_reader *named = finished(trace_put(w, &r, &why), w, &why);
+        cr_assert_eq(trace_put_meta(w, secrets[i].fact, secrets[i].value, &err), ERR_OK);
+        struct trace_reader *named = finished(trace_put(w, &r, &err), w, &err);
         cr_expect_not(trace_is_anonymous(named, fact_is_plain, count_text, &n_texts), "%s", secrets[i].fact);
         w = writer();
-        struct trace_reader *copy = finished(trace_anonymise(named, fact_is_plain, w, &why), w, &why);
+        struct trace_reader *copy = finished(trace_anonymise(named, fact_is_plain, w, &err), w, &err);
         cr_expect(trace_is_anonymous(copy, fact_is_plain, count_text, &n_texts), "%s", secrets[i].fact);
         trace_close(copy);
         trace_close(named);
@@ -319,13 +319,13 @@ Test(trace_edit, settings_of_an_event_that_name_something_are_emptied)
                                             { "backend:alice", "" } };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct trace_writer *w = writer();
-        struct err_detail why = { .text = "" };
+        struct err_detail err = { .text = "" };
         size_t n_texts = 0;
         const struct trace_record r = { .kind = EVENT_CONTROL,
                                         .control = { .kind = CONTROL_SETTINGS, .text = texts[i][0] } };
-        struct trace_reader *named = finished(trace_put(w, &r, &why), w, &why);
+        struct trace_reader *named = finished(trace_put(w, &r, &err), w, &err);
         w = writer();
-        struct trace_reader *copy = finished(trace_anonymise(named, fact_is_plain, w, &why), w, &why);
+        struct trace_reader *copy = finished(trace_anonymise(named, fact_is_plain, w, &err), w, &err);
         cr_expect_str_eq(trace_controls(copy)[0].text, texts[i][1]);
         cr_expect(trace_is_anonymous(copy, fact_is_plain, count_text, &n_texts));
         cr_expect_eq(trace_is_anonymous(named, fact_is_plain, count_text, &n_texts), i == 0);
@@ -338,13 +338,13 @@ Test(trace_edit, a_shifted_copy_differs_in_the_time_of_day_alone)
 {
     struct trace_reader *whole = opened(SAMPLE("gpt-varlen-default"));
     struct trace_writer *w = writer();
-    struct err_detail why = { .text = "" };
-    struct trace_reader *later = finished(trace_shift(whole, 2000000000, w, &why), w, &why);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *later = finished(trace_shift(whole, 2000000000, w, &err), w, &err);
     expect_alike(whole, later, true);
     cr_expect_eq(trace_info(later)->epoch_us, trace_info(whole)->epoch_us + 2000000);
     struct trace_reader *timeless = generated("mix:5", 10, 1);
     w = writer();
-    cr_expect_eq(trace_shift(timeless, 1, w, &why), ERR_UNSUPPORTED);
+    cr_expect_eq(trace_shift(timeless, 1, w, &err), ERR_UNSUPPORTED);
     trace_abandon(w);
     trace_close(timeless);
     trace_close(later);

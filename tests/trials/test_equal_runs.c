@@ -27,8 +27,8 @@ struct contents {
 
 static void put(struct trace_writer *w, const struct trace_record *r)
 {
-    struct err_detail why = { .text = "" };
-    cr_assert_eq(trace_put(w, r, &why), ERR_OK, "%s", why.text);
+    struct err_detail err = { .text = "" };
+    cr_assert_eq(trace_put(w, r, &err), ERR_OK, "%s", err.text);
 }
 
 static void put_control(struct trace_writer *w, struct control c, uint64_t pool, uint64_t ptr)
@@ -41,14 +41,14 @@ static void put_control(struct trace_writer *w, struct control c, uint64_t pool,
 static void put_start(struct trace_writer *w, uint64_t *names)
 {
     static const uint64_t pool[2] = { 0, 0 };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     for (uint64_t i = 1; i <= 2; i++)
         cr_assert_eq(trace_put_start_segment(w, &(struct trace_segment){ .addr = i << 30, .bytes = i * 20 * MIB }, 0,
-                                             pool, &why), ERR_OK, "%s", why.text);
+                                             pool, &err), ERR_OK, "%s", err.text);
     for (uint64_t i = 1; i <= 2; i++) {
         const struct trace_block b = { .addr = i << 30, .bytes = 4 * MIB, .requested = 4 * MIB,
                                        .segment = (uint32_t)i - 1 };
-        cr_assert_eq(trace_put_start_block(w, &b, true, 0, pool, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_put_start_block(w, &b, true, 0, pool, &err), ERR_OK, "%s", err.text);
         names[i - 1] = i << 30;
     }
 }
@@ -91,18 +91,18 @@ static struct contents open_random(struct rig_trace *t, uint64_t *random)
     struct contents c = { .bits = 12 + (unsigned)random_below(random, 16), .has_start = random_below(random, 3) == 0,
                           .has_settings = random_below(random, 6) == 0, .has_fractions = random_below(random, 6) == 0,
                           .has_pools = random_below(random, 2) == 0, .has_refusals = random_below(random, 3) == 0 };
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     uint64_t names[PTRS] = { 0 };
     struct trace_writer *w;
     *t = (struct rig_trace){ .bytes = NULL };
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK, "%s", err.text);
     if (c.has_start)
         put_start(w, names);
     if (c.has_pools)
         put_control(w, (struct control){ .kind = CONTROL_POOL_CREATE, .flags = POOL_USE_ON_OOM }, 1, 0);
     for (uint64_t i = 0; i < EVENTS; i++)
         put_random(w, &c, names, i, random);
-    cr_assert_eq(rig_trace_finish(t, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_finish(t, w, &err), ERR_OK, "%s", err.text);
     return c;
 }
 
@@ -120,14 +120,14 @@ struct runs {
 
 static char *report_of(const struct runs *r, size_t i, const struct lane *l)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct report_run run;
     struct report report;
     char *text = NULL;
     size_t n;
     FILE *f = open_memstream(&text, &n);
-    cr_assert_eq(result_gather(r->trace, "trace", NULL, NULL, l, 1, &r->device[i], &run, &report, &why), ERR_OK, "%s",
-                 why.text);
+    cr_assert_eq(result_gather(r->trace, "trace", NULL, NULL, l, 1, &r->device[i], &run, &report, &err), ERR_OK, "%s",
+                 err.text);
     report_json(f, &report);
     cr_assert_eq(report_table(f, &report), ERR_OK);
     fprintf(f, "%" PRIu64 " events, until %" PRId64 " at %" PRIu64 " ns, addresses %d\n", l->events_done,
@@ -137,39 +137,39 @@ static char *report_of(const struct runs *r, size_t i, const struct lane *l)
     return text;
 }
 
-static enum err runs_replay(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
+static enum err runs_replay(void *arg, struct lane *lanes, size_t n, struct err_detail *err)
 {
     struct runs *r = arg;
     r->n_run += n;
-    return replay_run(r->trace, lanes, n, &r->cfg, why);
+    return replay_run(r->trace, lanes, n, &r->cfg, err);
 }
 
-static enum err runs_finished(void *arg, size_t i, const struct lane *l, struct err_detail *why)
+static enum err runs_finished(void *arg, size_t i, const struct lane *l, struct err_detail *err)
 {
     struct runs *r = arg;
-    (void)why;
+    (void)err;
     cr_assert_null(r->said[i], "run %zu is finished twice", i);
     cr_assert_eq(l->spec, &r->spec[i]);
     r->said[i] = report_of(r, i, l);
     return ERR_OK;
 }
 
-static enum err runs_failed(void *arg, size_t i, enum err e, struct err_detail *why)
+static enum err runs_failed(void *arg, size_t i, enum err e, struct err_detail *err)
 {
     (void)arg;
-    cr_assert_fail("run %zu cannot be opened: %s, %s", i, err_name(e), why->text);
+    cr_assert_fail("run %zu cannot be opened: %s, %s", i, err_name(e), err->text);
     return e;
 }
 
 /* Where there is no such policy on the trace, there is no run. */
 static void runs_add(struct runs *r, const char *policy, const char *device)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     cr_assert_lt(r->n, RUNS_MAX);
-    cr_assert_eq(policy_spec_parse(policy, &r->spec[r->n], &why), ERR_OK, "%s: %s", policy, why.text);
-    cr_assert_eq(device_choose(device, r->trace, &r->device[r->n], &why), ERR_OK, "%s: %s", device, why.text);
+    cr_assert_eq(policy_spec_parse(policy, &r->spec[r->n], &err), ERR_OK, "%s: %s", policy, err.text);
+    cr_assert_eq(device_choose(device, r->trace, &r->device[r->n], &err), ERR_OK, "%s: %s", device, err.text);
     if (lane_open_idle(&r->spec[r->n], r->device[r->n].ops, &r->device[r->n].config, r->trace, 0, &r->idle[r->n],
-                       &why) == ERR_OK)
+                       &err) == ERR_OK)
         r->n++;
     else
         policy_spec_close(&r->spec[r->n]);
@@ -205,10 +205,10 @@ static void runs_close(struct runs *r)
 
 static void expect_as_alone(struct runs *r, size_t i, uint64_t seed)
 {
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct lane l;
-    cr_assert_eq(lane_open(&r->spec[i], r->device[i].ops, &r->device[i].config, r->trace, 0, &l, &why), ERR_OK);
-    cr_assert_eq(replay_run(r->trace, &l, 1, &r->cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&r->spec[i], r->device[i].ops, &r->device[i].config, r->trace, 0, &l, &err), ERR_OK);
+    cr_assert_eq(replay_run(r->trace, &l, 1, &r->cfg, &err), ERR_OK, "%s", err.text);
     char *alone = report_of(r, i, &l);
     cr_assert_not_null(r->said[i], "seed %" PRIu64 ": %s on %s is not finished", seed, r->spec[i].typed,
                        r->device[i].typed);
@@ -223,7 +223,7 @@ static size_t expect_all_as_alone(uint64_t seed, struct contents *contents)
     static const char *const versions[] = { "2.15", "2.12", "2.9", "2.6", "2.3", "2.0", "npu" };
     static const enum oom_action actions[] = { OOM_STOP, OOM_SKIP, OOM_AS_RECORDED };
     static struct runs r;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct rig_trace t;
     uint64_t random = seed;
     *contents = open_random(&t, &random);
@@ -232,7 +232,7 @@ static size_t expect_all_as_alone(uint64_t seed, struct contents *contents)
     runs_cross(&r, versions[seed % 7]);
     struct equal_runs equal = { .trace = t.reader, .n_at_once = 1 + random_below(&random, 40), .run = runs_replay,
                            .finished = runs_finished, .failed = runs_failed, .arg = &r };
-    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &why), ERR_OK, "seed %" PRIu64 ": %s", seed, why.text);
+    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &err), ERR_OK, "seed %" PRIu64 ": %s", seed, err.text);
     cr_expect_eq(r.n_run + equal.n_repeated, r.n);
     for (size_t i = 0; i < r.n; i++)
         expect_as_alone(&r, i, seed);
@@ -277,7 +277,7 @@ static void runs_add_options(struct runs *r, const struct policy_ops *ops, const
 static void expect_options_as_alone(const struct policy_ops *ops, uint64_t seed)
 {
     static struct runs r;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct rig_trace t;
     uint64_t random = seed;
     open_random(&t, &random);
@@ -286,7 +286,7 @@ static void expect_options_as_alone(const struct policy_ops *ops, uint64_t seed)
     runs_add_options(&r, ops, "sim:300MiB");
     struct equal_runs equal = { .trace = t.reader, .n_at_once = 8, .run = runs_replay, .finished = runs_finished,
                            .failed = runs_failed, .arg = &r };
-    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &why), ERR_OK, "seed %" PRIu64 ": %s", seed, why.text);
+    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &err), ERR_OK, "seed %" PRIu64 ": %s", seed, err.text);
     for (size_t i = 0; i < r.n; i++)
         expect_as_alone(&r, i, seed);
     runs_close(&r);
@@ -309,19 +309,19 @@ Test(equal_runs, a_policy_that_does_not_say_is_run_each_time)
         { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 100 }, { .kind = EVENT_FREE, .ptr = 1 },
     };
     static struct runs r;
-    struct err_detail why = { .text = "" };
+    struct err_detail err = { .text = "" };
     struct rig_trace t;
-    cr_assert_eq(rig_trace_open(&t, records, 2, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_open(&t, records, 2, &err), ERR_OK, "%s", err.text);
     r = (struct runs){ .trace = t.reader, .cfg = { .threads = 1 }, .n = 3 };
     for (size_t i = 0; i < r.n; i++) {
         r.spec[i] = bump_spec(BUMP_SOUND, 0);
-        cr_assert_eq(device_choose("sim:1GiB", t.reader, &r.device[i], &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(lane_open_idle(&r.spec[i], r.device[i].ops, &r.device[i].config, t.reader, 0, &r.idle[i], &why),
-                     ERR_OK, "%s", why.text);
+        cr_assert_eq(device_choose("sim:1GiB", t.reader, &r.device[i], &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(lane_open_idle(&r.spec[i], r.device[i].ops, &r.device[i].config, t.reader, 0, &r.idle[i], &err),
+                     ERR_OK, "%s", err.text);
     }
     struct equal_runs equal = { .trace = t.reader, .n_at_once = 2, .run = runs_replay, .finished = runs_finished,
                            .failed = runs_failed, .arg = &r };
-    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(r.n_run, 3);
     cr_expect_eq(equal.n_repeated, 0);
     for (size_t i = 0; i < r.n; i++) {

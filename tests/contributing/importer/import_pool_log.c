@@ -24,17 +24,17 @@ static bool pool_log_sniff(const unsigned char *head, size_t n)
 }
 
 /* The next line without its end, in `line`. *n is 0 at the end of the input. */
-static enum err pool_log_line(struct input *in, char line[POOL_LOG_LINE_MAX], size_t *n, struct err_detail *why)
+static enum err pool_log_line(struct input *in, char line[POOL_LOG_LINE_MAX], size_t *n, struct err_detail *err)
 {
     const unsigned char *bytes;
     size_t have;
-    const enum err e = input_peek(in, POOL_LOG_LINE_MAX, &bytes, &have, why);
+    const enum err e = input_peek(in, POOL_LOG_LINE_MAX, &bytes, &have, err);
     if (e != ERR_OK)
         return e;
     *n = have < POOL_LOG_LINE_MAX ? have : POOL_LOG_LINE_MAX;
     const unsigned char *end = memchr(bytes, '\n', *n);
     if (end == NULL && *n == POOL_LOG_LINE_MAX)
-        return err_set(why, ERR_FORMAT, input_offset(in), "a line is longer than %d bytes", POOL_LOG_LINE_MAX);
+        return err_set(err, ERR_FORMAT, input_offset(in), "a line is longer than %d bytes", POOL_LOG_LINE_MAX);
     if (end != NULL)
         *n = (size_t)(end - bytes) + 1;
     const size_t text = *n - (end != NULL);
@@ -44,14 +44,14 @@ static enum err pool_log_line(struct input *in, char line[POOL_LOG_LINE_MAX], si
     return ERR_OK;
 }
 
-static enum err pool_log_record(const char *line, struct trace_writer *w, uint64_t number, struct err_detail *why)
+static enum err pool_log_record(const char *line, struct trace_writer *w, uint64_t number, struct err_detail *err)
 {
     unsigned hour, minute, second, micro;
     char action[32], pointer[32];
     struct trace_record r = {.record = number};
     if (sscanf(line, "%*[^,],%u:%u:%u.%u,%31[^,],%31[^,],%" SCNu64 ",%" SCNx64, &hour, &minute, &second, &micro, action,
                pointer, &r.bytes, &r.stream) != 8)
-        return err_set(why, ERR_FORMAT, number, "record %" PRIu64 ": six fields are needed", number);
+        return err_set(err, ERR_FORMAT, number, "record %" PRIu64 ": six fields are needed", number);
     if (r.bytes == 0)
         return ERR_OK;
     r.time_ns = ((((hour * UINT64_C(60)) + minute) * 60 + second) * 1000000 + micro) * 1000;
@@ -64,37 +64,37 @@ static enum err pool_log_record(const char *line, struct trace_writer *w, uint64
     else if (strcmp(action, "allocate failure") == 0)
         r.kind = EVENT_OOM;
     else
-        return err_set(why, ERR_FORMAT, number, "record %" PRIu64 ": unknown action '%s'", number, action);
-    return trace_put(w, &r, why);
+        return err_set(err, ERR_FORMAT, number, "record %" PRIu64 ": unknown action '%s'", number, action);
+    return trace_put(w, &r, err);
 }
 
 static enum err pool_log_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
-                                struct err_detail *why)
+                                struct err_detail *err)
 {
     (void)cfg;
     char line[POOL_LOG_LINE_MAX];
     size_t n;
-    enum err e = trace_put_meta(w, "source", importer_pool_log.name, why);
+    enum err e = trace_put_meta(w, "source", importer_pool_log.name, err);
     if (e == ERR_OK)
-        e = trace_put_meta(w, "notes", "the log holds no settings of the pool", why);
+        e = trace_put_meta(w, "notes", "the log holds no settings of the pool", err);
     for (uint64_t number = 0; e == ERR_OK; number++) {
-        e = pool_log_line(in, line, &n, why);
+        e = pool_log_line(in, line, &n, err);
         if (e != ERR_OK || n == 0)
             break;
         if (number > 0)                     /* after the heading */
-            e = pool_log_record(line, w, number, why);
+            e = pool_log_record(line, w, number, err);
     }
     return e;
 }
 
 /* Nothing in a log is left out, so there is no fact to tell. */
 static enum err pool_log_describe(struct input *in, void (*line)(void *arg, const char *text), void *arg,
-                                  struct err_detail *why)
+                                  struct err_detail *err)
 {
     (void)in;
     (void)line;
     (void)arg;
-    (void)why;
+    (void)err;
     return ERR_OK;
 }
 

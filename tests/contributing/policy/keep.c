@@ -25,12 +25,12 @@ struct keep {
     uint64_t      live_bytes, kept_bytes;
 };
 
-static enum err keep_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
+static enum err keep_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     (void)cfg;
     struct keep *keep = calloc(1, sizeof *keep);
     if (keep == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy keep");
+        return err_set(err, ERR_HOST_NOMEM, 0, "no memory for policy keep");
     *out = &keep->base;
     return ERR_OK;
 }
@@ -115,12 +115,12 @@ static void keep_free(struct policy *p, const struct event *req, const struct bl
     keep->kept_bytes += b->bytes;
 }
 
-static enum err keep_check(const struct policy *p, struct err_detail *why)
+static enum err keep_check(const struct policy *p, struct err_detail *err)
 {
     const struct keep *keep = (const struct keep *)p;
     const uint64_t reserved = p->device->usage.reserved_bytes;
     if (reserved != keep->live_bytes + keep->kept_bytes)
-        return err_set(why, ERR_CORRUPT, 0,
+        return err_set(err, ERR_CORRUPT, 0,
                        "keep: %" PRIu64 " B live and %" PRIu64 " B kept, but %" PRIu64 " B reserved", keep->live_bytes,
                        keep->kept_bytes, reserved);
     return ERR_OK;

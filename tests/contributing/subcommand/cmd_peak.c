@@ -7,11 +7,11 @@
 
 static enum exit_status peak_main(const struct options *o)
 {
-    struct err_detail why = {.text = ""};
+    struct err_detail err = {.text = ""};
     struct trace_reader *trace;
-    const enum err e = cli_open_trace_without_stacks(o, 0, &trace, &why);
+    const enum err e = cli_open_trace_without_stacks(o, 0, &trace, &err);
     if (e != ERR_OK)
-        return cli_fail(e, &why);
+        return cli_fail(e, &err);
     printf("%" PRIu64 " bytes\n", trace_info(trace)->peak_requested_bytes);
     trace_close(trace);
     return cli_finish_stdout(STATUS_DONE);
