@@ -439,7 +439,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         read_failure(out);
     if (e == ERR_OK)
-        out->has_convolutions = sim_card_has_convolutions(card, &out->workspace_bytes);
+        out->has_convolutions = sim_card_has_convolutions(card, &out->workspaces, &out->workspace_bytes);
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, err);
     free(spans.at);

@@ -57,7 +57,8 @@ struct predicted_run {
     unsigned n_recordings;           /* of processes and cards */
     struct card_others others;       /* other processes on its card */
     bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
-    uint64_t workspace_bytes;        /* its answer */
+    enum device_workspaces workspaces;       /* what it answered */
+    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: its answer */
     struct unknown_branches branches;
     uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
 };

@@ -148,12 +148,14 @@ static void assume_others(struct assumptions *a, const struct predicted_row *row
 static void assume_convolutions(struct assumptions *a, const struct predicted_run *run)
 {
     char bytes[UNITS_TEXT];
-    if (run->has_convolutions && run->workspace_bytes > 0)
+    if (run->has_convolutions && run->workspaces == WORKSPACES_LIKELY)
+        words_add(assumption_add(a), "cuDNN's convolutions take the workspaces that are likely for their shapes; cuDNN "
+                                     "9.19 was asked on an H200.");
+    else if (run->has_convolutions && run->workspace_bytes > 0)
         words_add(assumption_add(a), "Each of cuDNN's convolutions takes a workspace of %s while it runs "
                                      "(cudnn-workspace=).", units_format_bytes(run->workspace_bytes, bytes));
     else if (run->has_convolutions)
-        words_add(assumption_add(a), "cuDNN's convolutions take no workspace. On a card most take some MiB, some take "
-                                     "100 MiB and more: try 24GiB,cudnn-workspace=128MiB.");
+        words_add(assumption_add(a), "cuDNN's convolutions take no workspace (cudnn-workspace=none).");
 }
 
 static void assume_sizes(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)

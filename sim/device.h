@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "sim/cards.h"
+#include "sim/device_workspaces.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -60,7 +61,8 @@ struct device_config {
     bool     is_windows;             /* the driver is that of Windows, also below WSL: it keeps less of the memory */
     unsigned capability;             /* 86 for 8.6; 0: the model's */
     unsigned multiprocessors;        /* 0: the model's */
-    uint64_t cudnn_workspace_bytes;  /* what each of cuDNN's convolutions asks for */
+    enum device_workspaces workspaces;           /* what cuDNN's convolutions ask for */
+    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: each of them */
 
     /* For a real device only. When it is opened, the card tells `total_bytes`, `context_bytes` and `others_bytes`: all
      * of its memory, less what is taken. A limit replaces them. */

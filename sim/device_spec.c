@@ -186,6 +186,22 @@ const char *device_addresses_name(enum device_addresses addresses)
     return address_orders[addresses];
 }
 
+/* "likely", "most", "none" or a size. */
+static bool device_parse_workspaces(const struct device_item *it, struct device_config *cfg, const char **hint)
+{
+    static const char *const words[] = {[WORKSPACES_LIKELY] = "likely", [WORKSPACES_MOST] = "most",
+                                        [WORKSPACES_FIXED] = "none"};
+    size_t word = WORKSPACES_FIXED;
+    uint64_t bytes = 0;
+    *hint = "likely, most, none or a size such as 128MiB";
+    if (!device_parse_word(it->value, it->n_value, words, 3, &word) &&
+        (!units_parse_bytes(it->value, it->n_value, &bytes) || bytes >= INT64_MAX))
+        return false;
+    cfg->workspaces = (enum device_workspaces)word;
+    cfg->workspace_bytes = bytes;
+    return true;
+}
+
 /* Takes an option of what the card says of itself. */
 static bool device_parse_card(const struct device_item *it, struct device_config *cfg, const char **hint)
 {
@@ -198,6 +214,8 @@ static bool device_parse_card(const struct device_item *it, struct device_config
         cfg->is_windows = is_ok ? word != 0 : cfg->is_windows;
         return is_ok;
     }
+    if (text_is(it->name, it->n_name, "cudnn-workspace"))
+        return device_parse_workspaces(it, cfg, hint);
     if (text_is(it->name, it->n_name, "capability")) {
         *hint = "a compute capability such as 8.6, from 5.3 to 12.1";
         return device_parse_capability(it->value, it->n_value, &cfg->capability);
@@ -215,7 +233,6 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
 {
     const struct { const char *name; uint64_t *bytes; } sizes[] = {
         {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
-        {"cudnn-workspace", &cfg->cudnn_workspace_bytes},
     };
     size_t word = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)

@@ -13,6 +13,8 @@
 #ifndef REPLAY_CUDASIM_CORE_CORE_H
 #define REPLAY_CUDASIM_CORE_CORE_H
 
+#include "sim/device_workspaces.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -429,9 +431,9 @@ CUDASIM_API int cudasim_do_nothing(struct cudasim_site *site);   /* 0: the call 
 CUDASIM_API int cudasim_refuse(struct cudasim_site *site);       /* NOT_SUPPORTED, and a line on stderr */
 CUDASIM_API void cudasim_note_missing(const char *name);         /* looked up by name; there is none */
 
-/* What each of cuDNN's convolutions says that it needs: cudnn-workspace= of the device's text, 0 without it. The first
- * question is recorded. */
-CUDASIM_API uint64_t cudasim_convolution_workspace(void);
+/* What cuDNN's convolutions say that they need: cudnn-workspace= of the device's text; *bytes: if it is one size. The
+ * first question is recorded. */
+CUDASIM_API enum device_workspaces cudasim_workspaces(uint64_t *bytes);
 
 /* ---- for tests: held streams, as sim/stream_queues.h ---- */
 CUDASIM_API void cudasim_hold_all(int is_held);

@@ -51,15 +51,19 @@ void cudasim_note_missing(const char *name)
     site_note(CALL_MISSING, name);
 }
 
-uint64_t cudasim_convolution_workspace(void)
+enum device_workspaces cudasim_workspaces(uint64_t *bytes)
 {
     static int is_noted;
+    *bytes = 0;
     if (cudasim_begin() != CODE_SUCCESS)
-        return 0;
+        return WORKSPACES_FIXED;
     const int device = cudasim_current_device();
-    const uint64_t bytes = cudasim.devices[device].device->cfg.cudnn_workspace_bytes;
+    const struct device_config *cfg = &cudasim.devices[device].device->cfg;
+    const enum device_workspaces workspaces = cfg->workspaces;
+    *bytes = cfg->workspace_bytes;
     if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED) == 0)
-        cudasim_note((struct call_record){ .kind = CALL_WORKSPACE, .device = (uint8_t)device, .bytes = bytes });
+        cudasim_note((struct call_record){ .kind = CALL_WORKSPACE, .device = (uint8_t)device, .bytes = *bytes,
+                                           .other = (uint64_t)workspaces });
     (void)cudasim_end(CODE_SUCCESS);
-    return bytes;
+    return workspaces;
 }

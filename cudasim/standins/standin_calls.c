@@ -78,31 +78,6 @@ ENTRY(int, cudasim_standin_cudnn8_property, int which, int *value)
     return 0;
 }
 
-/* cudnnBackendCreateDescriptor(type, handle *). */
-ENTRY(int, cudasim_standin_second_create, int type, uint64_t *handle)
-{
-    (void)type;
-    return cudasim_standin_create(handle);
-}
-
-/* cudnnBackendGetAttribute, by the numbers of cudnn_graph.h: the heuristics know one engine configuration, which has an
- * engine without knobs and notes. Its plan needs the workspace that the device's text says. The caller has made the
- * descriptors to be filled in. */
-ENTRY(int, cudasim_standin_cudnn_attribute, uint64_t descriptor, int name, int type, int64_t wanted, int64_t *n,
-      void *values)
-{
-    enum { HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300, PLAN_WORKSPACE = 402 };
-    enum { TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15 };
-    const bool is_there = type == TYPE_INT64 || (type == TYPE_DESCRIPTOR && (name == HEURISTIC_RESULTS ||
-                                                                            name == CONFIGURATION_ENGINE));
-    (void)descriptor;
-    if (n != NULL)
-        *n = is_there;
-    if (type == TYPE_INT64 && wanted > 0 && values != NULL)
-        *(int64_t *)values = name == PLAN_WORKSPACE ? (int64_t)cudasim_convolution_workspace() : 0;
-    return 0;
-}
-
 /* nvrtcVersion(int *major, int *minor): the last of each major version, as cudaRuntimeGetVersion says. */
 #define NVRTC_VERSION(a, b)                                                    \
     ENTRY(int, cudasim_standin_nvrtc##a##_version, int *major, int *minor)     \
@@ -210,12 +185,19 @@ NO_WORKSPACES(11)
 NO_WORKSPACES(12)
 NO_WORKSPACES(18)
 
+/* What a convolution needs by calls that older releases make, whose shapes are not read: a size that was typed. */
+static uint64_t typed_workspace(void)
+{
+    uint64_t bytes = 0;
+    return cudasim_workspaces(&bytes) == WORKSPACES_FIXED ? bytes : 0;
+}
+
 /* cudnnGetConvolution...WorkspaceSize: the seventh argument points to the size. */
 ENTRY(int, cudasim_standin_convolution_workspace, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
       uint64_t a6, size_t *bytes)
 {
     (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;
-    *bytes = cudasim_convolution_workspace();
+    *bytes = typed_workspace();
     return 0;
 }
 
@@ -235,7 +217,7 @@ struct algorithm_facts {
         *(int *)(uintptr_t)arguments[k - 1] = 1;                                    \
         *(struct algorithm_facts *)(uintptr_t)arguments[k] = (struct algorithm_facts){ \
             .algorithm = 1, .is_deterministic = 1,                                  \
-            .workspace_bytes = cudasim_convolution_workspace(),                     \
+            .workspace_bytes = typed_workspace(),                                   \
         };                                                                          \
         return 0;                                                                   \
     }

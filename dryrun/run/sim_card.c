@@ -50,7 +50,8 @@ struct sim_card {
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
     bool     has_convolutions;       /* some process asked cuDNN's stand-in for a workspace */
-    uint64_t workspace_bytes;        /* the answer */
+    enum device_workspaces workspaces;       /* what it answers */
+    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: the answer */
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* this process is counted in n_processes */
     uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
@@ -333,6 +334,13 @@ static enum err begin_journal(struct sim_card *c, const struct call_journal *log
     return ERR_OK;
 }
 
+static void take_workspaces(struct sim_card *c, const struct call_record *r)
+{
+    c->has_convolutions = true;
+    c->workspaces = r->other < WORKSPACES_FIXED ? (enum device_workspaces)r->other : WORKSPACES_FIXED;
+    c->workspace_bytes = r->bytes;
+}
+
 static enum err take_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *err)
 {
     const enum err e = begin_journal(c, log, err);
@@ -353,8 +361,7 @@ static enum err take_journal(struct sim_card *c, const struct call_journal *log,
         else if (r->kind == CALL_MISSING)
             name_list_put(&c->missing, r);
         else if (r->kind == CALL_WORKSPACE)
-            c->workspace_bytes = r->bytes;
-        c->has_convolutions = c->has_convolutions || r->kind == CALL_WORKSPACE;
+            take_workspaces(c, r);
     }
     c->n_processes += has_opened && !c->has_opened;
     c->has_opened = has_opened;
@@ -496,8 +503,9 @@ const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n
     return c->processes;
 }
 
-bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes)
+bool sim_card_has_convolutions(const struct sim_card *c, enum device_workspaces *workspaces, uint64_t *each_bytes)
 {
+    *workspaces = c->workspaces;
     *each_bytes = c->workspace_bytes;
     return c->has_convolutions;
 }
@@ -508,9 +516,16 @@ static void print_convolutions(const struct sim_card *c)
     snprintf(text, sizeof text, "Each of cuDNN's convolutions took a workspace of %s while it ran (cudnn-workspace=).",
              units_format_bytes(c->workspace_bytes, bytes));
     if (c->has_convolutions)
-        print_paragraph(c->workspace_bytes > 0 ? text :
-                        "cuDNN's convolutions took no workspace. On a card most take some MiB, some take 100 MiB and "
-                        "more: see what such a one does with --device CARD,cudnn-workspace=128MiB.");
+        print_paragraph(
+            c->workspaces == WORKSPACES_LIKELY
+                ? "cuDNN's convolutions took the workspaces that are likely for their shapes; cuDNN was asked on an "
+                  "H200. On a card they may take less or more: see what the least and the most do with --device "
+                  "CARD,cudnn-workspace=none and =most, or ask predict for the range."
+            : c->workspaces == WORKSPACES_MOST
+                ? "cuDNN's convolutions took the largest workspaces that are likely for their shapes "
+                  "(cudnn-workspace=most). Most take less on a card."
+            : c->workspace_bytes > 0 ? text
+                                     : "cuDNN's convolutions took no workspace (cudnn-workspace=none).");
 }
 
 /* A real card of that name has less for the program. */
@@ -606,6 +621,9 @@ static void json_device(struct json_writer *w, const struct sim_card *c, int dev
     json_end_object(w);
 }
 
+static const char *const workspaces_names[] = {[WORKSPACES_LIKELY] = "likely", [WORKSPACES_MOST] = "most",
+                                               [WORKSPACES_FIXED] = "fixed"};
+
 void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status)
 {
     json_put_text(w, "program", c->asked.program);
@@ -621,7 +639,9 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_names(w, "not_simulated", &c->refused);
     json_names(w, "unknown", &c->missing);
     json_put_bool(w, "has_convolutions", c->has_convolutions);
-    json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions, c->workspace_bytes);
+    json_put_text(w, "cudnn_workspaces", c->has_convolutions ? workspaces_names[c->workspaces] : NULL);
+    json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions && c->workspaces == WORKSPACES_FIXED,
+                       c->workspace_bytes);
     json_put_array(w, "real_libraries");
     for (size_t i = 0; i < c->real.n; i++)
         if (c->real.all[i].is_wanted)

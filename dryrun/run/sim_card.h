@@ -9,6 +9,7 @@
 #include "dryrun/run/run_child.h"
 #include "import/call_journal_read.h"
 #include "report/text/json_writer.h"
+#include "sim/device_workspaces.h"
 
 struct sim_card;
 
@@ -45,8 +46,8 @@ MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct er
 /* Whether a journal was left out because the host could not read it, not because of what is in it. */
 bool sim_card_has_lost(const struct sim_card *c);
 
-/* Whether a process ran convolutions of cuDNN's stand-in, and the workspace of each (cudnn-workspace=; mostly 0). */
-bool sim_card_has_convolutions(const struct sim_card *c, uint64_t *each_bytes);
+/* Whether a process ran convolutions of cuDNN's stand-in, and what they took (cudnn-workspace=). */
+bool sim_card_has_convolutions(const struct sim_card *c, enum device_workspaces *workspaces, uint64_t *each_bytes);
 
 /* What a process took of each card at most. */
 struct process_use {

@@ -95,7 +95,7 @@ def most_at_once(rows):
 
 def compare(replay, name, way):
     with tempfile.TemporaryDirectory() as folder:
-        without = requests(replay, folder, name, way, "24GiB")
+        without = requests(replay, folder, name, way, "24GiB,cudnn-workspace=none")
         given = requests(replay, folder, name, way, "24GiB,cudnn-workspace=%d" % WORKSPACE)
     workspaces = [row for row in given if row[1] == WORKSPACE]
     is_equal = [row for row in given if row[1] != WORKSPACE] == [row for row in without if row[1] > 0]

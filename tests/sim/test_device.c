@@ -414,8 +414,12 @@ Test(device, specs_are_read)
     cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").context_bytes, 450 * MIB);
     cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").others_bytes, 2 * GIB);
     cr_expect_eq(parsed("sim:24GiB").others_bytes, 0);
-    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=128MiB").cudnn_workspace_bytes, 128 * MIB);
-    cr_expect_eq(parsed("sim:24GiB").cudnn_workspace_bytes, 0);
+    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=128MiB").workspace_bytes, 128 * MIB);
+    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=128MiB").workspaces, WORKSPACES_FIXED);
+    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=none").workspaces, WORKSPACES_FIXED);
+    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=none").workspace_bytes, 0);
+    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=most").workspaces, WORKSPACES_MOST);
+    cr_expect_eq(parsed("sim:24GiB").workspaces, WORKSPACES_LIKELY);
     cr_expect_not(parsed("sim:24GiB,packing=off").packing);
     cr_expect_eq(parsed("sim:addresses=descending").addresses, ADDRESSES_DESCENDING);
     cr_expect_eq(parsed("sim:h100-80g,addresses=first-fit").addresses, ADDRESSES_FIRST_FIT);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Workspaces of cuDNN's convolutions against what cuDNN 9.19 answered on an H200 (tests/gpu/convolutions). */
+#include "cudasim/standins/convolution_sizes.h"
+
+#include "tests/random_draws.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BYTES_OF_ELEMENT, CHANNELS_LAST, BATCH, CHANNELS, FILTERS, WIDTH, KERNEL, STRIDE, PADDING, GROUPS, FIRST_ANSWER,
+       KEPT_APART = FIRST_ANSWER + 3, N_COLUMNS };
+enum { LINE_BYTES = 200, SLACK_BYTES = 64 << 10, N_PASSES = 3 };
+
+static uint64_t out_width(const uint64_t row[static N_COLUMNS])
+{
+    return (row[WIDTH] + 2 * row[PADDING] - row[KERNEL]) / row[STRIDE] + 1;
+}
+
+static struct convolution_shape shape_of(const uint64_t row[static N_COLUMNS], enum convolution_pass pass)
+{
+    const uint64_t out = out_width(row);
+    return (struct convolution_shape){
+        .pass = pass, .is_channels_last = row[CHANNELS_LAST] != 0, .has_stride = row[STRIDE] > 1,
+        .element_bytes = (unsigned)row[BYTES_OF_ELEMENT], .batch = row[BATCH], .channels = row[CHANNELS],
+        .filters = row[FILTERS], .groups = row[GROUPS], .input_area = row[WIDTH] * row[WIDTH],
+        .kernel_area = row[KERNEL] * row[KERNEL], .output_area = out * out,
+    };
+}
+
+static bool read_row(FILE *f, uint64_t row[static N_COLUMNS])
+{
+    char line[LINE_BYTES], *at = line;
+    if (fgets(line, sizeof line, f) == NULL)
+        return false;
+    for (int i = 0; i < N_COLUMNS; i++) {
+        row[i] = strtoull(at, &at, 10);
+        cr_assert_eq(*at++, i + 1 < N_COLUMNS ? ',' : '\n', "%s", line);
+    }
+    return true;
+}
+
+static FILE *open_rows(void)
+{
+    char head[LINE_BYTES];
+    FILE *f = fopen(TEST_DATA "/convolutions.csv", "r");
+    cr_assert_not_null(f);
+    cr_assert_not_null(fgets(head, sizeof head, f));
+    return f;
+}
+
+/* Within 1 % or 64 KiB. */
+static bool is_near(uint64_t said, uint64_t answer)
+{
+    const uint64_t off = said > answer ? said - answer : answer - said, share = answer / 100;
+    return off <= (share > SLACK_BYTES ? share : SLACK_BYTES);
+}
+
+struct score {
+    unsigned n, near, within;        /* rows; the likely size is near the answer; the answer is not above the most */
+};
+
+/* Of the rows kept apart, or of the others; without those of one group for each channel. */
+static struct score score_of(enum convolution_pass pass, unsigned element_bytes, bool are_apart)
+{
+    uint64_t row[N_COLUMNS];
+    struct score score = { .n = 0 };
+    FILE *f = open_rows();
+    while (read_row(f, row)) {
+        const struct convolution_shape s = shape_of(row, pass);
+        const uint64_t answer = row[FIRST_ANSWER + pass];
+        if ((row[KEPT_APART] != 0) != are_apart || s.element_bytes != element_bytes || s.groups > 1)
+            continue;
+        score.n++;
+        score.near += is_near(convolution_workspace_bytes(&s), answer);
+        score.within += answer <= convolution_workspace_most_bytes(&s);
+    }
+    fclose(f);
+    fprintf(stderr, "pass %d, %u bytes%s: of %u rows %u are near, %u within\n", (int)pass, element_bytes,
+            are_apart ? ", kept apart" : "", score.n, score.near, score.within);
+    return score;
+}
+
+/* What doc/prediction.md says of the rows that no rule was read off, in percent. */
+static void check_apart(enum convolution_pass pass, unsigned element_bytes, unsigned near, unsigned within)
+{
+    const struct score s = score_of(pass, element_bytes, true);
+    (void)score_of(pass, element_bytes, false);
+    cr_assert_gt(s.n, 100);
+    cr_expect_geq(100 * s.near / s.n, near);
+    cr_expect_geq(100 * s.within / s.n, within);
+}
+
+Test(convolution_sizes, of_rows_kept_apart_are_as_near_as_is_said)
+{
+    check_apart(CONVOLUTION_FORWARD, 2, 88, 100);
+    check_apart(CONVOLUTION_INPUT_GRADIENT, 2, 88, 100);
+    check_apart(CONVOLUTION_WEIGHT_GRADIENT, 2, 56, 100);
+    check_apart(CONVOLUTION_FORWARD, 4, 72, 100);
+    check_apart(CONVOLUTION_INPUT_GRADIENT, 4, 73, 100);
+    check_apart(CONVOLUTION_WEIGHT_GRADIENT, 4, 45, 96);
+}
+
+/* Any sizes of a program's, also those that no card was asked about. */
+Test(convolution_sizes, what_is_likely_is_never_above_the_most)
+{
+    static const unsigned bytes[] = { 2, 4, 8 };
+    uint64_t seed = 55;
+    fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 100000; i++) {
+        const uint64_t groups = random_one_in(&seed, 3) ? 1 + random_below(&seed, 64) : 1;
+        const struct convolution_shape s = {
+            .pass = (enum convolution_pass)random_below(&seed, N_PASSES),
+            .is_channels_last = random_one_in(&seed, 2), .has_stride = random_one_in(&seed, 2),
+            .element_bytes = bytes[random_below(&seed, 3)], .batch = 1 + random_below(&seed, 64),
+            .channels = groups * (1 + random_below(&seed, 256)), .filters = groups * (1 + random_below(&seed, 256)),
+            .groups = groups, .input_area = 1 + random_below(&seed, 65536), .kernel_area = 1 + random_below(&seed, 125),
+            .output_area = 1 + random_below(&seed, 65536),
+        };
+        cr_assert_leq(convolution_workspace_bytes(&s), convolution_workspace_most_bytes(&s));
+    }
+}
