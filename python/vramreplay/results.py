@@ -853,6 +853,12 @@ class Why(Result):
     grows: Optional[List[Holder]] = None
     #: what is live at that moment, by category as in replay-who/1: category, bytes, requests
     categories: Optional[List[WhyCategory]] = None
+    #: of a log: here: it ends with the error that is answered; survived: the program lived on; goes-on: the log
+    #: does, and does not tell whether the program did; another-error: it ends with an error that memory has no
+    #: part in
+    end: Optional[str] = None
+    #: that error
+    later_error: Optional[str] = None
     #: instead of all from also on, if the file is the text of an error: what it says
     text: Optional[WhyText] = None
     #: instead of all from also on, if the text is not PyTorch's own: library after library-refused and

@@ -108,6 +108,10 @@ static enum err refuse_text(const struct why_session *s, const char *bytes, size
 {
     if (n == 0 || memchr(bytes, '\0', n) != NULL || is_json(bytes, n))
         return ERR_FORMAT;
+    char mention[LOG_OWN_LINE];
+    log_answer_mention(&s->log, mention, sizeof mention);
+    if (mention[0] != '\0')
+        return err_at(err, ERR_FORMAT, 0, s->path, "%s", mention);
     return err_at(err, ERR_FORMAT, 0, s->path, "holds no error of memory that is known (doc/advice.md lists them). "
                   "Give the whole log, or record the run: replay record --help");
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/log_answer.h"
 
-#include "base/units.h"
 #include "replay/why/log_clean.h"
 #include "replay/why/oom_answer.h"
 
@@ -64,26 +63,126 @@ static void find_later_error(const char *bytes, size_t n, size_t at, char out[LO
     }
 }
 
+/* ---- which error is answered ---- */
+
+/* A process that the kernel killed leaves no traceback, so a text in the same log is of another one. */
+static bool is_kernel(const struct log_form *f)
+{
+    return f->verdict == VERDICT_HOST && strcmp(f->stack, "linux") == 0;
+}
+
+static size_t answered_at(const struct log_answer *a)
+{
+    return a->is_text ? a->text.at : a->found.at;
+}
+
+/* The text with all its figures, or the form that tells most, whichever ended the run. */
+static void choose(struct log_answer *a, const struct log_walk *w, bool has_text)
+{
+    const struct log_form *best = w->forms.best;
+    a->is_text = has_text;
+    if (best == NULL)
+        return;
+    a->found = log_forms_read(&w->forms, best, w->forms.best_at);
+    a->is_text = has_text && (best->rank < TEXT_RANK || is_kernel(best) || !is_after(&a->found, &a->text));
+}
+
+/* If the program lived on after the error, the last one in the log is the one that ended it. Being killed ends also
+ * what may have lived on. */
+static void choose_later(struct log_answer *a, const struct log_walk *w)
+{
+    const size_t at = answered_at(a), last = w->forms.last_at;
+    if (w->forms.last == NULL || last <= at)
+        return;
+    const enum log_end end = log_end_read(w->forms.text, at, last);
+    if (end == LOG_ENDS_THERE || (end == LOG_GOES_ON && w->forms.last->verdict != VERDICT_HOST))
+        return;
+    a->found = log_forms_read(&w->forms, w->forms.last, last);
+    a->is_text = false;
+}
+
+static void read_end(struct log_answer *a, const char *bytes, size_t n)
+{
+    const size_t at = answered_at(a);
+    a->end = log_end_read(bytes, at, n);
+    if (a->end == LOG_SURVIVED && !a->is_text && a->found.form->verdict == VERDICT_HOST)
+        a->end = LOG_GOES_ON;                        /* the host's next program may write to the same log */
+    if (!log_end_line(bytes, at, n, a->last_line, sizeof a->last_line))
+        a->last_line[0] = '\0';
+    find_later_error(bytes, n, at, a->later);
+}
+
+/* The card of a Jetson has no memory of its own: whatever says that it is full says that the machine is. */
+static void take_shared_memory(struct log_answer *a)
+{
+    const enum verdict_kind v = a->found.verdict;
+    if (a->facts.platform == PLATFORM_JETSON &&
+        (v == VERDICT_FULL || v == VERDICT_LIBRARY || v == VERDICT_UNTOLD || v == VERDICT_SOMEBODY_ELSE))
+        a->found.verdict = VERDICT_HOST;
+}
+
+/* An error of the driver may be of any library. */
+static bool is_of_driver(const struct log_form *f)
+{
+    return strcmp(f->stack, "cuda") == 0 && f->verdict != VERDICT_HOST;
+}
+
+static void take_mention(struct log_answer *a, const struct log_forms_walk *w)
+{
+    if (w->mention == NULL)
+        return;
+    a->mention = w->mention->phrase;
+    a->mention_line = 1;
+    for (size_t i = 0; i < w->mention_at; i++)
+        a->mention_line += w->text[i] == '\n';
+}
+
+static void read_found(struct log_answer *a, const struct log_walk *w, bool has_text, size_t n)
+{
+    const char *bytes = w->forms.text;
+    choose(a, w, has_text);
+    choose_later(a, w);
+    if (!log_own_line(bytes, answered_at(a), a->own_line, sizeof a->own_line))
+        a->own_line[0] = '\0';
+    if (!a->is_text && is_of_driver(a->found.form))
+        a->caller = log_facts_caller(bytes, n, a->found.at);
+    read_end(a, bytes, n);
+}
+
 void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform system, struct log_answer *out)
 {
+    struct log_walk w;
+    bool is_utf16;
     *out = (struct log_answer){ .is_found = false };
-    n = log_clean(bytes, n);
+    n = log_clean(bytes, n, &is_utf16);
     const bool has_text = oom_text_find(bytes, n, &out->text);
-    const bool has_form = memchr(bytes, '\0', n) == NULL && log_forms_find(bytes, n, &out->found);
-    const bool is_later = has_form && out->found.form->rank >= TEXT_RANK && is_after(&out->found, &out->text);
-    out->is_found = has_text || has_form;
-    out->is_text = has_text && !is_later;
-    out->facts = log_facts_read(bytes, n);
-    if (has_form)
+    log_walk(bytes, memchr(bytes, '\0', n) == NULL ? n : 0, &w);
+    out->is_found = has_text || w.forms.best != NULL;
+    out->facts = log_facts_of(&w.facts);
+    out->killed = w.forms.killed;
+    if (out->is_found)
+        read_found(out, &w, has_text, n);
+    else
+        take_mention(out, &w.forms);
+    if (out->found.form != NULL)
         take_form_platform(out);
+    if (is_utf16 && out->facts.platform == PLATFORM_UNKNOWN)
+        log_facts_guess_windows(&out->facts);
     if (system != PLATFORM_UNKNOWN)
         log_facts_set_platform(&out->facts, system);
-    if (!log_own_line(bytes, out->is_text ? out->text.at : out->found.at, out->own_line, sizeof out->own_line))
-        out->own_line[0] = '\0';
-    if (out->is_found)
-        find_later_error(bytes, n, out->is_text ? out->text.at : out->found.at, out->later);
+    if (out->found.form != NULL)
+        take_shared_memory(out);
     out->text.line += out->text.line > 0 ? dropped : 0;
     out->found.line += dropped;
+    out->mention_line += dropped;
+}
+
+void log_answer_mention(const struct log_answer *a, char *out, size_t room)
+{
+    out[0] = '\0';
+    if (a->mention != NULL)
+        snprintf(out, room, "speaks of \"%s\" (line %" PRIu64 "), but is no error of a program: no line of it is one "
+                 "as a program writes it. Give the whole log of the run", a->mention, a->mention_line);
 }
 
 enum verdict_kind log_answer_verdict(const struct log_answer *a)
@@ -103,6 +202,8 @@ static bool is_of_framework(const struct log_form *f)
 
 const char *log_answer_stack(const struct log_answer *a)
 {
+    if (!a->is_text && a->caller != NULL)
+        return a->caller->stack;
     if (a->facts.within != NULL && (a->is_text || is_of_framework(a->found.form)))
         return a->facts.within;
     return a->is_text ? "pytorch" : a->found.form->stack;
@@ -119,206 +220,4 @@ unsigned log_answer_fullness(const struct log_answer *a)
     return a->is_text && t->total > 0 ? (unsigned)((double)(t->total - (t->free < t->total ? t->free :
         t->total)) * 1000 /
                                                    (double)t->total) : 0;
-}
-
-/* ---- words ---- */
-
-static void add_figure(struct words *w, uint64_t bytes, const char *what)
-{
-    char b[UNITS_TEXT];
-    if (bytes != OOM_TEXT_UNKNOWN)
-        words_add(w, "%s%s %s", w->n == 0 ? "- In the text: " : ", ", units_format_bytes(bytes, b), what);
-}
-
-static void print_figures(FILE *out, const struct log_figures *f)
-{
-    struct words w = { .n = 0 };
-    add_figure(&w, f->asked, "asked for");
-    add_figure(&w, f->allocated, "allocated");
-    add_figure(&w, f->reserved, "reserved");
-    add_figure(&w, f->pinned, "free but not releasable");
-    add_figure(&w, f->others, "held by others");
-    add_figure(&w, f->free, "free");
-    add_figure(&w, f->allowed, "allowed");
-    add_figure(&w, f->total, "in all");
-    if (w.n == 0)
-        return;
-    words_add(&w, ".");
-    words_print_screen(out, &w);
-}
-
-/* What figures make of a form: its own sentence says less then. NULL: the form's. */
-static const char *sentence_of(const struct log_found *f)
-{
-    if (f->verdict == f->form->verdict)
-        return f->form->says;
-    switch (f->verdict) {
-    case VERDICT_ONE_TENSOR:
-        return "One tensor: a single request exceeds what the card could ever give. No setting serves that.";
-    case VERDICT_HOST_LENT:
-        return "The card was full long before: more is allocated than it has. The system lends memory of the host, "
-               "which is slow and ends, too.";
-    case VERDICT_LIMITED:
-        return "A limit refused it: what is allocated and what was asked for exceed what is allowed.";
-    case VERDICT_CARD_HAD_ROOM:
-        return "The card had room, and the text does not tell why the request was refused.";
-    case VERDICT_BROKEN_SIZE:
-        return "The size is broken, not the memory: no request has so many bytes.";
-    case VERDICT_FRAGMENTED:
-        return "Fragmented: much of what PyTorch reserved is free, but live blocks keep its segments.";
-    default:
-        return "Really full: live data and the request exceed the card.";
-    }
-}
-
-/* The line for a library that was refused: PyTorch leaves it room. */
-static void print_leave(FILE *out)
-{
-    text_print_screen(out, "- If another process fills the card, that is the cause, and the line does not help: "
-                           "nvidia-smi tells; choose another card with CUDA_VISIBLE_DEVICES. Otherwise PyTorch "
-                           "keeps freed memory for itself. It gives it back when one of its own requests is "
-                           "refused, not when a library's is. With the line it leaves a tenth of the card to "
-                           "others, and gives back before it takes more. torch.cuda.empty_cache() before that call "
-                           "gives back once.");
-}
-
-static void print_lever(FILE *out, const struct log_answer *a)
-{
-    const char *err, *lever = a->found.form->lever;
-    if (lever[0] == '@')
-        lever = "torch.cuda.set_per_process_memory_fraction(0.9)  # at the program's start";
-    if (lever[0] != '\0' && a->found.verdict == a->found.form->verdict)
-        fprintf(out, "\n  %s\n", lever);
-    if (a->found.verdict == VERDICT_FRAGMENTED && platform_has_setting(a->facts.platform, "expandable_segments",
-        &err) &&
-        !a->facts.is_expandable_asked) {
-        fputc('\n', out);
-        platform_put_setting(out, a->facts.shell, platform_variable(a->facts.platform), "expandable_segments:True",
-            "  ");
-        fputc('\n', out);
-    }
-    fputc('\n', out);
-}
-
-static void print_paragraph(FILE *out, const char *text)
-{
-    struct words w = { .n = 0 };
-    if (text == NULL || text[0] == '\0')
-        return;
-    words_add(&w, "- %s", text);
-    words_print_screen(out, &w);
-}
-
-static void print_where(FILE *out, const struct log_answer *a)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "- This is a text of %s, in line %" PRIu64, a->found.form->stack, a->found.line);
-    if (a->found.n_errors > 1)
-        words_add(&w, "; of %" PRIu64 " such words the one that tells most and stands last", a->found.n_errors);
-    if (a->text.n_errors > 0)
-        words_add(&w, ". The OutOfMemoryErrors of PyTorch before it were survived, or led to it: %" PRIu64,
-                  a->text.n_errors);
-    words_add(&w, ".");
-    words_print_screen(out, &w);
-}
-
-/* What PyTorch's own text lacks, if it is the one that was cut. */
-static void print_lacks(FILE *out, const struct oom_text *t)
-{
-    struct words w = { .n = 0 };
-    if (t->line == 0 || oom_text_lacks(t) == NULL)
-        return;
-    words_add(&w, "- The OutOfMemoryError in line %" PRIu64 " lacks %s%s.", t->line, oom_text_lacks(t),
-              t->total == OOM_TEXT_UNKNOWN ? " (as it does on GPU 0 in PyTorch 2.3)" : "");
-    words_print_screen(out, &w);
-}
-
-/* A recording helps where PyTorch's requests are the story. */
-static void print_next(FILE *out, const struct log_answer *a)
-{
-    const enum verdict_kind v = a->found.verdict;
-    if (v == VERDICT_LIBRARY || v == VERDICT_WORKSPACE || (v == VERDICT_UNTOLD && strcmp(a->found.form->stack,
-        "pytorch") == 0))
-        text_print_screen(out, "- The text does not tell how much PyTorch held. A recording does, and which setting "
-                               "needs less: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay "
-                               "why.");
-}
-
-static void print_form(FILE *out, const struct log_answer *a)
-{
-    struct words first = { .n = 0 };
-    words_add(&first, "%s", sentence_of(&a->found));
-    words_print_screen(out, &first);
-    print_lever(out, a);
-    print_figures(out, &a->found.figures);
-    if (a->found.form->lever[0] == '@')
-        print_leave(out);
-    print_paragraph(out, a->found.form->advice);
-    if (a->found.verdict == VERDICT_ONE_TENSOR && a->own_line[0] != '\0') {
-        struct words w = { .n = 0 };
-        words_add(&w, "- It was asked for at %s", a->own_line);
-        words_print_screen(out, &w);
-    }
-    if (a->facts.shared != NULL && a->found.verdict != VERDICT_KERNEL)
-        oom_answer_print_shared(out, a->facts.shared);
-    if (strcmp(log_answer_stack(a), a->found.form->stack) != 0)
-        print_paragraph(out, a->facts.within_advice);
-    print_where(out, a);
-    print_lacks(out, &a->text);
-    print_next(out, a);
-}
-
-void log_answer_print(FILE *out, const struct log_answer *a)
-{
-    if (a->later[0] != '\0') {
-        struct words w = { .n = 0 };
-        words_add(&w, "The log ends with another error: %s. If that one ended the run, the program survived what "
-                      "follows:", a->later);
-        words_print_screen(out, &w);
-        fputc('\n', out);
-    }
-    if (!a->is_text) {
-        print_form(out, a);
-        return;
-    }
-    oom_answer_print(out, &a->text, &a->facts, a->own_line[0] == '\0' ? NULL : a->own_line);
-    print_paragraph(out, a->facts.within_advice);
-}
-
-/* ---- JSON ---- */
-
-static void put_figure(struct json_writer *j, const char *key, uint64_t bytes)
-{
-    json_put_number_unless(j, key, bytes, OOM_TEXT_UNKNOWN);
-}
-
-static void json_form(struct json_writer *j, const struct log_answer *a)
-{
-    const struct log_found *f = &a->found;
-    const bool is_library = f->verdict == VERDICT_LIBRARY || f->verdict == VERDICT_WORKSPACE;
-    const char *ignored;
-    const bool has_setting = f->verdict == VERDICT_FRAGMENTED && !a->facts.is_expandable_asked &&
-                             platform_has_setting(a->facts.platform, "expandable_segments", &ignored);
-    json_put_text(j, "verdict", why_word(f->verdict));
-    json_put_object(j, is_library ? "library" : "words");
-    json_put_text(j, "name", f->form->stack);
-    json_put_text(j, "phrase", f->form->phrase);
-    json_put_text(j, "stack", log_answer_stack(a));
-    json_put_text(j, "platform", platform_word(a->facts.platform));
-    json_put_number(j, "line", f->line);
-    put_figure(j, "asked_bytes", f->figures.asked);
-    put_figure(j, "card_bytes", f->figures.total);
-    put_figure(j, "free_bytes", f->figures.free);
-    put_figure(j, "allowed_bytes", f->figures.allowed);
-    put_figure(j, "allocated_bytes", f->figures.allocated);
-    json_put_text(j, "setting", has_setting ? "expandable_segments:True" : NULL);
-    json_end_object(j);
-}
-
-void log_answer_json(struct json_writer *j, const struct log_answer *a)
-{
-    if (a->is_text)
-        oom_answer_json(j, &a->text, &a->facts);
-    else
-        json_form(j, a);
 }

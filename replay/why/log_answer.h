@@ -6,8 +6,8 @@
 #ifndef REPLAY_REPLAY_WHY_LOG_ANSWER_H
 #define REPLAY_REPLAY_WHY_LOG_ANSWER_H
 
-#include "replay/why/log_facts.h"
-#include "replay/why/log_forms.h"
+#include "replay/why/log_end.h"
+#include "replay/why/log_walk.h"
 
 enum { LOG_OWN_LINE = 240 };
 
@@ -18,6 +18,12 @@ struct log_answer {
     struct oom_text text;            /* line 0: the log has none; without all its sizes if !is_text */
     struct log_found found;
     struct log_facts facts;
+    const struct log_caller *caller; /* which library was refused by the driver; NULL: not known. Static */
+    enum log_end end;                /* how the log goes on after the error that is answered */
+    char last_line[LOG_OWN_LINE];    /* of the log */
+    struct log_killed killed;        /* by the kernel, and no program of this kind */
+    const char *mention;             /* nothing was found, but these words; NULL: not even such. Static */
+    uint64_t mention_line;
     char own_line[LOG_OWN_LINE];     /* of the program, which asked; "": not known */
     char later[LOG_OWN_LINE];        /* the last line of the log that names an error which memory has no part in; "":
                                       * none comes after the one that is answered */
@@ -39,9 +45,13 @@ int log_answer_rank(const struct log_answer *a);
  * answered. */
 unsigned log_answer_fullness(const struct log_answer *a);
 
+/* "speaks of "CUDA out of memory" (line 4), but ...", of a log in which nothing was found; "": not even that. */
+void log_answer_mention(const struct log_answer *a, char *out, size_t room);
+
 void log_answer_print(FILE *out, const struct log_answer *a);
 
-/* The members verdict, and text or library, of the object that is open (report/SCHEMA.md, replay-why/1). */
+/* The members verdict, end, later_error, and text or library, of the object that is open (report/SCHEMA.md,
+ * replay-why/1). */
 void log_answer_json(struct json_writer *j, const struct log_answer *a);
 
 #endif

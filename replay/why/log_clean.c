@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/log_clean.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -113,8 +112,9 @@ static size_t clean_json(char *bytes, size_t n)
     return used;
 }
 
-size_t log_clean(char *bytes, size_t n)
+size_t log_clean(char *bytes, size_t n, bool *is_utf16)
 {
+    *is_utf16 = letter_of_pairs(bytes, n) >= 0;
     n = clean_utf16(bytes, n);
     n = clean_json(bytes, n);
     return clean_colours(bytes, n);

@@ -6,9 +6,10 @@
 #ifndef REPLAY_REPLAY_WHY_LOG_CLEAN_H
 #define REPLAY_REPLAY_WHY_LOG_CLEAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Works in place, and never makes the text longer. Returns its new length. */
-size_t log_clean(char *bytes, size_t n);
+/* Works in place, and never makes the text longer. Returns its new length. *is_utf16: the log was UTF-16. */
+size_t log_clean(char *bytes, size_t n, bool *is_utf16);
 
 #endif

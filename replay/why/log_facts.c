@@ -29,20 +29,12 @@ static const struct sign {
 
 enum { N_SIGNS = sizeof signs / sizeof signs[0], NONE = N_SIGNS };
 
-struct sign_search {
-    const char       *text;
-    size_t            n;
-    struct log_facts *facts;
-    size_t            within;        /* the first sign of its kind in the table that was seen */
-    bool              has_windows, has_rocm;
-};
-
-static void take_platform(struct sign_search *s, enum platform p)
+static void take_platform(struct log_facts_walk *w, enum platform p)
 {
-    s->has_windows = s->has_windows || p == PLATFORM_WINDOWS;
-    s->has_rocm = s->has_rocm || p == PLATFORM_ROCM;
-    if (p > s->facts->platform)
-        s->facts->platform = p;
+    w->has_windows = w->has_windows || p == PLATFORM_WINDOWS;
+    w->has_rocm = w->has_rocm || p == PLATFORM_ROCM;
+    if (p > w->facts.platform)
+        w->facts.platform = p;
 }
 
 static bool is_before(const char *text, size_t at, size_t reach, const char *words)
@@ -55,38 +47,52 @@ static bool is_before(const char *text, size_t at, size_t reach, const char *wor
 }
 
 /* A variable is set here, unless PyTorch's own hint speaks: "try setting PYTORCH_CUDA_ALLOC_CONF=...". */
-static void take_variable(struct sign_search *s, size_t at)
+static void take_variable(struct log_facts_walk *w, size_t at)
 {
     char after[129] = "";
-    if (is_before(s->text, at, 32, "try setting"))
+    if (is_before(w->text, at, 32, "try setting"))
         return;
-    for (size_t i = 0; i + 1 < sizeof after && at + i < s->n && s->text[at + i] != '\n'; i++)
-        after[i] = s->text[at + i];
-    s->facts->is_expandable_asked |= strstr(after, "expandable_segments:True") != NULL;
-    s->facts->is_split_asked |= strstr(after, "max_split_size_mb:") != NULL;
+    for (size_t i = 0; i + 1 < sizeof after && at + i < w->n && w->text[at + i] != '\n'; i++)
+        after[i] = w->text[at + i];
+    w->facts.is_expandable_asked |= strstr(after, "expandable_segments:True") != NULL;
+    w->facts.is_split_asked |= strstr(after, "max_split_size_mb:") != NULL;
 }
 
-static void take_sign(void *arg, size_t i, size_t at)
+/* "7" of "2.9.0+rocm7.0" and "/opt/rocm-7.0.2"; 0: no number follows. */
+static unsigned read_rocm(const struct log_facts_walk *w, size_t at)
 {
-    struct sign_search *s = arg;
+    enum { REACH = 16 };
+    unsigned version = 0;
+    for (size_t i = at; i < w->n && i < at + REACH && w->text[i] != ' '; i++)
+        if (w->text[i] >= '0' && w->text[i] <= '9')
+            version = version * 10 + (unsigned)(w->text[i] - '0');
+        else if (version > 0)
+            break;
+    return version < 100 ? version : 0;
+}
+
+void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
+{
     switch (signs[i].kind) {
     case SIGN_IS_PLATFORM:
-        take_platform(s, signs[i].platform);
+        take_platform(w, signs[i].platform);
+        if (signs[i].platform == PLATFORM_ROCM && w->facts.rocm == 0 && strstr(signs[i].phrase, "rocm") != NULL)
+            w->facts.rocm = read_rocm(w, at);
         break;
     case SIGN_IS_SHARED:
-        s->facts->shared = signs[i].word;
+        w->facts.shared = signs[i].word;
         break;
     case SIGN_IS_NOTEBOOK:
-        s->facts->shell = SHELL_NOTEBOOK;
+        w->facts.shell = SHELL_NOTEBOOK;
         break;
     case SIGN_IS_WITHIN:
-        s->within = i < s->within ? i : s->within;
+        w->within = i < w->within ? i : w->within;
         break;
     case SIGN_IS_NOT_IN_FORCE:
-        s->facts->is_not_in_force = true;
+        w->facts.is_not_in_force = true;
         break;
     case SIGN_IS_SET:
-        take_variable(s, at);
+        take_variable(w, at);
         break;
     }
 }
@@ -99,25 +105,60 @@ void log_facts_set_platform(struct log_facts *f, enum platform p)
         f->shell = platform_shell(p);
 }
 
-struct log_facts log_facts_read(const char *text, size_t n)
+void log_facts_guess_windows(struct log_facts *f)
 {
-    struct log_facts facts = { .platform = PLATFORM_UNKNOWN };
-    struct sign_search s = { .text = text, .n = n, .facts = &facts, .within = NONE };
-    const char *phrases[N_SIGNS];
-    struct log_phrases table;
-    for (size_t i = 0; i < N_SIGNS; i++)
-        phrases[i] = signs[i].phrase;
-    log_phrases_init(&table, phrases, N_SIGNS);
-    log_phrases_each(&table, text, n, take_sign, &s);
-    if (s.has_windows && s.has_rocm && facts.platform == PLATFORM_ROCM)
+    log_facts_set_platform(f, PLATFORM_WINDOWS);
+    f->is_guess = true;
+}
+
+struct log_facts_walk log_facts_walk_of(const char *text, size_t n)
+{
+    return (struct log_facts_walk){ .text = text, .n = n, .facts = { .platform = PLATFORM_UNKNOWN }, .within = NONE };
+}
+
+size_t log_facts_count(void)
+{
+    return N_SIGNS;
+}
+
+const char *log_facts_phrase(size_t i)
+{
+    return signs[i].phrase;
+}
+
+struct log_facts log_facts_of(const struct log_facts_walk *w)
+{
+    struct log_facts facts = w->facts;
+    if (w->has_windows && w->has_rocm && facts.platform == PLATFORM_ROCM)
         facts.platform = PLATFORM_ROCM_WINDOWS;
     if (facts.shell != SHELL_NOTEBOOK)
-        facts.shell = s.has_windows ? SHELL_WINDOWS : platform_shell(facts.platform);
-    if (s.within != NONE) {
-        facts.within = signs[s.within].word;
-        facts.within_advice = signs[s.within].advice;
+        facts.shell = w->has_windows ? SHELL_WINDOWS : platform_shell(facts.platform);
+    if (w->within != NONE) {
+        facts.within = signs[w->within].word;
+        facts.within_advice = signs[w->within].advice;
     }
     return facts;
+}
+
+/* ---- who asked the driver ---- */
+
+enum { NO, YES, CALLER_BEFORE = 1500, CALLER_AFTER = 300 };
+
+static const struct log_caller callers[] = {
+#define CALLER(stack, phrase, is_in_torch, advice) { stack, phrase, advice, is_in_torch },
+#include "replay/why/log_callers.def"
+#undef CALLER
+};
+
+const struct log_caller *log_facts_caller(const char *text, size_t n, size_t at)
+{
+    const size_t from = at > CALLER_BEFORE ? at - CALLER_BEFORE : 0;
+    const size_t to = n - at > CALLER_AFTER ? at + CALLER_AFTER : n;
+    for (size_t k = 0; k < sizeof callers / sizeof callers[0]; k++)
+        for (size_t i = from; i < to; i++)
+            if (log_phrase_is(text, n, i, callers[k].phrase))
+                return &callers[k];
+    return NULL;
 }
 
 /* ---- the program's own line ---- */

@@ -9,7 +9,8 @@
 
 struct log_facts {
     enum platform platform;
-    bool is_guess;                   /* the text only suggests it */
+    bool is_guess;                   /* only the log's encoding suggests it */
+    unsigned rocm;                   /* 7 of ROCm 7.0; 0: the log does not name its version */
     enum shell_kind shell;
     const char *shared;              /* the machine whose card shares the host's memory: "GB10"; NULL: none is named.
                                       * Static */
@@ -20,10 +21,41 @@ struct log_facts {
     bool is_not_in_force;            /* it says that expandable segments are not supported here */
 };
 
-struct log_facts log_facts_read(const char *text, size_t n);
+/* What a walk over a log finds of signs; begins with log_facts_walk_of. */
+struct log_facts_walk {
+    const char *text;
+    size_t n;
+    struct log_facts facts;
+    size_t within;                   /* the first sign of its kind in the table that was seen */
+    bool has_windows, has_rocm;
+};
+
+struct log_facts_walk log_facts_walk_of(const char *text, size_t n);
+
+/* The phrases to look for. Static. */
+size_t log_facts_count(void);
+const char *log_facts_phrase(size_t i);
+
+/* The phrase `i` stands at text[at]. */
+void log_facts_take(struct log_facts_walk *w, size_t i, size_t at);
+
+/* What all that was taken tells. */
+struct log_facts log_facts_of(const struct log_facts_walk *w);
 
 /* Takes a platform that is known otherwise, such as from --system or from an error that only one platform writes. */
 void log_facts_set_platform(struct log_facts *f, enum platform p);
+
+/* PowerShell writes UTF-16. */
+void log_facts_guess_windows(struct log_facts *f);
+
+/* A library that asks the driver itself (log_callers.def). */
+struct log_caller {
+    const char *stack, *phrase, *advice;             /* static */
+    bool is_in_torch;
+};
+
+/* The one that is named near text[at], where an error of the driver stands. NULL: none is. Static. */
+const struct log_caller *log_facts_caller(const char *text, size_t n, size_t at);
 
 /* The last line of the program's own code in the traceback before text[at]: "train.py:40, in step: y = f(x)". Frames of
  * installed packages are none. False: there is none. */

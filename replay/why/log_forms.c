@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/log_forms.h"
 
+#include "base/shown.h"
 #include "base/units.h"
 #include "replay/why/log_letters.h"
+#include "replay/why/log_mention.h"
 #include "replay/why/log_phrases.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NEAR_REACH = 800 };           /* bytes before an error in which its `near` must stand */
@@ -128,54 +132,141 @@ static enum verdict_kind judge(enum form_name form, const struct log_figures *f)
     return forms[form].verdict;
 }
 
-/* ---- the search ---- */
+/* ---- the walk ---- */
 
-struct form_search {
-    const char *text;
-    size_t n;
-    struct log_found best;
-};
+size_t log_forms_count(void)
+{
+    return N_FORMS;
+}
 
-static bool has_near(const struct form_search *s, const struct log_form *form, size_t at)
+const char *log_forms_phrase(size_t i)
+{
+    return forms[i].phrase;
+}
+
+static bool has_near(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
     const size_t from = at > NEAR_REACH ? at - NEAR_REACH : 0;
     if (form->near[0] == '\0')
         return true;
     for (size_t i = from; i < at; i++)
-        if (log_phrase_is(s->text, s->n, i, form->near))
+        if (log_phrase_is(w->text, w->n, i, form->near))
             return true;
     return false;
 }
 
-static void take_hit(void *arg, size_t i, size_t at)
+/* Figures follow an error's words after a sign; words without figures may be anybody's. */
+static bool has_figure_after(const struct log_forms_walk *w, size_t end)
 {
-    struct form_search *s = arg;
-    if (!has_near(s, &forms[i], at))
-        return;
-    s->best.n_errors++;
-    if (s->best.form != NULL && s->best.form->rank > forms[i].rank)
-        return;
-    s->best.form = &forms[i];
-    s->best.at = at;
+    enum { REACH = 48 };
+    if (end == w->n || strchr(".:,(", w->text[end]) == NULL)
+        return false;
+    for (size_t i = end; i < w->n && i < end + REACH && w->text[i] != '\n'; i++)
+        if (w->text[i] >= '0' && w->text[i] <= '9')
+            return true;
+    return false;
 }
 
-bool log_forms_find(const char *text, size_t n, struct log_found *out)
+/* Words of nobody in particular count only where a program names an error, and are not those of a mention. */
+static bool is_named_error(const struct log_forms_walk *w, size_t at)
 {
-    struct form_search s = { .text = text, .n = n };
-    const char *phrases[N_FORMS];
-    struct log_phrases table;
-    for (size_t i = 0; i < N_FORMS; i++)
-        phrases[i] = forms[i].phrase;
-    log_phrases_init(&table, phrases, N_FORMS);
-    log_phrases_each(&table, text, n, take_hit, &s);
-    *out = s.best;
-    if (s.best.form == NULL)
+    static const char *const names[] = { "rror", "ERROR", "atal", "FATAL", "xception", "terminat" };
+    enum { REACH = 40 };
+    if (w->mention != NULL && at - w->mention_at < REACH)
         return false;
-    const enum form_name form = (enum form_name)(s.best.form - forms);
-    out->figures = read_figures(form, text, n, s.best.at);
-    out->verdict = judge(form, &out->figures);
-    out->line = 1;
-    for (size_t i = 0; i < s.best.at; i++)
-        out->line += text[i] == '\n';
-    return true;
+    for (size_t i = letters_line_begin(w->text, at); i < at; i++)
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            if (log_phrase_is(w->text, at, i, names[k]))
+                return true;
+    return false;
+}
+
+static bool is_mention(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    static const char words[] = "out of memory";
+    const size_t n = strlen(form->phrase), end = at + n < w->n ? at + n : w->n;
+    const bool is_message = n >= strlen(words) && strcmp(form->phrase + n - strlen(words) + 1, words + 1) == 0;
+    const enum log_mention_test test = is_message && !has_figure_after(w, end) ? LOG_MENTION_MESSAGE
+                                       : is_message                           ? LOG_MENTION_LINE
+                                                                              : LOG_MENTION_QUOTES;
+    return log_is_mention(w->text, w->n, at, end, test);
+}
+
+/* ---- whom the kernel killed ---- */
+
+/* What programs that compute are called; every other process has nothing to do with them. */
+static bool is_of_run(const char *name)
+{
+    static const char *const begins[] = { "python", "pt_", "ray", "vllm", "sglang", "torchrun", "accelerate",
+                                          "deepspeed", "jupyter", "ipykernel", "ollama", "llama", "train", "julia",
+                                          "VLLM", "Ray", "tritonserver", "trtexec", "comfy" };
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+/* "Killed process 7714 (chrome)" after text[at]. False: the line has no such words. */
+static bool read_killed(const struct log_forms_walk *w, size_t at, struct log_killed *out)
+{
+    static const char words[] = "process ";
+    char line[161];
+    const size_t n = w->n - at < sizeof line ? w->n - at : sizeof line - 1;
+    snprintf(line, sizeof line, "%.*s", (int)n, w->text + at);
+    line[strcspn(line, "\n")] = '\0';
+    char *id = strstr(line, words), *end;
+    if (id == NULL)
+        return false;
+    out->id = strtoull(id + strlen(words), &end, 10);
+    if (strncmp(end, " (", 2) != 0)
+        return false;
+    snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(end + 2, ")"), end + 2);
+    shown_clean(out->name, false);
+    return out->name[0] != '\0';
+}
+
+/* The kernel's lines name the process that it killed, which decides whose form it is. */
+static const struct log_form *judge_killed(struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    struct log_killed killed;
+    if ((form != &forms[FORM_KERNEL] && form != &forms[FORM_KERNEL_CGROUP] && form != &forms[FORM_KERNEL_STRANGER]) ||
+        !read_killed(w, at, &killed))
+        return form;
+    if (is_of_run(killed.name))
+        return form == &forms[FORM_KERNEL_STRANGER] ? &forms[FORM_KERNEL] : form;
+    w->killed = killed;
+    return &forms[FORM_KERNEL_STRANGER];
+}
+
+void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
+{
+    const struct log_form *form = &forms[i];
+    if (!has_near(w, form, at) || (form->rank == 0 && !is_named_error(w, at)))
+        return;
+    if (is_mention(w, form, at)) {
+        w->mention = form;
+        w->mention_at = at;
+        return;
+    }
+    form = judge_killed(w, form, at);
+    if (form->rank > 0) {
+        w->n_errors++;
+        w->last = form;
+        w->last_at = at;
+    }
+    if (w->best != NULL && w->best->rank > form->rank)
+        return;
+    w->best = form;
+    w->best_at = at;
+}
+
+struct log_found log_forms_read(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    const enum form_name name = (enum form_name)(form - forms);
+    struct log_found f = { .form = form, .at = at, .n_errors = w->n_errors, .line = 1 };
+    f.figures = read_figures(name, w->text, w->n, at);
+    f.verdict = judge(name, &f.figures);
+    for (size_t i = 0; i < at; i++)
+        f.line += w->text[i] == '\n';
+    return f;
 }

@@ -32,7 +32,31 @@ struct log_found {
     uint64_t n_errors;               /* all that the text holds, repeated ones too */
 };
 
-/* The error of highest rank, and of these the last. False: there is none. */
-bool log_forms_find(const char *text, size_t n, struct log_found *out);
+/* A process that the kernel killed for want of memory, and that no program of this kind is called: "chrome". */
+struct log_killed {
+    char     name[24];               /* "": there is none */
+    uint64_t id;
+};
+
+/* What a walk over a log finds of the forms; zero but for the text, which is borrowed, before it. */
+struct log_forms_walk {
+    const char *text;
+    size_t n;
+    const struct log_form *best, *last, *mention;    /* of highest rank, the last of it; the last of all; one whose
+                                                      * words are only mentioned; NULL: there is none */
+    size_t best_at, last_at, mention_at;
+    uint64_t n_errors;
+    struct log_killed killed;
+};
+
+/* The phrases to look for. Static. */
+size_t log_forms_count(void);
+const char *log_forms_phrase(size_t i);
+
+/* The phrase `i` stands at text[at]. Phrases are told in the order of the text. */
+void log_forms_take(struct log_forms_walk *w, size_t i, size_t at);
+
+/* A form with the figures that stand with it. */
+struct log_found log_forms_read(const struct log_forms_walk *w, const struct log_form *form, size_t at);
 
 #endif

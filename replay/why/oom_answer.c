@@ -3,6 +3,7 @@
 
 #include "base/torch_sizes.h"
 #include "base/units.h"
+#include "replay/why/card_tools.h"
 #include "sim/card_context.h"
 
 #include <inttypes.h>
@@ -82,8 +83,8 @@ static enum platform platform_of(const struct oom_text *t, const struct log_fact
 
 static bool may_set(const struct oom_answer *a, const struct log_facts *facts, const char *setting, bool is_set)
 {
-    const char *err;
-    return !is_set && platform_has_setting(a->platform, setting, &err) && (facts == NULL || facts->shared == NULL);
+    const char *why;
+    return !is_set && platform_has_setting(a->platform, setting, &why) && (facts == NULL || facts->shared == NULL);
 }
 
 /* A setting helps if it may put what is free and what is cached together. PyTorch has expandable segments from 2.1 on;
@@ -210,23 +211,56 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
 
 /* ---- reasons ---- */
 
+static const char *first_words(const struct oom_text *t)
+{
+    return t->first == OOM_FIRST_BY_LAUNCHER ? "torchrun names it as the first to fail"
+           : t->first == OOM_FIRST_BY_TIME   ? "by the times of the lines the first to end"
+           : t->rank >= 0                    ? "the first rank to end, if the log keeps the order"
+                                             : "the first process to end, if the log keeps the order";
+}
+
+/* A rank whose peer died may be refused memory, or be killed, after that. */
+static void print_root_missing(FILE *out, const struct oom_text *t)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- torchrun names rank %" PRId64 " as the first to fail, and no error of memory in this log is of "
+                  "that rank. What is answered here may be a consequence: read the log of rank %" PRId64 " first.",
+              t->root_rank, t->root_rank);
+    words_print_screen(out, &w);
+}
+
 /* Of several errors, which one the answer is about. */
 static void print_which(FILE *out, const struct oom_text *t)
 {
     struct words w = { .n = 0 };
+    if (t->is_root_missing)
+        print_root_missing(out, t);
     if (t->n_errors < 2)
         return;
     words_add(&w, "- The log holds %" PRIu64 " such errors. This is about ", t->n_errors);
     if (t->n_ranks == 1)
         words_add(&w, "the last one, in line %" PRIu64 ".", t->line);
     else if (t->rank >= 0)
-        words_add(&w, "the one in line %" PRIu64 ", of rank %" PRId64 ": the first rank to end.", t->line, t->rank);
+        words_add(&w, "the one in line %" PRIu64 ", of rank %" PRId64 ": %s.", t->line, t->rank, first_words(t));
     else
-        words_add(&w, "the one in line %" PRIu64 ": the first process to end.", t->line);
+        words_add(&w, "the one in line %" PRIu64 ": %s.", t->line, first_words(t));
     words_print_screen(out, &w);
 }
 
-static void print_held(FILE *out, const struct oom_text *t)
+/* What is outside of PyTorch may be the program's own up to a context; without a list of processes that is all one
+ * knows, and `others` is the rest. */
+static void add_outside(struct words *w, uint64_t outside, bool is_rest)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    units_format_bytes(outside < MIB ? outside : outside / MIB * MIB, a);
+    if (is_rest)
+        words_add(w, "; outside of it %s of the card were taken, of which up to %s may be the program's own context "
+                     "and libraries", a, units_format_bytes(CARD_CONTEXT_MOST_BYTES, b));
+    else
+        words_add(w, "; contexts, libraries and other processes had about %s", a);
+}
+
+static void print_held(FILE *out, const struct oom_text *t, const struct oom_answer *answer)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     const uint64_t outside = oom_text_outside(t);
@@ -234,39 +268,45 @@ static void print_held(FILE *out, const struct oom_text *t)
     words_add(&w, "- On GPU %u PyTorch had %s reserved, of it %s allocated", t->gpu,
               units_format_bytes(t->reserved, a), units_format_bytes(t->allocated, b));
     if (outside > 0 && outside != OOM_TEXT_UNKNOWN)
-        words_add(&w, "; contexts, libraries and other processes had about %s",
-                  units_format_bytes(outside < MIB ? outside : outside / MIB * MIB, a));
+        add_outside(&w, outside, answer->account.others > 0 && !t->lists_processes);
     words_add(&w, ".");
     words_print_screen(out, &w);
 }
 
-/* How a platform shows who is on a card, and chooses another. */
-static const struct { const char *shows, *chooses; } tools[PLATFORMS] = {
-    [PLATFORM_UNKNOWN] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_LINUX] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_WINDOWS] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_WSL] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_ROCM] = { "rocm-smi", "HIP_VISIBLE_DEVICES" },
-    [PLATFORM_ROCM_WINDOWS] = { "the task manager", "HIP_VISIBLE_DEVICES" },
-    [PLATFORM_XPU] = { "xpu-smi", "ZE_AFFINITY_MASK" },
-    [PLATFORM_MPS] = { "the activity monitor", NULL },
-    [PLATFORM_NPU] = { "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES" },
-    [PLATFORM_JETSON] = { "tegrastats", NULL },
-};
+/* A run of several processes takes as many cards as it has; one process takes another. */
+static void add_choice(struct words *w, enum platform p, bool is_several)
+{
+    if (card_tools_chooses(p) == NULL)
+        return;
+    if (is_several)
+        words_add(w, " Or give the run other cards, one for each of its processes: %s=LIST before it starts.",
+                  card_tools_chooses(p));
+    else
+        words_add(w, " Or choose another card: %s=NUMBER before the program starts.", card_tools_chooses(p));
+}
 
-void oom_answer_print_others(FILE *out, enum platform p, uint64_t id)
+static void print_others(FILE *out, const struct oom_text *t, enum platform p, bool is_several)
 {
     struct words w = { .n = 0 };
     words_add(&w, "- ");
-    if (id > 0)
-        words_add(&w, "End process %" PRIu64 " if it is yours and not needed; ", id);
+    if (t->other_id > 0)
+        words_add(&w, "End process %" PRIu64 " if it is yours and not needed; ", t->other_id);
     else
         words_add(&w, "End what is yours and not needed; ");
-    words_add(&w, "%s shows what runs on the card.", tools[p].shows);
-    if (tools[p].chooses != NULL)
-        words_add(&w, " Or choose another card: %s=NUMBER before the program starts.", tools[p].chooses);
+    words_add(&w, "%s shows what runs on the card.", card_tools_shows(p));
+    add_choice(&w, p, is_several);
     words_add(&w, " Often it is an earlier run that did not end.");
     words_print_screen(out, &w);
+}
+
+/* Whether the text is of one process of several that need their cards together. */
+static bool is_of_several(const struct oom_text *t, const struct log_facts *facts)
+{
+    static const char *const spread[] = { "vllm", "sglang", "tensorrt-llm", "deepspeed" };
+    bool is_spread = false;
+    for (size_t i = 0; i < sizeof spread / sizeof spread[0]; i++)
+        is_spread = is_spread || (facts != NULL && facts->within != NULL && strcmp(facts->within, spread[i]) == 0);
+    return t->rank >= 0 || t->n_ranks > 1 || (is_spread && t->gpu > 0);
 }
 
 void oom_answer_print_shared(FILE *out, const char *machine)
@@ -277,6 +317,12 @@ void oom_answer_print_shared(FILE *out, const char *machine)
                   "set aside, not "
                   "what the machine has. `free -h` shows the host's side; no setting is recommended there.", machine);
     words_print_screen(out, &w);
+}
+
+void oom_answer_print_guess(FILE *out)
+{
+    text_print_screen(out, "- Nothing in the text names the system. It is UTF-16, as PowerShell writes it, so this is "
+                           "probably Windows; --system names another.");
 }
 
 static void print_one_tensor(FILE *out, const char *line)
@@ -291,16 +337,24 @@ static void print_one_tensor(FILE *out, const char *line)
                            "outer product that was not meant.");
 }
 
+/* `record` and `predict` know CUDA, and ROCm's PyTorch, which is written as CUDA's. */
+static bool is_recorded_on(enum platform p)
+{
+    return p != PLATFORM_XPU && p != PLATFORM_MPS && p != PLATFORM_NPU;
+}
+
 static void print_full(FILE *out, const struct oom_answer *a, const struct log_facts *facts, const char *line)
 {
-    struct words w = { .n = 0 };
+    struct words w = { .n = 0 }, less = { .n = 0 };
     if (line != NULL && a->account.asked > a->account.total / 10) {
         words_add(&w, "- The refused request is a large one, asked for at %s", line);
         words_print_screen(out, &w);
     }
-    text_print_screen(out, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a "
-                           "smaller type, an optimizer with less state. `replay predict -- python YOUR_PROGRAM` "
-                           "finds without a card which batch fits.");
+    words_add(&less, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a smaller "
+                     "type, an optimizer with less state.");
+    if (is_recorded_on(a->platform))
+        words_add(&less, " `replay predict -- python YOUR_PROGRAM` finds without a card which batch fits.");
+    words_print_screen(out, &less);
     if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
         text_print_screen(out, "- In a notebook, models of earlier cells and the last error's traceback keep their "
                                "memory. Restart the kernel, or: del model; import gc, sys; sys.last_traceback = "
@@ -331,7 +385,7 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
     else if (verdict == VERDICT_ONE_TENSOR)
         print_one_tensor(out, line);
     else if (verdict == VERDICT_SOMEBODY_ELSE)
-        oom_answer_print_others(out, a->platform, t->other_id);
+        print_others(out, t, a->platform, is_of_several(t, facts));
     else if (verdict == VERDICT_FULL || verdict == VERDICT_HOST_LENT)
         print_full(out, a, facts, line);
     if (t->is_listed)
@@ -344,13 +398,27 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
                                "replayed in the order of their capture.");
 }
 
+static void add_absent(struct words *w, enum platform p, const struct log_facts *facts, const char *why)
+{
+    const bool is_guess = facts == NULL || facts->platform == PLATFORM_UNKNOWN || facts->is_guess;
+    const unsigned rocm = p == PLATFORM_ROCM && facts != NULL ? facts->rocm : 0;
+    words_add(w, "- expandable_segments:True, which PyTorch's text may name, is no advice here ");
+    if (rocm >= 7)
+        words_add(w, "(ROCm %u): of the builds for it only some have it, and the others warn and ignore it. If PyTorch "
+                     "does not warn that it is not supported, it is worth a try.", rocm);
+    else if (rocm > 0)
+        words_add(w, "(ROCm %u): it takes ROCm 7.0 or newer.", rocm);
+    else
+        words_add(w, "(%s%s): %s.", is_guess ? "probably " : "", platform_words(p), why);
+}
+
 /* What the release or the platform that wrote the text lacks, or has on already. */
 static void print_release(FILE *out, const struct oom_text *t, const struct oom_answer *a,
                           const struct log_facts *facts)
 {
     char b[UNITS_TEXT];
     struct words w = { .n = 0 };
-    const char *err;
+    const char *why;
     const bool is_in_pieces = a->setting != NULL || verdict_of(a->judgement.giver) == VERDICT_FRAGMENTED;
     const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked);
     if (t->is_early && is_in_pieces && a->platform != PLATFORM_NPU && a->platform != PLATFORM_XPU)
@@ -362,10 +430,8 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
     else if (is_on && (facts == NULL || !facts->is_not_in_force))
         words_add(&w, "- expandable_segments is on already. What is cached then lies in other streams' or pools' "
                       "segments, or in pages that are used in part.");
-    else if (is_in_pieces && !platform_has_setting(a->platform, "expandable_segments", &err))
-        words_add(&w, "- expandable_segments:True, which PyTorch's text may name, is no advice here (%s%s): %s.",
-                  facts == NULL || facts->platform == PLATFORM_UNKNOWN ? "probably " : "", platform_words(a->platform),
-                  err);
+    else if (is_in_pieces && !platform_has_setting(a->platform, "expandable_segments", &why))
+        add_absent(&w, a->platform, facts, why);
     if (w.n > 0)
         words_print_screen(out, &w);
 }
@@ -373,7 +439,7 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
 static void print_next(FILE *out, const struct oom_answer *a)
 {
     struct words w = { .n = 0 };
-    if (a->verdict == VERDICT_SOMEBODY_ELSE)
+    if (a->verdict == VERDICT_SOMEBODY_ELSE || !is_recorded_on(a->platform))
         return;
     words_add(&w, "- This is all that the error's text tells%s. A recording tells ",
               a->setting != NULL ? ", so the setting is worth a try, not certain" : "");
@@ -419,15 +485,16 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
         oom_answer_print_shared(out, facts->shared);
     print_why_so(out, t, &a, facts, line);
     print_release(out, t, &a, facts);
+    if (facts != NULL && facts->is_guess)
+        oom_answer_print_guess(out);
     print_which(out, t);
-    print_held(out, t);
+    print_held(out, t, &a);
     print_next(out, &a);
 }
 
 void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts)
 {
     const struct oom_answer a = oom_answer_of(t, facts);
-    json_put_text(j, "verdict", why_word(a.verdict));
     json_put_object(j, "text");
     json_put_text(j, "stack", facts != NULL && facts->within != NULL ? facts->within : "pytorch");
     json_put_text(j, "platform", platform_word(a.platform));

@@ -32,11 +32,11 @@ struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts
  * NULL: it is not known. */
 void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_facts *facts, const char *line);
 
-/* The members verdict and text of the object that is open (report/SCHEMA.md, replay-why/1). */
+/* The member text of the object that is open (report/SCHEMA.md, replay-why/1). */
 void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts);
 
-/* What a person does about other processes there, as a paragraph. `id` is the largest one's number; 0: not known. */
-void oom_answer_print_others(FILE *out, enum platform p, uint64_t id);
+/* Why the system counts as Windows, if only the log's encoding tells, as a paragraph. */
+void oom_answer_print_guess(FILE *out);
 
 /* What is not known of a card that shares the host's memory, as a paragraph. */
 void oom_answer_print_shared(FILE *out, const char *machine);

@@ -97,8 +97,15 @@ static unsigned read_gpu(const char *text)
     return is_digit(*at) ? (unsigned)strtoul(at, NULL, 10) & 1023 : *at > 0 && *at < ' ' ? (unsigned)*at : 0;
 }
 
-/* 2.0 gives all figures in brackets, and what is reserved in total; 1.4 and older what is cached beside it. XPU leaves
- * out what is free, which is at most what is not reserved. */
+/* XPU leaves out what is free up to 2.11, which is at most what is not reserved. */
+static void fill_free(struct oom_text *t)
+{
+    t->lacks_free = t->free == OOM_TEXT_UNKNOWN && t->total != OOM_TEXT_UNKNOWN && t->reserved != OOM_TEXT_UNKNOWN;
+    if (t->lacks_free)
+        t->free = t->total > t->reserved ? t->total - t->reserved : 0;
+}
+
+/* 2.0 gives all figures in brackets, and what is reserved in total; 1.4 and older what is cached beside it. */
 static void read_early(const char *text, struct oom_text *t)
 {
     const uint64_t cached = letters_size_before(text, "cached)");
@@ -108,9 +115,7 @@ static void read_early(const char *text, struct oom_text *t)
     t->reserved = letters_size_before(text, "reserved in total by PyTorch");
     if (t->reserved == OOM_TEXT_UNKNOWN && cached != OOM_TEXT_UNKNOWN && t->allocated != OOM_TEXT_UNKNOWN)
         t->reserved = t->allocated + cached;
-    t->lacks_free = t->free == OOM_TEXT_UNKNOWN && t->total != OOM_TEXT_UNKNOWN && t->reserved != OOM_TEXT_UNKNOWN;
-    if (t->lacks_free)
-        t->free = t->total > t->reserved ? t->total - t->reserved : 0;
+    fill_free(t);
 }
 
 static void read_later(const char *text, struct oom_text *t)
@@ -125,6 +130,8 @@ static void read_later(const char *text, struct oom_text *t)
     t->private_pools = letters_size_before(text, "allocated in private pools");
     if (t->allocated != OOM_TEXT_UNKNOWN && unallocated != OOM_TEXT_UNKNOWN)
         t->reserved = t->allocated + unallocated;
+    if (letters_find(text, "of which", NULL) == NULL)
+        fill_free(t);
 }
 
 /* What the hint at the end of a text tells of the release and its settings. */
@@ -185,6 +192,42 @@ static int64_t read_rank(const char *text, size_t at)
     return -1;
 }
 
+/* Two digits and a colon, "03:", at text[at]. */
+static bool is_pair(const char *text, size_t at)
+{
+    return is_digit(text[at]) && is_digit(text[at + 1]) && text[at + 2] == ':';
+}
+
+/* The digits of the date right before text[at], "2026-06-11 " or "06-11 ", as one number. 0: there is none. */
+static uint64_t read_date(const char *text, size_t begin, size_t at)
+{
+    uint64_t date = 0;
+    size_t from = at;
+    while (from > begin && (is_digit(text[from - 1]) || strchr("-/ T_", text[from - 1]) != NULL))
+        from--;
+    for (size_t i = from; i < at; i++)
+        if (is_digit(text[i]))
+            date = date % 10000000 * 10 + (uint64_t)(text[i] - '0');
+    return date;
+}
+
+/* "2026-06-11 03:14:09,882" before the error, in its line: milliseconds, to be compared with those of other lines. */
+static uint64_t read_time(const char *text, size_t at)
+{
+    const size_t begin = letters_line_begin(text, at);
+    for (size_t i = begin; i + 8 < at; i++)
+        if (is_pair(text, i) && is_pair(text, i + 3) && (i == begin || !is_digit(text[i - 1]))) {
+            uint64_t ms = 0;
+            const bool has_ms = i + 11 < at && (text[i + 8] == '.' || text[i + 8] == ',');
+            for (size_t k = 0; k < 3; k++)
+                ms = ms * 10 + (has_ms && is_digit(text[i + 9 + k]) ? (uint64_t)(text[i + 9 + k] - '0') : 0);
+            const uint64_t s = strtoul(text + i, NULL, 10) * 3600 + strtoul(text + i + 3, NULL, 10) * 60 +
+                               strtoul(text + i + 6, NULL, 10);
+            return read_date(text, begin, i) * 100000000 + s * 1000 + ms + 1;
+        }
+    return 0;
+}
+
 /* Takes the text at text[at] up to the next one. False if it lacks its sizes. */
 static bool read_at(const char *text, size_t at, size_t n, struct oom_text *out)
 {
@@ -196,6 +239,8 @@ static bool read_at(const char *text, size_t at, size_t n, struct oom_text *out)
         one[next - one] = '\0';
     const bool is_whole = read_text(one, out);
     out->rank = read_rank(text, at);
+    out->root_rank = -1;
+    out->time = read_time(text, at);
     return is_whole;
 }
 
@@ -214,6 +259,70 @@ static void deaths_put(struct deaths *d, const struct oom_text *t)
         return;
     d->at[i] = *t;
     d->n += i == d->n;
+}
+
+static bool is_earlier(const struct oom_text *a, const struct oom_text *b, bool has_times)
+{
+    return has_times && a->time != b->time ? a->time < b->time : a->line < b->line;
+}
+
+static unsigned read_number(const char *text, size_t n, size_t at)
+{
+    unsigned number = 0;
+    for (; at < n && is_digit(text[at]); at++)
+        number = number % 100000 * 10 + (unsigned)(text[at] - '0');
+    return number;
+}
+
+/* "rank      : 5 (local_rank: 1)", after the words of torchrun in text[0, n). False: they are not there. */
+static bool read_root(const char *text, size_t n, int64_t *rank, unsigned *local)
+{
+    static const char words[] = "Root Cause (first observed failure)", inner[] = "(local_rank: ";
+    bool is_root = false, is_read = false;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == words[0] && n - i > strlen(words) && memcmp(text + i, words, strlen(words)) == 0)
+            is_root = true;
+        if (!is_root || text[i] != inner[0] || n - i <= strlen(inner) || memcmp(text + i, inner, strlen(inner)) != 0)
+            continue;
+        size_t from = i;
+        while (from > 0 && (is_digit(text[from - 1]) || text[from - 1] == ' '))
+            from--;
+        while (text[from] == ' ')
+            from++;
+        *rank = read_number(text, n, from);
+        *local = read_number(text, n, i + strlen(inner));
+        is_root = false;
+        is_read = true;
+    }
+    return is_read;
+}
+
+/* The death that the launcher names. Lines without a rank are known by their GPU, if no other line has it. NULL: there
+ * is none. */
+static const struct oom_text *find_root(const struct deaths *d, int64_t rank, unsigned local)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->at[i].rank == rank || (d->at[i].rank < 0 && d->n > 1 && d->at[i].gpu == local))
+            return &d->at[i];
+    return NULL;
+}
+
+static void choose_first(const struct deaths *d, const char *text, size_t n, struct oom_text *out)
+{
+    const struct oom_text *first = &d->at[0];
+    bool has_times = true;
+    int64_t rank = -1;
+    unsigned local = 0;
+    for (size_t i = 0; i < d->n; i++)
+        has_times = has_times && d->at[i].time > 0;
+    for (size_t i = 1; i < d->n; i++)
+        if (is_earlier(&d->at[i], first, has_times))
+            first = &d->at[i];
+    const struct oom_text *root = read_root(text, n, &rank, &local) ? find_root(d, rank, local) : NULL;
+    *out = root != NULL ? *root : *first;
+    out->first = root != NULL ? OOM_FIRST_BY_LAUNCHER : has_times ? OOM_FIRST_BY_TIME : OOM_FIRST_OF_LINES;
+    out->root_rank = rank;
+    out->is_root_missing = rank >= 0 && root == NULL && out->rank >= 0;
 }
 
 /* Somebody pasted the text without its first words: "Tried to allocate 20.00 MiB (GPU 0; 1.96 GiB total capacity; ...".
@@ -267,10 +376,7 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
     }
     if (deaths.n == 0)
         return false;
-    *out = deaths.at[0];
-    for (size_t i = 1; i < deaths.n; i++)
-        if (deaths.at[i].line < out->line)
-            *out = deaths.at[i];
+    choose_first(&deaths, text, n, out);
     out->n_errors = n_errors;
     out->n_ranks = deaths.n;
     return true;

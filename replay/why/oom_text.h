@@ -13,6 +13,9 @@
 
 #define OOM_TEXT_UNKNOWN UINT64_MAX
 
+/* Of several ranks that died, what tells which was the first. */
+enum oom_text_first { OOM_FIRST_OF_LINES, OOM_FIRST_BY_TIME, OOM_FIRST_BY_LAUNCHER };
+
 /* Bytes; OOM_TEXT_UNKNOWN: the text does not say, which holds for process, allowed,
  * private_pools and expandable_reserve only. */
 struct oom_text {
@@ -37,6 +40,10 @@ struct oom_text {
     bool     is_expandable;          /* expandable segments are on; known from 2.14 on */
     uint64_t expandable_reserve;     /* which the request exceeds, where expandable segments cannot grow beyond it */
     int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */
+    uint64_t time;                   /* at the line's begin, in ms, to be compared only; 0: it has none */
+    enum oom_text_first first;       /* why it counts as the first death */
+    int64_t  root_rank;              /* which torchrun names as the first to fail; -1: it names none */
+    bool     is_root_missing;        /* none of the texts is of that rank */
     uint64_t line;                   /* of the text that was searched, from 1 on */
     size_t   at;                     /* where in it */
     uint64_t n_errors;               /* that the text holds */
@@ -45,7 +52,8 @@ struct oom_text {
 
 /* Looks for such texts in text[0, n), whatever stands around and within them: a log, a traceback, line breaks, colours,
  * a prefix of each line. A program may survive an error and try again, so each rank died of its last one. Takes the
- * first of these, because a rank that dies may take others with it. False if there is none with all sizes that every
+ * first of these, because a rank that dies may take others with it: the one that torchrun names, or the earliest by the
+ * times of the lines, or the first line. False if there is none with all sizes that every
  * release writes; then *out is the last that lacks some, or has line 0. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
 

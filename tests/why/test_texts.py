@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Ask `replay why` about every text of tests/texts, and compare with what is known of each.
 
-    tests/why/test_texts.py REPLAY [--half tuned|kept|found|found-2] [--table] [--write PAGE]
+    tests/why/test_texts.py REPLAY [--half tuned|kept|found|found-2|found-3|kept-3] [--table] [--write PAGE]
 
-Demanded: every text is read, with the right stack and platform; the right cause of at least 95 %; and never a setting
-that does not exist there. --table prints the table by form, --write puts it into PAGE between its marks.
+Demanded: every text is read, with the right stack and platform, and whether the run ended there; the right cause of at
+least 95 %; and never a setting that does not exist there. A text that only mentions an error is told to be none.
+--table prints the table by form, --write puts it into PAGE between its marks.
 """
 import argparse
 import collections
@@ -25,12 +26,15 @@ PLACES = {
 VARIABLES = {
     "rocm": "PYTORCH_HIP_ALLOC_CONF", "rocm-windows": "PYTORCH_HIP_ALLOC_CONF", "npu": "PYTORCH_NPU_ALLOC_CONF",
 }
+GOOD = ("read", "stack", "platform", "end", "cause")
 BEGIN, END = "<!-- texts: tests/why/test_texts.py -->", "<!-- end of texts -->"
 
 
-def answer(replay, path):
-    run = subprocess.run([replay, "why", path, "--json", "-"], capture_output=True, text=True, check=False)
-    return json.loads(run.stdout) if run.returncode == 0 else None
+NO_ERROR = "but is no error of a program"        # what is said of a mention
+
+
+def ask(replay, path):
+    return subprocess.run([replay, "why", path, "--json", "-"], capture_output=True, text=True, check=False)
 
 
 def is_harmful(said, label):
@@ -43,24 +47,32 @@ def is_harmful(said, label):
     return label["platform"] not in PLACES[key] or said.get("variable", "PYTORCH_ALLOC_CONF") not in allowed
 
 
+def judge_mention(run):
+    is_right = run.returncode != 0 and NO_ERROR in run.stderr
+    return dict.fromkeys(GOOD, is_right) | {"harm": False, "said": run.stderr.strip() or "an error"}
+
+
 def judge(replay, label):
-    got = answer(replay, TEXTS / label["file"])
-    if got is None:
-        return {"read": False, "stack": False, "platform": False, "cause": False, "harm": False, "said": "not read"}
+    run = ask(replay, TEXTS / label["file"])
+    if label["end"] == "mention":
+        return judge_mention(run)
+    if run.returncode != 0:
+        return dict.fromkeys(GOOD, False) | {"harm": False, "said": "not read"}
+    got = json.loads(run.stdout)
     said = got.get("text") or got.get("words") or got.get("library") or {}
-    return {"read": True, "stack": said.get("stack") == label["stack"],
+    return {"read": True, "stack": said.get("stack") in label["stack"].split("|"), "end": got["end"] == label["end"],
             "platform": said.get("platform") == label["platform"],
             "cause": got["verdict"] in label["cause"].split("|"), "harm": is_harmful(said, label),
-            "said": f"{said.get('stack')} {said.get('platform')} {got['verdict']} {said.get('setting')}"}
+            "said": f"{said.get('stack')} {said.get('platform')} {got['verdict']} {got['end']} {said.get('setting')}"}
 
 
 def table(judged):
     forms = collections.defaultdict(list)
     for label, found in judged:
         forms[label["form"]].append(found)
-    lines = ["| form | texts | read | stack | platform | cause | harmful |", "|---|---|---|---|---|---|---|"]
+    lines = ["| form | texts | read | stack | platform | end | cause | harmful |", "|---|---|---|---|---|---|---|---|"]
     for form, found in sorted(forms.items()) + [("all", [f for _, f in judged])]:
-        counts = [sum(f[k] for f in found) for k in ("read", "stack", "platform", "cause", "harm")]
+        counts = [sum(f[k] for f in found) for k in GOOD + ("harm",)]
         lines.append(f"| {form} | {len(found)} | " + " | ".join(map(str, counts)) + " |")
     return "\n".join(lines) + "\n"
 
@@ -73,9 +85,10 @@ def write_table(page, text):
 
 def failures(judged):
     for label, found in judged:
-        wrong = [k for k in ("read", "stack", "platform", "cause") if not found[k]] + ["harm"] * found["harm"]
+        wrong = [k for k in GOOD if not found[k]] + ["harm"] * found["harm"]
         if wrong:
-            yield f"{label['file']}: {', '.join(wrong)}: {label['stack']} {label['platform']} {label['cause']}; " \
+            yield f"{label['file']}: {', '.join(wrong)}: {label['stack']} {label['platform']} {label['cause']} " \
+                  f"{label['end']}; " \
                   f"said {found['said']}"
 
 
@@ -83,7 +96,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("replay")
     parser.add_argument("folders", nargs="*", help="build folder and source folder, which ctest names")
-    parser.add_argument("--half", choices=("tuned", "kept", "found", "found-2"))
+    parser.add_argument("--half", choices=("tuned", "kept", "found", "found-2", "found-3", "kept-3"))
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--write", type=pathlib.Path)
     args = parser.parse_args()
@@ -99,7 +112,7 @@ def main():
     found = [f for _, f in judged]
     causes = sum(f["cause"] for f in found) / len(found)
     print(f"{len(found)} texts, right cause {causes:.1%}")
-    is_good = all(f["read"] and f["stack"] and f["platform"] and not f["harm"] for f in found)
+    is_good = all(f["read"] and f["stack"] and f["platform"] and f["end"] and not f["harm"] for f in found)
     return 0 if is_good and causes >= LEAST_CAUSES else 1
 
 

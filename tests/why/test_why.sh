@@ -296,7 +296,8 @@ error() {                            # BEFORE GPU SIZE: a line of a log
 }
 { echo start; error '[rank3]: ' 3 '1.25 GiB'; error '[rank1]: ' 1 '640.00 MiB'; } >ranks
 expect_status 0 why ranks
-has out 'The log holds 2 such errors. This is about the one in line 2, of rank 3: the first rank to end. - On GPU 3 PyT'
+has out 'The log holds 2 such errors. This is about the one in line 2, of rank 3: the first rank to end, '\
+'if the log keeps the order. - On GPU 3 PyT'
 expect_status 0 why ranks --json text.json
 has text.json '"errors": 2, "line": 2, "rank": 3, "gpu": 3'
 { yes 'step' | head -n 4000000; error '' 0 '640.00 MiB'; error '' 0 '700.00 MiB'; } >long
@@ -304,7 +305,7 @@ expect_status 0 why long
 has out 'The log holds 2 such errors. This is about the last one, in line 4000002.'
 { error '' 1 '1.25 GiB'; error '' 0 '1.30 GiB'; } >gpus
 expect_status 0 why gpus
-has out 'about the one in line 1: the first process to end. - On GPU 1'
+has out 'about the one in line 1: the first process to end, if the log keeps the order. - On GPU 1'
 
 # ---- several files, or a folder: one answer, of the worst ----
 mkdir -p job/restart

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What was read of a log (log_answer.c), for a terminal and as JSON. */
+#include "replay/why/log_answer.h"
+
+#include "base/units.h"
+#include "replay/why/card_tools.h"
+#include "replay/why/oom_answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+static void add_figure(struct words *w, uint64_t bytes, const char *what)
+{
+    char b[UNITS_TEXT];
+    if (bytes != OOM_TEXT_UNKNOWN)
+        words_add(w, "%s%s %s", w->n == 0 ? "- In the text: " : ", ", units_format_bytes(bytes, b), what);
+}
+
+static void print_figures(FILE *out, const struct log_figures *f)
+{
+    struct words w = { .n = 0 };
+    add_figure(&w, f->asked, "asked for");
+    add_figure(&w, f->allocated, "allocated");
+    add_figure(&w, f->reserved, "reserved");
+    add_figure(&w, f->pinned, "free but not releasable");
+    add_figure(&w, f->others, "held by others");
+    add_figure(&w, f->free, "free");
+    add_figure(&w, f->allowed, "allowed");
+    add_figure(&w, f->total, "in all");
+    if (w.n == 0)
+        return;
+    words_add(&w, ".");
+    words_print_screen(out, &w);
+}
+
+/* What figures make of a form: its own sentence says less then. NULL: the form's. */
+static const char *sentence_of(const struct log_found *f)
+{
+    if (f->verdict == f->form->verdict)
+        return f->form->says;
+    switch (f->verdict) {
+    case VERDICT_ONE_TENSOR:
+        return "One tensor: a single request exceeds what the card could ever give. No setting serves that.";
+    case VERDICT_HOST_LENT:
+        return "The card was full long before: more is allocated than it has. The system lends memory of the host, "
+               "which is slow and ends, too.";
+    case VERDICT_LIMITED:
+        return "A limit refused it: what is allocated and what was asked for exceed what is allowed.";
+    case VERDICT_CARD_HAD_ROOM:
+        return "The card had room, and the text does not tell why the request was refused.";
+    case VERDICT_BROKEN_SIZE:
+        return "The size is broken, not the memory: no request has so many bytes.";
+    case VERDICT_HOST:
+        return "The machine's memory is full: a Jetson's card shares it with the host.";
+    case VERDICT_FRAGMENTED:
+        return "Fragmented: much of what PyTorch reserved is free, but live blocks keep its segments.";
+    default:
+        return "Really full: live data and the request exceed the card.";
+    }
+}
+
+/* The line for a library that was refused: PyTorch leaves it room. */
+static void print_leave(FILE *out, enum platform p)
+{
+    card_tools_print_advice(out, p, "If another process fills the card, that is the cause, and the line does not help: "
+                                    "nvidia-smi tells. Then choose another card with CUDA_VISIBLE_DEVICES. Otherwise "
+                                    "PyTorch keeps freed memory for itself. It gives it back when one of its own "
+                                    "requests is refused, not when a library's is. With the line it leaves a tenth of "
+                                    "the card to others, and gives back before it takes more. "
+                                    "torch.cuda.empty_cache() before that call gives back once.");
+}
+
+/* PyTorch can leave memory to what asks the driver beside it, in the same program and on a card of its own. */
+static bool may_leave(const struct log_answer *a)
+{
+    return a->found.form->lever[0] == '@' && a->found.verdict == a->found.form->verdict &&
+           (a->caller == NULL || a->caller->is_in_torch);
+}
+
+static void print_lever(FILE *out, const struct log_answer *a)
+{
+    const char *why, *lever = a->found.form->lever;
+    if (lever[0] == '@')
+        lever = !may_leave(a) ? "" : "torch.cuda.set_per_process_memory_fraction(0.9)  # at the program's start";
+    if (lever[0] != '\0' && a->found.verdict == a->found.form->verdict)
+        fprintf(out, "\n  %s\n", lever);
+    if (a->found.verdict == VERDICT_FRAGMENTED && platform_has_setting(a->facts.platform, "expandable_segments",
+        &why) &&
+        !a->facts.is_expandable_asked) {
+        fputc('\n', out);
+        platform_put_setting(out, a->facts.shell, platform_variable(a->facts.platform), "expandable_segments:True",
+            "  ");
+        fputc('\n', out);
+    }
+    fputc('\n', out);
+}
+
+static void print_where(FILE *out, const struct log_answer *a)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- This is a text of %s, in line %" PRIu64, a->found.form->stack, a->found.line);
+    if (a->found.n_errors > 1)
+        words_add(&w, "; of %" PRIu64 " such words the one that tells most and stands last", a->found.n_errors);
+    if (a->text.n_errors > 0)
+        words_add(&w, ". The OutOfMemoryErrors of PyTorch before it were survived, or led to it: %" PRIu64,
+                  a->text.n_errors);
+    words_add(&w, ".");
+    words_print_screen(out, &w);
+}
+
+/* What PyTorch's own text lacks, if it is the one that was cut. */
+static void print_lacks(FILE *out, const struct oom_text *t)
+{
+    struct words w = { .n = 0 };
+    if (t->line == 0 || oom_text_lacks(t) == NULL)
+        return;
+    words_add(&w, "- The OutOfMemoryError in line %" PRIu64 " lacks %s%s.", t->line, oom_text_lacks(t),
+              t->total == OOM_TEXT_UNKNOWN ? " (as it does on GPU 0 in PyTorch 2.3)" : "");
+    words_print_screen(out, &w);
+}
+
+/* A recording helps where PyTorch's requests are the story. */
+static void print_next(FILE *out, const struct log_answer *a)
+{
+    const enum verdict_kind v = a->found.verdict;
+    if (a->caller != NULL && !a->caller->is_in_torch)
+        return;
+    if (v == VERDICT_LIBRARY || v == VERDICT_WORKSPACE || (v == VERDICT_UNTOLD && strcmp(a->found.form->stack,
+        "pytorch") == 0))
+        text_print_screen(out, "- The text does not tell how much PyTorch held. A recording does, and which setting "
+                               "needs less: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay "
+                               "why.");
+}
+
+static void print_advice(FILE *out, const struct log_answer *a)
+{
+    const enum platform p = a->facts.platform;
+    card_tools_print_advice(out, p, a->found.form->advice);
+    if (a->caller != NULL)
+        card_tools_print_advice(out, p, a->caller->advice);
+    if (p == PLATFORM_JETSON && a->found.verdict == VERDICT_HOST && strcmp(a->found.form->stack, "nvidia-driver") != 0)
+        text_print_screen(out, "- Close what else runs, add swap for the host's part, or use a smaller model. "
+                               "tegrastats shows both.");
+}
+
+static void print_killed(FILE *out, const struct log_answer *a)
+{
+    struct words w = { .n = 0 };
+    if (a->killed.name[0] == '\0')
+        return;
+    words_add(&w, "- The kernel killed %s (process %" PRIu64 "), because the host's memory was full. No program that "
+                  "computes on a card is called like that", a->killed.name, a->killed.id);
+    words_add(&w, a->is_text || a->found.form->rank > 1 ? ", and it is another matter than the error above."
+                                                        : ". If it is yours, hold less memory of the host there.");
+    words_print_screen(out, &w);
+}
+
+static void print_form(FILE *out, const struct log_answer *a)
+{
+    struct words first = { .n = 0 };
+    words_add(&first, "%s", sentence_of(&a->found));
+    words_print_screen(out, &first);
+    print_lever(out, a);
+    print_figures(out, &a->found.figures);
+    if (may_leave(a))
+        print_leave(out, a->facts.platform);
+    print_advice(out, a);
+    if (a->found.verdict == VERDICT_ONE_TENSOR && a->own_line[0] != '\0') {
+        struct words w = { .n = 0 };
+        words_add(&w, "- It was asked for at %s", a->own_line);
+        words_print_screen(out, &w);
+    }
+    if (a->facts.shared != NULL && a->found.verdict != VERDICT_KERNEL)
+        oom_answer_print_shared(out, a->facts.shared);
+    if (strcmp(log_answer_stack(a), a->found.form->stack) != 0)
+        card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);
+    print_killed(out, a);
+    if (a->facts.is_guess)
+        oom_answer_print_guess(out);
+    print_where(out, a);
+    print_lacks(out, &a->text);
+    print_next(out, a);
+}
+
+/* How many such errors the log holds, which the program survived. */
+static uint64_t count_errors(const struct log_answer *a)
+{
+    return a->is_text && a->text.n_errors > 0 ? a->text.n_errors : 1;
+}
+
+static void add_survived(struct words *w, const struct log_answer *a)
+{
+    const uint64_t n = count_errors(a);
+    words_add(w, "The error in line %" PRIu64 " was survived: the log goes on after it, and ends with \"%s\". ",
+              a->is_text ? a->text.line : a->found.line, a->last_line);
+    if (n > 1)
+        words_add(w, "The log holds %" PRIu64 " such errors. Each cost ", n);
+    else
+        words_add(w, "It cost ");
+    words_add(w, "at least the work that it broke off, as a batch, a trial or a faster kernel. Why it was refused:");
+}
+
+/* What the log says after the error comes first: it decides whether the rest is an answer to anything. */
+static void print_end(FILE *out, const struct log_answer *a)
+{
+    struct words w = { .n = 0 };
+    if (a->later[0] != '\0')
+        words_add(&w, "The log ends with another error: %s. %s what follows:", a->later,
+                  a->end == LOG_SURVIVED ? "The program survived"
+                                         : "If that one ended the run, the program survived");
+    else if (a->end == LOG_SURVIVED)
+        add_survived(&w, a);
+    else if (a->end == LOG_GOES_ON)
+        words_add(&w, "The log goes on after the error in line %" PRIu64 ", up to \"%s\". Either the program survived "
+                      "it, or these lines were kept back and written late; the log does not tell. Why it was refused:",
+                  a->is_text ? a->text.line : a->found.line, a->last_line);
+    if (w.n == 0)
+        return;
+    words_print_screen(out, &w);
+    fputc('\n', out);
+}
+
+void log_answer_print(FILE *out, const struct log_answer *a)
+{
+    print_end(out, a);
+    if (!a->is_text) {
+        print_form(out, a);
+        return;
+    }
+    oom_answer_print(out, &a->text, &a->facts, a->own_line[0] == '\0' ? NULL : a->own_line);
+    print_killed(out, a);
+    card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);
+}
+
+/* ---- JSON ---- */
+
+static void put_figure(struct json_writer *j, const char *key, uint64_t bytes)
+{
+    json_put_number_unless(j, key, bytes, OOM_TEXT_UNKNOWN);
+}
+
+static void json_form(struct json_writer *j, const struct log_answer *a)
+{
+    const struct log_found *f = &a->found;
+    const bool is_library = f->verdict == VERDICT_LIBRARY || f->verdict == VERDICT_WORKSPACE;
+    const char *ignored;
+    const bool has_setting = f->verdict == VERDICT_FRAGMENTED && !a->facts.is_expandable_asked &&
+                             platform_has_setting(a->facts.platform, "expandable_segments", &ignored);
+    json_put_object(j, is_library ? "library" : "words");
+    json_put_text(j, "name", f->form->stack);
+    json_put_text(j, "phrase", f->form->phrase);
+    json_put_text(j, "stack", log_answer_stack(a));
+    json_put_text(j, "platform", platform_word(a->facts.platform));
+    json_put_number(j, "line", f->line);
+    put_figure(j, "asked_bytes", f->figures.asked);
+    put_figure(j, "card_bytes", f->figures.total);
+    put_figure(j, "free_bytes", f->figures.free);
+    put_figure(j, "allowed_bytes", f->figures.allowed);
+    put_figure(j, "allocated_bytes", f->figures.allocated);
+    json_put_text(j, "setting", has_setting ? "expandable_segments:True" : NULL);
+    json_end_object(j);
+}
+
+static const char *end_word(const struct log_answer *a)
+{
+    return a->later[0] != '\0'         ? "another-error"
+           : a->end == LOG_SURVIVED    ? "survived"
+           : a->end == LOG_GOES_ON     ? "goes-on"
+                                       : "here";
+}
+
+void log_answer_json(struct json_writer *j, const struct log_answer *a)
+{
+    json_put_text(j, "verdict", why_word(log_answer_verdict(a)));
+    json_put_text(j, "end", end_word(a));
+    json_put_text(j, "later_error", a->later[0] == '\0' ? NULL : a->later);
+    if (a->is_text)
+        oom_answer_json(j, &a->text, &a->facts);
+    else
+        json_form(j, a);
+}
