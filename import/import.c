@@ -49,9 +49,46 @@ static enum err importer_named(const char *name, const struct importer **out, st
     return err_set(err, ERR_USAGE, 0, "no format is called \"%s\"; known: %s", name, importer_names(known));
 }
 
+static bool holds(const unsigned char *head, size_t n, const char *words)
+{
+    const size_t length = strlen(words);
+    for (size_t i = 0; i + length <= n; i++)
+        if (head[i] == (unsigned char)words[0] && memcmp(head + i, words, length) == 0)
+            return true;
+    return false;
+}
+
+/* A line for each object, as docker and structured loggers write. */
+static bool is_json_lines(const unsigned char *head, size_t n)
+{
+    const unsigned char *end = memchr(head, '\n', n);
+    return holds(head, n < 8 ? n : 8, "{\"log\":") ||
+           (end != NULL && end > head && end[-1] == '}' && (end + 1 == head + n || end[1] == '{'));
+}
+
+/* "[rank0]: ..." is a line of a log, "[[1, 2], ..." is JSON. */
+static bool is_json(const unsigned char *head, size_t n)
+{
+    return (head[0] == '{' && !is_json_lines(head, n)) ||
+           (head[0] == '[' && n > 1 && strchr("[{\"\n", head[1]) != NULL);
+}
+
+/* Whether it is what a program printed before it died. */
+static bool is_log(const unsigned char *head, size_t n)
+{
+    static const char *const words[] = { "Traceback (most recent call last)", "Error: ", "out of memory", "ERROR",
+                                         "Out of memory", "OOM", "Killed", "exhausted", "exits with return code" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (holds(head, n, words[i]))
+            return !is_json(head, n) && memchr(head, '\0', n) == NULL;
+    return false;
+}
+
 /* What a file may be that no importer takes, by its first bytes; "" for no guess. */
 static const char *guess(const unsigned char *head, size_t n)
 {
+    if (is_log(head, n))
+        return "it is a program's log, which `replay why` reads";
     static const struct { const char *magic, *says; } known[] = {
         { "\x89PNG", "it is a picture" },
         { "\xff\xd8\xff", "it is a picture" },
@@ -71,13 +108,15 @@ static const char *guess(const unsigned char *head, size_t n)
         { "QDSTRM", "it is a stream of Nsight Systems: nsys export --type sqlite makes a file that is read" },
         { "\x0a", "if it is a protocol buffer, it is neither an XPlane profile nor one of pprof" },
         { "\x7f" "ELF", "it is a program" },
+        { "\xff\xfe", "if it is a program's log in UTF-16, as PowerShell writes it, replay why reads it" },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (n >= strlen(known[i].magic) && memcmp(head, known[i].magic, strlen(known[i].magic)) == 0)
             return known[i].says;
     const unsigned char *end = memchr(head, '\n', n);
     if (end != NULL && memchr(head, ',', (size_t)(end - head)) != NULL)
-        return "if it is CSV, name its columns: --from csv:op=...,ptr=...,size=...,time=...";
+        return "if it is CSV, name its columns: --from csv:op=...,ptr=...,size=...,time=...; if it is a program's log, "
+               "replay why reads it";
     if (memchr(head, '\0', n) == NULL)
         return "if it is a program's log, replay why reads it";
     return "";

@@ -136,7 +136,8 @@ static enum err open_outputs(const struct options *o, struct result_outputs *to,
 {
     to->is_wide = o->is_wide;
     if (o->out == NULL)
-        return err_set(err, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
+        return err_set(err, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results. Add "
+                       "-o results.db, for instance");
     enum err e = output_names_check(o, err);             /* a job file names outputs, too */
     if (e == ERR_OK)
         e = cli_check_output(o, o->out, err);

@@ -188,12 +188,15 @@ static enum err session_open(struct why_session *s, struct err_detail *err)
 
 /* ---- several files ---- */
 
-enum { RECORDED_REFUSAL = 5000, OTHERS_SHOWN = 8 };
+enum { RECORDED_REFUSAL = 5000, SURVIVED = 2, OTHERS_SHOWN = 8 };
 
-/* The worst comes first: a recorded refusal, then what tells most, then the fullest card. 0: nothing to answer. */
+/* The worst comes first: a recorded refusal, then what tells most, then the fullest card, and what the program survived
+ * after all these. 0: nothing to answer. */
 static unsigned badness_of(const struct why_session *s)
 {
     const bool is_refused = s->trace != NULL && trace_info(s->trace)->by_kind[EVENT_OOM] > 0;
+    if (s->trace == NULL && log_answer_is_survived(&s->log))
+        return SURVIVED;
     return s->trace == NULL ? 1000 * (unsigned)log_answer_rank(&s->log) + log_answer_fullness(&s->log)
            : is_refused     ? RECORDED_REFUSAL
                             : 1;
@@ -207,7 +210,8 @@ static unsigned look_at(const struct why_session *s, size_t i, const char **said
     const bool is_open = session_open(&one, &ignored) == ERR_OK;
     const unsigned badness = is_open ? badness_of(&one) : 0;
     *said = !is_open           ? NULL
-            : one.trace == NULL ? why_word(log_answer_verdict(&one.log))
+            : badness == SURVIVED ? "survived"
+            : one.trace == NULL   ? why_word(log_answer_verdict(&one.log))
             : badness > 1       ? "a recorded refusal"
                                 : "a recording without refusals";
     one.files = (struct sweep_inputs){ .n = 0 };
@@ -247,20 +251,39 @@ static enum err take_files(struct why_session *s, struct err_detail *err)
     return e == ERR_OK ? choose_worst(s, err) : e;
 }
 
+/* Whether a file that is not answered is of those that hold something to answer, or of those that do not. */
+static bool is_listed(const struct why_session *s, size_t i, bool holds_some)
+{
+    return i != s->chosen && (s->said[i] != NULL) == holds_some;
+}
+
+/* "The others: a: full, b: untold, and 3 more." None is dropped without a word. */
+static void add_files(struct words *w, const struct why_session *s, const char *title, bool holds_some)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->files.n; i++) {
+        if (!is_listed(s, i, holds_some) || ++n > OTHERS_SHOWN)
+            continue;
+        words_add(w, "%s%s", n == 1 ? title : ", ", s->files.at[i].path);
+        if (holds_some)
+            words_add(w, ": %s", s->said[i]);
+    }
+    if (n > OTHERS_SHOWN)
+        words_add(w, ", and %zu more", n - OTHERS_SHOWN);
+    words_add(w, "%s", n > 0 ? "." : holds_some ? " No other holds an error." : "");
+}
+
 static void print_files(const struct why_session *s)
 {
-    struct words w = { .n = 0 };
-    size_t n_shown = 0;
+    struct words w = { .n = 0 }, rest = { .n = 0 };
     if (s->files.n == 0)
         return;
     words_add(&w, "- Of %zu files this is about the worst, %s.", s->files.n, s->files.at[s->chosen].path);
-    for (size_t i = 0; i < s->files.n && n_shown < OTHERS_SHOWN; i++)
-        if (i != s->chosen && s->said[i] != NULL) {
-            words_add(&w, "%s %s: %s", n_shown == 0 ? " The others:" : ",", s->files.at[i].path, s->said[i]);
-            n_shown++;
-        }
-    words_add(&w, "%s", n_shown > 0 ? "." : " No other holds an error.");
+    add_files(&w, s, " The others: ", true);
     words_print_screen(stdout, &w);
+    add_files(&rest, s, "- Neither a recording nor an error of memory is in: ", false);
+    if (rest.n > 0)
+        words_print_screen(stdout, &rest);
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *err)

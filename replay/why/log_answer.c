@@ -209,9 +209,16 @@ const char *log_answer_stack(const struct log_answer *a)
     return a->is_text ? "pytorch" : a->found.form->stack;
 }
 
+bool log_answer_is_survived(const struct log_answer *a)
+{
+    return a->is_found && a->end == LOG_SURVIVED;
+}
+
 int log_answer_rank(const struct log_answer *a)
 {
-    return !a->is_found ? 0 : a->is_text ? TEXT_RANK : a->found.form->rank;
+    if (!a->is_found)
+        return 0;
+    return a->is_text ? TEXT_RANK : a->found.form->rank > 0 ? a->found.form->rank : 1;
 }
 
 unsigned log_answer_fullness(const struct log_answer *a)

@@ -38,6 +38,9 @@ enum verdict_kind log_answer_verdict(const struct log_answer *a);
 /* Whose text it is: "pytorch", "vllm". Static. */
 const char *log_answer_stack(const struct log_answer *a);
 
+/* Whether the program lived on after it, though it may have ended with another error. */
+bool log_answer_is_survived(const struct log_answer *a);
+
 /* How much the error tells, as ranks of log_forms.def; 0: none was found. */
 int log_answer_rank(const struct log_answer *a);
 

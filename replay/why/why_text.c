@@ -64,6 +64,12 @@ static const char *reached_phrase(enum why_reached r)
     return phrases[r];
 }
 
+/* A snapshot tells what was reserved and free when a request was refused, and not what others had of the card. */
+static const char *share_words(const struct why *y)
+{
+    return y->outside == OOM_TEXT_UNKNOWN ? "what PyTorch held or could take" : "the card";
+}
+
 static void add_full(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
@@ -72,9 +78,8 @@ static void add_full(struct words *w, const struct why *y)
         add_at_least(w, y);
         words_add(w, "%s", text_mib(y->shortfall, a));
     } else {
-        words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of the card was live",
-                  text_mib(y->asked, a), text_mib(why_unusable(y), b),
-                  100.0 * (double)why_unusable(y) / (double)y->usable);
+        words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
+                  text_mib(why_unusable(y), b), 100.0 * (double)why_unusable(y) / (double)y->usable, share_words(y));
     }
     if (why_is_early(y))
         words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),

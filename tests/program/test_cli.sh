@@ -175,6 +175,8 @@ echo 'step 1' >log
 refuse 2 'picture.png: not a recording: it is a picture' info picture.png
 refuse 2 'book.ipynb: not a recording: it is a notebook' info book.ipynb
 refuse 2 "if it is a program's log, replay why reads it" info log
+echo '[rank0]: torch.OutOfMemoryError: CUDA out of memory.' >rank.log
+refuse 2 'rank.log: not a recording: it is a program.s log, which `replay why` reads' tune rank.log
 refuse 2 'it could be a100-40g, a100-80g' loop.trace --policy none --device sim:A100
 refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h10-80g,context=1GiB
 refuse 2 'pytorch:expandable$' loop.trace --policy expandable

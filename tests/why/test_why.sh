@@ -315,6 +315,11 @@ echo 'exit code 137' >job/rank2.log
 echo 'step 1' >job/rank3.log
 expect_status 0 why job
 has out 'Of 4 files this is about the worst, job/restart/rank0.log. .*job/rank1.log: [a-z-]*, job/rank2.log: host-'
+has out 'Neither a recording nor an error of memory is in: job/rank3.log.'
+{ echo 'step 1'; error 'oom: ' 2 '900.00 MiB'; printf 'skipping batch\nstep 2\nstep 3\nstep 4\n'; } >job/rank4.log
+expect_status 0 why job
+has out 'about the worst, job/restart/rank0.log. .*job/rank4.log: survived'
+rm job/rank4.log
 expect_status 0 why job/rank3.log job/rank2.log --json job.json
 has job.json '"path": "job/rank2.log"'
 expect_status 2 why job/rank3.log job/rank3.log
