@@ -59,36 +59,43 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-/* What PyTorch's hook says of a process that has optimizers (cudasim/python/replay_steps.py): how many steps repeated,
- * 0 while it goes on. False: it says nothing. */
-static bool read_optimizer_steps(const char *folder, unsigned long pid, uint64_t *steps)
+/* What PyTorch's hook says of a process that has optimizers (cudasim/python/replay_steps.py). */
+struct told_steps {
+    uint64_t repeated;               /* 0: it goes on */
+    unsigned was_followed;           /* whether what follows the epoch was seen */
+};
+
+/* False: it says nothing. */
+static bool read_optimizer_steps(const char *folder, unsigned long pid, struct told_steps *told)
 {
     char path[PATH_MAX];
-    *steps = 0;
+    *told = (struct told_steps){ .repeated = 0 };
     FILE *f = (size_t)snprintf(path, sizeof path, "%s/%lu.steps", folder, pid) < sizeof path ? fopen(path, "r") : NULL;
     if (f == NULL)
         return false;
-    if (fscanf(f, "%9" SCNu64, steps) != 1)
-        *steps = 0;
+    if (fscanf(f, "%9" SCNu64 " %1u", &told->repeated, &told->was_followed) < 1)
+        told->repeated = 0;
     fclose(f);
     return true;
 }
 
-/* The most that repeated in one of the processes; *has_optimizers: one of them says so. */
-static uint64_t optimizer_steps(const char *folder, bool *has_optimizers)
+/* Takes the most that repeated in one of the processes. */
+static void look_for_steps(const char *folder, struct predicted_run *run)
 {
-    uint64_t most = 0, steps;
+    struct told_steps told;
     DIR *d = opendir(folder);
     const struct dirent *entry;
     while (d != NULL && (entry = readdir(d)) != NULL)
         if (ends_in(entry->d_name, ".steps") &&
-            read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &steps)) {
-            *has_optimizers = true;
-            most = steps > most ? steps : most;
+            read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &told)) {
+            run->has_optimizers = true;
+            if (told.repeated > run->optimizer_steps) {
+                run->optimizer_steps = told.repeated;
+                run->was_followed = told.was_followed != 0;
+            }
         }
     if (d != NULL)
         closedir(d);
-    return most;
 }
 
 /* Adds what one recording holds. Growth is looked for once there are `least` steps. Of a process with optimizers what
@@ -140,10 +147,10 @@ static struct found search_all(const char *folder, uint64_t least)
     const struct dirent *entry;
     while (d != NULL && (entry = readdir(d)) != NULL) {
         char path[PATH_MAX];
-        uint64_t steps;
+        struct told_steps told;
         if (is_searched(folder, entry->d_name) &&
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
-            search(path, read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &steps), least, &found);
+            search(path, read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &told), least, &found);
     }
     if (d != NULL)
         closedir(d);
@@ -200,7 +207,7 @@ static bool running_look(void *arg)
     show_progress(r, monotonic_ms());
     if (*r->request->interrupted != 0)
         return running_stop(r, RUN_INTERRUPTED);
-    r->run->optimizer_steps = optimizer_steps(r->journals, &r->run->has_optimizers);
+    look_for_steps(r->journals, r->run);
     if (r->run->optimizer_steps > 0)
         return running_stop(r, RUN_REPEATED);
     running_search(r);
@@ -397,6 +404,9 @@ static enum err run_program(const struct run_request *request, const struct sim_
     if (e == ERR_OK)
         e = child_run(request->program, &setting, &run->status, err);
     child_env_close(&env);
+    look_for_steps(r.journals, run);
+    if (run->end == RUN_ENDED && run->optimizer_steps > 0)       /* after the epoch that was cut short */
+        run->end = RUN_REPEATED;
     if (e == ERR_OK)
         e = following_spans_read(r.following, spans, err);
     following_end(r.following, true);

@@ -70,12 +70,20 @@ enum err prediction_keep(const struct prediction *p, const char *stem, struct pr
     return e;
 }
 
+/* Whether all that the program printed is the line that was said of its failure. */
+static bool is_said_already(const char *log, uint64_t log_bytes)
+{
+    struct program_failure failure;
+    program_failure_read(log, &failure);
+    return log_bytes <= strlen(failure.line) + strlen("\n");
+}
+
 void prediction_keep_log(const struct prediction *p, const char *stem, struct prediction_files *files)
 {
     const struct predicted_run *run = p->n_runs > 0 ? &p->runs[p->n_runs - 1].made : NULL;
     struct err_detail err;
     struct stat st;
-    if (run != NULL && stat(run->log, &st) == 0 && st.st_size > 0 &&
+    if (run != NULL && stat(run->log, &st) == 0 && !is_said_already(run->log, (uint64_t)st.st_size) &&
         keep_file(run, "run.log", stem, files, &err) == ERR_OK)
         fprintf(stderr, "replay predict: all that the program printed: %s\n", files->log);
 }

@@ -33,14 +33,24 @@ static struct words *assumption_add(struct assumptions *a)
     return w;
 }
 
+static void assume_steps(struct words *w, const struct predicted_run *run)
+{
+    if (run->was_followed)
+        words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its epoch was cut short. What "
+                  "follows it (validation) was seen, other epochs were not; --steps 0 runs it to its end.",
+                  run->whole_steps);
+    else
+        words_add(w, "The program was stopped once it had made %" PRIu64 " %s steps (--steps). What it does later "
+                  "(validation, saving) was not seen; --steps 0 runs it to its end.", run->whole_steps,
+                  predicted_run_grows(run) ? "growing" : "equal");
+}
+
 static void assume_end(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
 {
     struct words *w = assumption_add(a);
     switch (run->end) {
     case RUN_REPEATED:
-        words_add(w, "The program was stopped once it had made %" PRIu64 " %s steps (--steps). What it does later "
-                  "(validation, saving) was not seen; --steps 0 runs it to its end.", run->whole_steps,
-                  predicted_run_grows(run) ? "growing" : "equal");
+        assume_steps(w, run);
         break;
     case RUN_TOO_LONG:
         words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->asked.within_s);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Tells `replay predict` when a training has shown what it takes: when steps that did the work repeat.
+"""Tells `replay predict` when a training has shown what it takes: when steps that did the work repeat, and the
+validation was seen.
 
 A step is what lies between two steps of one optimizer: a forward pass, a backward pass, an update. Layers of a forward
 pass, what a compiler tries, and requests during a warm-up are none. The place where enough steps were equal follows
@@ -8,8 +9,15 @@ from the program, never from the clock. There the program's history is written, 
     steps of the optimizer     1      2      3      4      5      6
     between them                  A      B      B      B      B      B
                                                                       ^ five were equal
+
+Then the epoch is cut short: the loader that feeds the steps ends, as it does after its last batch, and a Trainer of
+Transformers is asked for the evaluation that it makes now and then. What the program does there counts, too. After it,
+the next steps show that the training goes on. A program that fails because its loader ended is answered as if it had
+been stopped before.
 """
 import os
+import sys
+import threading
 import time
 import weakref
 
@@ -21,6 +29,9 @@ IDLE_STEPS = 50                      # after so many steps of others nobody wait
 GROWING_STEPS = 1000                 # a program that holds more with every step goes on for so long
 MATTERS = 100000                     # a growth matters if so many steps of it double the peak
 WAIT_S = 120                         # for the end; longer if nobody is there to stop the program
+LOOK_S = 120                         # for what follows the epoch
+LOOK_STEPS = 2                       # after the epoch: a loader that is one batch ahead gives another one
+LOOK_STEPS_MOST = 6                  # if the loader is not asked again
 
 
 def _sum(stats, name, what):
@@ -59,14 +70,76 @@ class _Optimizer:
         return grown * MATTERS <= last[2] * (least - 1) and last[3] == first[3]
 
 
-class Steps:
-    """Looks on at all optimizers. `write`: writes the program's history for the last time."""
+class _Epoch:
+    """The loaders that feed the steps, and how they end early."""
 
-    def __init__(self, least, folder, write):
-        self.least, self.folder, self.write = least, folder, write
+    def __init__(self):
+        self.fed = weakref.WeakKeyDictionary()       # iterators of loaders: the steps made when they were asked
+        self.ending = weakref.WeakSet()              # those that are to end
+        self.has_ended = False
+        self.n_steps = 0
+
+    def install(self):
+        iterator, epoch = torch.utils.data.dataloader._BaseDataLoaderIter, self
+        give = iterator.__next__
+
+        def __next__(self):
+            if epoch.ends(self):
+                raise StopIteration
+            return give(self)
+
+        __next__.__code__ = __next__.__code__.replace(co_filename="<string>")
+        iterator.__next__ = __next__
+
+    def ends(self, iterator):
+        is_end = iterator in self.ending
+        self.ending.discard(iterator)
+        self.has_ended = self.has_ended or is_end
+        self.fed[iterator] = self.n_steps
+        return is_end
+
+    def cut(self):
+        """Ends the loaders that were asked for the last step. False: none was."""
+        self.ending.update(i for i, n in self.fed.items() if n >= self.n_steps - 1)
+        return len(self.ending) > 0
+
+
+def _trainer():
+    """The Trainer of Transformers that makes this step, or None."""
+    frame = sys._getframe(1) if "transformers" in sys.modules else None
+    while frame is not None:
+        one = frame.f_locals.get("self")
+        if any(c.__name__ == "Trainer" and c.__module__.startswith("transformers.") for c in type(one).__mro__):
+            return one
+        frame = frame.f_back
+    return None
+
+
+def _ask_for_evaluation(trainer):
+    """False: it makes none."""
+    strategy = getattr(trainer.args, "eval_strategy", getattr(trainer.args, "evaluation_strategy", "no"))
+    trainer.control.should_evaluate = getattr(strategy, "value", strategy) != "no" and trainer.eval_dataset is not None
+    return trainer.control.should_evaluate
+
+
+def _is_one_of_ranks():
+    """Ranks make the same calls, in the same order: none may end its epoch alone."""
+    distributed = getattr(torch, "distributed", None)
+    return distributed is not None and distributed.is_available() and distributed.is_initialized() and \
+        distributed.get_world_size() > 1
+
+
+class Steps:
+    """Looks on at all optimizers. `recorder`: sitecustomize's, which writes the program's history."""
+
+    def __init__(self, least, recorder):
+        self.least, self.folder, self.recorder = least, recorder.folder, recorder
         self.known = weakref.WeakKeyDictionary()             # optimizers and their steps
         self.n = 0                                           # steps of all of them
+        self.epoch = _Epoch()
         self.has_ended = False
+        self.repeated = 0                                    # steps, for which the epoch was cut short
+        self.steps_left = self.steps_more = 0                # until it is over; if no loader ends
 
     def install(self):
         init, steps = torch.optim.Optimizer.__init__, self
@@ -82,23 +155,28 @@ class Steps:
         __init__.__code__ = __init__.__code__.replace(co_filename="<string>")    # in no call stack is it the program's
         torch.optim.Optimizer.__init__ = __init__
         register_optimizer_step_post_hook(step_ended)
+        self.epoch.install()
 
-    def tell(self, repeated):
+    def tell(self, repeated, was_followed=False):
         """For predict: this process trains, and so many steps of it repeated; 0: it goes on."""
         if not self.has_ended:
             path = os.path.join(self.folder, "%d.steps" % os.getpid())
             with open(path + ".part", "w") as f:
-                f.write("%d" % repeated)
+                f.write("%d %d" % (repeated, was_followed))
             os.replace(path + ".part", path)
 
     def look(self, optimizer):
         if self.has_ended or not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
             return
-        stats = [torch._C._cuda_memoryStats(i) for i in range(torch.cuda.device_count())]
-        steps = self.known.setdefault(optimizer, _Optimizer())
         self.n += 1
+        self.epoch.n_steps += 1
         if self.n == 1:
             self.tell(0)
+        if self.repeated > 0:
+            self.end_if_epoch_is_over()
+            return
+        stats = [torch._C._cuda_memoryStats(i) for i in range(torch.cuda.device_count())]
+        steps = self.known.setdefault(optimizer, _Optimizer())
         if _sum(stats, "allocation", "allocated") > 0:
             steps.add(stats)
             self.end_if_repeated(steps)
@@ -109,13 +187,55 @@ class Steps:
         if period == 0 or waits:
             return
         has_settled = steps.has_settled(period, self.least)
-        if has_settled or n >= GROWING_STEPS:
-            self.write()
-            self.tell(self.least if has_settled else n)
+        if has_settled and self.cut_epoch():
+            self.repeated = self.least
+        elif has_settled or n >= GROWING_STEPS:
+            self.end(self.least if has_settled else n)
+
+    # ---- what follows the epoch ----
+
+    def cut_epoch(self):
+        """Lets the program come to what follows its steps. False: nothing here can."""
+        trainer = None if _is_one_of_ranks() else _trainer()
+        if _is_one_of_ranks() or not (_ask_for_evaluation(trainer) if trainer is not None else self.epoch.cut()):
+            return False
+        self.steps_left, self.steps_more = (1, 1) if trainer is not None else (LOOK_STEPS, LOOK_STEPS_MOST)
+        self.recorder.keep(self.program_ended)
+        timer = threading.Timer(LOOK_S, self.end, (self.least,))
+        timer.daemon = True
+        timer.start()
+        return True
+
+    def end_if_epoch_is_over(self):
+        self.steps_more -= 1
+        self.steps_left -= self.epoch.has_ended
+        if self.steps_left == 0 or self.steps_more == 0:
+            self.end(self.repeated, True)
+
+    def program_ended(self):
+        """The program ended before the next epoch. Whether its history to the end counts: not if it failed because its
+        loader ended."""
+        has_failed = getattr(sys, "last_type", None) is not None
+        is_refused = has_failed and "out of memory" in str(sys.last_value)
+        if not is_refused:
+            self.tell(self.repeated, not has_failed)
+        if has_failed and not is_refused:
+            print("replay: the error is ours: predict ended the program's epoch, to see what follows. What was seen "
+                  "before it counts.", file=sys.stderr)
+        self.has_ended = True
+        return is_refused or not has_failed
+
+    def end(self, repeated, was_followed=False):
+        if self.has_ended:
+            return
+        self.recorder.settle()
+        self.tell(repeated, was_followed)
+        self.has_ended = True
+        if threading.current_thread() is threading.main_thread():
             self.wait()
 
-    def wait(self):
-        self.has_ended = True
+    @staticmethod
+    def wait():
         end = time.monotonic() + WAIT_S
         while time.monotonic() < end:
             time.sleep(0.05)
@@ -125,4 +245,4 @@ def install(recorder):
     """Steps are looked for if predict asks for some. `recorder`: sitecustomize's."""
     least = int(os.environ.get("REPLAY_TORCH_FOLLOW") or 0)
     if least > 0:
-        Steps(least, recorder.folder, recorder.settle).install()
+        Steps(least, recorder).install()

@@ -116,6 +116,7 @@ class _Recorder:
         self.pid = None                              # of the process whose history this is; None: CUDA has not started
         self.has_ended = False
         self.has_settled = False                     # the history is whole for predict, and nothing follows
+        self.counts_end = None                       # whether the history to the program's end counts; None: it does
         self.lock = threading.RLock()                # of the files: the thread that follows writes them, too
         self.has_complained = False
         self.record_history = self.memory._record_memory_history
@@ -162,7 +163,7 @@ class _Recorder:
         path = os.path.join(self.folder, "%d.%s" % (os.getpid(), name))
         part = "%s.%d.part" % (path, _thread.get_ident())
         with self.lock:
-            if self.has_settled:
+            if self.has_settled or (self.counts_end and not is_standing):
                 return
             try:
                 self.write(name, path, part, is_standing)
@@ -176,6 +177,12 @@ class _Recorder:
         with self.lock:
             self.dump("so-far.pickle")
             self.has_settled = True
+
+    def keep(self, counts_end):
+        """Writes what is there so far. It stands if the program ends and counts_end() does not want the rest."""
+        with self.lock:
+            self.dump("so-far.pickle")
+            self.counts_end = counts_end
 
     def complain(self, path, reason):
         if not self.has_complained and sys.stderr is not None:
@@ -201,7 +208,7 @@ class _Recorder:
                 f.write("%d" % rank)
 
     def end(self):
-        if not self.has_ended:
+        if not self.has_ended and (self.has_settled or self.counts_end is None or self.counts_end()):
             self.dump("pickle")
         self.has_ended = True
 
@@ -240,7 +247,7 @@ class _Recorder:
         fifth of the time at most."""
         import time
 
-        while not (self.has_ended or self.has_settled):
+        while not (self.has_ended or self.has_settled or self.counts_end):
             began = time.monotonic()
             self.dump("so-far.pickle", is_standing=False)
             time.sleep(max(0.5, 4 * (time.monotonic() - began)))

@@ -62,6 +62,25 @@ for _ in range(25):
     optimizer.step()
     optimizer.zero_grad()
 """
+EPOCHS = """
+import sys, torch
+from torch.utils.data import DataLoader, TensorDataset
+train = DataLoader(TensorDataset(torch.randn(1600, 64)), batch_size=16, num_workers=int(sys.argv[2]))
+check = DataLoader(TensorDataset(torch.randn(4096, 64)), batch_size=4096)
+model = torch.nn.Sequential(torch.nn.Linear(64, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+batches = iter(train)
+for epoch in range(1 if sys.argv[1] == "iterator" else 2):
+    n = 0
+    for x, in (train if sys.argv[1] != "iterator" else (next(batches) for _ in range(100))):
+        model(x.cuda()).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        n += 1
+    assert n == 100 or sys.argv[1] != "counts"
+    with torch.no_grad():
+        model(next(iter(check))[0].cuda())
+"""
 ENDLESS = """
 import torch
 done = torch.zeros(1, device="cuda")
@@ -144,7 +163,7 @@ class Case:
         self.replay, self.folder = replay, pathlib.Path(folder)
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
-                           ("offload", OFFLOAD),
+                           ("offload", OFFLOAD), ("epochs", EPOCHS),
                            ("ends", ENDS), ("looks", LOOKS), ("skips", SKIPS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
@@ -235,6 +254,23 @@ def steps(case):
           answers[0]["categories"] == answers[1]["categories"], answers[:2])
 
 
+def validation(case):
+    """What follows the epoch is seen; a program that fails because its epoch ended is answered without."""
+    def peak(*words):
+        answer = case.predict("--device", "4GiB", *words)[1]
+        return answer["cards"][0]["peak_reserved_bytes"], answer["ended"], answer["fits"]
+    program = "--", sys.executable, "epochs.py"
+    whole = peak("--steps", "0", *program, "epochs", "0")
+    for n in "0", "2":
+        found = peak(*program, "epochs", n)
+        check("the validation after an epoch is seen, with %s workers" % n,
+              found == (whole[0], "steps repeat", True), (found, whole))
+    for how in "iterator", "counts":
+        found = peak(*program, how, "0")
+        check("an epoch that cannot be cut short (%s) is left out" % how,
+              found[0] < whole[0] and found[1:] == ("steps repeat", True), (found, whole))
+
+
 def files(case):
     checkpoint = case.folder / "checkpoint.pt"
     checkpoint.write_text("good")
@@ -284,7 +320,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, adapting, smallest, steps, files, loops):
+        for part in (values, recordings, batches, cards, adapting, smallest, steps, validation, files, loops):
             part(Case(replay, folder))
     return 1 if failures else 0
 

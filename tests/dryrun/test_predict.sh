@@ -159,6 +159,17 @@ is a.json whole_steps null
 expect 'its steps are those of the optimizer' 0 'as far as was seen: 5 equal steps' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./trains.sh
 is a.json whole_steps 5
+cat >validates.sh <<'SH'
+#!/bin/sh
+echo "5 1" >"$REPLAY_TORCH_RECORD/$$.steps.part"
+./train once 10
+mv "$REPLAY_TORCH_RECORD/$$.steps.part" "$REPLAY_TORCH_RECORD/$$.steps"
+exit 1
+SH
+chmod +x validates.sh
+expect 'a program whose epoch was cut short has not run to its end' 0 'its epoch was cut short' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
+is a.json ended '"steps repeat"'
 expect 'a number of steps is said once, however many there were' 0 'once it had made 5 equal steps' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./train forever 10
 is a.json whole_steps 5
@@ -255,7 +266,8 @@ expect 'one that is stopped before it asked for memory' 2 'no device memory in 1
     "$replay" predict --within 1 -o o -- sleep 20
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'a script that is not there' 2 'The script is not there' \
-    "$replay" predict --no-overlay -o o -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
+    "$replay" predict --no-overlay -o gone -- sh -c "echo \"python3: can't open file 'x.py': No such file\"; exit 2"
+expect 'leaves no log of that line alone' 1 '' test -e gone.log
 touch script.py
 expect 'a script that is no program' 2 'it is a script: python3 script.py' "$replay" predict -o o -- script.py
 touch book.ipynb run.sh
