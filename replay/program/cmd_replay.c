@@ -21,7 +21,9 @@
 
 enum { SAMPLES_BY_DEFAULT = 1000 };
 
-const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "gc=0.8", "none"};
+const char *const default_policies[N_DEFAULT_POLICIES] = {
+    "best-fit", "expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4",
+};
 
 enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
 
@@ -421,7 +423,7 @@ static enum exit_status replay_main(const struct options *o)
 
 static const struct flag_use replay_flags[] = {
     TAKES_AS(POLICY, "a policy to run (replay --list shows them); may be given several times (default: what was "
-                     "recorded, best-fit, pow2, gc=0.8 and none)"),
+                     "recorded, " DEFAULT_POLICIES ")"),
     TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
     TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
     TAKES(EXPLAIN), TAKES(INSERT), TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP),

@@ -13,10 +13,6 @@
 
 enum { RUNS_NAMED = 8 };
 
-/* What traces run with if nothing is said: what replay FILE runs them with, and what most often helps. */
-static const char *const report_policies[] = { "best-fit", "pytorch:expandable", "pow2", "gc=0.8", "none" };
-enum { N_REPORT_POLICIES = sizeof report_policies / sizeof report_policies[0] };
-
 /* Everything the command holds. Zero is valid: session_close accepts it. */
 struct report_session {
     const struct options *options;
@@ -60,7 +56,8 @@ static enum err add_traces(struct report_session *s, struct err_detail *err)
                    : err_set(err, ERR_USAGE, 0, "--policy and --device are for traces; "
                                                 "these results were computed already");
     if (o->n_policies == 0)
-        return page_runs_add_traces(&s->runs, s->traces, s->n_traces, report_policies, N_REPORT_POLICIES, err);
+        return page_runs_add_traces(&s->runs, s->traces, s->n_traces, default_policies, N_DEFAULT_POLICIES,
+                                    err);
     return page_runs_add_traces(&s->runs, s->traces, s->n_traces, o->policies, o->n_policies, err);
 }
 
@@ -207,7 +204,7 @@ static enum exit_status report_main(const struct options *o)
 static const struct flag_use report_flags[] = {
     TAKES(HTML), TAKES(MD), TAKES(CSV), TAKES(FAIL_IF),
     TAKES_AS(POLICY, "of traces: policies to run; braces stand for several, as in replay sweep; may be given several "
-                     "times (default: best-fit, pytorch:expandable, pow2, gc=0.8 and none)"),
+                     "times (default: " DEFAULT_POLICIES ")"),
     TAKES_AS(DEVICES, "of traces: a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "
                       "several times"), TAKES_RUN,
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,

@@ -228,17 +228,12 @@ static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e
     return cli_fail(e, err);
 }
 
-/* Without --policy: PyTorch's default, and settings that everybody can set. */
-static const char *const settings_tried[] = {
-    "best-fit", "expandable_segments:True", "max_split_size_mb:{32,128,512}", "roundup_power2_divisions:4",
-};
-
 static enum err request_of(const struct options *o, struct sweep_request *out, struct err_detail *err)
 {
     *out = (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs,
-        .policies = o->n_policies > 0 ? o->policies : settings_tried,
-        .n_policies = o->n_policies > 0 ? o->n_policies : sizeof settings_tried / sizeof settings_tried[0],
+        .policies = o->n_policies > 0 ? o->policies : default_policies,
+        .n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES,
         .devices = o->devices, .n_devices = o->n_devices, .from = o->from, .import = o->import, .on_oom = o->on_oom,
         .start = o->start, .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
         .price_bytes_per_ms = o->is_given[FLAG_PRICE] ? &o->price : NULL,
@@ -277,8 +272,8 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
 }
 
 #define TAKES_SWEEP                                                                                               \
-    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times (default: best-fit, "  \
-                     "expandable_segments:True, max_split_size_mb:{32,128,512} and roundup_power2_divisions:4)"),   \
+    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times (default: "            \
+                     DEFAULT_POLICIES ")"),                                                                       \
     TAKES_AS(DEVICES, "a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "      \
                       "several times (default: the "                                                              \
                      "recorded card, or the smallest named one that holds the recorded run)"),                    \

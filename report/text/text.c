@@ -91,13 +91,11 @@ void words_add_losses(struct words *w, const struct losses *l)
 {
     char a[UNITS_TEXT];
     words_add(w, "At its peak it reserved %s", units_format_bytes(l->reserved, a));
-    if (l->when != NULL)
-        words_add(w, " (%s)", l->when);
     words_add(w, ": %s for requests", units_format_bytes(l->requested, a));
     words_add(w, ", %s for rounding (internal)", units_format_bytes(l->internal > 0 ? (uint64_t)l->internal : 0, a));
     words_add(w, " and %s that served no request (external)", units_format_bytes(l->external, a));
     if (l->inactive_split > 0) {
-        words_add(w, "; %s of that lay beside live blocks in the same segments (inactive split)",
+        words_add(w, "; %s of that lay beside live blocks in the same segments (split)",
                   units_format_bytes(l->inactive_split, a));
         words_add(w, l->has_ranges ? ": only whole pages of expandable segments could be given back"
                                    : " and could not be given back");

@@ -45,7 +45,6 @@ struct losses {
     uint64_t    reserved, requested, external, inactive_split;
     int64_t     internal;            /* below 0 if frees were pending */
     bool        has_ranges;          /* some segments grow by pages, or may: whole free pages can be given back */
-    const char *when;                /* "record 12"; NULL: not known */
 };
 void words_add_losses(struct words *w, const struct losses *l);
 

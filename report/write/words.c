@@ -66,15 +66,14 @@ static enum err print_winner(FILE *out, const struct report *r)
 }
 
 /* What the winner's memory was spent on when it had reserved most. */
-static void print_losses(FILE *out, const struct report *r, const struct report_run *best)
+static void print_losses(FILE *out, const struct report_run *best)
 {
     struct words w = { .n = 0 };
-    char n[TEXT_NUMBER];
     const struct meter *m = best->meter;
     words_add_losses(&w, &(struct losses){
         .reserved = m->at_peak.reserved, .requested = m->at_peak.requested, .internal = report_internal_bytes(m),
         .external = report_external_bytes(m), .inactive_split = m->at_peak_sample.inactive_split,
-        .has_ranges = report_has_ranges(best), .when = text_event(report_event_word(r), best->peak_event, n),
+        .has_ranges = report_has_ranges(best),
     });
     words_print(out, &w, 0, 2);
 }
@@ -262,7 +261,7 @@ enum err report_reasons(FILE *out, const struct report *r)
     const size_t best_run = report_best(r);
     const struct report_run *best = best_run != WINNER_NONE ? &r->runs[best_run] : NULL;
     if (best != NULL)
-        print_losses(out, r, best);
+        print_losses(out, best);
     print_possible(out, r, best);
     enum err e = print_alike_once(out, r, print_oom);
     print_refusal_text(out, r);

@@ -96,7 +96,7 @@ expect 0 '^max_split_size_mb:20 .* 1610.0 ' loop.trace --policy max_split_size_m
 expect 0 '^Device: .*--device' loop.trace --policy best-fit
 expect 0 '"reserved_bytes": 2222981120' loop.trace --policy best-fit --json -
 run loop.trace
-for policy in best-fit pow2 gc=0.8 none; do
+for policy in best-fit expandable_segments:True max_split_size_mb:128 roundup_power2_divisions:4; do
     grep -q "^$policy " out || fail "without --policy there is no row for $policy"
 done
 grep -q 'needs least memory' out || fail "the table is not put into words"
