@@ -72,11 +72,6 @@ static void write_table(FILE *out, const struct report *r)
     cr_assert_eq(report_table(out, r), ERR_OK);
 }
 
-static void write_reasons(FILE *out, const struct report *r)
-{
-    cr_assert_eq(report_reasons(out, r), ERR_OK);
-}
-
 /* ---- keys ---- */
 
 struct keys {
