@@ -67,6 +67,10 @@ static const struct answer_member filled_step_members[] = {
 #define ANSWER_TABLE "answers/filled_step.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member fit_members[] = {
+#define ANSWER_TABLE "answers/fit.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member graphs_members[] = {
 #define ANSWER_TABLE "answers/graphs.def"
 #include "answers/as_members.def"
@@ -180,6 +184,7 @@ static const struct answer_table tables[] = {
     { "extrapolate", extrapolate_members },
     { "figure", figure_members },
     { "filled_step", filled_step_members },
+    { "fit", fit_members },
     { "graphs", graphs_members },
     { "info", info_members },
     { "info_peak", info_peak_members },

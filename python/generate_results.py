@@ -33,7 +33,8 @@ STATES = ["tests/data/mid-run/expandable@2.9.1.pickle"]
 TWO = ["--policy", "best-fit", "--policy", "none"]
 EACH = [[path] for path in SAMPLES + STATES]
 QUESTIONS = {
-    "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [["samples/cnn.trace.zst", "--device", "40MiB"]],
+    "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [
+        ["samples/cnn.trace.zst", "--device", "40MiB", "--policy", "gc=0.8"]],
     "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
     "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
 }

@@ -783,7 +783,7 @@ class Why(Result):
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
-    #: what the recording covers: its members are those of trace in a replay
+    #: what the recording covers ([coverage](#coverage))
     trace: Optional[Coverage] = None
     #: as fits[].is_lower_bound in replay-fit/1
     is_lower_bound: Optional[bool] = None
@@ -953,8 +953,8 @@ class FitPolicy(Result):
     context_source: Optional[str]
     #: beside the largest context that was seen on the named card it would not run
     is_tight: bool
-    #: if the cut step goes on as the one before, filled in from it and not recorded
-    #: ([filled_step](#filled_step)); null: it cannot be filled in
+    #: if the cut step goes on as the one before, filled in from it and not recorded; null: it cannot be filled
+    #: in ([filled_step](#filled_step))
     if_step_goes_on: Optional[FilledStep]
     #: sizes tried
     tried: int
@@ -967,9 +967,9 @@ class Fit(Result):
     schema: str
     #: as it was typed
     path: str
-    #: the state before the first event
+    #: the state before the first event ([start_state](#start_state))
     start: StartState
-    #: what the recording covers: its members are those of trace in a replay
+    #: what the recording covers ([coverage](#coverage))
     trace: Coverage
     #: sizes of cards are multiples of it
     granule_bytes: int

@@ -180,8 +180,8 @@ static bool settings_equal(const struct settings *a, const struct settings *b)
 
 static bool exists(enum platform p, bool is_set, const char *setting)
 {
-    const char *err;
-    return !is_set || platform_has_setting(p, setting, &err);
+    const char *reason;
+    return !is_set || platform_has_setting(p, setting, &reason);
 }
 
 static bool settings_exist(const struct settings *s, enum platform p)

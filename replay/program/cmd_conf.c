@@ -155,10 +155,10 @@ static const struct conf_answer *option_at(const struct conf_session *s, size_t 
 /* Why the option is not to be set on a platform; NULL: it may be, or the platform is not in question. */
 static const char *why_not_there(const struct conf_session *s, enum platform p, const char *key)
 {
-    const char *err;
+    const char *reason;
     const bool is_asked = s->platform == p ? platform_tells_setting(PLATFORMS, key)
                                            : s->platform == PLATFORM_UNKNOWN && platform_tells_setting(p, key);
-    return is_asked && !platform_has_setting(p, key, &err) ? err : NULL;
+    return is_asked && !platform_has_setting(p, key, &reason) ? reason : NULL;
 }
 
 /* Where an option is not to be had: on the platform in question, or, if none is, wherever it is known to be missing. */
@@ -167,14 +167,14 @@ static void print_place(const struct conf_session *s, const char *key)
     const char *last = "";
     struct words w = { .n = 0 };
     for (int p = PLATFORM_UNKNOWN + 1; p < PLATFORMS; p++) {
-        const char *err = why_not_there(s, (enum platform)p, key);
-        if (err == NULL)
+        const char *reason = why_not_there(s, (enum platform)p, key);
+        if (reason == NULL)
             continue;
-        if (w.n > 0 && strcmp(err, last) != 0)
+        if (w.n > 0 && strcmp(reason, last) != 0)
             words_add(&w, ": %s", last);
-        words_add(&w, "%s%s", w.n == 0 ? "- Not on " : strcmp(err, last) == 0 ? ", " : "; not on ",
+        words_add(&w, "%s%s", w.n == 0 ? "- Not on " : strcmp(reason, last) == 0 ? ", " : "; not on ",
                   platform_words((enum platform)p));
-        last = err;
+        last = reason;
     }
     if (w.n == 0)
         return;
@@ -294,8 +294,8 @@ static bool is_place_known(const struct conf_session *s, const char *key)
 
 static bool exists_there(const struct conf_session *s, const char *key)
 {
-    const char *err;
-    return platform_has_setting(s->platform, key, &err);
+    const char *reason;
+    return platform_has_setting(s->platform, key, &reason);
 }
 
 static enum err conf_write_json(const void *session, FILE *out, struct err_detail *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay fit TRACE`: the smallest card for each policy. */
-#include "replay/recording/recorded_platform.h"
+#include "replay/program/answering.h"
 #include "replay/program/cli.h"
 
 #include "base/terminal.h"
@@ -10,6 +10,7 @@
 #include "replay/recording/coverage.h"
 #include "replay/plan/bounds.h"
 #include "replay/results/fresh_start.h"
+#include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
 #include "report/text/json_writer.h"
@@ -22,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: fit_end accepts it. */
 struct fit_session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -37,13 +38,11 @@ struct fit_session {
     struct contender     *contenders;            /* the policies there */
     size_t                best;                  /* of these; WINNER_NONE: no policy runs on any card tried */
     size_t                n_alike;
-    struct output        *json;
-    bool                  is_stdout_taken;
 };
 
-static void session_close(struct fit_session *s)
+static void fit_end(void *session)
 {
-    output_abandon(s->json);
+    struct fit_session *s = session;
     for (size_t i = 0; i < s->n; i++)
         policy_spec_close(&s->specs[i]);
     free(s->specs);
@@ -143,8 +142,7 @@ static enum err session_judge(struct fit_session *s, const struct replay_config 
     struct trial *there = calloc(s->n, sizeof *there);
     const struct device_config card = deciding_card(s, &s->card_name);
     s->contenders = calloc(s->n, sizeof *s->contenders);
-    enum err e = there != NULL && s->contenders != NULL ? ERR_OK
-                     : err_no_memory(err);
+    enum err e = there != NULL && s->contenders != NULL ? ERR_OK : err_no_memory(err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         there[i] = (struct trial){ .spec = &s->specs[i], .device = card };
     if (e == ERR_OK)
@@ -190,6 +188,12 @@ static const struct text_column fit_columns[] = {
 };
 enum { FIT_COLUMNS = sizeof fit_columns / sizeof fit_columns[0] };
 
+/* Whether a card was given with its capacity. */
+static bool has_margin(const struct fit_session *s)
+{
+    return s->device.has_total && s->device.config.total_bytes != DEVICE_UNLIMITED;
+}
+
 static void add_row(struct terminal_table *rows, const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
@@ -205,7 +209,7 @@ static void add_row(struct terminal_table *rows, const struct fit_session *s, si
         return;
     }
     snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
-    if (s->device.has_total && total != DEVICE_UNLIMITED) {
+    if (has_margin(s)) {
         const bool is_over = f->smallest_bytes > total;
         snprintf(margin, sizeof margin, "%s%s", is_over ? "-" : "+",
                  text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, bytes));
@@ -324,7 +328,7 @@ static void print_sentence(const char *text)
 static void print_places(const struct fit_session *s)
 {
     char text[WORDS_CONTEXT];
-    const char *err;
+    const char *reason;
     const struct device_model *given = s->device.has_total ? s->device.config.model : NULL;
     const enum platform named = s->device.platform;
     const enum platform p = named != PLATFORM_UNKNOWN ? named : recorded_platform(s->trace);
@@ -334,9 +338,9 @@ static void print_places(const struct fit_session *s)
     print_sentence(text);
     for (size_t i = 0; i < s->n; i++)
         if (p != PLATFORM_UNKNOWN && strstr(s->specs[i].typed, "expandable_segments:True") != NULL &&
-            !platform_has_setting(p, "expandable_segments", &err)) {
+            !platform_has_setting(p, "expandable_segments", &reason)) {
             struct words w = { .n = 0 };
-            words_add(&w, "%s is no choice on %s: %s.", s->specs[i].typed, platform_words(p), err);
+            words_add(&w, "%s is no choice on %s: %s.", s->specs[i].typed, platform_words(p), reason);
             words_print(stdout, &w, 0, 2);
         }
 }
@@ -358,8 +362,10 @@ static enum err print_filled(const struct fit_session *s)
     return ERR_OK;
 }
 
-static enum err print_text(const struct fit_session *s)
+static enum err fit_print(const void *session, struct err_detail *err)
 {
+    (void)err;
+    const struct fit_session *s = session;
     char text[WORDS_CONTEXT];
     coverage_print(stdout, &s->coverage);
     fresh_start_print(stdout, s->trace);
@@ -377,78 +383,37 @@ static enum err print_text(const struct fit_session *s)
 
 /* ---- JSON ---- */
 
+struct shown_context {
+    uint64_t    bytes;
+    const char *source;                          /* NULL: nothing is set aside */
+};
+
 /* What is set aside on the named card, or without one on the card given; and where the figure is from. */
-static void json_context(struct json_writer *w, const struct fit_session *s, const struct fit *f)
+static struct shown_context context_of(const struct fit_session *s, const struct fit *f)
 {
     const struct device_choice *d = &s->device;
     const bool is_named = f->card != NULL && !coverage_is_lower_bound(&s->coverage);
     const struct card_context *c = is_named && d->takes_contexts ? card_context_of(f->card->name) : NULL;
     const bool is_given = c == NULL || (d->context_source != NULL && f->card->total_bytes == d->config.total_bytes);
-    json_put_number(w, "context_bytes", is_given ? d->config.context_bytes : f->card_context_bytes);
-    json_put_text(w, "context_source", is_given && d->context_source != NULL    ? d->context_source
-                                       : c != NULL && f->card_context_bytes > 0 ? c->source
-                                       : d->config.context_bytes > 0            ? "context= of --device"
-                                                                                : NULL);
-    json_put_bool(w, "is_tight", f->is_tight && is_named);
+    return (struct shown_context){
+        .bytes  = is_given ? d->config.context_bytes : f->card_context_bytes,
+        .source = is_given && d->context_source != NULL    ? d->context_source
+                : c != NULL && f->card_context_bytes > 0   ? c->source
+                : d->config.context_bytes > 0              ? "context= of --device"
+                                                           : NULL,
+    };
 }
 
-static void json_fit(struct json_writer *w, const struct fit_session *s, size_t i)
+static enum err fit_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    const struct fit *f = &s->fits[i];
-    const uint64_t total = s->device.config.total_bytes;
-    const bool is_found = f->smallest_bytes > 0;
-    json_put_object(w, NULL);
-    json_put_text(w, "policy", s->specs[i].typed);
-    json_put_number_if(w, "smallest_card_bytes", is_found, f->smallest_bytes);
-    json_put_number_if(w, "peak_reserved_bytes", is_found, f->trial.peak_reserved_bytes);
-    json_put_number_if(w, "device_calls", is_found, f->trial.device_calls);
-    json_put_number_if(w, "device_time_ns", is_found, f->trial.device_time_ns);
-    json_put_number_if(w, "card_peak_bytes", s->contenders[i].is_ok, s->contenders[i].bytes);
-    json_put_bool(w, "is_monotone", f->is_monotone);
-    json_put_number_if(w, "least_running_card_bytes", is_found, f->least_running_bytes);
-    json_put_number_if(w, "larger_failing_card_bytes", !f->is_monotone, f->larger_failing_bytes);
-    if (is_found && s->device.has_total && total != DEVICE_UNLIMITED)
-        json_put_integer(w, "margin_bytes", (int64_t)(total - f->smallest_bytes));
-    else
-        json_put_null(w, "margin_bytes");
-    json_put_bool(w, "is_lower_bound", coverage_is_lower_bound(&s->coverage));
-    json_put_text(w, "named_card", f->card != NULL && !coverage_is_lower_bound(&s->coverage) ? f->card->name : NULL);
-    json_context(w, s, f);
-    if (s->filled[i].is_known) {
-        json_put_object(w, "if_step_goes_on");
-        filled_step_json(w, &s->filled[i]);
-        json_end_object(w);
-    } else {
-        json_put_null(w, "if_step_goes_on");
-    }
-    json_put_number(w, "tried", f->n_tried);
-    json_end_object(w);
+    (void)err;
+    const struct fit_session *s = session;
+#define ANSWER_TABLE "answers/fit.def"
+#include "answers/as_json.def"
+    return ERR_OK;
 }
 
-static void write_json(FILE *out, const struct fit_session *s)
-{
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-fit/1");
-    json_put_text(&w, "path", s->options->inputs[0]);
-    json_put_object(&w, "start");
-    start_state_json(&w, s->trace);
-    json_end_object(&w);
-    json_put_object(&w, "trace");
-    coverage_json(&w, &s->coverage);
-    json_end_object(&w);
-    json_put_number(&w, "granule_bytes", FIT_GRANULE_BYTES);
-    json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
-    json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);
-    json_put_number(&w, "price_bytes_per_ms", s->options->price);
-    const size_t best = s->best;
-    json_put_number_if(&w, "best", best != WINNER_NONE, best);
-    json_put_array(&w, "fits");
-    for (size_t i = 0; i < s->n; i++)
-        json_fit(&w, s, i);
-    json_end_array(&w);
-    json_end_object(&w);
-}
+/* ---- the command ---- */
 
 /* Chooses the card. One that nobody named only stands for "large enough": no context is taken off it, so that the
  * smallest card is the program's alone. The named cards that are tried later hold theirs all the same. */
@@ -465,28 +430,23 @@ static enum err session_choose(struct fit_session *s, struct err_detail *err)
     return e;
 }
 
+static enum err fit_read(void *session, const struct options *o, struct err_detail *err)
+{
+    struct fit_session *s = session;
+    s->options = o;
+    enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
+    if (e == ERR_OK)
+        e = session_parse(s, err);
+    if (e == ERR_OK)
+        e = session_choose(s, err);
+    return e == ERR_OK ? session_run(s, err) : e;
+}
+
 static enum exit_status fit_main(const struct options *o)
 {
-    struct fit_session s = { .options = o };
-    struct err_detail err = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &err);
-    if (e == ERR_OK)
-        e = cli_open_trace_without_stacks(o, 0, &s.trace, &err);
-    if (e == ERR_OK)
-        e = session_parse(&s, &err);
-    if (e == ERR_OK)
-        e = session_choose(&s, &err);
-    if (e == ERR_OK)
-        e = session_run(&s, &err);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &err);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken)
-        e = cli_printed(print_text(&s), &err);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
-    session_close(&s);
-    return status;
+    static const struct answer_ops ops = { .session_bytes = sizeof(struct fit_session), .read = fit_read,
+                                           .write_json = fit_write_json, .print = fit_print, .close = fit_end };
+    return answer_run(&ops, o);
 }
 
 static const struct flag_use fit_flags[] = {

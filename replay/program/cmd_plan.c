@@ -100,7 +100,7 @@ static enum err print_figures(const struct session *s)
                                                   { .title = "" }, { .title = "why", .is_left = true, .leaves = 1 } };
     struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0],
                                 .bold_row = SIZE_MAX };
-    const struct { const char *name; uint64_t bytes; const char *err; } rows[] = {
+    const struct { const char *name; uint64_t bytes; const char *reason; } rows[] = {
         { "live peak", s->bounds.live_bytes, "requested and live at once" },
         { "lower bound", s->plan.lower_bytes,
           s->plan.proof == PROOF_LIVE ? "live at once, with alignment" : "a search of some requests had no plan" },
@@ -109,7 +109,7 @@ static enum err print_figures(const struct session *s)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char bytes[TEXT_NUMBER], mib[TEXT_NUMBER];
         terminal_table_add(&t, (const char *const[]){ rows[i].name, text_count(rows[i].bytes, bytes),
-                                                      text_mib(rows[i].bytes, mib), rows[i].err });
+                                                      text_mib(rows[i].bytes, mib), rows[i].reason });
     }
     return terminal_table_print(stdout, &t, HELP_WIDTH);
 }

@@ -20,9 +20,9 @@ static const struct {
     const char *setting;
     enum platform platform;
     enum place_answer answer;
-    const char *err;
+    const char *reason;
 } places[] = {
-#define PLACE(setting, platform, answer, err) { setting, PLATFORM_##platform, answer, err },
+#define PLACE(setting, platform, answer, reason) { setting, PLATFORM_##platform, answer, reason },
 #include "replay/recording/setting_places.def"
 #undef PLACE
 };
@@ -57,13 +57,13 @@ enum shell_kind platform_shell(enum platform p)
     return platforms[p].shell;
 }
 
-bool platform_has_setting(enum platform p, const char *setting, const char **err)
+bool platform_has_setting(enum platform p, const char *setting, const char **reason)
 {
     const size_t n = strcspn(setting, ":");
-    *err = "it does not exist there";
+    *reason = "it does not exist there";
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         if (places[i].platform == p && strlen(places[i].setting) == n && strncmp(places[i].setting, setting, n) == 0) {
-            *err = places[i].err;
+            *reason = places[i].reason;
             return places[i].answer == YES;
         }
     return false;

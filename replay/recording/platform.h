@@ -33,7 +33,7 @@ enum shell_kind platform_shell(enum platform p);
 /* Whether a setting, such as "expandable_segments" or "expandable_segments:True", may be recommended there. *why is
  * then
  * "", otherwise the clause that says why not. Static. */
-bool platform_has_setting(enum platform p, const char *setting, const char **err);
+bool platform_has_setting(enum platform p, const char *setting, const char **reason);
 
 /* Whether the table says something of the setting there, or, of PLATFORMS, anywhere. */
 bool platform_tells_setting(enum platform p, const char *setting);

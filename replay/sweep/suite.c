@@ -15,8 +15,8 @@ static const char *const policies[] = {
 #include "replay/sweep/edition_1.def"
 };
 
-static const struct { const char *name, *err; } left_out[] = {
-#define SUITE_LEFT_OUT(name, err) { name, err },
+static const struct { const char *name, *reason; } left_out[] = {
+#define SUITE_LEFT_OUT(name, why) { name, why },
 #include "replay/sweep/edition_1.def"
 };
 
@@ -28,9 +28,9 @@ const char *suite_policy_at(size_t i)
     return i < N_POLICIES ? policies[i] : NULL;
 }
 
-const char *suite_left_out_at(size_t i, const char **err)
+const char *suite_left_out_at(size_t i, const char **reason)
 {
-    *err = i < N_LEFT_OUT ? left_out[i].err : NULL;
+    *reason = i < N_LEFT_OUT ? left_out[i].reason : NULL;
     return i < N_LEFT_OUT ? left_out[i].name : NULL;
 }
 

@@ -32,7 +32,7 @@ struct suite {
 
 /* The i-th policy of the edition; NULL after the last. Likewise a built-in that is left out, with *why. */
 const char *suite_policy_at(size_t i);
-const char *suite_left_out_at(size_t i, const char **err);
+const char *suite_left_out_at(size_t i, const char **reason);
 
 /* Runs the benchmark and appends its runs to `table`, in which a card is called "1.02 x bound". ERR_FORMAT for a trace
  * that is not the edition's; ERR_UNSUPPORTED for a policy that cannot run on all of it; sweep's errors. Close it also

@@ -29,6 +29,8 @@ QUESTIONS = {
     "extrapolate": [["extrapolate", f"{TOO_LARGE}-8.trace.zst:batch=8", f"{TOO_LARGE}-16.trace.zst:batch=16",
                      f"{TOO_LARGE}-24.trace.zst:batch=24", *more]
                     for more in (["--to", "batch=40"], ["--device", "1GiB"])],
+    "fit": [["fit", CUT, "--policy", "best-fit", "--policy", "none"], ["fit", CNN, "--device", "8GiB"],
+            ["fit", f"{DATA}/mid-run/expandable@2.9.1.pickle"]],
     "graphs": [["graphs", f"{DATA}/graphs/program.trace.zst", *more] for more in ([], ["--captures", "2,1"])],
     "info": [["info", path] for path in (CNN, CUT, EXPAND, f"{DATA}/mid-run/expandable@2.9.1.pickle")],
     "plan": [["plan", CNN], ["plan", CNN, "--capacity", "1GiB"]],

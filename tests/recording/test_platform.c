@@ -37,11 +37,11 @@ Test(platform, expandable_segments_are_no_choice_on_windows_nor_rocm)
     const enum platform without[] = { PLATFORM_WINDOWS, PLATFORM_ROCM, PLATFORM_ROCM_WINDOWS, PLATFORM_XPU,
         PLATFORM_MPS,
                                       PLATFORM_JETSON, PLATFORM_UNKNOWN };
-    const char *err;
+    const char *reason;
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
-        cr_expect(!platform_has_setting(without[i], "expandable_segments:True", &err) && err[0] != '\0');
-    cr_expect(platform_has_setting(PLATFORM_LINUX, "expandable_segments:True", &err) && err[0] == '\0');
-    cr_expect_not(platform_has_setting(PLATFORM_LINUX, "expandable", &err), "a beginning is no setting");
+        cr_expect(!platform_has_setting(without[i], "expandable_segments:True", &reason) && reason[0] != '\0');
+    cr_expect(platform_has_setting(PLATFORM_LINUX, "expandable_segments:True", &reason) && reason[0] == '\0');
+    cr_expect_not(platform_has_setting(PLATFORM_LINUX, "expandable", &reason), "a beginning is no setting");
 }
 
 static char *put(enum shell_kind shell)

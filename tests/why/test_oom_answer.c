@@ -219,10 +219,10 @@ Test(oom_answer, no_setting_is_recommended_where_it_does_not_exist_or_is_set)
     cr_expect_str_eq(answer_with(this, 5, 20, 18, &facts).setting, "expandable_segments:True");
     cr_expect_str_eq(answer_with("", 5, 20, 18, NULL).setting, "max_split_size_mb:128", "most likely Windows");
     for (int p = 0; p < PLATFORMS; p++) {
-        const char *err, *setting;
+        const char *reason, *setting;
         facts = (struct log_facts){ .platform = (enum platform)p };
         setting = answer_with(this, 5, 20, 18, &facts).setting;
-        cr_expect(setting == NULL || p == PLATFORM_UNKNOWN || platform_has_setting((enum platform)p, setting, &err));
+        cr_expect(setting == NULL || p == PLATFORM_UNKNOWN || platform_has_setting((enum platform)p, setting, &reason));
     }
     facts = (struct log_facts){ .platform = PLATFORM_LINUX, .is_expandable_asked = true };
     cr_expect_null(answer_with(this, 5, 20, 18, &facts).setting);
