@@ -5,6 +5,7 @@
 #include "base/monotonic_ms.h"
 #include "base/progress.h"
 #include "dryrun/card_sharing.h"
+#include "dryrun/even_recording.h"
 #include "dryrun/program_log.h"
 #include "dryrun/run/journal_follow.h"
 #include "dryrun/run/journal_import.h"
@@ -193,10 +194,11 @@ static bool running_stop(struct running *r, enum run_end end)
     return false;
 }
 
-/* Whether what a look found is enough for an answer. */
+/* Whether what a look found is enough for an answer: one step more than are wanted, because the recording is cut where
+ * one of them ends. */
 static bool has_enough(const struct found *found, uint64_t least)
 {
-    return least > 0 && found->steps >= least && (!found->is_growing || found->steps >= GROWING_STEPS);
+    return least > 0 && found->steps > least && (!found->is_growing || found->steps > GROWING_STEPS);
 }
 
 static bool running_look(void *arg)
@@ -210,8 +212,10 @@ static bool running_look(void *arg)
     look_for_steps(r->journals, r->run);
     if (r->run->optimizer_steps > 0)
         return running_stop(r, RUN_REPEATED);
-    running_search(r);
-    if (has_enough(&r->found, r->request->steps))
+    const struct found before = r->found;
+    running_search(r);                           /* what has repeated must go on: layers of one forward pass do not */
+    if (has_enough(&before, r->request->steps) && has_enough(&r->found, r->request->steps) &&
+        r->found.requests > before.requests)
         return running_stop(r, RUN_REPEATED);
     const int64_t now = monotonic_ms();
     if ((uint64_t)(now - r->started_ms) / 1000 < r->request->within_s)
@@ -302,12 +306,34 @@ static uint64_t whole_steps(const struct predicted_run *run, uint64_t least, uin
     return run->end == RUN_REPEATED && !is_growing && repeated > least ? least : repeated;
 }
 
+/* What the clock alone has ended is cut to the steps that were wanted. */
+static enum err make_even(const struct predicted_run *run, uint64_t least, struct err_detail *err)
+{
+    struct trace_reader *trace;
+    struct coverage coverage;
+    struct step_growth growth = { .bytes_per_step = 0 };
+    if (run->end != RUN_REPEATED || run->has_optimizers)
+        return ERR_OK;
+    enum err e = trace_open(run->trace, &trace, err);
+    if (e != ERR_OK)
+        return e;
+    e = coverage_read(trace, &coverage, err);
+    if (e == ERR_OK)
+        e = step_growth_find(trace, &coverage.steps, least, &growth, err);
+    trace_close(trace);
+    return e == ERR_OK ? even_recording_cut(run->trace, &coverage.steps,
+                                            growth.bytes_per_step > 0 ? GROWING_STEPS : least, err) : e;
+}
+
 /* What the chosen recording covers. */
 static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *err)
 {
     struct trace_reader *trace;
     struct coverage coverage;
-    enum err e = trace_open(run->trace, &trace, err);
+    enum err e = make_even(run, least, err);
+    if (e != ERR_OK)
+        return e;
+    e = trace_open(run->trace, &trace, err);
     if (e != ERR_OK)
         return e;
     e = coverage_read(trace, &coverage, err);

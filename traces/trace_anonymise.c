@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Whole copies, with addresses, segments and source numbers: at another time of day, or without names. */
+/* Whole copies, with addresses, segments and source numbers: at another time of day, without names, or up to an event.
+ */
 #include "traces/trace_edit.h"
 
 #include "traces/trace_copy.h"
@@ -21,6 +22,7 @@ struct whole_copy {
     const struct trace_segment_event *segments;
     size_t    n_segments, at_segment;
     uint64_t  number;                        /* of the next event */
+    uint64_t  end;                           /* the event before which the copy ends */
     struct stack_copies stacks;
 };
 
@@ -184,9 +186,9 @@ static enum err put_events(struct whole_copy *c, struct err_detail *err)
     struct trace_side sides[SIDES_AT_ONCE];
     size_t n = 1;
     enum err e = trace_seek(c->in, 0, err);
-    while (e == ERR_OK && n > 0) {
+    while (e == ERR_OK && n > 0 && c->number < c->end) {
         e = trace_next(c->in, &events, &n, err);
-        for (size_t i = 0; e == ERR_OK && i < n; i++) {
+        for (size_t i = 0; e == ERR_OK && i < n && c->number < c->end; i++) {
             const size_t k = i % SIDES_AT_ONCE;
             if (k == 0)
                 e = trace_sides(c->in, c->number, n - i < SIDES_AT_ONCE ? n - i : SIDES_AT_ONCE, sides, err);
@@ -197,28 +199,31 @@ static enum err put_events(struct whole_copy *c, struct err_detail *err)
             c->number++;
         }
     }
-    return e == ERR_OK ? put_segments(c, err) : e;
+    return e == ERR_OK && c->end == trace_info(c->in)->events ? put_segments(c, err) : e;
 }
 
+/* What was recorded of the end holds for a copy that has it. */
 static void copy_info(const struct whole_copy *c)
 {
     const struct trace_info *from = trace_info(c->in);
     struct trace_info *to = trace_writer_info(c->out);
     to->capacity_bytes = from->capacity_bytes;
-    to->records = from->records;
     to->device = from->device;
+    to->recorded_start_reserved_bytes = from->recorded_start_reserved_bytes;
+    if (c->end < from->events)
+        return;
+    to->records = from->records;
     to->recorded_peak_reserved_bytes = from->recorded_peak_reserved_bytes;
     to->recorded_peak_allocated_bytes = from->recorded_peak_allocated_bytes;
-    to->recorded_start_reserved_bytes = from->recorded_start_reserved_bytes;
     to->recorded_end_reserved_bytes = from->recorded_end_reserved_bytes;
     to->recorded_end_segments = from->recorded_end_segments;
 }
 
-static enum err copy_whole(struct trace_reader *in, text_rule is_plain, struct trace_writer *out,
+static enum err copy_whole(struct trace_reader *in, text_rule is_plain, uint64_t end, struct trace_writer *out,
                            struct err_detail *err)
 {
     const struct trace_info *info = trace_info(in);
-    struct whole_copy c = { .in = in, .out = out, .is_plain = is_plain, .next_ptr = UINT64_MAX };
+    struct whole_copy c = { .in = in, .out = out, .is_plain = is_plain, .end = end, .next_ptr = UINT64_MAX };
     c.handles = calloc(info->n_streams, sizeof *c.handles);
     c.ptrs = calloc((size_t)info->peak_live + 1, sizeof *c.ptrs);
     enum err e = c.handles == NULL || c.ptrs == NULL ? err_no_memory(err)
@@ -247,12 +252,23 @@ enum err trace_shift(struct trace_reader *in, int64_t by_ns, struct trace_writer
     if (epoch_us == 0 || (by_us < 0 && 0 - (uint64_t)by_us >= epoch_us))
         return err_set(err, ERR_UNSUPPORTED, 0, "the recording does not tell the time of day; merge takes an offset "
                        "instead: b.zst@2s");
-    const enum err e = copy_whole(in, NULL, out, err);
+    const enum err e = copy_whole(in, NULL, trace_info(in)->events, out, err);
     trace_writer_info(out)->epoch_us = epoch_us + (uint64_t)by_us;
     return e;
 }
 
 enum err trace_anonymise(struct trace_reader *in, text_rule is_plain, struct trace_writer *out, struct err_detail *err)
 {
-    return copy_whole(in, is_plain, out, err);
+    return copy_whole(in, is_plain, trace_info(in)->events, out, err);
+}
+
+enum err trace_head(struct trace_reader *in, uint64_t end, struct trace_writer *out, struct err_detail *err)
+{
+    const uint64_t events = trace_info(in)->events;
+    if (end == 0 || end > events)
+        return err_set(err, ERR_USAGE, 0, "a trace of %" PRIu64 " events has no first %" PRIu64, events, end);
+    const enum err e = copy_whole(in, NULL, end, out, err);
+    trace_writer_info(out)->epoch_us = trace_info(in)->epoch_us;
+    return e == ERR_OK && end < events && trace_meta(in, TRACE_META_ENDS) != NULL
+               ? trace_put_meta(out, TRACE_META_ENDS, TRACE_OPEN, err) : e;
 }

@@ -20,6 +20,9 @@
 MUST_USE enum err trace_cut(struct trace_reader *in, uint64_t first, uint64_t end, struct trace_writer *out,
                             struct err_detail *err);
 
+/* A copy of the first `end` events, as if the recording had ended there: places stay. ERR_USAGE if there are fewer. */
+MUST_USE enum err trace_head(struct trace_reader *in, uint64_t end, struct trace_writer *out, struct err_detail *err);
+
 /* Finds the first event at or after `time_ns`; trace_info.events if there is none. */
 MUST_USE enum err trace_event_at(struct trace_reader *in, uint64_t time_ns, uint64_t *event, struct err_detail *err);
 

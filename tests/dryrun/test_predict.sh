@@ -174,6 +174,13 @@ expect 'a number of steps is said once, however many there were' 0 'once it had 
     "$replay" predict --device 1GiB --json a.json -o o -- ./train forever 10
 is a.json whole_steps 5
 
+"$replay" info o.zst --json - | grep '"events"' >events
+(while :; do :; done) &
+busy=$!
+"$replay" predict --device 1GiB -o o -- ./train forever 10 >/dev/null
+kill $busy
+expect 'the recording is as long on a busy machine' 0 "$(cat events)" "$replay" info o.zst --json -
+
 # ---- sizes that depend on values that are not computed ----
 cat >sizes.sh <<'SH'
 #!/bin/sh

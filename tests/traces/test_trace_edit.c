@@ -334,6 +334,32 @@ Test(trace_edit, settings_of_an_event_that_name_something_are_emptied)
     }
 }
 
+Test(trace_edit, a_head_is_the_recording_as_it_was_then)
+{
+    struct trace_reader *whole = opened(SAMPLE("gpt-varlen-default"));
+    struct err_detail err = { .text = "" };
+    const uint64_t events = trace_info(whole)->events;
+    struct trace_writer *w = writer();
+    struct trace_reader *head = finished(trace_head(whole, events / 2, w, &err), w, &err);
+    cr_expect_eq(trace_info(head)->events, events / 2);
+    cr_expect(trace_info(head)->has_addresses && trace_info(head)->has_segment_events);
+    for (uint64_t i = 0; i < events / 2; i += 97) {
+        struct trace_side a, b;
+        cr_assert_eq(trace_side_at(whole, i, &a, &err), ERR_OK);
+        cr_assert_eq(trace_side_at(head, i, &b, &err), ERR_OK);
+        cr_expect(a.addr == b.addr && a.record == b.record, "event %llu", (unsigned long long)i);
+    }
+    w = writer();
+    struct trace_reader *all = finished(trace_head(whole, events, w, &err), w, &err);
+    expect_alike(whole, all, true);
+    w = writer();
+    cr_expect_eq(trace_head(whole, events + 1, w, &err), ERR_USAGE);
+    trace_abandon(w);
+    trace_close(all);
+    trace_close(head);
+    trace_close(whole);
+}
+
 Test(trace_edit, a_shifted_copy_differs_in_the_time_of_day_alone)
 {
     struct trace_reader *whole = opened(SAMPLE("gpt-varlen-default"));
