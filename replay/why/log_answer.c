@@ -152,13 +152,14 @@ static void read_found(struct log_answer *a, const struct log_walk *w, bool has_
 void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform system, struct log_answer *out)
 {
     struct log_walk w;
-    bool is_utf16;
+    struct log_dress dress;
     *out = (struct log_answer){ .is_found = false };
-    n = log_clean(bytes, n, &is_utf16);
+    n = log_clean(bytes, n, &dress);
     const bool has_text = oom_text_find(bytes, n, &out->text);
     log_walk(bytes, memchr(bytes, '\0', n) == NULL ? n : 0, &w);
     out->is_found = has_text || w.forms.best != NULL;
     out->facts = log_facts_of(&w.facts);
+    out->facts.is_container = out->facts.is_container || dress.is_docker;
     out->killed = w.forms.killed;
     if (out->is_found)
         read_found(out, &w, has_text, n);
@@ -166,7 +167,7 @@ void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform syst
         take_mention(out, &w.forms);
     if (out->found.form != NULL)
         take_form_platform(out);
-    if (is_utf16 && out->facts.platform == PLATFORM_UNKNOWN)
+    if (dress.is_utf16 && out->facts.platform == PLATFORM_UNKNOWN)
         log_facts_guess_windows(&out->facts);
     if (system != PLATFORM_UNKNOWN)
         log_facts_set_platform(&out->facts, system);

@@ -112,9 +112,11 @@ static size_t clean_json(char *bytes, size_t n)
     return used;
 }
 
-size_t log_clean(char *bytes, size_t n, bool *is_utf16)
+size_t log_clean(char *bytes, size_t n, struct log_dress *dress)
 {
-    *is_utf16 = letter_of_pairs(bytes, n) >= 0;
+    static const char docker[] = "{\"log\":\"";
+    dress->is_utf16 = letter_of_pairs(bytes, n) >= 0;
+    dress->is_docker = n > strlen(docker) && memcmp(bytes, docker, strlen(docker)) == 0;
     n = clean_utf16(bytes, n);
     n = clean_json(bytes, n);
     return clean_colours(bytes, n);

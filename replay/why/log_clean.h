@@ -9,7 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Works in place, and never makes the text longer. Returns its new length. *is_utf16: the log was UTF-16. */
-size_t log_clean(char *bytes, size_t n, bool *is_utf16);
+/* What was around the text, which tells where it was written. */
+struct log_dress {
+    bool is_utf16, is_docker;
+};
+
+/* Works in place, and never makes the text longer. Returns its new length. */
+size_t log_clean(char *bytes, size_t n, struct log_dress *dress);
 
 #endif

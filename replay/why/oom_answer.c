@@ -466,6 +466,8 @@ static void print_setting(FILE *out, const struct oom_text *t, const struct oom_
                                                                                    : platform_shell(a->platform);
     fputc('\n', out);
     platform_put_setting(out, shell, variable_of(t, a), a->setting, "  ");
+    if (shell == SHELL_POSIX && facts != NULL && facts->is_container)
+        fprintf(out, "\n  ENV %s=%s  # in a Dockerfile", variable_of(t, a), a->setting);
     fputc('\n', out);
 }
 
