@@ -195,10 +195,10 @@ static enum err put_settings(struct pytorch_import *p, struct err_detail *err)
     return e == ERR_OK ? trace_put_meta(p->out, "roundup_power2_divisions", text, err) : e;
 }
 
-/* What the first path that tells says of the platform; NULL: none does. */
+/* What the settings, or the first path that tells, say of the platform; NULL: nothing does. */
 static const char *find_platform(const struct snapshot *s)
 {
-    const char *word = NULL;
+    const char *word = s->settings.is_xpu ? "xpu" : NULL;
     for (uint32_t i = 0; i < (uint32_t)s->n_frames && word == NULL; i++)
         word = frame_platform_word(snapshot_text(s, s->frames[i].file));
     return word;
@@ -222,6 +222,9 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     note_contradictions(p);
     note_layout(p);
     note_room(p, &room);
+    if (p->s->settings.is_xpu)
+        note(p, "of an XPU, read as PyTorch's source lays it out and not compared with a card's: its allocator is taken "
+             "for CUDA's");
     enum err e = trace_put_meta(p->out, "source", p->s->is_host ? "pytorch-snapshot:host" : importer_pytorch.name, err);
     if (e == ERR_OK && !p->s->is_host)
         e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), err);

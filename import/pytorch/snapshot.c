@@ -27,7 +27,8 @@
     X(SEGMENTS, "segments") X(DEVICE_TRACES, "device_traces") X(ALLOCATOR_SETTINGS, "allocator_settings")     \
     X(EXTERNAL_ANNOTATIONS, "external_annotations") X(HOST_SEGMENTS, "host_segments")                         \
     X(HOST_TRACES, "host_traces")                                                                             \
-    X(CONF, "PYTORCH_CUDA_ALLOC_CONF") X(MAX_SPLIT_SIZE, "max_split_size")                                    \
+    X(CONF, "PYTORCH_CUDA_ALLOC_CONF") X(CONF_GENERAL, "PYTORCH_ALLOC_CONF")                                  \
+    X(MAX_SPLIT_SIZE, "max_split_size")                                                                       \
     X(GC_THRESHOLD, "garbage_collection_threshold") X(EXPANDABLE, "expandable_segments")                      \
     X(REUSE, "graph_capture_record_stream_reuse") X(MAX_ROUND, "max_round_threshold")                         \
     X(ROUNDUP, "roundup_power2_divisions")                                                                    \
@@ -380,8 +381,9 @@ static void snapshot_take_settings(struct snapshot *s, const struct fields *f, u
     t->is_expandable = is_expandable != 0;
     if (has(f, KEY_GC_THRESHOLD))
         pickle_float(s->pickle, f->value[KEY_GC_THRESHOLD], &t->gc_threshold);
-    if (has(f, KEY_CONF))
-        t->conf = f->value[KEY_CONF];
+    if (has(f, KEY_CONF) || has(f, KEY_CONF_GENERAL))
+        t->conf = f->value[has(f, KEY_CONF) ? KEY_CONF : KEY_CONF_GENERAL];
+    t->is_xpu = has(f, KEY_CONF_GENERAL) && !has(f, KEY_MAX_SPLIT_SIZE);
     if (has(f, KEY_ROUNDUP) && pickle_kind(f->value[KEY_ROUNDUP]) == KIND_ROUNDUP)
         memcpy(t->roundup, s->roundup, sizeof t->roundup);
     s->signs |= (has(f, KEY_REUSE) ? SIGN_REUSE : 0u) | (has(f, KEY_MAX_ROUND) ? SIGN_MAX_ROUND : 0u);
@@ -468,7 +470,7 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
         return snapshot_take_block(s, &f, out, err);
     if (has(&f, KEY_SEGMENTS) || has(&f, KEY_DEVICE_TRACES))
         return snapshot_take_top(s, &f, out, err);
-    if (has(&f, KEY_MAX_SPLIT_SIZE) || has(&f, KEY_CONF))
+    if (has(&f, KEY_MAX_SPLIT_SIZE) || has(&f, KEY_CONF) || has(&f, KEY_CONF_GENERAL))
         snapshot_take_settings(s, &f, out);
     else if (has(&f, KEY_MIB_1) && has(&f, KEY_MIB_32768))
         snapshot_take_roundup(s, &f, out);

@@ -3,7 +3,8 @@
  * A PyTorch memory snapshot in memory: the final segments and blocks, the records of every device, the settings.
  *
  * Source of the layout: PyTorch, torch/csrc/cuda/Module.cpp (Python writer), torch/csrc/cuda/memory_snapshot.cpp (C++
- * writer). Stacks are interned during reading. Nothing else of the file is kept.
+ * writer), torch/csrc/xpu/Module.cpp (_xpu_memorySnapshot: no pools in records, PYTORCH_ALLOC_CONF among the
+ * settings). Stacks are interned during reading. Nothing else of the file is kept.
  */
 #ifndef REPLAY_IMPORT_PYTORCH_SNAPSHOT_H
 #define REPLAY_IMPORT_PYTORCH_SNAPSHOT_H
@@ -71,6 +72,7 @@ enum { ROUNDUP_CLASSES = 16 };        /* of roundup_power2_divisions: from 1 MiB
 
 struct snapshot_settings {
     bool     is_known;
+    bool     is_xpu;                  /* of an XPU: its allocator has two settings, under the general name */
     bool     is_expandable;
     int64_t  max_split_size;          /* bytes; negative = unlimited */
     double   gc_threshold;

@@ -9,8 +9,10 @@
 
 /* ---- signs ---- */
 
-enum sign_kind { SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_WITHIN, SIGN_IS_NOT_IN_FORCE,
-    SIGN_IS_SET };
+enum sign_kind {
+    SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_WITHIN, SIGN_IS_NOT_IN_FORCE,
+    SIGN_IS_SET
+};
 
 #define SIGN_PLATFORM(platform, phrase) { SIGN_IS_PLATFORM, phrase, PLATFORM_##platform, NULL, NULL },
 #define SIGN_SHARED(phrase, machine) { SIGN_IS_SHARED, phrase, PLATFORM_UNKNOWN, machine, NULL },
