@@ -28,6 +28,9 @@ static const struct policy_preset spec_presets[] = {
      "best fit; blocks unused for long are given back above that share of the limit (PyTorch's "
      "garbage_collection_threshold:X). The limit is the device's capacity: in PyTorch the option does nothing without "
      "a memory fraction"},
+    {"xpu", "pytorch",
+     "as described: PyTorch's allocator for Intel GPUs, which has the sizes, pools and search of the one for CUDA and "
+     "none of its settings (c10/xpu/XPUCachingAllocator.cpp); not compared with a card"},
 };
 
 enum { N_SPEC_PRESETS = sizeof spec_presets / sizeof spec_presets[0] };

@@ -52,6 +52,7 @@ static const char *const rig_more_specs[] = {
     "next-fit:chunk=0",
     "gmlake:frag-limit=0,auto-gc=256MiB",
     "gmlake:frag-limit=0,defrag-level=1,fill=off,reuse-limit=2",
+    "mlx:cache-limit=64MiB,page=4KiB",
 };
 
 /* How a built-in takes part where its defaults do not suit: on a card without an end, and on any card. */

@@ -223,8 +223,8 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     note_layout(p);
     note_room(p, &room);
     if (p->s->settings.is_xpu)
-        note(p, "of an XPU, read as PyTorch's source lays it out and not compared with a card's: its allocator is taken "
-             "for CUDA's");
+        note(p, "of an XPU, read as PyTorch's source lays it out and not compared with a card's: its allocator is "
+             "taken for CUDA's");
     enum err e = trace_put_meta(p->out, "source", p->s->is_host ? "pytorch-snapshot:host" : importer_pytorch.name, err);
     if (e == ERR_OK && !p->s->is_host)
         e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), err);
