@@ -619,6 +619,8 @@ class WhyGrowth(Result):
     turns: int
     #: what most turns leave behind, or the mean if they differ
     bytes_per_turn: int
+    #: no backward pass was ever seen, so it may be one long forward pass as well
+    may_be_one_pass: bool
     #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
     turn: str
     #: what was requested meanwhile and is still held

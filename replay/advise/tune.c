@@ -665,13 +665,13 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     tell_stage(asked, TUNE_REPLAYING);
     if (e == ERR_OK)
         e = tuner_run_baseline(&r, err);
-    if (e == ERR_OK && (!asked->only_cure || is_curable(out)))
+    if (e == ERR_OK && !asked->only_baseline && (!asked->only_cure || is_curable(out)))
         e = tuner_search(&r, err);
     settings_set_close(&r.tried);
     if (e != ERR_OK)
         return e;
     const bool runs = out->n_entries > 0 && out->entries[0].trial.fits;
-    return runs ? tuner_decide(&r, asked->seed, err) : tuner_give_up(&r, asked->only_cure, err);
+    return runs ? tuner_decide(&r, asked->seed, err) : tuner_give_up(&r, asked->only_cure || asked->only_baseline, err);
 }
 
 enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,

@@ -115,6 +115,7 @@ struct tune_request {
     bool        only_cure;           /* search only where a setting can cure something: the baseline is refused a
                                       * request that would fit. Else there are no entries, and the advice is
                                       * TUNE_NOTHING. */
+    bool        only_baseline;       /* search nothing: there are no entries */
     void      (*stage)(void *arg, enum tune_stage stage);    /* told as one begins; NULL: nobody is */
     void       *stage_arg;
 };

@@ -32,13 +32,14 @@ enum { MATTERS_SHARE = 200 };
  * many and work goes on beside them that is freed; without Python stacks the same counts for all. */
 enum { TURNS_LEAST = 4, RUNS_LEAST = 48, FREED_SHARE = 2 };
 
-/* Without stacks: live memory must fall again and again, each time by a 16th of the growth. */
-enum { FALLS_LEAST = 6, FALL_SHARE = 16 };
+/* Without stacks: live memory must fall again and again, each time by a 16th of the growth, and by an 8th of the most
+ * by which it ever fell: within one backward pass it falls by less. */
+enum { FALLS_LEAST = 16, FALL_SHARE = 16, TURN_SHARE = 8 };
 
 /* A forward pass may consist of many calls of modules. Where no backward pass tells where one ends, what grows must
  * come in twice as many stretches as any pass had; where none was ever seen and a third of all requests is kept, as a
- * graph keeps it, in so many. */
-enum { GRAPH_TURNS = 64, GRAPH_SHARE = 3 };
+ * graph keeps it, in so many. Without Python stacks such a growth is never told from a pass. */
+enum { GRAPH_TURNS = 64, GRAPH_SHARE = 3, LONG_PASS_SHARE = 8 };
 
 /* What most turns leave behind is told if it is within so much of the mean. */
 enum { MEAN_SHARE = 6 };
@@ -314,6 +315,19 @@ static unsigned count_falls(const struct grower *g, size_t from, int64_t least)
     return falls;
 }
 
+/* The most by which live memory ever fell from a peak, up to the mark: what the largest turn held for a while. */
+static uint64_t largest_fall(const struct grower *g)
+{
+    int64_t live = 0, peak = 0, most = 0;
+    for (size_t i = 0; i < g->mark; i++) {
+        const struct change *c = &g->changes[i];
+        live += is_free(c) ? -(int64_t)c->bytes : (int64_t)c->bytes;
+        peak = live > peak ? live : peak;
+        most = peak - live > most ? peak - live : most;
+    }
+    return (uint64_t)most;
+}
+
 static bool comes_in_turns(const struct grower *g, uint32_t group, size_t from)
 {
     const struct group *x = &g->groups[group];
@@ -321,7 +335,8 @@ static bool comes_in_turns(const struct grower *g, uint32_t group, size_t from)
     if (g->phases.has_python)
         return x->turns >= TURNS_LEAST ||
                (x->is_own && x->births >= RUNS_LEAST && g->freed >= rise / FREED_SHARE);
-    return count_falls(g, from, (int64_t)(rise / FALL_SHARE) + 1) >= FALLS_LEAST;
+    const uint64_t of_rise = rise / FALL_SHARE, of_turn = largest_fall(g) / TURN_SHARE;
+    return count_falls(g, from, (int64_t)(of_rise > of_turn ? of_rise : of_turn) + 1) >= FALLS_LEAST;
 }
 
 static uint64_t starts_between(const struct phase_starts *s, uint64_t from, uint64_t to)
@@ -346,6 +361,12 @@ static uint64_t most_calls_of_a_pass(const struct phases *p, uint64_t until)
     return most;
 }
 
+/* Whether no backward pass ever came, and so much is kept as a graph keeps. */
+static bool may_be_a_long_pass(const struct grower *g, uint64_t rise)
+{
+    return g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 && rise >= g->requested / LONG_PASS_SHARE;
+}
+
 /* Whether all of a growth may be one forward pass, whose graph is still needed. */
 static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
 {
@@ -353,7 +374,9 @@ static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
     const struct phase_starts *forward = &g->phases.starts[PHASE_FORWARD];
     const struct phase_starts *backward = &g->phases.starts[PHASE_BACKWARD];
     const uint64_t calls = starts_between(forward, since, until), most = most_calls_of_a_pass(&g->phases, since);
-    if (!g->phases.has_python || calls == 0 || starts_between(backward, since, until) >= TURNS_LEAST)
+    if (!g->phases.has_python)
+        return rise >= g->requested / GRAPH_SHARE;
+    if (calls == 0 || starts_between(backward, since, until) >= TURNS_LEAST)
         return false;
     if (most > 0)
         return calls <= 2 * most;
@@ -536,6 +559,7 @@ static enum err tell(struct grower *g, size_t from, uint64_t rise, struct growth
     out->since = g->changes[change_at(g, from)].event;
     out->until = g->changes[g->mark - 1].event + 1;
     out->phases = phases_of_group(g, leader(g));
+    out->may_be_one_pass = may_be_a_long_pass(g, rise) && out->phases & 1U << PHASE_FORWARD;
     name_turns(g, out);
     return read_held(g, out, err);
 }

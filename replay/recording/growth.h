@@ -32,6 +32,8 @@ struct growth {
     bool     is_found;
     uint64_t since, until;           /* it grows between them; `until` is the low mark */
     uint64_t bytes;                  /* by so much */
+    bool     may_be_one_pass;        /* no backward pass was ever seen, and what grows may be the graph of one long
+                                      * forward pass: a recurrent network that the program unrolls itself */
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
     uint64_t turns;                  /* between them */

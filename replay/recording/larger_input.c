@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Requests sorted by operation and time; of each operation the last record of size divides before from now. */
+/* Requests sorted by operation and time. Of each operation the last turn is compared with those before: by the size of
+ * single requests, where the last record divides before from now, and by all that it holds at once. */
 #include "replay/recording/larger_input.h"
 
 #include "base/intern.h"
@@ -19,13 +20,19 @@
 enum { LAST_PART = 3 };
 #define TIMES_LEAST 1.2
 
+/* The last turn begins where live memory was last within so much of its low towards what is live now. An operation's
+ * earlier turns are told apart where it holds that little of the most. */
+enum { LOW_SHARE = 8, TURN_SHARE = 16, TURNS_LEAST = 2 };
+
 /* Of inputs in any order an operation sets about 0.7 records of size in the later half; so many are a trend. */
 enum { TREND_RECORDS = 3 };
 
 struct request {
     uint32_t operation;
-    bool     is_live;
+    bool     is_live, is_of_turn;    /* is_of_turn: requested in the last turn */
+    bool     may_count;              /* neither a backward pass nor an optimizer asked for it */
     uint64_t number, bytes;          /* number: of the request, in order */
+    uint64_t died;                   /* event */
 };
 
 struct larger_pass {
@@ -35,7 +42,11 @@ struct larger_pass {
     uint64_t moment;
     uint64_t *events;                /* by request; the refused one last */
     uint64_t *live;                  /* before it */
-    uint64_t  live_now;
+    uint64_t *most;                  /* live at most until then */
+    uint64_t  live_now, most_now;
+    size_t    turn;                  /* number of the first request of the last turn */
+    unsigned  turns_before;
+    bool      has_python;
 };
 
 static void take_event(void *arg, const struct event *ev, uint64_t number)
@@ -47,13 +58,17 @@ static void take_event(void *arg, const struct event *ev, uint64_t number)
         p->of_slot[ev->slot] = (uint32_t)p->n + 1;
         p->events[p->n] = number;
         p->live[p->n] = p->live_now;
+        p->most[p->n] = p->most_now;
         p->live_now += ev->bytes;
-        p->requests[p->n] = (struct request){ .is_live = true, .number = p->n, .bytes = ev->bytes };
+        p->most_now = p->live_now > p->most_now ? p->live_now : p->most_now;
+        p->requests[p->n] = (struct request){ .is_live = true, .number = p->n, .bytes = ev->bytes, .died = UINT64_MAX };
         p->n++;
     } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
         p->live_now -= ev->bytes;
-        if (p->of_slot[ev->slot] > 0)
+        if (p->of_slot[ev->slot] > 0) {
             p->requests[p->of_slot[ev->slot] - 1].is_live = false;
+            p->requests[p->of_slot[ev->slot] - 1].died = number;
+        }
     }
 }
 
@@ -96,25 +111,39 @@ static int compare_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of one operation, in bytes: what the last turn holds, what is usual, and the most before it; and how many times as
+ * large it gets. */
+struct comparison { uint64_t now, usual, most; double times; };
+
 /* The sums over the operations. */
 struct larger_sums {
-    uint64_t known, larger, usual, most;         /* bytes: live of operations that have a past; of those that are
-                                                  * larger now; these as large as usual, and as the largest before */
-    uint64_t first;                              /* number of the first request that is larger */
-    double   worst;                              /* the most times that an operation exceeds its largest before */
-    unsigned late_records;                       /* the most of an operation in the later half */
+    uint64_t known;                  /* live in the last turn, of operations that have a past */
+    struct comparison larger;        /* of those that are larger now */
+    uint64_t first;                  /* number of the first request that is larger */
+    double   worst;                  /* the most times that an operation exceeds its largest before */
+    unsigned late_records;           /* the most of an operation in the later half */
     uint64_t *scratch;
+    struct step *steps;
 };
 
+/* A request or a free of an operation that it has done before the last turn. */
+struct step { uint64_t event; int64_t bytes; };
+
+static int compare_steps(const void *a, const void *b)
+{
+    const struct step *x = a, *y = b;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
 /* Where the requests of an operation get larger than all before for the last time; 0: never. *late: how often they do
- * from number `half` on. */
+ * from number `half` on. What stays, such as a workspace, is no input. */
 static size_t last_record(const struct request *r, size_t n, uint64_t half, unsigned *late)
 {
     uint64_t most = 0;
     size_t at = 0;
     *late = 0;
     for (size_t i = 0; i < n; i++)
-        if (r[i].bytes > most) {
+        if (r[i].bytes > most && (!r[i].is_live || r[i].is_of_turn)) {
             at = i;
             most = r[i].bytes;
             *late += r[i].number >= half;
@@ -124,45 +153,164 @@ static size_t last_record(const struct request *r, size_t n, uint64_t half, unsi
 
 /* Small requests of the operation, such as a mean, are no inputs: the median is of those that reach half of the most.
  */
-static uint64_t median_before(const struct request *r, size_t n, uint64_t most, uint64_t *scratch)
+static uint64_t median_of_large(uint64_t *bytes, size_t n, uint64_t most)
 {
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        if (r[i].bytes >= most / 2)
-            scratch[k++] = r[i].bytes;
-    qsort(scratch, k, sizeof *scratch, compare_bytes);
-    return scratch[k / 2];
+        if (bytes[i] >= most / 2)
+            bytes[k++] = bytes[i];
+    qsort(bytes, k, sizeof *bytes, compare_bytes);
+    return k > 0 ? bytes[k / 2] : 0;
 }
 
-static void add_operation(struct larger_sums *s, const struct request *r, size_t n, size_t n_all)
+static uint64_t median_before(const struct request *r, size_t n, uint64_t most, uint64_t *scratch)
 {
-    unsigned late;
-    const size_t at = last_record(r, n, n_all / 2, &late);
-    uint64_t live = 0, now = 0, now_live = 0, before = 0;
+    for (size_t i = 0; i < n; i++)
+        scratch[i] = r[i].bytes;
+    return median_of_large(scratch, n, most);
+}
+
+/* By size: `at` is the last record. */
+static struct comparison compare_sizes(const struct larger_sums *s, const struct request *r, size_t n, size_t at)
+{
+    struct comparison c = { .now = 0 };
+    uint64_t now = 0, before = 0;
     size_t n_now = 0;
-    bool has_past = false;
     for (size_t i = 0; i < n; i++) {
-        live += r[i].is_live ? r[i].bytes : 0;
-        has_past = has_past || !r[i].is_live;
-        if (i < at)
+        if (i < at && (!r[i].is_live || r[i].is_of_turn))
             before = r[i].bytes > before ? r[i].bytes : before;
-        if (i >= at && (double)r[i].bytes >= AS_LARGE * (double)r[at].bytes) {
+        if (i >= at && (double)r[i].bytes >= AS_LARGE * (double)r[at].bytes && (!r[i].is_live || r[i].is_of_turn)) {
             now += r[i].bytes;
             n_now += r[i].is_live;
-            now_live += r[i].is_live ? r[i].bytes : 0;
+            c.now += r[i].is_live ? r[i].bytes : 0;
         }
     }
-    if (live == 0 || !has_past)
-        return;
-    s->known += live;
-    if (at == 0 || r[at].number < n_all - n_all / LAST_PART || (double)now_live < LIVE_SHARE * (double)now)
-        return;
-    s->larger += now_live;
-    s->worst = (double)r[at].bytes > s->worst * (double)before ? (double)r[at].bytes / (double)before : s->worst;
-    s->first = r[at].number < s->first ? r[at].number : s->first;
+    if ((double)c.now < LIVE_SHARE * (double)now || before == 0)
+        return (struct comparison){ .now = 0 };
+    c.usual = n_now * median_before(r, at, before, s->scratch);
+    c.most = n_now * before;
+    c.times = (double)r[at].bytes / (double)before;
+    return c;
+}
+
+/* What an operation held before the last turn and freed, in order of time. */
+static size_t past_of(const struct request *r, size_t n, struct step *steps, const uint64_t *events)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!r[i].is_of_turn && !r[i].is_live) {
+            steps[k++] = (struct step){ events[r[i].number], (int64_t)r[i].bytes };
+            steps[k++] = (struct step){ r[i].died, -(int64_t)r[i].bytes };
+        }
+    qsort(steps, k, sizeof *steps, compare_steps);
+    return k;
+}
+
+/* The peaks of an operation's turns, into `peaks`. */
+static size_t peaks_of(const struct step *steps, size_t n, uint64_t *peaks)
+{
+    int64_t live = 0, peak = 0;
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        live += steps[i].bytes;
+        peak = live > peak ? live : peak;
+        if (peak > 0 && live <= peak / LOW_SHARE) {
+            peaks[k++] = (uint64_t)peak;
+            peak = 0;
+        }
+    }
+    return k;
+}
+
+/* By all that the operation holds at once: a longer input may be more requests of one size. */
+static struct comparison compare_amounts(const struct larger_sums *s, const struct larger_pass *p,
+                                         const struct request *r, size_t n)
+{
+    struct comparison c = { .now = 0 };
+    for (size_t i = 0; i < n; i++)
+        c.now += r[i].is_live && r[i].is_of_turn ? r[i].bytes : 0;
+    if (!r[0].may_count || c.now == 0)
+        return (struct comparison){ .now = 0 };
+    const size_t peaks = peaks_of(s->steps, past_of(r, n, s->steps, p->events), s->scratch);
+    for (size_t i = 0; i < peaks; i++)
+        c.most = s->scratch[i] > c.most ? s->scratch[i] : c.most;
+    c.usual = median_of_large(s->scratch, peaks, c.most);
+    const bool is_larger = peaks >= TURNS_LEAST && (double)c.now >= TIMES_LEAST * (double)c.most;
+    c.times = c.most > 0 ? (double)c.now / (double)c.most : 0;
+    return is_larger ? c : (struct comparison){ .now = 0 };
+}
+
+static void take_larger(struct larger_sums *s, const struct comparison *c, uint64_t first, unsigned late)
+{
+    s->larger.now += c->now;
+    s->larger.usual += c->usual;
+    s->larger.most += c->most;
+    s->worst = c->times > s->worst ? c->times : s->worst;
+    s->first = first < s->first ? first : s->first;
     s->late_records = late > s->late_records ? late : s->late_records;
-    s->usual += n_now * median_before(r, at, before, s->scratch);
-    s->most += n_now * before;
+}
+
+static bool has_past(const struct request *r, size_t n)
+{
+    bool has = false;
+    for (size_t i = 0; i < n; i++)
+        has = has || !r[i].is_live;
+    return has;
+}
+
+static void add_operation(struct larger_sums *s, const struct larger_pass *p, const struct request *r, size_t n)
+{
+    unsigned late;
+    const size_t at = last_record(r, n, p->n / 2, &late);
+    uint64_t live = 0;
+    for (size_t i = 0; i < n; i++)
+        live += r[i].is_live && r[i].is_of_turn ? r[i].bytes : 0;
+    if (live == 0 || !has_past(r, n))
+        return;
+    struct comparison c = { .now = 0 };
+    const bool is_record = at > 0 && r[at].number >= p->n - p->n / LAST_PART;
+    if (is_record)
+        c = compare_sizes(s, r, n, at);
+    const struct comparison amounts = compare_amounts(s, p, r, n);
+    const bool by_amount = amounts.times > c.times;
+    if (by_amount)
+        c = amounts;
+    s->known += c.now > 0 || r[0].may_count || !p->has_python ? live : 0;
+    if (c.now > 0)
+        take_larger(s, &c, by_amount ? p->turn : r[at].number, by_amount ? 0 : late);
+}
+
+/* How often live memory rose by a 16th of what it ever did before request `turn`, and came down to its low again. */
+static unsigned count_turns(const struct larger_pass *p, size_t turn, uint64_t low)
+{
+    const uint64_t most = p->most[turn] > low ? p->most[turn] - low : 0;
+    bool is_high = false;
+    unsigned turns = 0;
+    for (size_t i = 0; i <= turn; i++) {
+        const uint64_t live = p->live[i] > low ? p->live[i] - low : 0;
+        const uint64_t bound = is_high ? most / (2 * TURN_SHARE) : most / TURN_SHARE;
+        turns += is_high && live <= bound;
+        is_high = live > bound;
+    }
+    return turns;
+}
+
+/* The last turn begins where live memory was low for the last time: near the least of the last third. */
+static void find_turn(struct larger_pass *p)
+{
+    const size_t from = p->n - p->n / LAST_PART;
+    uint64_t low = UINT64_MAX;
+    for (size_t i = from; i < p->n; i++)
+        low = p->live[i] < low ? p->live[i] : low;
+    if (low == UINT64_MAX)
+        return;
+    const uint64_t bound = low + (p->live_now > low ? p->live_now - low : 0) / LOW_SHARE;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->live[i] <= bound)
+            p->turn = i;
+    while (p->turn > 0 && p->live[p->turn - 1] < p->live[p->turn])
+        p->turn--;
+    p->turns_before = count_turns(p, p->turn, low);
 }
 
 static void sum_up(struct larger_pass *p, struct larger_sums *s)
@@ -172,12 +320,30 @@ static void sum_up(struct larger_pass *p, struct larger_sums *s)
     for (size_t begin = 0; begin < p->n; begin = end) {
         for (end = begin; end < p->n && p->requests[end].operation == p->requests[begin].operation;)
             end++;
-        add_operation(s, &p->requests[begin], end - begin, p->n);
+        add_operation(s, p, &p->requests[begin], end - begin);
     }
 }
 
-static enum err read_requests(struct trace_reader *trace, struct larger_pass *p, uint64_t asked_bytes,
-                              struct err_detail *err)
+/* Requests of a backward pass and of an optimizer grow with the weights that learn, too. */
+static bool may_count(const struct phases *phases, uint32_t stack)
+{
+    const int phase = phases->has_python ? phases->of_stack[stack] : PHASE_BACKWARD;
+    return phase == PHASE_FORWARD || phase == PHASE_OWN;
+}
+
+static void name_operations(struct larger_pass *p, const struct phases *phases, const uint32_t *stacks,
+                            const uint32_t *of_stack)
+{
+    find_turn(p);
+    for (size_t i = 0; i < p->n; i++) {
+        p->requests[i].operation = of_stack[stacks[i]];
+        p->requests[i].may_count = may_count(phases, stacks[i]);
+        p->requests[i].is_of_turn = i >= p->turn;
+    }
+}
+
+static enum err read_requests(struct trace_reader *trace, struct larger_pass *p, const struct phases *phases,
+                              uint64_t asked_bytes, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     uint32_t *of_stack = calloc((size_t)info->n_stacks + 1, sizeof *of_stack);
@@ -188,13 +354,15 @@ static enum err read_requests(struct trace_reader *trace, struct larger_pass *p,
         e = trace_each_event(trace, take_event, p, err);
     if (e == ERR_OK) {
         p->live[p->n] = p->live_now;
+        p->most[p->n] = p->most_now;
         p->events[p->n] = p->moment < info->events ? p->moment : TRACE_NO_EVENT;
-        p->requests[p->n] = (struct request){ .is_live = true, .number = p->n, .bytes = asked_bytes };
+        p->requests[p->n] = (struct request){ .is_live = true, .number = p->n, .bytes = asked_bytes,
+                                              .died = UINT64_MAX };
         p->n += asked_bytes > 0;
         e = trace_stacks_at(trace, p->events, p->n, stacks, err);
     }
-    for (size_t i = 0; i < p->n && e == ERR_OK; i++)
-        p->requests[i].operation = of_stack[stacks[i]];
+    if (e == ERR_OK)
+        name_operations(p, phases, stacks, of_stack);
     free(of_stack);
     free(stacks);
     return e;
@@ -203,54 +371,68 @@ static enum err read_requests(struct trace_reader *trace, struct larger_pass *p,
 /* What is live when the turn begins stays; what comes on top of it grows as the inputs do. */
 static uint64_t need_of_turn(const struct larger_pass *p, const struct larger_sums *s, double times)
 {
-    uint64_t most = 0;
-    for (size_t i = 0; i <= s->first && i < p->n; i++)
-        most = p->live[i] > most ? p->live[i] : most;
-    const uint64_t base = p->live[s->first];
+    const uint64_t base = p->live[s->first], most = p->most[s->first];
     return base + (uint64_t)((double)(most > base ? most - base : 0) * times);
 }
 
 static void take_sums(const struct larger_pass *p, const struct larger_sums *s, struct larger_input *out)
 {
-    if (s->larger == 0 || s->usual == 0 || s->most == 0)
+    const struct comparison *c = &s->larger;
+    out->turns_before = p->turns_before;
+    if (c->now == 0 || c->usual == 0 || c->most == 0)
         return;
-    out->bytes = s->larger;
-    out->times = (double)s->larger / (double)s->usual;
-    out->times_most = (double)s->larger / (double)s->most;
-    out->over_most = s->larger - s->most;
+    out->bytes = c->now;
+    out->times = (double)c->now / (double)c->usual;
+    out->times_most = (double)c->now / (double)c->most;
+    out->over_most = c->now > c->most ? c->now - c->most : 0;
     out->need_bytes = need_of_turn(p, s, s->worst);
     out->is_trend = s->late_records >= TREND_RECORDS;
-    out->is_larger = 2 * s->larger >= s->known && out->times >= TIMES_LEAST;
+    out->is_larger = p->turns_before >= TURNS_LEAST && 2 * c->now >= s->known && out->times >= TIMES_LEAST;
 }
 
-enum err larger_input_find(struct trace_reader *trace, uint64_t moment, uint64_t asked_bytes, struct larger_input *out,
-                           struct err_detail *err)
+static bool has_room(struct larger_pass *p, struct larger_sums *s, const struct trace_info *info)
 {
-    const struct trace_info *info = trace_info(trace);
-    const uint64_t allocs = info->by_kind[EVENT_ALLOC];
-    struct larger_pass p = { .moment = moment, .live_now = steps_start_live_bytes(trace) };
+    const uint64_t n = info->by_kind[EVENT_ALLOC] + 2;
+    p->requests = calloc(n, sizeof *p->requests);
+    p->events = calloc(n, sizeof *p->events);
+    p->live = calloc(n, sizeof *p->live);
+    p->most = calloc(n, sizeof *p->most);
+    p->of_slot = calloc((size_t)info->peak_live + 1, sizeof *p->of_slot);
+    s->scratch = calloc(n, sizeof *s->scratch);
+    s->steps = calloc(2 * n, sizeof *s->steps);
+    return p->requests != NULL && p->events != NULL && p->live != NULL && p->most != NULL && p->of_slot != NULL &&
+           s->scratch != NULL && s->steps != NULL;
+}
+
+static void free_all(struct larger_pass *p, struct larger_sums *s)
+{
+    free(p->requests);
+    free(p->events);
+    free(p->live);
+    free(p->most);
+    free(p->of_slot);
+    free(s->scratch);
+    free(s->steps);
+}
+
+enum err larger_input_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment,
+                           uint64_t asked_bytes, struct larger_input *out, struct err_detail *err)
+{
+    struct larger_pass p = { .moment = moment, .has_python = phases->has_python,
+                             .live_now = steps_start_live_bytes(trace) };
     struct larger_sums s = { .first = UINT64_MAX };
     *out = (struct larger_input){ .is_larger = false };
-    if (allocs > REQUESTS_MAX)
+    if (trace_info(trace)->by_kind[EVENT_ALLOC] > REQUESTS_MAX)
         return ERR_OK;
-    p.requests = calloc(allocs + 2, sizeof *p.requests);
-    p.events = calloc(allocs + 2, sizeof *p.events);
-    p.live = calloc(allocs + 2, sizeof *p.live);
-    p.of_slot = calloc((size_t)info->peak_live + 1, sizeof *p.of_slot);
-    s.scratch = calloc(allocs + 2, sizeof *s.scratch);
-    enum err e = p.requests == NULL || p.events == NULL || p.live == NULL || p.of_slot == NULL || s.scratch == NULL
-                     ? err_no_memory(err) : read_requests(trace, &p, asked_bytes, err);
-    for (size_t i = 0; i < p.n && e == ERR_OK; i++)
-        if (p.requests[i].number != p.n - 1 && p.requests[i].bytes > out->largest_before)
+    enum err e = has_room(&p, &s, trace_info(trace)) ? read_requests(trace, &p, phases, asked_bytes, err)
+                                                     : err_no_memory(err);
+    for (size_t i = 0; i + 1 < p.n && e == ERR_OK; i++)
+        if (p.requests[i].bytes > out->largest_before)
             out->largest_before = p.requests[i].bytes;
     if (e == ERR_OK) {
         sum_up(&p, &s);
         take_sums(&p, &s, out);
     }
-    free(p.requests);
-    free(p.events);
-    free(p.live);
-    free(p.of_slot);
-    free(s.scratch);
+    free_all(&p, &s);
     return e;
 }

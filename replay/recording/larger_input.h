@@ -3,17 +3,20 @@
  * Whether a program died of an input that is larger than those before, and freed: one long batch, a curriculum.
  *
  * Requests of one operation at one line of the program are compared: those that are live at the moment with those of
- * earlier turns. Without stacks all requests are.
+ * earlier turns, by their sizes, and by all that the operation holds at once, for a longer input may be more requests.
+ * Without stacks all requests are, by their sizes.
  */
 #ifndef REPLAY_REPLAY_RECORDING_LARGER_INPUT_H
 #define REPLAY_REPLAY_RECORDING_LARGER_INPUT_H
 
 #include "base/err.h"
+#include "replay/recording/phases.h"
 #include "traces/trace.h"
 
 /* Bytes. */
 struct larger_input {
     uint64_t largest_before;         /* the largest request that was served */
+    unsigned turns_before;           /* how often live memory came down again before the last turn */
     bool     is_larger;              /* most of what the last turn requested is larger than all before */
     double   times;                  /* as large as the median of the earlier ones; of many operations the mean */
     double   times_most;             /* as large as the largest of the earlier ones, likewise */
@@ -26,7 +29,7 @@ struct larger_input {
 
 /* Looks at what is live before event `moment`, at which `asked_bytes` are refused. ERR_HOST_NOMEM, the reader's
  * errors. */
-MUST_USE enum err larger_input_find(struct trace_reader *trace, uint64_t moment, uint64_t asked_bytes,
-                                    struct larger_input *out, struct err_detail *err);
+MUST_USE enum err larger_input_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment,
+                                    uint64_t asked_bytes, struct larger_input *out, struct err_detail *err);
 
 #endif

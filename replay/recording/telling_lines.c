@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* For each line of the program: how many lines call it, and how many of these for something that is held. */
+/* For each line of the program: how many lines call it, and how many of these for something that is held. For each line
+ * that calls a module: what is held of the call, and how much of that by the line inside that holds most. */
 #include "replay/recording/telling_lines.h"
 
 #include "base/intern.h"
@@ -14,11 +15,17 @@ enum { LINES_DEEP = 64, NAME_BYTES = 512 };
 /* Callers of a line: in all of the recording, and of what is held. */
 struct callers { uint32_t all, held; };
 
+/* Bytes held of all calls of modules at a line; of the line inside that holds most. */
+struct call_share { uint64_t all, most; };
+
 struct telling {
     struct trace_reader *trace;
     struct text_table lines;
     struct pair_map   calls;         /* (line, caller): 1, or 2 if it is of something held */
     struct callers   *callers;       /* by line; room for `room` */
+    struct pair_map   inside;        /* (line that calls a module, line inside): where its bytes are in `parts` */
+    uint64_t         *parts;
+    struct call_share *shares;       /* by line */
     uint8_t          *is_held;       /* by stack */
     bool              has_memory;
 };
@@ -80,16 +87,63 @@ static void note_calls(struct telling *t)
     }
 }
 
+/* How many lines of the program lie inside its outermost call of a module; 0: it calls none. */
+static size_t lines_inside_module(const struct telling *t, uint32_t stack)
+{
+    const char *const *frames;
+    const size_t n_frames = trace_stack(t->trace, stack, &frames);
+    size_t n = 0, inside = 0;
+    for (size_t i = 0; i < n_frames; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        if (stack_frame_file_ends(&f, "module.py") && stack_frame_is_named(&f, "_call_impl"))
+            inside = n;
+        n += stack_frame_is_program(&f);
+    }
+    return inside < n ? inside : 0;
+}
+
+/* The innermost line that tells what is held from what is freed, from line `k` on. */
+static size_t telling_index(const struct telling *t, const uint32_t *lines, size_t n, size_t k)
+{
+    while (k + 1 < n && t->callers[lines[k]].all > t->callers[lines[k]].held)
+        k++;
+    return k;
+}
+
+static void note_share(struct telling *t, const struct holding *h)
+{
+    uint32_t lines[LINES_DEEP];
+    const size_t n = lines_of(t, h->stack, lines), inside = lines_inside_module(t, h->stack);
+    if (inside == 0 || inside >= n)
+        return;
+    const uint32_t *known = pair_map_find(&t->inside, lines[inside], lines[0]);
+    const uint32_t at = known != NULL ? *known : (uint32_t)t->inside.n;
+    if (known == NULL && !pair_map_add(&t->inside, lines[inside], lines[0], at)) {
+        t->has_memory = false;
+        return;
+    }
+    struct call_share *share = &t->shares[lines[inside]];
+    t->parts[at] += h->bytes;
+    share->all += h->bytes;
+    share->most = t->parts[at] > share->most ? t->parts[at] : share->most;
+}
+
+/* Where to begin: inside a call of a module only if one line there holds half of what the call does. */
+static size_t first_index(const struct telling *t, uint32_t stack, const uint32_t *lines, size_t n)
+{
+    const size_t inside = lines_inside_module(t, stack);
+    const struct call_share *share = &t->shares[lines[inside < n ? inside : 0]];
+    return inside > 0 && inside < n && share->most < share->all / 2 ? inside : 0;
+}
+
 /* The line to name, and its caller if it has one; false: the stack has none. */
 static bool name_line_that_tells(struct telling *t, uint32_t stack, char name[static NAME_BYTES])
 {
     uint32_t lines[LINES_DEEP];
     const size_t n = lines_of(t, stack, lines);
-    size_t k = 0;
     if (n == 0)
         return false;
-    while (k + 1 < n && t->callers[lines[k]].all > t->callers[lines[k]].held)
-        k++;
+    const size_t k = telling_index(t, lines, n, first_index(t, stack, lines, n));
     stack_frame_show_line(text_table_at(&t->lines, lines[k]), name, NAME_BYTES);
     if (k + 1 < n) {
         char caller[NAME_BYTES / 2];
@@ -100,6 +154,8 @@ static bool name_line_that_tells(struct telling *t, uint32_t stack, char name[st
     return true;
 }
 
+static const char nameless[] = "(backward pass, no Python stack)";
+
 static void name_holding(struct telling *t, const struct holding *h, char name[static NAME_BYTES])
 {
     const char *const *frames;
@@ -107,7 +163,28 @@ static void name_holding(struct telling *t, const struct holding *h, char name[s
         return;
     const size_t n = h->stack == TRACE_NO_STACK ? 0 : trace_stack(t->trace, h->stack, &frames);
     const char *line = n > 0 ? stack_frame_of_program(frames, stack_frames_of_code(frames, n)) : NULL;
-    stack_frame_show_line(line != NULL ? line : "(backward pass, no Python stack)", name, NAME_BYTES);
+    stack_frame_show_line(line != NULL ? line : nameless, name, NAME_BYTES);
+}
+
+/* What has no line cannot be looked at. */
+static void put_nameless_last(struct holders *h)
+{
+    for (size_t i = 0; i + 1 < h->n; i++)
+        if (strcmp(holder_name(h, i), nameless) == 0) {
+            const struct holder moved = h->at[i];
+            h->at[i] = h->at[i + 1];
+            h->at[i + 1] = moved;
+        }
+}
+
+static void note_shares(struct telling *t, const struct holdings *h)
+{
+    t->shares = calloc((size_t)t->lines.n + 1, sizeof *t->shares);
+    t->parts = calloc(h->n + 1, sizeof *t->parts);
+    t->has_memory = t->has_memory && t->shares != NULL && t->parts != NULL;
+    for (size_t i = 0; i < h->n && t->has_memory; i++)
+        if (h->at[i].stack != TRACE_NO_STACK)
+            note_share(t, &h->at[i]);
 }
 
 static enum err group(struct telling *t, const struct holdings *h, struct holders *out, struct err_detail *err)
@@ -116,12 +193,14 @@ static enum err group(struct telling *t, const struct holdings *h, struct holder
     for (size_t i = 0; i < h->n; i++)
         t->is_held[h->at[i].stack] = h->at[i].stack != TRACE_NO_STACK;
     note_calls(t);
+    note_shares(t, h);
     for (size_t i = 0; i < h->n && e == ERR_OK && t->has_memory; i++) {
         char name[NAME_BYTES];
         name_holding(t, &h->at[i], name);
         e = holders_put(out, name, h->at[i].bytes, err);
     }
     holders_sort(out);
+    put_nameless_last(out);
     return e == ERR_OK && !t->has_memory ? err_no_memory(err) : e;
 }
 
@@ -134,6 +213,9 @@ enum err telling_lines_group(struct trace_reader *trace, const struct holdings *
     enum err e = t.is_held == NULL ? err_no_memory(err) : group(&t, h, out, err);
     text_table_free(&t.lines);
     pair_map_free(&t.calls);
+    pair_map_free(&t.inside);
+    free(t.parts);
+    free(t.shares);
     free(t.callers);
     free(t.is_held);
     if (e != ERR_OK)

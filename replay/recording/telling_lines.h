@@ -9,6 +9,9 @@
  *     train.py:35 main <- data.py:7 load        freed
  *
  * The line that calls the named one stands beside it: "data.py:7 load, called at train.py:40 main".
+ *
+ * If many lines inside a call of a module share what is held, as a graph does, the line that makes the call is named.
+ * What has no line, because a backward pass asked for it, comes last.
  */
 #ifndef REPLAY_REPLAY_RECORDING_TELLING_LINES_H
 #define REPLAY_REPLAY_RECORDING_TELLING_LINES_H

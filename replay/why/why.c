@@ -18,7 +18,8 @@ enum { FORWARDS_LEAST = 2 };
 /* What is live may be so much of the card, in thirds, and fragmentation still be what ended the program. */
 enum { FRAGMENTED_THIRDS = 2 };
 
-/* Before a whole step, or if no setting serves the request, an eighth of the card must be free but of no use. */
+/* Before memory ever came down again, or if no setting serves the request, an eighth of the card must be free but of no
+ * use. */
 enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 
 /* ---- facts ---- */
@@ -68,7 +69,7 @@ static enum why_reached find_reached(const struct why *w, const struct phases *p
     const struct phase_starts *forward = &p->starts[PHASE_FORWARD];
     const bool is_stepping = has_begun(p, PHASE_OPTIMIZER, w->moment);
     const bool is_learning = has_begun(p, PHASE_BACKWARD, w->moment);
-    if (coverage_has_whole_step(&w->coverage))
+    if (w->coverage.steps.whole > 0 && w->coverage.steps.begin_end <= w->moment)
         return REACHED_STEPS;
     if (!p->has_python || w->coverage.begins == BEGINS_CUT)
         return REACHED_UNKNOWN;
@@ -87,13 +88,13 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     struct phases phases;
     const uint64_t peak = trace_info(trace)->peak_requested_bytes;
     enum err e = growth_find(trace, w->moment, w->has_refusal ? add_capped(w->live, w->asked) : peak, &w->growth, err);
-    if (e == ERR_OK && w->has_refusal)
-        e = larger_input_find(trace, w->moment, w->asked, &w->input, err);
     if (e == ERR_OK && w->has_refusal && w->moment < trace_info(trace)->events)
         e = telling_line_of_event(trace, w->moment, sizeof w->asked_line, w->asked_line, err);
     if (e != ERR_OK)
         return e;
     e = phases_read(trace, &phases, err);
+    if (e == ERR_OK && w->has_refusal)
+        e = larger_input_find(trace, &phases, w->moment, w->asked, &w->input, err);
     if (e == ERR_OK)
         w->reached = find_reached(w, &phases);
     phases_close(&phases);
@@ -152,9 +153,9 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
 static void find_cure(struct why *w)
 {
     const struct tune *t = &w->tune;
-    const bool is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 &&
-                           t->entries[t->winner].trial.fits;
-    w->cure = !is_served                                                    ? CURE_NONE
+    w->is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 &&
+                   t->entries[t->winner].trial.fits;
+    w->cure = !w->is_served                                                 ? CURE_NONE
               : coverage_has_whole_step(&w->coverage) && tune_recommends(t) ? CURE_RECOMMENDED
                                                                             : CURE_SERVES_REFUSED;
 }
@@ -187,15 +188,31 @@ uint64_t why_unusable(const struct why *w)
     return w->usable > w->live ? w->usable - w->live : 0;
 }
 
+static bool is_before_a_step(const struct why *w)
+{
+    return w->reached != REACHED_UNKNOWN && w->reached != REACHED_STEPS;
+}
+
 bool why_is_early(const struct why *w)
 {
-    return w->reached != REACHED_UNKNOWN && w->reached != REACHED_STEPS && coverage_is_lower_bound(&w->coverage);
+    return is_before_a_step(w) && coverage_is_lower_bound(&w->coverage);
+}
+
+/* The last input is larger, there was one before it, and one of the largest size before would fit: of the usual size,
+ * if inputs get larger and larger. */
+static bool is_larger_input(const struct why *w)
+{
+    const uint64_t usual = (uint64_t)((double)w->input.bytes / (w->input.times > 0 ? w->input.times : 1));
+    const uint64_t excess = w->input.is_trend ? w->input.bytes - usual : w->input.over_most;
+    return w->input.is_larger && !is_before_a_step(w) && excess >= w->shortfall &&
+           excess >= w->usable / WHY_UNUSABLE_SHARE;
 }
 
 /* What is free but of no use is a share of the card that counts. */
 static bool is_much_unusable(const struct why *w)
 {
-    const bool is_doubtful = why_is_early(w) || w->cure == CURE_NONE;
+    const bool is_first_turn = w->input.turns_before == 0 && !coverage_has_whole_step(&w->coverage);
+    const bool is_doubtful = is_first_turn || w->cure == CURE_NONE;
     return why_unusable(w) >= w->usable / (is_doubtful ? DOUBTFUL_UNUSABLE_SHARE : WHY_UNUSABLE_SHARE);
 }
 
@@ -210,22 +227,24 @@ static bool is_far_from_full(const struct why *w)
     return w->cure != CURE_NONE && add_capped(w->live, w->asked) / FRAGMENTED_THIRDS <= w->usable / 3;
 }
 
-/* A setting serves the request, and the whole turn that it is of would fit; no larger ones are to be expected. An
- * estimate below what is needed already is none: parts of the turn grow faster than its inputs. */
+/* A setting serves the request, and the whole turn that it is of would fit; no larger ones are to be expected. If more
+ * is needed already than was to be expected, a little must be left. */
 static bool fits_with_cure(const struct why *w)
 {
-    return w->cure != CURE_NONE && !w->input.is_trend && w->input.need_bytes <= w->usable &&
-           w->input.need_bytes >= add_capped(w->live, w->asked);
+    const uint64_t need = add_capped(w->live, w->asked), some = w->usable / WHY_UNUSABLE_SHARE;
+    const uint64_t at_least = need > w->input.need_bytes ? add_capped(need, some) : w->input.need_bytes;
+    return w->cure != CURE_NONE && !w->input.is_trend && at_least <= w->usable;
 }
 
-/* The request was refused on this card. */
+/* The request was refused on this card. What a program needs that died before a whole step is not known: a setting
+ * that serves one request of it is no cure. */
 static void judge_refused(struct why *w)
 {
     const bool is_far = is_far_from_full(w);
     w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
-    w->holds[VERDICT_LEAK] = w->growth.is_found && !is_far;
-    w->holds[VERDICT_LARGER_INPUT] = w->input.is_larger && !is_far && !fits_with_cure(w);
-    w->holds[VERDICT_FULL] = w->shortfall > 0 || !is_much_unusable(w);
+    w->holds[VERDICT_LEAK] = w->growth.is_found;
+    w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) && !is_far && !fits_with_cure(w);
+    w->holds[VERDICT_FULL] = w->shortfall > 0 || why_is_early(w) || !is_much_unusable(w);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && w->tune.n_entries > 0;
 }
 
@@ -250,10 +269,21 @@ static void judge(struct why *w)
         w->cure = CURE_NONE;
 }
 
+/* A leak has no setting that cures it, so none is looked for. */
+static enum err search_cure(struct why *w, struct trace_reader *trace, const struct device_choice *device,
+                            const struct replay_config *cfg, struct err_detail *err)
+{
+    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_cure = true };
+    if (w->growth.is_found || !w->has_refusal)
+        return ERR_OK;
+    tune_close(&w->tune);
+    return tune_run(trace, device, &asked, cfg, &w->tune, err);
+}
+
 enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
                   const struct replay_config *cfg, struct why *out, struct err_detail *err)
 {
-    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_cure = true };
+    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_baseline = true };
     *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
                         .recorded_reserved = trace_info(trace)->recorded_end_reserved_bytes };
     enum err e = coverage_read(trace, &out->coverage, err);
@@ -263,6 +293,8 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         e = read_holders(out, trace, err);
     if (e == ERR_OK)
         e = read_course(out, trace, err);
+    if (e == ERR_OK)
+        e = search_cure(out, trace, device, cfg, err);
     if (e != ERR_OK)
         return e;
     out->is_of_driver = recorded_from_driver(trace);

@@ -108,6 +108,7 @@ struct why {
     bool     is_by_size;             /* no stacks were recorded: `lines` are by size instead */
     struct settings_facts settings;
     struct tune tune;
+    bool     is_served;              /* the winner of `tune` serves the refused request, cure or not */
     enum cure_kind cure;
     enum why_worth worth;            /* of the setting that `cure` is about, or that was dropped as worth nothing */
 };

@@ -72,11 +72,14 @@ static const char *share_words(const struct why *y)
 
 static void add_full(struct words *w, const struct why *y)
 {
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
     if (y->shortfall > 0) {
         words_add(w, "Really full: short by ");
         add_at_least(w, y);
         words_add(w, "%s", text_mib(y->shortfall, a));
+    } else if (why_is_early(y)) {
+        words_add(w, "Too small, or nearly: %s were asked for with %s of %s live", text_mib(y->asked, a),
+                  text_mib(y->live, b), text_mib(y->usable, c));
     } else {
         words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
                   text_mib(why_unusable(y), b), 100.0 * (double)why_unusable(y) / (double)y->usable, share_words(y));
@@ -84,8 +87,8 @@ static void add_full(struct words *w, const struct why *y)
     if (why_is_early(y))
         words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),
                   y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
-    words_add(w, y->shortfall > 0 || why_is_early(y) ? ". No allocator setting can serve this."
-                                                     : ". No allocator setting makes live data smaller.");
+    words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."
+                                  : ". No allocator setting makes live data smaller.");
 }
 
 void why_add_verdict(struct words *w, const struct why *y)
@@ -111,7 +114,8 @@ void why_add_verdict(struct words *w, const struct why *y)
                   text_mib(y->limit.below, c));
         break;
     case VERDICT_LEAK:
-        words_add(w, "A leak: live memory grows by %s %s, at %s.", text_mib(y->growth.bytes_per_turn, a),
+        words_add(w, "A leak%s: live memory grows by %s %s, at %s.",
+                  y->growth.may_be_one_pass ? ", or one long forward pass" : "", text_mib(y->growth.bytes_per_turn, a),
                   turn_phrase(&y->growth), line_of(&y->growth.lines, 0));
         break;
     case VERDICT_LARGER_INPUT:
@@ -375,6 +379,19 @@ static void print_worthless(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* A program that died early may be served for a while. */
+static void print_served(FILE *out, const struct why *y)
+{
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->verdict != VERDICT_FULL || !why_is_early(y) || !y->is_served)
+        return;
+    words_add(&w, "- Of the card %s were free in pieces: %s serves this request. Whether the program gets through a "
+                  "step with it is not known.", text_mib(why_unusable(y), a),
+              y->tune.entries[y->tune.winner].spec.typed);
+    words_print_screen(out, &w);
+}
+
 static void print_driver(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
@@ -400,6 +417,16 @@ static const char *what_holds(const struct growth *g)
            "that is kept. Drop them with `del`, limit them, or keep them on the host: .cpu().";
 }
 
+/* Both look alike until a backward pass comes. */
+static void print_one_pass(FILE *out)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- No backward pass came. If each call is a batch of its own, as in an evaluation, it is a leak. If "
+                  "the calls are parts of one input, as of a recurrent network, it is one graph: cut it with .detach() "
+                  "every few calls, or take a smaller batch.");
+    words_print_screen(out, &w);
+}
+
 static void print_growth(FILE *out, const struct why *y, const char *event_word)
 {
     const struct growth *g = &y->growth;
@@ -417,6 +444,8 @@ static void print_growth(FILE *out, const struct why *y, const char *event_word)
     w = (struct words){ .n = 0 };
     words_add(&w, "- %s", what_holds(g));
     words_print_screen(out, &w);
+    if (g->may_be_one_pass)
+        print_one_pass(out);
 }
 
 static void print_input(FILE *out, const struct why *y)
@@ -437,10 +466,13 @@ static uint64_t category_bytes(const struct why *y, enum category category)
     return 0;
 }
 
-/* What makes live data smaller, by what it is for. Shares of less than a tenth are not worth a word. */
+/* What makes live data smaller, by what it is for. Shares of less than a tenth are not worth a word. Before the first
+ * forward pass nothing is an activation. */
 static void print_levers(FILE *out, const struct why *y)
 {
-    const uint64_t inputs = category_bytes(y, CATEGORY_ACTIVATIONS) + category_bytes(y, CATEGORY_INPUTS);
+    const bool has_inputs = y->reached != REACHED_UNKNOWN && y->reached != REACHED_SETUP;
+    const uint64_t inputs = !has_inputs ? 0 : category_bytes(y, CATEGORY_ACTIVATIONS) +
+                                              category_bytes(y, CATEGORY_INPUTS);
     const uint64_t states = category_bytes(y, CATEGORY_OPTIMIZER), least = held_bytes(y) / 10;
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     struct words w = { .n = 0 };
@@ -487,6 +519,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_coverage(out, y);
     print_levers(out, y);
     print_predict(out, y);
+    print_served(out, y);
     print_worthless(out, y);
     print_filled(out, y);
     print_smaller(out, y);
@@ -543,6 +576,7 @@ static void json_growth(struct json_writer *j, const struct growth *g)
     json_put_number(j, "bytes", g->bytes);
     json_put_number(j, "turns", g->turns);
     json_put_number(j, "bytes_per_turn", g->bytes_per_turn);
+    json_put_bool(j, "may_be_one_pass", g->may_be_one_pass);
     json_put_text(j, "turn", turn_word(&(struct growth){ .turn = g->turn, .turns = 1 }));
     json_put_number(j, "held_bytes", g->held_bytes);
     json_put_number(j, "held_requests", g->held_requests);

@@ -6,11 +6,12 @@ from torch import nn
 PROGRAMS = {}
 
 
-def dies(cause, card, kind, **record):
+def dies(cause, card, kind, lever=None, **record):
     """Labels a program: its cause of death, as `why` words it; the card, in MiB, or as a share of what the program
-    needs; what kind of program it is; how it is recorded (record.py)."""
+    needs; what kind of program it is; what helps, in a word; how it is recorded (record.py)."""
     def put(program):
-        PROGRAMS[program.__name__] = {"run": program, "cause": cause, "card": card, "kind": kind, "record": record}
+        PROGRAMS[program.__name__] = {"run": program, "cause": cause, "card": card, "kind": kind, "lever": lever,
+                                      "record": record}
         return program
     return put
 

@@ -307,7 +307,7 @@ def first_forward_mlp():
 
 @dies("full", 0.65, "training: functional layers in a loop")
 def functional_layers():
-    weights = [rand(8192, 512).requires_grad_() for _ in range(30)]
+    weights = [rand(512, 512).requires_grad_() for _ in range(30)]
     for _ in range(3):
         x = rand(32768, 512)
         for w in weights:
@@ -328,7 +328,7 @@ def long_recurrence():
     cell, head = nn.GRUCell(128, 128).cuda(), nn.Linear(128, 10).cuda()
     optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
     for _ in range(3):
-        hidden, loss = torch.zeros(256, 128, device="cuda"), 0
+        hidden, loss = torch.zeros(4096, 128, device="cuda"), 0
         for _ in range(100):
             hidden = cell(rand(4096, 128), hidden)
         loss = head(hidden).mean()

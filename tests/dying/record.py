@@ -14,7 +14,9 @@ import traceback
 
 import torch
 
+import programs_drawn
 import programs_kept
+import programs_more
 import programs_seen
 from parts import PROGRAMS
 

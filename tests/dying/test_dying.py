@@ -15,11 +15,11 @@ import re
 import subprocess
 import sys
 
-HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py"}
+HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "programs_more.py"}
 
 # What each half must reach at least: first words, lines of leaks, leaks that are called fragmented. The aim is 0.95 for
 # both; of the half that decides it is not reached yet.
-LEAST = {"kept": (0.88, 0.88, 1), "seen": (0.95, 0.95, 0)}
+LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0)}
 
 
 class Program:
@@ -59,10 +59,15 @@ def names_right_line(program, answer):
     return bool(lines & program.lines) or (program.in_model and "parts.py" in named)
 
 
+def is_told_as_either(program, answer):
+    """A long forward pass of a card that is too small looks like a leak; the answer says that it may be either."""
+    return program.cause == "full" and answer["growth"] is not None and answer["growth"]["may_be_one_pass"]
+
+
 def judge(program, answer):
     """The misses, each a sentence."""
     verdict = answer["verdict"]
-    if verdict != program.cause:
+    if verdict != program.cause and not is_told_as_either(program, answer):
         yield "verdict", f"{program.name}: {verdict}, not {program.cause} ({program.kind})"
     elif program.cause == "leak" and program.has_stacks and not names_right_line(program, answer):
         yield "line", f"{program.name}: {answer['grows'][0]['line']}, not {' or '.join(sorted(program.lines))}"
