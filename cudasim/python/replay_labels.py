@@ -36,9 +36,9 @@ _paths = {}                                          # id of a module: its path
 _parameters = {}                                     # id of a parameter: (weak reference, path of its module)
 _seen = {}                                           # id of a parameter or buffer: its storage when it was marked last
 _marks = []                                          # (positions, device, storage, category, path)
-_course = []                                         # (positions, phase, path): what is true from there on
+_course = []                                         # (positions, phase, path, convolves): what is true from there on
 _depth = {"backward": 0, "optimizer": 0, "buckets": 0}
-_state = {"started": False, "graph": False, "node": None}
+_state = {"started": False, "graph": False, "node": None, "convolves": False}
 
 
 # ---- moments ----
@@ -76,7 +76,7 @@ def _phase():
 def _note():
     """The phase or the module has changed."""
     modules = _modules()
-    _course.append((_positions(), _phase(), modules[-1] if modules else _state["node"]))
+    _course.append((_positions(), _phase(), modules[-1] if modules else _state["node"], _state["convolves"]))
 
 
 def _mark(tensor, category, path=None):
@@ -138,7 +138,7 @@ def _enter(module, args):
     modules = _modules()
     if id(module) not in _paths:
         _name_all()
-    if not modules and not _depth["backward"] and torch.is_grad_enabled():
+    if not modules and not _depth["backward"]:
         for tensor in _tensors(args):
             if tensor.grad_fn is None:
                 _mark(tensor, "inputs")
@@ -167,8 +167,8 @@ def _sequence():
     _local.sequence.append(modules[-1] if modules else None)
 
 
-def _enter_node(path, _grads):
-    _state["node"] = path
+def _enter_node(path, convolves, _grads):
+    _state["node"], _state["convolves"] = path, convolves
     _note()
 
 
@@ -184,7 +184,8 @@ def _attach(arguments):
         todo.extend(n for n, _ in node.next_functions)
         at = bisect.bisect_right(_local.born, node._sequence_nr()) - 1
         if not hasattr(node, "variable"):            # a leaf, which asks for nothing
-            node.register_prehook(functools.partial(_enter_node, _local.sequence[at] if at >= 0 else None))
+            node.register_prehook(functools.partial(_enter_node, _local.sequence[at] if at >= 0 else None,
+                                                    "onvolution" in node.name()))
 
 
 def _mark_gradients():
@@ -213,7 +214,7 @@ def _phased(name, function, before=None, after=None):
 
 
 def _after_backward():
-    _state["node"] = None
+    _state["node"], _state["convolves"] = None, False
     _state["graph"] = False
     _mark_gradients()
 
@@ -308,7 +309,7 @@ class _Lives:
     def __init__(self, entries, last):
         counted = [e for e in entries if e["action"] in ("alloc", "free_requested")]
         self.first = last - len(counted) + 1         # the position of the first of them
-        self.born, self.ended, self.entry, self.at = [], [], [], {}
+        self.born, self.ended, self.entry, self.at, self.is_brief = [], [], [], {}, []
         for i, entry in enumerate(counted):
             if entry["action"] == "alloc":
                 births, requests = self.at.setdefault(entry["addr"], ([], []))
@@ -317,6 +318,8 @@ class _Lives:
                 self.born.append(self.first + i)
                 self.ended.append(float("inf"))
                 self.entry.append(entry)
+                following = counted[i + 1] if i + 1 < len(counted) else {"action": None}
+                self.is_brief.append(following["action"] == "free_requested" and following["addr"] == entry["addr"])
             elif entry["addr"] in self.at:
                 self.ended[self.at[entry["addr"]][1][-1]] = self.first + i
 
@@ -347,12 +350,13 @@ def _next(positions, after):
 
 
 def _category(known, phase, born, ended, starts, end):
-    """The category of a request that no tensor has told: by the phase it was born in, and what it lives through."""
+    """The category of a request that no tensor has told: by the phase it was born in, and what it lives through.
+    None: it cannot be told."""
     forward, backward, nested = (_next(starts[name], born - 1) for name in ("forward", "backward", "nested"))
     if phase == "buckets":
         return "gradients" if ended > backward else "temporaries"
     if phase == "own" and forward < backward:
-        return "inputs" if known == "inputs" or ended > forward else "temporaries"
+        return _category_of_own(known, ended > forward, not starts["backward"] or starts["backward"][0] > born)
     if known == "inputs" and phase == "loss":
         return "inputs"
     if known == "saved" and phase != "optimizer":
@@ -361,24 +365,45 @@ def _category(known, phase, born, ended, starts, end):
     return "activations" if ended > min(until, end) else "temporaries"
 
 
+def _category_of_own(known, meets_forward, is_early):
+    """Of what the program's own lines made before a forward pass. What no module was given is a data set if it is there
+    from the beginning. Later it may be a copy of gradients or of weights as well."""
+    if known in ("inputs", "saved"):
+        return "inputs"
+    return "temporaries" if not meets_forward else "inputs" if is_early else None
+
+
+def _is_workspace(lives, i, convolves):
+    """Whether a convolution made this request and gave it back at once, and it is no gradient of a parameter that was
+    added to another one."""
+    entry = lives.entry[i]
+    frames = entry.get("frames") or [{"filename": ""}]
+    if not lives.is_brief[i] or not (convolves or frames[0]["filename"].endswith("torch/nn/modules/conv.py")):
+        return False
+    parameters = [reference() for reference, _ in list(_parameters.values())]
+    return all(p is None or p.nbytes != entry["size"] for p in parameters)
+
+
 def _label(entries, device, last, workspaces, is_last):
     end = last if is_last else float("inf")          # what the program keeps to its end is kept, not in passing
     lives = _Lives(entries, last)
     known = _known(lives, device, last, workspaces)
-    course = [(positions[device] if device < len(positions) else 0, phase, path) for positions, phase, path in _course]
-    changes = [position for position, _, _ in course]
+    course = [(positions[device] if device < len(positions) else 0, *state) for positions, *state in _course]
+    changes = [position for position, *_ in course]
     turns = [one for i, one in enumerate(course) if i == 0 or course[i - 1][1] != one[1]]
-    starts = {name: [p for p, phase, _ in turns if phase == name] for name in ("forward", "backward", "nested")}
+    starts = {name: [p for p, phase, *_ in turns if phase == name] for name in ("forward", "backward", "nested")}
     made = {}
     for entry in entries:
         entry["frames"] = [f for f in entry["frames"] if f["filename"] != __file__] if entry.get("frames") else []
     for i, entry in enumerate(lives.entry):
         at = bisect.bisect_left(changes, lives.born[i]) - 1
-        _, phase, path = course[at] if at >= 0 else (0, "own", None)
+        _, phase, path, convolves = course[at] if at >= 0 else (0, "own", None, False)
         category, owner = known.get(i, (None, None))
-        if category not in _RANK[:5]:
+        if category is None and _is_workspace(lives, i, convolves):
+            category = "workspaces"
+        elif category not in _RANK[:5]:
             category = _category(category, phase, lives.born[i], lives.ended[i], starts, end)
-        labels = ((owner or path, MODULE_FILE), (category, CATEGORY_FILE))
+        labels = ((owner or path, MODULE_FILE), (category or "unknown", CATEGORY_FILE))
         entry["frames"] += [made.setdefault(label, {"name": label[0], "filename": label[1], "line": 0})
                             for label in labels if label[0] is not None]
 

@@ -65,6 +65,7 @@ LIKE = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_fu
 OVERWRITE = ("zero_", "fill_", "copy_", "random_", "uniform_", "normal_", "bernoulli_", "exponential_", "__setitem__")
 RANDOM = ("rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal", "random_", "uniform_",
           "normal_", "bernoulli_", "exponential_")
+SPARSE_PRODUCTS = ("_sparse_mm", "mm", "matmul", "__matmul__", "addmm", "_sparse_addmm")
 AND = ("__and__", "__rand__", "__iand__", "bitwise_and", "bitwise_and_", "logical_and", "logical_and_")
 OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or", "logical_or_")
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
@@ -356,6 +357,7 @@ class _Beside(TorchFunctionMode):
             "to_sparse_csc": self.answer_to_sparse, "to_sparse_bsr": self.answer_to_blocks,
             "to_sparse_bsc": self.answer_to_blocks, "unbind": self.answer_unbind, "_sparse_mm": self.answer_product,
             "mm": self.answer_product, "matmul": self.answer_product, "__matmul__": self.answer_product,
+            "addmm": self.answer_addmm, "_sparse_addmm": self.answer_addmm,
             "mode": self.answer_mode, "matrix_exp": self.answer_matrix_exp, "linalg_matrix_exp": self.answer_matrix_exp,
             "linalg_eig": self.answer_eig, "linalg_eigvals": self.answer_eigvals, "normal": self.answer_normal,
             "index_fill": self.answer_index_fill, "index_fill_": self.answer_index_fill,
@@ -424,6 +426,8 @@ class _Beside(TorchFunctionMode):
                             ("least" if TAKES_LEAST else "largest", call.assumed))
         if call.numbers and name in AGAIN:
             self.answer_backward(args[0] if name == "__setitem__" else out, 2 * call.numbers)
+        elif name in SPARSE_PRODUCTS and isinstance(out, torch.Tensor) and out.requires_grad:
+            self.answer_transposed(args, out)
         elif name == "linalg_eig" and isinstance(out, tuple):
             self.answer_backward(out[0], [1])        # the loss does not depend on the vectors' phases
         if args and isinstance(out, torch.Tensor) and out.layout is torch.jagged and type(args[0]) is type(out) and \
@@ -763,8 +767,24 @@ class _Beside(TorchFunctionMode):
         known = [self.values.get(x) for x in (lengths, target_lengths)]
         return None if None in [None if x is None else 0 for x in known] else [int(x.max()) for x in known]
 
+    def answer_addmm(self, _, *both, **__):
+        return self.answer_product(*both)
+
+    def answer_transposed(self, args, out):
+        """A gradient of what a sparse matrix is multiplied with: the transposed one is made without doubles first."""
+        sparse = [x for x in _tensors(args) if x.layout is torch.sparse_coo]
+        if len(sparse) == 1:
+            self.answer_backward(out, [self.count_of(sparse[0])])
+
+    def count_of(self, sparse):
+        places = self.places_of(sparse)
+        return sparse._nnz() if places is None else places.shape[1]
+
     def answer_product(self, *both, **_):
-        """How many elements a product of two sparse matrices has."""
+        """How many elements a product of two sparse matrices has, or a sparse one without doubles."""
+        if len(both) == 2 and isinstance(both[1], torch.Tensor) and both[1].layout is torch.strided and \
+                isinstance(both[0], torch.Tensor) and both[0].layout is torch.sparse_coo:
+            return [] if both[0].is_coalesced() or both[0]._nnz() < 2 else [self.count_of(both[0])]
         if len(both) < 2 or any(not isinstance(x, torch.Tensor) or x.layout is torch.strided for x in both[:2]):
             return []
         a, b = both[:2]

@@ -15,7 +15,8 @@
 
 /* ---- labels ---- */
 
-static enum category category_of_label(const struct trace_reader *trace, uint32_t stack)
+/* CATEGORY_KINDS: there is none. A label may say that the category is unknown. */
+static int category_of_label(const struct trace_reader *trace, uint32_t stack)
 {
     const char *const *frames;
     struct stack_frame label;
@@ -23,8 +24,8 @@ static enum category category_of_label(const struct trace_reader *trace, uint32_
     const bool is_labelled = stack_frame_label(frames, n, STACK_LABEL_CATEGORY, &label);
     for (int c = 0; is_labelled && c < CATEGORY_KINDS; c++)
         if (stack_frame_is_named(&label, category_word((enum category)c)))
-            return (enum category)c;
-    return CATEGORY_UNKNOWN;
+            return c;
+    return CATEGORY_KINDS;
 }
 
 /* ---- rules ---- */
@@ -263,12 +264,12 @@ static enum err apply_labels(struct trace_reader *trace, struct holdings *h, str
         label_of[i] = (uint8_t)category_of_label(trace, i);
     for (size_t i = 0; i < h->n; i++) {
         struct holding *one = &h->at[i];
-        const enum category label = (enum category)label_of[one->stack];
-        if (label != CATEGORY_UNKNOWN) {
+        const uint8_t label = label_of[one->stack];
+        if (label != CATEGORY_KINDS && label != CATEGORY_UNKNOWN) {
             facts->labelled_bytes += one->bytes;
             facts->agreed_bytes += label == one->category ? one->bytes : 0;
-            one->category = (uint8_t)label;
         }
+        one->category = label != CATEGORY_KINDS ? label : one->category;
         facts->named_bytes += one->category != CATEGORY_UNKNOWN ? one->bytes : 0;
     }
     free(label_of);

@@ -34,6 +34,7 @@ LEFT = {
     "torch.linalg.lstsq": "other drivers than gels are the host's alone",
     "torch.linalg.lstsq.grad_oriented": "other drivers than gels are the host's alone",
     "torch.sparse.mm.reduce": "the host's alone",
+    "torch.torch.ops.aten._scaled_dot_product_flash_attention_for_cpu": "the host's alone",
     "torch.tensor_split": "sections and places that are a tensor have to lie on the host",
     "torch.linalg.eig": "a batch without a matrix: it fails before PyTorch has read more than that all is finite",
     "torch.linalg.eigvals": "the same",

@@ -189,6 +189,14 @@ def encoder():
     true(fast.called)
 
 
+def requests_of_product(matrix):
+    """Of the backward pass, which makes the transposed matrix without doubles."""
+    out = torch.sparse.mm(matrix, torch.ones(50, 4, device=CARD, requires_grad=True)).sum()
+    before = torch.cuda.memory_stats()["allocation.all.allocated"]
+    out.backward()
+    return torch.cuda.memory_stats()["allocation.all.allocated"] - before
+
+
 def layouts():
     """Tensors that do not hold their elements one by one: the program runs, and sparse ones have their true sizes."""
     places = torch.randint(0, 50, (2, 800))
@@ -197,6 +205,7 @@ def layouts():
     rows = torch.sparse_coo_tensor(places.to(CARD), torch.randn(800, device=CARD), (50, 50)).coalesce()
     true(card.coalesce()._nnz() == rows._nnz() == host.coalesce()._nnz())
     true((rows @ rows)._nnz() == (host.coalesce() @ host.coalesce())._nnz())
+    true(requests_of_product(rows) > requests_of_product(torch.sparse_coo_tensor(size=(50, 50), device=CARD)))
     true(rows.to_sparse_csr().values().shape == rows.values().shape)
     dense = torch.randn(50, 8, device=CARD, requires_grad=True)
     torch.sparse.mm(card, dense).sum().backward()
