@@ -336,12 +336,16 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     e = trace_open(run->trace, &trace, err);
     if (e != ERR_OK)
         return e;
+    const bool has_waits = trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
+    const uint64_t reserved_bytes = trace_info(trace)->recorded_peak_reserved_bytes;
     e = coverage_read(trace, &coverage, err);
     if (e == ERR_OK)
         e = step_growth_find(trace, &coverage.steps, least, &run->growth, err);
     trace_close(trace);
     if (e != ERR_OK)
         return e;
+    run->has_waits = has_waits;
+    run->reserved_bytes = run->is_of_pytorch ? reserved_bytes : 0;
     run->whole_steps = whole_steps(run, least, coverage.steps.whole);
     run->is_refused = coverage.ends == ENDS_REFUSED && !(run->end == RUN_ENDED && run->status == 0);
     run->survived = run->is_refused ? 0 : coverage.refusals;
@@ -378,6 +382,13 @@ static void read_failure(struct predicted_run *run)
     run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
 }
 
+bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, enum run_level level)
+{
+    const bool is_of_sizes = run->branches.n_sizes > 0 && (made == RUN_LEAST) != (level == RUN_LEAST);
+    const bool is_of_waits = run->has_waits && (made == RUN_MOST) != (level == RUN_MOST);
+    return made == level || (!run->are_workspaces_open && !is_of_sizes && !is_of_waits);
+}
+
 bool predicted_run_adapts(const struct predicted_run *run)
 {
     return run->survived > 0 || run->branches.looked_at_memory[0] != '\0';
@@ -405,8 +416,10 @@ static enum err make_env(const struct run_request *request, const struct sim_car
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, request->steps);
     enum err e = sim_card_put_env(card, NULL, env, err);
-    if (e == ERR_OK && request->takes_least)
+    if (e == ERR_OK && request->level == RUN_LEAST)
         e = child_env_put(env, "REPLAY_CUDASIM_SIZES", "least", '\0', err);
+    if (e == ERR_OK && request->level == RUN_MOST)
+        e = child_env_put(env, "REPLAY_CUDASIM_WAITS", "late", '\0', err);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', err);
     return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', err) : e;
@@ -476,6 +489,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         read_failure(out);
     if (e == ERR_OK)
         out->has_convolutions = sim_card_has_convolutions(card, &out->workspaces, &out->workspace_bytes);
+    out->are_workspaces_open = out->has_convolutions && !request->are_workspaces_typed;
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, err);
     free(spans.at);

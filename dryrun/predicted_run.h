@@ -18,6 +18,15 @@
 #include <limits.h>
 #include <signal.h>
 
+/* What is assumed where a program does not show it: the workspaces of convolutions, sizes that depend on values, and
+ * when a stream has done its work. */
+enum run_level {
+    RUN_EXPECTED,                    /* likely workspaces; the largest sizes; at once */
+    RUN_LEAST,                       /* none; the least; at once */
+    RUN_MOST,                        /* the most of both; once the program waits for it */
+    RUN_LEVELS
+};
+
 enum run_end {
     RUN_ENDED,                       /* the program ended by itself */
     RUN_REPEATED,                    /* its steps repeat: it was stopped */
@@ -33,7 +42,8 @@ struct run_request {
     struct overlay *overlay;
     uint64_t steps;                  /* equal ones after which it is stopped; 0: none */
     uint64_t within_s;
-    bool takes_least;                /* of sizes that are not known the least is assumed, not the largest */
+    enum run_level level;
+    bool are_workspaces_typed;       /* the card's text says what convolutions take, at every level */
     const volatile sig_atomic_t *interrupted;
 };
 
@@ -60,6 +70,9 @@ struct predicted_run {
     bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
     enum device_workspaces workspaces;       /* what it answered */
     uint64_t workspace_bytes;        /* WORKSPACES_FIXED: its answer */
+    bool  has_waits;                 /* memory came back once another stream had done its work */
+    uint64_t reserved_bytes;         /* at most, as PyTorch's allocator had it in this run; 0: not recorded */
+    bool  are_workspaces_open;       /* nobody typed one size for all */
     struct unknown_branches branches;
     uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
 };
@@ -68,6 +81,10 @@ struct predicted_run {
  * importing the recording. */
 MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
                                      struct err_detail *err);
+
+/* Whether a run that was made at one level is that of another, too: nothing is open in it that differs between them.
+ * The largest sizes are those of two levels, and so is work that ends at once. */
+bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, enum run_level level);
 
 /* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory. */
 bool predicted_run_adapts(const struct predicted_run *run);

@@ -274,11 +274,17 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     enum err e = make_program(p, r->value, &program, err);
     if (e != ERR_OK)
         return e;
+    const bool are_typed = strstr(device, "cudnn-workspace=") != NULL;
+    const char *const levels[RUN_LEVELS] = { [RUN_EXPECTED] = "", [RUN_LEAST] = ",cudnn-workspace=none",
+                                             [RUN_MOST] = ",cudnn-workspace=most" };
+    if (!are_typed && strlen(device) + strlen(levels[r->level]) < sizeof device)
+        strcat(device, levels[r->level]);
     const struct run_request request = {
         .card = { .command = "predict", .program = program[0], .device = device, .torch_libs = p->asked.torch_libs,
                   .values = p->asked.values },
         .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,
-        .within_s = p->asked.within_s, .takes_least = r->is_least, .interrupted = p->asked.interrupted,
+        .within_s = p->asked.within_s, .level = r->level, .are_workspaces_typed = are_typed,
+        .interrupted = p->asked.interrupted,
     };
     e = p->n_runs > 1 ? overlay_clear(&p->overlay, err) : ERR_OK;
     if (e == ERR_OK)
@@ -326,23 +332,30 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
                    at);
 }
 
+/* The run that is looked for. */
+struct run_wanted {
+    const char *card;
+    uint64_t value;
+    enum run_level level;
+};
+
 /* What a program did that adapts to the card holds for that card alone. An enlarged card is made for one on which it
  * was refused before it could look at the memory there. */
-static bool is_run_for(const struct prediction_run *r, const char *card, uint64_t value)
+static bool is_run_for(const struct prediction_run *r, const struct run_wanted *w)
 {
     const bool is_for_one = predicted_run_adapts(&r->made) && !r->is_enlarged;
-    const bool is_for = is_for_one ? strcmp(r->device, card) == 0 : is_of_class(r->device, card);
-    return r->value == value && !r->is_least && is_for;
+    const bool is_for = is_for_one ? strcmp(r->device, w->card) == 0 : is_of_class(r->device, w->card);
+    return r->value == w->value && is_for && predicted_run_is_at(&r->made, r->level, w->level);
 }
 
 /* The run that there is for a card and a value, of its class; NULL: none that will do. On a larger card a program that
  * looks at the free memory would ask for more: where it was refused, there is no whole one. */
-static struct prediction_run *find_run(const struct prediction *p, const char *card, uint64_t value, bool is_whole)
+static struct prediction_run *find_run(const struct prediction *p, const struct run_wanted *w, bool is_whole)
 {
     for (size_t i = 0; i < p->n_runs; i++) {
         struct prediction_run *r = &p->runs[i];
         const bool is_cut = r->made.is_refused && !r->is_enlarged && r->made.branches.looked_at_memory[0] == '\0';
-        if (is_run_for(r, card, value) && r->made.trace[0] != '\0' && !(is_whole && is_cut))
+        if (is_run_for(r, w) && r->made.trace[0] != '\0' && !(is_whole && is_cut))
             return r;
     }
     return NULL;
@@ -382,27 +395,28 @@ static enum err make_run(struct prediction *p, const struct prediction_run *aske
     return e == ERR_OK ? check_run(p, r, err) : e;
 }
 
-static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
+static enum err add_run(struct prediction *p, const char *card, const struct run_wanted *w, bool is_enlarged,
                         struct err_detail *err)
 {
-    const struct prediction_run asked = { .device = card, .value = value, .is_enlarged = is_enlarged };
+    const struct prediction_run asked = { .device = card, .value = w->value, .level = w->level,
+                                          .is_enlarged = is_enlarged };
     return make_run(p, &asked, err);
 }
 
 /* The recording of a value on a card's class. is_whole: one that is not cut short by a refused request. */
-static enum err need_run(struct prediction *p, const char *card, uint64_t value, bool is_whole,
-                         struct prediction_run **out, struct err_detail *err)
+static enum err need_run(struct prediction *p, const struct run_wanted *w, bool is_whole, struct prediction_run **out,
+                         struct err_detail *err)
 {
     enum err e = ERR_OK;
-    *out = find_run(p, card, value, is_whole);
-    if (*out == NULL && find_run(p, card, value, false) == NULL)
-        e = add_run(p, card_to_run(p, card, value), value, false, err);
-    if (e == ERR_OK && find_run(p, card, value, false) == NULL)
-        e = add_run(p, card, value, false, err);             /* the first one told that it adapts */
-    if (e == ERR_OK && (*out = find_run(p, card, value, is_whole)) == NULL)
-        e = add_run(p, largest_of_class(p, card), value, true, err);
+    *out = find_run(p, w, is_whole);
+    if (*out == NULL && find_run(p, w, false) == NULL)
+        e = add_run(p, card_to_run(p, w->card, w->value), w, false, err);
+    if (e == ERR_OK && find_run(p, w, false) == NULL)
+        e = add_run(p, w->card, w, false, err);              /* the first one told that it adapts */
+    if (e == ERR_OK && (*out = find_run(p, w, is_whole)) == NULL)
+        e = add_run(p, largest_of_class(p, w->card), w, true, err);
     if (e == ERR_OK && *out == NULL)
-        *out = find_run(p, card, value, is_whole);
+        *out = find_run(p, w, is_whole);
     assert(e != ERR_OK || *out != NULL);
     return e;
 }
@@ -433,8 +447,9 @@ static enum err read_release(struct prediction *p, struct trace_reader *trace, s
     return e;
 }
 
+/* bounds: of the same in other orders of addresses; NULL: not asked for. */
 static enum err row_answer(const struct prediction *p, const struct predicted_row *row, const struct prediction_run *r,
-                           struct card_answer *out, struct err_detail *err)
+                           struct card_answer *out, struct card_bounds *bounds, struct err_detail *err)
 {
     const struct replay_config cfg = { .threads = p->asked.threads, .on_oom = OOM_AS_RECORDED };
     struct trace_reader *trace;
@@ -447,11 +462,15 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     e = row_spec(row, r, trace, &spec, err);
     if (e == ERR_OK) {
         e = card_answer_find(trace, &spec, card, &r->made.others, &cfg, out, err);
+        if (e == ERR_OK && bounds != NULL)
+            e = card_answer_bound(trace, &spec, out, &cfg, bounds, err);
         policy_spec_close(&spec);
     }
     trace_close(trace);
     if (e == ERR_OK && r->made.is_refused)
         out->fits = false;
+    if (e == ERR_OK && bounds != NULL && r->made.is_refused)
+        bounds->fits_always = bounds->fits_ever = false;
     return e;
 }
 
@@ -469,41 +488,106 @@ struct row_search {
 static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detail *err)
 {
     const struct row_search *s = arg;
+    const struct run_wanted wanted = { .card = s->row->device, .value = value, .level = RUN_MOST };
     struct card_answer answer;
+    struct card_bounds bounds;
     struct prediction_run *run;
-    enum err e = need_run(s->p, s->row->device, value, s->row->policy != NULL, &run, err);
+    enum err e = need_run(s->p, &wanted, s->row->policy != NULL, &run, err);
     *fits = false;
     if (e == ERR_OK && !run->made.is_refused) {
-        e = row_answer(s->p, s->row, run, &answer, err);
-        *fits = e == ERR_OK && answer.fits && is_served(s->p, run);
+        e = row_answer(s->p, s->row, run, &answer, &bounds, err);
+        *fits = e == ERR_OK && bounds.fits_always && is_served(s->p, run);
     }
     return e;
+}
+
+/* A run that a row's figures are from. */
+static struct run_wanted row_wants(const struct predicted_row *row, enum run_level level)
+{
+    return (struct run_wanted){ .card = row->device, .value = row->value, .level = level };
 }
 
 /* Whether a recording that the interrupt cut off may speak for a row: the answer so far. */
 static struct prediction_run *run_so_far(const struct prediction *p, const struct predicted_row *row)
 {
-    struct prediction_run *r = find_run(p, row->device, row->value, true);
-    return r != NULL ? r : find_run(p, row->device, row->value, false);
+    const struct run_wanted wanted = row_wants(row, RUN_EXPECTED);
+    struct prediction_run *r = find_run(p, &wanted, true);
+    return r != NULL ? r : find_run(p, &wanted, false);
 }
 
-/* Fills in a row from a run. */
+/* Fills in a row from a run, with the range that addresses alone make. */
 static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
                          struct err_detail *err)
 {
-    const enum err e = row_answer(p, row, run, &row->answer, err);
+    struct card_bounds bounds;
+    const enum err e = row_answer(p, row, run, &row->answer, &bounds, err);
     row->answer.trial.spec = NULL;
     row->is_known = e == ERR_OK;
-    row->fits = row->is_known && row->answer.fits && is_served(p, run);
+    row->fits = row->is_known && bounds.fits_always && is_served(p, run);
+    row->may_fit = row->is_known && bounds.fits_ever && !row->fits && is_served(p, run);
     row->run = (size_t)(run - p->runs);
+    if (row->is_known)
+        row->range = peak_range_of(&row->answer, &bounds);
+    if (row->is_known && row->policy == NULL && !run->is_enlarged && strcmp(run->device, row->device) == 0)
+        peak_range_take_record(&row->range, &row->answer, run->made.reserved_bytes);
     return e;
+}
+
+/* Widens a row's range by the run at another level, if there is one. A program that fails then says nothing. */
+static enum err row_widen(struct prediction *p, struct predicted_row *row, enum run_level level,
+                          struct err_detail *err)
+{
+    const struct prediction_run *shown = &p->runs[row->run];
+    const bool is_of_sizes = level == RUN_LEAST && shown->made.branches.n_sizes > 0;
+    const enum range_source source = is_of_sizes                           ? RANGE_SIZES
+                                     : shown->made.are_workspaces_open ? RANGE_WORKSPACES
+                                                                       : RANGE_WAITS;
+    const struct run_wanted wanted = row_wants(row, level);
+    struct prediction_run *run;
+    struct card_answer other;
+    struct card_bounds bounds;
+    if (!row->is_known || predicted_run_grows(&shown->made) || predicted_run_is_at(&shown->made, shown->level, level))
+        return ERR_OK;
+    enum err e = need_run(p, &wanted, true, &run, err);
+    if (e == ERR_OK)
+        e = row_answer(p, row, run, &other, &bounds, err);
+    if (e != ERR_OK)
+        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
+    peak_range_widen(&row->range, source, &other, &bounds);
+    const bool may_fit = row->fits || row->may_fit || bounds.fits_ever;
+    row->fits = row->fits && bounds.fits_always && is_served(p, run);
+    row->may_fit = may_fit && !row->fits && is_served(p, run);
+    return ERR_OK;
+}
+
+static enum err row_widen_both(struct prediction *p, struct predicted_row *row, struct err_detail *err)
+{
+    const enum err e = row_widen(p, row, RUN_MOST, err);
+    return e == ERR_OK ? row_widen(p, row, RUN_LEAST, err) : e;
+}
+
+/* Whether the next value is expected to fit, although its range does not. */
+static enum err row_try_next(struct prediction *p, struct predicted_row *row, struct err_detail *err)
+{
+    const struct run_wanted wanted = { .card = row->device, .value = row->largest.fails, .level = RUN_EXPECTED };
+    struct prediction_run *run;
+    struct card_answer answer;
+    if (!row->largest.has_failed || !row->fits || !p->runs[row->run].made.are_workspaces_open)
+        return ERR_OK;
+    enum err e = need_run(p, &wanted, true, &run, err);
+    if (e == ERR_OK)
+        e = row_answer(p, row, run, &answer, NULL, err);
+    if (e != ERR_OK)
+        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
+    row->next_may_fit = answer.fits && is_served(p, run);
+    return ERR_OK;
 }
 
 /* Whether a row does not fit, as told by a run on a larger card that refused nothing. */
 static bool row_may_adapt(const struct prediction *p, const struct predicted_row *row)
 {
     const struct prediction_run *run = &p->runs[row->run];
-    return row->is_known && !row->fits && row->policy == NULL && !run->is_enlarged && !run->made.is_refused &&
+    return row->is_known && !row->answer.fits && row->policy == NULL && !run->is_enlarged && !run->made.is_refused &&
            strcmp(run->device, row->device) != 0;
 }
 
@@ -511,7 +595,8 @@ static bool row_may_adapt(const struct prediction *p, const struct predicted_row
 static enum err row_try_itself(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
     const size_t n = p->n_runs;
-    const enum err e = add_run(p, row->device, row->value, false, err);
+    const struct run_wanted wanted = row_wants(row, RUN_EXPECTED);
+    const enum err e = add_run(p, row->device, &wanted, false, err);
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     return p->runs[n].made.survived > 0 ? row_take(p, row, &p->runs[n], err) : ERR_OK;
@@ -521,13 +606,18 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
 {
     struct prediction_run *run = NULL;
     row->value = row->largest.is_any ? row->largest.fits : p->range.low;
-    enum err e = *p->asked.interrupted == 0 ? need_run(p, row->device, row->value, true, &run, err) : ERR_INTERRUPTED;
+    const struct run_wanted wanted = row_wants(row, RUN_EXPECTED);
+    enum err e = *p->asked.interrupted == 0 ? need_run(p, &wanted, true, &run, err) : ERR_INTERRUPTED;
     if (e == ERR_INTERRUPTED)
         run = run_so_far(p, row);
     else if (e != ERR_OK)
         return e;
     e = run == NULL ? ERR_OK : row_take(p, row, run, err);
-    return e == ERR_OK && row_may_adapt(p, row) ? row_try_itself(p, row, err) : e;
+    if (e == ERR_OK && row_may_adapt(p, row))
+        e = row_try_itself(p, row, err);
+    if (e == ERR_OK)
+        e = row_widen_both(p, row, err);
+    return e == ERR_OK ? row_try_next(p, row, err) : e;
 }
 
 static enum err find_largest(struct prediction *p, struct predicted_row *row, struct err_detail *err)
@@ -582,8 +672,11 @@ static enum err try_card(struct prediction *p, const char *card, struct predicte
     row->card = row->device = p->named_card;
     row->sold = NULL;
     row->value = p->range.low;
-    const enum err e = need_run(p, row->device, row->value, true, &run, err);
-    return e == ERR_OK ? row_take(p, row, run, err) : e;
+    const struct run_wanted wanted = row_wants(row, RUN_EXPECTED);
+    enum err e = need_run(p, &wanted, true, &run, err);
+    if (e == ERR_OK)
+        e = row_take(p, row, run, err);
+    return e == ERR_OK ? row_widen_both(p, row, err) : e;
 }
 
 /* A card that was asked about, and on which the program fits, is named before a larger one. */
@@ -610,7 +703,7 @@ static enum err confirm_card(struct prediction *p, struct err_detail *err)
         e = try_card(p, card->name, &row, err);
         if (row.fits)
             break;
-        const uint64_t has = card->total_bytes, peak = row.answer.card_peak_bytes;
+        const uint64_t has = card->total_bytes, peak = row.range.high_bytes;
         card = larger_card(peak > has ? peak : has);
     }
     if (e != ERR_OK || !row.fits)
@@ -675,8 +768,9 @@ static enum err find_categories(struct prediction *p, const struct prediction_ru
 static enum err say_once(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
+    const struct run_wanted wanted = { .card = row->device, .value = p->range.low, .level = RUN_MOST };
     struct prediction_run *run = NULL;
-    enum err e = need_run(p, row->device, p->range.low, true, &run, err);
+    enum err e = need_run(p, &wanted, true, &run, err);
     if (e == ERR_OK && !predicted_run_grows(&run->made) && !predicted_run_adapts(&run->made))
         e = with_trace(p, run, find_smallest, err);
     if (e == ERR_OK && p->has_smallest)
@@ -691,26 +785,6 @@ static enum err say_once(struct prediction *p, struct err_detail *err)
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
-/* Runs the first row's program once more, where sizes are not known. A program that fails then says nothing. */
-static enum err find_least(struct prediction *p, struct err_detail *err)
-{
-    const struct predicted_row *row = &p->rows[0];
-    const size_t n = p->n_runs;
-    if (!row->is_known || p->runs[row->run].made.branches.n_sizes == 0)
-        return ERR_OK;
-    const struct prediction_run asked = { .device = p->runs[row->run].device, .value = row->value, .is_least = true,
-                                          .is_enlarged = p->runs[row->run].is_enlarged };
-    enum err e = make_run(p, &asked, err);
-    if (e != ERR_OK)
-        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
-    if (p->runs[n].made.trace[0] == '\0')
-        return ERR_OK;
-    e = row_answer(p, row, &p->runs[n], &p->least, err);
-    p->least.trial.spec = NULL;
-    p->has_least = e == ERR_OK;
-    return e;
-}
-
 enum err prediction_make(struct prediction *p, struct err_detail *err)
 {
     enum err e = ERR_OK;
@@ -718,12 +792,7 @@ enum err prediction_make(struct prediction *p, struct err_detail *err)
         e = find_largest(p, &p->rows[i], err);
     if (e == ERR_OK && *p->asked.interrupted == 0)
         e = say_once(p, err);
-    return e == ERR_OK && *p->asked.interrupted == 0 ? find_least(p, err) : e;
-}
-
-bool prediction_row_is_open(const struct prediction *p, const struct predicted_row *row)
-{
-    return row == &p->rows[0] && p->has_least && row->is_known && !row->fits && p->least.fits;
+    return e;
 }
 
 bool prediction_is_whole(const struct prediction *p)
@@ -744,6 +813,14 @@ bool prediction_fits(const struct prediction *p)
     for (size_t i = 0; i < p->n_rows; i++)
         fits = fits && p->rows[i].fits;
     return fits;
+}
+
+bool prediction_is_open(const struct prediction *p)
+{
+    bool is_open = prediction_is_whole(p) && !prediction_fits(p);
+    for (size_t i = 0; i < p->n_rows; i++)
+        is_open = is_open && (p->rows[i].fits || p->rows[i].may_fit);
+    return is_open;
 }
 
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row)

@@ -13,6 +13,7 @@
 #include "dryrun/card_meant.h"
 #include "dryrun/predicted_categories.h"
 #include "dryrun/predicted_run.h"
+#include "dryrun/peak_range.h"
 #include "dryrun/safe/scratch_folder.h"
 #include "replay/advise/card_answer.h"
 #include "replay/advise/largest_value.h"
@@ -46,8 +47,11 @@ struct predicted_row {
     uint64_t value;                  /* that the figures are of: the largest that fits, else the least of the range */
     size_t   run;                    /* whose recording they are from */
     bool     is_known;               /* false: interrupted before anything was known */
-    bool     fits;                   /* at `value` */
-    struct card_answer answer;
+    bool     fits;                   /* at `value`, and at the high end of the range */
+    bool     may_fit;                /* it does not, and somewhere in the range it does */
+    struct card_answer answer;       /* what is expected */
+    struct peak_range range;
+    bool     next_may_fit;           /* largest.fails: it does not fit, and is expected to */
 };
 
 /* One run of the program. */
@@ -55,7 +59,7 @@ struct prediction_run {
     const char *device;              /* of its class, the largest named */
     uint64_t value;
     bool     is_enlarged;            /* the card was made larger than any */
-    bool     is_least;               /* of sizes that are not known the least was assumed */
+    enum run_level level;
     struct predicted_run made;
 };
 
@@ -82,10 +86,6 @@ struct prediction {
     bool   has_smallest;
     struct fit smallest;
     char   named_card[96];           /* that it was run on: "rtx3070-8g,count=2" */
-
-    /* The first row, if sizes that are not known are the least, not the largest. */
-    bool   has_least;
-    struct card_answer least;
 
     struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
 
@@ -115,8 +115,8 @@ bool prediction_fits(const struct prediction *p);
 /* Whether the program runs on a row's card because it adapts to it (predicted_run_adapts). */
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
 
-/* Whether a row does not fit with the largest sizes and does with the least ones: nobody knows which they are. */
-bool prediction_row_is_open(const struct prediction *p, const struct predicted_row *row);
+/* Whether it does not fit, and every row fits or may fit: nobody knows. */
+bool prediction_is_open(const struct prediction *p);
 
 /* About how many steps a card of a row lasts for whose run grows. */
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row);

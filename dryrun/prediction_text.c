@@ -168,16 +168,23 @@ static void assume_convolutions(struct assumptions *a, const struct predicted_ru
         words_add(assumption_add(a), "cuDNN's convolutions take no workspace (cudnn-workspace=none).");
 }
 
-static void assume_sizes(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
+/* What the first row may take, and what decides it. */
+static void assume_range(struct assumptions *a, const struct predicted_row *row)
 {
-    char bytes[UNITS_TEXT];
+    if (!row->is_known || !peak_range_is_open(&row->range))
+        return;
+    struct words *w = assumption_add(a);
+    words_add(w, "What %.60s takes lies ", row->card);
+    peak_range_say(w, &row->range);
+    words_add(w, ".");
+}
+
+static void assume_sizes(struct assumptions *a, const struct predicted_run *run)
+{
     if (run->branches.n_sizes == 0)
         return;
     struct words *w = assumption_add(a);
     unknown_sizes_say(w, &run->branches);
-    if (p->has_least && p->least.card_peak_bytes != p->rows[0].answer.card_peak_bytes)
-        words_add(w, "; with the least ones %.60s takes %s", p->rows[0].card,
-                  units_format_bytes(p->least.card_peak_bytes, bytes));
     words_add(w, ".");
 }
 
@@ -194,7 +201,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                                  "are zeros. A program that branches on them may take another way.");
     if (run->made.branches.n > 0)
         unknown_branches_say(assumption_add(a), &run->made.branches);
-    assume_sizes(a, p, &run->made);
+    assume_range(a, &p->rows[0]);
+    assume_sizes(a, &run->made);
     if (run->made.is_of_pytorch)
         words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
@@ -364,6 +372,15 @@ static void words_add_seen(struct words *w, const struct prediction *p)
         words_add(w, ", as far as was seen: %" PRIu64 " equal steps", steps);
 }
 
+/* " (2.9 GiB to 3.4 GiB)" */
+static void words_add_ends(struct words *w, const struct predicted_row *row)
+{
+    char low[UNITS_TEXT], high[UNITS_TEXT];
+    if (peak_range_is_open(&row->range))
+        words_add(w, " (%s to %s)", units_format_bytes(row->range.low_bytes, low),
+                  units_format_bytes(row->range.high_bytes, high));
+}
+
 /* Whether it fits, and what it takes. The caller ends the sentence. */
 static void words_add_fit(struct words *w, const struct prediction *p)
 {
@@ -380,17 +397,21 @@ static void words_add_fit(struct words *w, const struct prediction *p)
                   units_format_bytes(row->answer.device.config.total_bytes, has));
         words_add_adapting(w, p, row);
     } else if (p->n_rows == 1) {
-        words_add(w, row->fits ? "Fits on " : prediction_row_is_open(p, row) ? "May not fit on " : "Does not fit on ");
+        words_add(w, row->fits ? "Fits on " : row->may_fit ? "May fit on " : "Does not fit on ");
         words_add_row_card(w, row);
         if (p->has_range && row->fits)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
             words_add(w, " even with %s=%" PRIu64, p->name, row->value);
-        words_add(w, ": %s %s of %s", row->fits ? "takes" : "would take",
-                  units_format_bytes(row->answer.card_peak_bytes, needs),
-                  units_format_bytes(row->answer.device.config.total_bytes, has));
+        words_add(w, ": %s %s", row->fits ? "takes" : row->may_fit ? "may take" : "would take",
+                  units_format_bytes(row->answer.card_peak_bytes, needs));
+        words_add_ends(w, row);
+        words_add(w, " of %s", units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
         words_add(w, n == 2 ? "Fits on both cards" : "Fits on all %zu cards", n);
+    } else if (prediction_is_open(p)) {
+        words_add(w, "May fit, or not, on %zu of %zu: ", p->n_rows - n, p->n_rows);
+        words_add_failing(w, p);
     } else {
         words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
         words_add_failing(w, p);
@@ -414,13 +435,14 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
 }
 
 /* On a narrow terminal what the card has leaves first; what fits stays. */
-enum { ROW_COLUMNS = 7 };
+enum { ROW_COLUMNS = 8 };
 
 static void add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
 {
     char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
-    char lasts[TEXT_NUMBER + 8];
-    const char *policy = row->policy != NULL ? row->policy : "", *fits = row->fits ? "yes" : "no";
+    char most[UNITS_TEXT] = "", lasts[TEXT_NUMBER + 8];
+    const char *policy = row->policy != NULL ? row->policy : "";
+    const char *fits = row->fits ? "yes" : row->may_fit ? "maybe" : "no";
     if (row_grows(p, row)) {
         snprintf(lasts, sizeof lasts, "%" PRIu64 " steps", prediction_row_lasts(p, row));
         fits = lasts;
@@ -428,14 +450,16 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
     if (p->has_range)
         snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
     if (!row->is_known) {
-        terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "",
+        terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "", "",
                                                                    "not known" });
         return;
     }
+    if (peak_range_is_open(&row->range))
+        units_format_bytes(row->range.high_bytes, most);
     terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
                                  row->card, policy, largest,
                                  units_format_bytes(row->answer.peak_reserved_bytes, reserved),
-                                 units_format_bytes(row->answer.card_peak_bytes, peak),
+                                 units_format_bytes(row->answer.card_peak_bytes, peak), most,
                                  units_format_bytes(row->answer.device.config.total_bytes, has),
                                  fits });
 }
@@ -445,7 +469,8 @@ static enum err print_rows(FILE *out, const struct prediction *p, bool is_wide)
 {
     const struct text_column columns[ROW_COLUMNS] = {
         { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 },
-        { .title = p->name }, { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 },
+        { .title = p->name }, { .title = "reserved" }, { .title = "of card" }, { .title = "at most" },
+        { .title = "card has", .leaves = 1 },
         { .title = "fits" },
     };
     struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
@@ -468,6 +493,9 @@ static void words_add_largest(struct words *w, const struct prediction *p, const
     else if (!l->has_failed)
         words_add(w, "On %.60s %s=%" PRIu64 " fits, the %s tried.", row->card, p->name, l->fits,
                   l->is_found ? "largest" : "only one");
+    else if (row->next_may_fit)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " may fit: it is expected to, but not at the upper end "
+                  "of its range.", row->card, p->name, l->fits, l->fails);
     else if (l->is_monotone)
         words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " was tried and does not, nor does any larger one tried.",
                   row->card, p->name, l->fits, l->fails);
@@ -477,6 +505,14 @@ static void words_add_largest(struct words *w, const struct prediction *p, const
                   row->card, p->name, l->fits, l->fails);
 }
 
+/* A row whose program has open workspaces takes further runs: at what is expected, the least, and of the next value. */
+enum { OPEN_RUNS = 3 };
+
+static bool row_run_is_open(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && p->runs[row->run].made.are_workspaces_open;
+}
+
 static void print_largest(FILE *out, const struct prediction *p)
 {
     for (size_t i = 0; p->has_range && i < p->n_rows; i++) {
@@ -484,7 +520,7 @@ static void print_largest(FILE *out, const struct prediction *p)
         words_add_largest(&w, p, &p->rows[i]);
         if (i + 1 == p->n_rows)
             words_add(&w, " %zu runs of the program; one card takes at most %u.", p->n_runs,
-                      largest_value_trials_max(&p->range) + 1);
+                      largest_value_trials_max(&p->range) + 1 + (row_run_is_open(p, &p->rows[i]) ? OPEN_RUNS : 0));
         paragraph(out, &w);
     }
 }
@@ -613,6 +649,7 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
         json_put_bool(w, "fits", row->fits);
     else
         json_put_null(w, "fits");
+    json_put_bool(w, "may_fit", row->may_fit);
     const struct predicted_run *run = has_run ? &p->runs[row->run].made : NULL;
     json_put_number_if(w, "refused_bytes", run != NULL && run->survived > 0, run != NULL ? run->refused_bytes : 0);
     json_put_text(w, "looks_at_memory", run != NULL && run->branches.looked_at_memory[0] != '\0'
@@ -620,6 +657,10 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
     json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
     json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
     json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
+    if (has_run)
+        peak_range_put_json(w, "card_range", &row->range);
+    else
+        json_put_null(w, "card_range");
     json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
     json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
     json_put_number_if(w, "siblings_bytes", has_run, row->answer.others_bytes);
@@ -677,7 +718,8 @@ static void json_run(struct json_writer *w, const struct prediction *p)
     for (unsigned i = 0; run != NULL && i < run->branches.n_sizes && i < BRANCHES_SHOWN; i++)
         json_put_text(w, NULL, run->branches.sizes[i]);
     json_end_array(w);
-    json_put_number_if(w, "least_card_peak_bytes", p->has_least, p->least.card_peak_bytes);
+    const bool has_least = run != NULL && run->branches.n_sizes > 0 && peak_range_is_open(&p->rows[0].range);
+    json_put_number_if(w, "least_card_peak_bytes", has_least, p->rows[0].range.low_bytes);
     json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
     json_put_number_unless(w, "whole_steps", whole_steps, 0);
     json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);
@@ -705,6 +747,7 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     json_put_text(&w, "schema", "replay-predict/1");
     json_put_text(&w, "verdict", verdict.text);
     json_put_bool(&w, "fits", prediction_fits(p));
+    json_put_bool(&w, "may_fit", prediction_is_open(p));
     json_put_bool(&w, "is_whole", prediction_is_whole(p));
     json_range(&w, p);
     json_put_array(&w, "cards");

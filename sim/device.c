@@ -449,7 +449,7 @@ static bool device_is_alike(const struct device_config *a, const struct device_c
     return a->fail_from_call == b->fail_from_call && a->alloc_ns == b->alloc_ns && a->free_ns == b->free_ns &&
            a->map_ns == b->map_ns && a->unmap_ns == b->unmap_ns && a->wait_ns == b->wait_ns &&
            a->sync_ns == b->sync_ns && a->packing == b->packing &&
-           a->base_addr == b->base_addr && a->queues == NULL && b->queues == NULL;
+           a->base_addr == b->base_addr && a->hole_bytes == b->hole_bytes && a->queues == NULL && b->queues == NULL;
 }
 
 bool device_repeats(const struct device *done, const struct device *fresh)

@@ -54,6 +54,7 @@ struct device_config {
     const uint64_t *address_list;    /* ADDRESSES_LIST: borrowed, outlives the device */
     size_t   n_addresses;
     uint64_t base_addr;              /* the first address; 0: the device chooses */
+    uint64_t hole_bytes;             /* ADDRESSES_LINUX: a hole above all spans, filled before a new one is begun */
     struct stream_queues *queues;    /* borrowed; NULL: work on every stream ends at once */
 
     /* What a simulated card says of itself to a program. */

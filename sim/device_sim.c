@@ -14,6 +14,9 @@
  *                              the next 2 MiB go here
  *
  * No recording shows what becomes of addresses that were given back. Here they are rests again.
+ *
+ * On a card the libraries of a process leave holes: between what they map, some hundred MiB are free above the first
+ * span. `hole_bytes` is such a hole. It lies above all spans, so it is used where no rest of a span will do.
  */
 #include "base/array.h"
 #include "base/units.h"
@@ -44,22 +47,28 @@ struct sim {
     struct extents listed;                  /* Linux: given by a list, in its order, rests not yet looked for */
 };
 
-static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *err)
-{
-    struct sim *sim = calloc(1, sizeof *sim);
-    if (sim == NULL)
-        return err_no_memory(err);
-    sim->above = sim->below = cfg->base_addr != 0 ? cfg->base_addr : SIM_BASE;
-    *out = &sim->base;
-    return ERR_OK;
-}
-
 static void sim_close(struct device *dev)
 {
     struct sim *sim = (struct sim *)dev;
     rests_close(&sim->rests);
     free(sim->listed.all);
     free(sim);
+}
+
+static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *err)
+{
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (sim == NULL)
+        return err_no_memory(err);
+    sim->above = sim->below = cfg->base_addr != 0 ? cfg->base_addr : SIM_BASE;
+    if (cfg->hole_bytes > 0 && rests_reserve(&sim->rests) != ERR_OK) {
+        sim_close(&sim->base);
+        return err_no_memory(err);
+    }
+    if (cfg->hole_bytes > 0)
+        rests_add(&sim->rests, sim->above + 2 * SPAN_BYTES, align_up(cfg->hole_bytes, DEVICE_PAGE_BYTES));
+    *out = &sim->base;
+    return ERR_OK;
 }
 
 static bool extents_reserve(struct extents *x)

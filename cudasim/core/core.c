@@ -120,6 +120,8 @@ static enum err cudasim_open_devices(struct err_detail *err)
         if (e == ERR_OK)
             cudasim.n_devices = i + 1;
     }
+    if (e == ERR_OK)
+        cudasim_streams_open();
     return e;
 }
 

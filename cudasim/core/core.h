@@ -35,6 +35,7 @@ enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULA
 #define CUDASIM_ENV_FAIL    "REPLAY_CUDASIM_FAIL_FROM"  /* tests: calls that take memory fail from the n-th on */
 
 /* "EACH,ALL" or "EACH", sizes. Copies that are larger, and those beyond ALL bytes together, are not kept (values.h). */
+#define CUDASIM_ENV_WAITS   "REPLAY_CUDASIM_WAITS"      /* "late": work ends when the program waits for it */
 #define CUDASIM_ENV_VALUES  "REPLAY_CUDASIM_VALUES"
 
 /* ---- process and devices ---- */

@@ -150,6 +150,9 @@ enum cudasim_code cudasim_ipc_import_physical(int fd, int *device, uint64_t *byt
 /* Where an event keeps what it was exported by. INVALID_HANDLE: it is not for other processes. The lock is held. */
 enum cudasim_code cudasim_event_share(uint64_t event, uint32_t **share);
 
+/* As CUDASIM_ENV_WAITS says. The lock is held. */
+void cudasim_streams_open(void);
+
 /* The program has waited for a stream of a device, or for the device: pools give back what they keep above their
  * threshold. The lock is held. */
 void cudasim_pools_settle_stream(int device, uint64_t stream);

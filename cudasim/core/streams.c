@@ -2,7 +2,8 @@
 /*
  * Streams, events and capture of the simulated CUDA. A stream that waits for an event of a capture joins it.
  *
- * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h).
+ * Work takes time on one virtual clock and is finished at once, unless the stream is held (sim/stream_queues.h): by a
+ * test, or all of them by CUDASIM_ENV_WAITS.
  * What a captured stream is given becomes nodes of a graph (cudasim/core/graphs.h).
  */
 #include "cudasim/core/graphs.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 enum {
+    ASKED_MAX = 10000,
     STREAMS_MAX = 4096,              /* queues; further streams share the last one */
     STREAM_LEGACY = 1, STREAM_PER_THREAD = 2,        /* cudaStreamLegacy, cudaStreamPerThread */
 };
@@ -39,7 +41,9 @@ struct cudasim_event {
     uint32_t share;                  /* what it was exported by; 0: it was not */
 };
 
-static struct stream_queues *queues; /* made by the first test that holds one; NULL: everything is finished at once */
+static struct stream_queues *queues; /* made for the first one that is held; NULL: everything is finished at once */
+static bool are_late;                /* all streams are held until the program waits, */
+static unsigned n_asked;             /* or has asked so often in a row */
 static uint32_t n_queues = 1;        /* queue 0 is that of the default streams of all devices */
 static uint64_t n_streams, n_captures;
 
@@ -125,6 +129,16 @@ enum cudasim_code cudasim_stream_destroy(uint64_t stream)
     return cudasim_end(CODE_SUCCESS);
 }
 
+/* A program that only asks until its work is done would ask for ever where nothing ends by itself. */
+static bool is_done_when_asked(bool is_done)
+{
+    if (is_done || !are_late || ++n_asked < ASKED_MAX)
+        return is_done;
+    n_asked = 0;
+    stream_queues_sync(queues, 0, STREAMS_MAX);
+    return true;
+}
+
 enum cudasim_code cudasim_stream_query(uint64_t stream)
 {
     struct cudasim_stream *s;
@@ -133,7 +147,7 @@ enum cudasim_code cudasim_stream_query(uint64_t stream)
         return code;
     if (graph_of(s) != NULL)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);
-    return cudasim_end(stream_is_idle(queues, queue_of(s)) ? CODE_SUCCESS : CODE_NOT_READY);
+    return cudasim_end(is_done_when_asked(stream_is_idle(queues, queue_of(s))) ? CODE_SUCCESS : CODE_NOT_READY);
 }
 
 enum cudasim_code cudasim_stream_sync(uint64_t stream)
@@ -267,6 +281,7 @@ enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
     e->capture_id = graph_of(s) != NULL ? s->capture_id : 0;
     e->graph = graph_of(s) != NULL ? s->graph : 0;
     e->place = stream_event_record(queues, queue_of(s));
+    n_asked = 0;
     e->time_ns = cudasim_now_ns();
     return cudasim_end(CODE_SUCCESS);
 }
@@ -278,7 +293,7 @@ enum cudasim_code cudasim_event_query(uint64_t event)
     if (code != CODE_SUCCESS)
         return code;
     const bool is_done = !e->is_recorded || stream_event_is_done(queues, e->place);
-    return cudasim_end(is_done ? CODE_SUCCESS : CODE_NOT_READY);
+    return cudasim_end(is_done_when_asked(is_done) ? CODE_SUCCESS : CODE_NOT_READY);
 }
 
 enum cudasim_code cudasim_event_sync(uint64_t event)
@@ -389,6 +404,15 @@ enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *
     if (code == CODE_SUCCESS)
         function(argument);
     return code;
+}
+
+void cudasim_streams_open(void)
+{
+    const char *waits = getenv(CUDASIM_ENV_WAITS);
+    are_late = waits != NULL && strcmp(waits, "late") == 0 && queues == NULL &&
+               stream_queues_create(STREAMS_MAX, &queues) == ERR_OK;
+    if (are_late)
+        stream_queues_hold_all(queues, true);
 }
 
 /* ---- for tests ---- */

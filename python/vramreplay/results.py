@@ -1468,6 +1468,17 @@ class PredictRange(Result):
 
 
 @dataclass(frozen=True)
+class PredictCardCardRange(Result):
+    """`card_range` of PredictCard: what card_peak_bytes may be."""
+    low_bytes: int
+    expected_bytes: int
+    high_bytes: int
+    #: what makes it a range: source (addresses, workspaces, sizes, waits, record), and what it takes off and
+    #: adds, below_bytes, above_bytes
+    sources: List[Any]
+
+
+@dataclass(frozen=True)
 class PredictCard(Result):
     """An item of `cards` of Predict: one object per card and setting, in the order given."""
     #: as typed; null: the program's own setting
@@ -1477,8 +1488,11 @@ class PredictCard(Result):
     taken_for: Optional[str]
     #: as typed; null: the program's own setting
     policy: Optional[str]
-    #: at value; null: interrupted before anything was known, or the program does not settle
+    #: at value, and at the high end of card_range; null: interrupted before anything was known, or the program
+    #: does not settle
     fits: Optional[bool]
+    #: it does not, and somewhere in the range it does
+    may_fit: bool
     #: if the program adapts to the card: the last request that was refused there, after which it went on. With
     #: --range it then does not fit
     refused_bytes: Optional[int]
@@ -1490,6 +1504,8 @@ class PredictCard(Result):
     peak_reserved_bytes: Optional[int]
     #: the same of the whole card, with context and others
     card_peak_bytes: Optional[int]
+    #: what card_peak_bytes may be: low_bytes, expected_bytes, high_bytes; equal if nothing is open
+    card_range: Optional[PredictCardCardRange]
     #: that the card has
     total_bytes: Optional[int]
     #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
@@ -1535,6 +1551,8 @@ class Predict(Result):
     verdict: str
     #: it fits in every row, and is_whole: exit status 0
     fits: bool
+    #: it does not surely, and in every row some of its range fits: exit status 4
+    may_fit: bool
     #: every row is known, from a run that ended by itself or showed whole steps, settled and did not fail
     is_whole: bool
     #: of --range: its range.name; from range.low to range.high by range.step

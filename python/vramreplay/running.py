@@ -19,7 +19,7 @@ Progress = Callable[[str, Optional[float]], None]
 
 PROGRESS_LINE = re.compile(r"^(.+?): +(?:run \d+, )?(\d+) (%|MiB)(?:, [\d.]+ (?:MiB|thousand events|million events)/s)?"
                            r"(?:, about \d+ s left)?$")
-STATUS_FAILED = 1                       # bad news, but an answer
+STATUS_FAILED, STATUS_OPEN = 1, 4       # bad news, or an open end, but an answer
 PATIENCE_S = 10.0                       # to end after SIGTERM
 TIMEOUT_MOST_S = 2_000_000              # 23 days; poll takes 2^31 ms at most
 #: Options of the functions of commands.py that are no switches.
@@ -186,7 +186,7 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
             child.stdout.close()
     if listener.failure is not None:
         raise listener.failure
-    if child.returncode in (0, STATUS_FAILED):
+    if child.returncode in (0, STATUS_FAILED, STATUS_OPEN):
         return out
     sentence = next((s for s in reversed(listener.sentences) if s.startswith("replay: ")), "replay: says nothing")
     kind = InputError if child.returncode == 2 else HostError

@@ -30,4 +30,18 @@ MUST_USE enum err card_answer_find(struct trace_reader *trace, const struct poli
                                    const struct card_others *others, const struct replay_config *cfg,
                                    struct card_answer *out, struct err_detail *err);
 
+/* What a recording takes of a card, and whether it fits, in whatever order its addresses come: best fit takes the lower
+ * of two blocks of equal size, so the order decides a little. */
+struct card_bounds {
+    uint64_t least_bytes, most_bytes;            /* of the whole card, as card_peak_bytes */
+    bool     fits_always, fits_ever;
+};
+
+/* Replays it on the card of an answer in the orders that a process may meet: that of the answer; Linux's, also with a
+ * hole that libraries left (sim/device_sim.c); rising, as below WSL; descending. Only in the first one if somebody
+ * asked for an order or a system. trials_run's errors. */
+MUST_USE enum err card_answer_bound(struct trace_reader *trace, const struct policy_spec *spec,
+                                    const struct card_answer *answer, const struct replay_config *cfg,
+                                    struct card_bounds *out, struct err_detail *err);
+
 #endif

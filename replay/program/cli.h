@@ -20,6 +20,7 @@ struct subcommand {
     const char *summary;             /* one sentence without a full stop */
     const char *text;                /* further paragraphs, one per line; NULL for none */
     const char *failed;              /* what exit status 1 means here; NULL: it does not occur */
+    bool        may_be_open;         /* exit status 4 occurs */
     const char *status_note;         /* a further sentence on exit statuses; NULL for none */
     const struct flag_use *flags;    /* the options it takes */
     size_t      n_inputs_min, n_inputs_max;

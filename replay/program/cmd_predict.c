@@ -91,7 +91,9 @@ static enum err keep_and_show(struct predict *c, struct err_detail *err)
 /* After an interrupt it is the signal's. */
 static enum exit_status answer_status(const struct prediction *p)
 {
-    const enum exit_status status = cli_finish_stdout(prediction_fits(p) ? STATUS_DONE : STATUS_FAILED);
+    const enum exit_status status = cli_finish_stdout(prediction_fits(p)       ? STATUS_DONE
+                                                      : prediction_is_open(p) ? STATUS_OPEN
+                                                                              : STATUS_FAILED);
     return *p->asked.interrupted == 0 ? status : (enum exit_status)(128 + *p->asked.interrupted);
 }
 
@@ -153,6 +155,10 @@ const struct subcommand cmd_predict = {
             "overlay can cover is read-only meanwhile. Where the system gives no overlay, predict says so first, and "
             "lists what was written in the working folder and in those that the arguments name.\n"
             "\n"
+            "What the program does not show makes the peak a range: workspaces of convolutions, the order of "
+            "addresses, sizes that depend on values, when other streams are done. It fits if the highest peak fits, "
+            "and may fit if a lower one does. The program then runs up to twice more, with the least and the most.\n"
+            "\n"
             "An interrupt (Ctrl-C) ends the run and gives the answer so far.\n"
             "\n"
             "Examples:\n"
@@ -161,6 +167,7 @@ const struct subcommand cmd_predict = {
             "  replay predict --device a100-40g --range batch=1..256 -- \\\n"
             "      python train.py --batch {batch}\n",
     .failed = "the program does not fit on a card named, or it is not known to",
+    .may_be_open = true,
     .status_note = "After an interrupt it is 130.",
     .flags = predict_flags,
     .n_inputs_min = 1,

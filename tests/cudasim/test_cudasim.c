@@ -1033,6 +1033,27 @@ Test(cudasim, a_card_tells_its_capability_and_which_cards_it_reaches)
     cr_expect_eq(peers(1, 3, READ, &status), BAD_ARGUMENT);
 }
 
+/* As late as it can be: the other end of a prediction's range. */
+Test(cudasim, work_may_end_once_the_program_waits_and_asking_for_ever_ends)
+{
+    struct cudasim_rig r;
+    uint64_t stream = 0, event = 0;
+    int n = 0;
+    setenv(CUDASIM_ENV_WAITS, "late", 1);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    cr_assert_eq(r.cudaEventCreate(&event), CODE_SUCCESS);
+    cr_assert_eq(r.cudaEventRecord(event, stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventQuery(event), CODE_NOT_READY);
+    cr_expect_eq(r.cudaStreamSynchronize(stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventQuery(event), CODE_SUCCESS);
+    cr_assert_eq(r.cudaEventRecord(event, stream), CODE_SUCCESS);
+    while (r.cudaEventQuery(event) == CODE_NOT_READY && n < 1000000)
+        n++;
+    cr_expect_gt(n, 1000, "a wait");
+    cr_expect_lt(n, 100000, "and not for ever");
+}
+
 Test(cudasim, codes_have_the_names_and_sentences_of_cuda)
 {
     struct cudasim_rig r;

@@ -223,6 +223,24 @@ Test(device, the_system_is_that_of_the_driver)
     cr_expect_eq(parsed("rtx3070-8g,system=windows").total_bytes, UINT64_C(8589410304), "deviceQuery there");
 }
 
+/* As on an H200: rests of spans come first, then the hole from its start, then new spans. */
+Test(device, a_hole_is_filled_before_a_new_span_is_begun)
+{
+    struct device_config cfg = of_total(DEVICE_UNLIMITED);
+    cfg.addresses = ADDRESSES_LINUX;
+    cfg.hole_bytes = 40 * MIB;
+    struct device *dev = opened(cfg);
+    struct segment s[4];
+    for (int i = 0; i < 4; i++)
+        cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &s[i]), ERR_OK);
+    cr_expect_eq(s[1].addr, s[0].addr + 20 * MIB);
+    cr_expect_lt(s[2].addr, s[0].addr, "the hole is full");
+    cr_expect_eq(s[3].addr, s[2].addr - 32 * MIB, "and a span's rest too small");
+    cr_assert_eq(device_segment_alloc(dev, 12 * MIB, &s[0]), ERR_OK);
+    cr_expect_eq(s[0].addr, s[3].addr + 20 * MIB, "the lowest rest");
+    device_close(dev);
+}
+
 Test(device, first_fit_takes_the_lowest_gap)
 {
     struct device_config cfg = of_total(DEVICE_UNLIMITED);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The least and the most of a few replays, and the words for it. */
+#include "dryrun/peak_range.h"
+
+#include "base/units.h"
+
+static const char *const names[RANGE_SOURCES] = {
+    [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of convolutions",
+    [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
+    [RANGE_RECORD] = "what its recording does not hold, such as a memory fraction",
+};
+static const char *const keys[RANGE_SOURCES] = {
+    [RANGE_ADDRESSES] = "addresses", [RANGE_WORKSPACES] = "workspaces", [RANGE_SIZES] = "sizes",
+    [RANGE_WAITS] = "waits", [RANGE_RECORD] = "record",
+};
+
+struct peak_range peak_range_of(const struct card_answer *expected, const struct card_bounds *bounds)
+{
+    const uint64_t bytes = expected->card_peak_bytes;
+    return (struct peak_range){
+        .low_bytes = bounds->least_bytes, .expected_bytes = bytes, .high_bytes = bounds->most_bytes,
+        .below_bytes = { [RANGE_ADDRESSES] = bytes - bounds->least_bytes },
+        .above_bytes = { [RANGE_ADDRESSES] = bounds->most_bytes - bytes },
+    };
+}
+
+void peak_range_widen(struct peak_range *r, enum range_source source, const struct card_answer *other,
+                      const struct card_bounds *bounds)
+{
+    const uint64_t bytes = other->card_peak_bytes;
+    if (bytes < r->expected_bytes && r->expected_bytes - bytes > r->below_bytes[source])
+        r->below_bytes[source] = r->expected_bytes - bytes;
+    if (bytes > r->expected_bytes && bytes - r->expected_bytes > r->above_bytes[source])
+        r->above_bytes[source] = bytes - r->expected_bytes;
+    r->low_bytes = bounds->least_bytes < r->low_bytes ? bounds->least_bytes : r->low_bytes;
+    r->high_bytes = bounds->most_bytes > r->high_bytes ? bounds->most_bytes : r->high_bytes;
+}
+
+void peak_range_take_record(struct peak_range *r, struct card_answer *expected, uint64_t reserved_bytes)
+{
+    const uint64_t beside = expected->card_peak_bytes - expected->peak_reserved_bytes;
+    if (reserved_bytes == 0 || reserved_bytes == expected->peak_reserved_bytes)
+        return;
+    const uint64_t replayed = expected->card_peak_bytes;
+    expected->peak_reserved_bytes = reserved_bytes;
+    expected->card_peak_bytes = r->expected_bytes = reserved_bytes + beside;
+    if (replayed < r->expected_bytes)
+        r->below_bytes[RANGE_RECORD] = r->expected_bytes - replayed;
+    else
+        r->above_bytes[RANGE_RECORD] = replayed - r->expected_bytes;
+    r->low_bytes = r->expected_bytes < r->low_bytes ? r->expected_bytes : r->low_bytes;
+    r->high_bytes = r->expected_bytes > r->high_bytes ? r->expected_bytes : r->high_bytes;
+}
+
+bool peak_range_is_open(const struct peak_range *r)
+{
+    return r->low_bytes < r->high_bytes;
+}
+
+static void say_source(struct words *w, const struct peak_range *r, enum range_source source, bool is_first)
+{
+    char below[UNITS_TEXT], above[UNITS_TEXT];
+    const uint64_t less = r->below_bytes[source], more = r->above_bytes[source];
+    words_add(w, "%s%s (", is_first ? ": " : ", ", names[source]);
+    if (less > 0)
+        words_add(w, "-%s%s", units_format_bytes(less, below), more > 0 ? ", " : "");
+    if (more > 0)
+        words_add(w, "+%s", units_format_bytes(more, above));
+    words_add(w, ")");
+}
+
+void peak_range_say(struct words *w, const struct peak_range *r)
+{
+    char low[UNITS_TEXT], high[UNITS_TEXT];
+    bool is_first = true;
+    if (!peak_range_is_open(r))
+        return;
+    words_add(w, "between %s and %s", units_format_bytes(r->low_bytes, low), units_format_bytes(r->high_bytes, high));
+    for (int i = 0; i < RANGE_SOURCES; i++)
+        if (r->below_bytes[i] > 0 || r->above_bytes[i] > 0) {
+            say_source(w, r, (enum range_source)i, is_first);
+            is_first = false;
+        }
+}
+
+void peak_range_put_json(struct json_writer *w, const char *key, const struct peak_range *r)
+{
+    json_put_object(w, key);
+    json_put_number(w, "low_bytes", r->low_bytes);
+    json_put_number(w, "expected_bytes", r->expected_bytes);
+    json_put_number(w, "high_bytes", r->high_bytes);
+    json_put_array(w, "sources");
+    for (int i = 0; i < RANGE_SOURCES; i++)
+        if (r->below_bytes[i] > 0 || r->above_bytes[i] > 0) {
+            json_put_object(w, NULL);
+            json_put_text(w, "source", keys[i]);
+            json_put_number(w, "below_bytes", r->below_bytes[i]);
+            json_put_number(w, "above_bytes", r->above_bytes[i]);
+            json_end_object(w);
+        }
+    json_end_array(w);
+    json_end_object(w);
+}

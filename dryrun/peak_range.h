@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What a card's peak may be, as a range, and which of the things that a program does not show make it one.
+ */
+#ifndef REPLAY_DRYRUN_PEAK_RANGE_H
+#define REPLAY_DRYRUN_PEAK_RANGE_H
+
+#include "replay/advise/card_answer.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+
+enum range_source {
+    RANGE_ADDRESSES,                 /* the order in which the driver gives them */
+    RANGE_WORKSPACES,                /* of convolutions */
+    RANGE_SIZES,                     /* of tensors, by values that are not computed */
+    RANGE_WAITS,                     /* when other streams have done their work */
+    RANGE_RECORD,                    /* what a recording does not hold: a memory fraction, an emptied cache */
+    RANGE_SOURCES
+};
+
+/* Of the whole card, with context and others. low_bytes <= expected_bytes <= high_bytes. */
+struct peak_range {
+    uint64_t low_bytes, expected_bytes, high_bytes;
+    uint64_t below_bytes[RANGE_SOURCES], above_bytes[RANGE_SOURCES];         /* what each takes off, and adds */
+};
+
+/* The range of one recording, whose only source is addresses. */
+struct peak_range peak_range_of(const struct card_answer *expected, const struct card_bounds *bounds);
+
+/* Takes in another recording of the program, which differs by a source. */
+void peak_range_widen(struct peak_range *r, enum range_source source, const struct card_answer *other,
+                      const struct card_bounds *bounds);
+
+/* What PyTorch's own allocator reserved in the run, where that is known, is what is expected; a replay that says
+ * otherwise lacks something. */
+void peak_range_take_record(struct peak_range *r, struct card_answer *expected, uint64_t reserved_bytes);
+
+bool peak_range_is_open(const struct peak_range *r);
+
+/* "Between A and B: workspaces of convolutions (-X, +Y), ..."; nothing if it has no width. */
+void peak_range_say(struct words *w, const struct peak_range *r);
+
+/* Members of an object: low_bytes, expected_bytes, high_bytes, and an array of sources. */
+void peak_range_put_json(struct json_writer *w, const char *key, const struct peak_range *r);
+
+#endif
