@@ -146,3 +146,47 @@ def test_a_test_that_is_refused_memory_fails_in_its_own_words(outcome):
 def test_sizes_are_read(text, n):
     assert pytest_plugin.parse_size(text) == n
     assert re.search(f"{n:,}", pytest_plugin.size_text(n))
+
+
+MANY = """
+@pytest.mark.peak_memory(device="sim:1GiB")
+@pytest.mark.parametrize("mib", [10, 20, 30, 40])
+def test_step(mib):
+    take(mib << 20)
+"""
+
+
+def test_every_worker_of_xdist_keeps_its_figures(outcome, pytester):
+    pytest.importorskip("xdist")
+    result = outcome(MANY, "-n", "2", "--update-peaks", "--peaks-md", "peaks.md")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["4 peaks written to *peaks.json"])
+    written = json.loads((pytester.path / "peaks.json").read_text())
+    assert {name: peak["peak_bytes"] >> 20 for name, peak in written.items()} == {
+        f"test_it.py::test_step[{mib}]": mib for mib in (10, 20, 30, 40)}
+    assert [line.count("MiB") for line in (pytester.path / "peaks.md").read_text().splitlines()[2:]] == [2] * 4
+    outcome(MANY, "-n", "2").assert_outcomes(passed=4)
+    result = outcome(MANY.replace("mib << 20", "mib << 20, 1 << 20"), "-n", "2")
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["*1,048,576 B too much", "Since the baseline:"])
+
+
+def test_tests_whose_names_differ_in_letters_that_no_file_has_do_not_share_a_recording(outcome, pytester):
+    two = MANY.replace("[10, 20, 30, 40]", "[10, 20], ids=['a/b', 'a b']")
+    outcome(two, "--update-peaks").assert_outcomes(passed=2)
+    assert len(list((pytester.path / "peaks").glob("*.trace.zst"))) == 2
+
+
+CONFTEST = """
+def pytest_collection_modifyitems(items):
+    for item in items:
+        assert item.fixturenames is not None and item.function.__name__.startswith("test_")
+
+def pytest_runtest_setup(item):
+    assert "slow" not in item.fixturenames and item.function and item.obj and item.cls is None
+"""
+
+
+def test_a_project_whose_hooks_look_at_its_functions_goes_on(outcome, pytester):
+    pytester.makeconftest(CONFTEST)
+    outcome(LIMITED % "10 MiB" + "\n\ndef test_plain(): pass\n").assert_outcomes(passed=2)

@@ -7,23 +7,26 @@
 The test runs in a process of its own on a simulated card, under `replay run-sim`, and fails if the card held more than
 that. Its peak is the most memory that the process had of the card: for PyTorch, what its allocator reserved. Nothing is
 left to chance, so the same code gives the same bytes. Without a size the peak may not exceed that of the baseline.
-`--update-peaks` writes the baseline: peaks.json, and a recording of each test for the `diff` of a later failure.
+`--update-peaks` writes the baseline: peaks.json, and a recording of each test for the `diff` of a later failure. With
+pytest-xdist the workers send their peaks with the tests' reports, and the process that started them writes the files.
 """
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 import pytest
 
 RESULT = "VRAMREPLAY_TEST_RESULT"           # in the process on the card: the file that gets the test's reports
+PEAK = "peak_memory"                        # the property of a test's report that carries its Peak, as JSON
 DEVICE = "sim:24GiB"
 UNITS = {"b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 MARKER = ("peak_memory(limit=None, *, device='sim:24GiB'): run the test on this simulated card; fail if it takes more "
@@ -111,29 +114,48 @@ class Guard:
 
     def __init__(self, config: Any) -> None:
         self.config = config
+        self.is_worker = hasattr(config, "workerinput")     # of pytest-xdist
         self.file = Path(config.rootpath, config.getini("peaks_file"))
         self.recordings = self.file.with_suffix("")
         self.is_updating = config.getoption("--update-peaks")
         self.baseline = read_baseline(self.file)
         self.peaks: List[Peak] = []
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: List[Any]) -> None:
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_collection_modifyitems(self, items: List[Any]) -> Any:
+        """Last of all: the project's own hooks see its functions."""
+        yield
         for i, item in enumerate(items):
             if item.get_closest_marker("peak_memory"):
                 items[i] = PeakTest.from_parent(item.parent, name=item.name, original=item, guard=self)
 
     def recording_of(self, name: str) -> Path:
-        return self.recordings / (re.sub(r"[^\w.-]+", "_", name) + ".trace.zst")
+        """Names that differ in letters no file may have get files that differ."""
+        word, digest = re.sub(r"[^\w.-]+", "_", name)[:150], hashlib.sha256(name.encode()).hexdigest()[:8]
+        return self.recordings / f"{word}-{digest}.trace.zst"
 
-    def update(self, peak: Peak, recording: Path) -> None:
+    def keep(self, peak: Peak, recording: Path) -> None:
+        """A new baseline, for this test and for the diff of a later one."""
         self.baseline[peak.name] = {"device": peak.device, "peak_bytes": peak.bytes}
         self.recordings.mkdir(parents=True, exist_ok=True)
         if recording.exists():
             self.recording_of(peak.name).write_bytes(recording.read_bytes())
-        self.file.write_text(json.dumps(dict(sorted(self.baseline.items())), indent=1) + "\n")
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Where the reports of all workers arrive: what is interrupted keeps the peaks so far."""
+        texts = [text for name, text in report.user_properties if name == PEAK] if report.when == "call" else []
+        if self.is_worker or not texts:
+            return
+        peak = Peak(**json.loads(texts[0]))
+        self.peaks.append(peak)
+        if self.is_updating:
+            self.baseline[peak.name] = {"device": peak.device, "peak_bytes": peak.bytes}
+            new = self.file.with_name(self.file.name + ".new")
+            new.write_text(json.dumps(dict(sorted(self.baseline.items())), indent=1) + "\n")
+            new.replace(self.file)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        self.peaks.sort(key=lambda peak: peak.name)
         if self.config.getoption("--peaks-md"):
             Path(self.config.getoption("--peaks-md")).write_text(self.markdown())
         if self.is_updating and self.peaks:
@@ -156,9 +178,15 @@ class PeakTest(pytest.Item):
 
     def __init__(self, *, original: Any, guard: Guard, **others: Any) -> None:
         super().__init__(**others)
-        self.guard, self.place = guard, original.reportinfo()
+        self.guard, self.place, self.original = guard, original.reportinfo(), original
         self.own_markers = list(original.own_markers)
         self.keywords.update(original.keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        """What hooks of others ask of a function: `fixturenames`, `function`, `cls`, `callspec` and so on."""
+        if name.startswith("_") or "original" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.original, name)
 
     def reportinfo(self) -> Any:
         return self.place
@@ -183,10 +211,12 @@ class PeakTest(pytest.Item):
         with tempfile.TemporaryDirectory() as folder:
             recording = Path(folder, "test.trace.zst")
             peak = Peak(self.nodeid, device, run_on_card(self, device, recording), limit=limit)
-            self.guard.peaks.append(peak)
             if self.guard.is_updating:
-                self.guard.update(peak, recording)
-            self.judge(peak, recording)
+                self.guard.keep(peak, recording)
+            try:
+                self.judge(peak, recording)
+            finally:
+                self.user_properties.append((PEAK, json.dumps(asdict(peak))))
 
     def judge(self, peak: Peak, recording: Path) -> None:
         before = self.guard.baseline.get(peak.name)
@@ -217,7 +247,8 @@ def run_on_card(item: PeakTest, device: str, recording: Path) -> int:
     test = [sys.executable, "-m", "pytest", "-q", "--runxfail", "-p", "no:cacheprovider", "-o", "addopts=", *ini,
             f"--rootdir={config.rootpath}", item.nodeid]
     words = [files.program(), "run-sim", "--device", device, "--record", recording, "--json", summary, "--", *test]
-    done = subprocess.run([str(word) for word in words], cwd=config.rootpath, env={**os.environ, RESULT: str(result)},
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_ADDOPTS", "PYTEST_XDIST"))}
+    done = subprocess.run([str(word) for word in words], cwd=config.rootpath, env={**env, RESULT: str(result)},
                           capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     reports = [json.loads(line) for line in result.read_text().splitlines()] if result.exists() else []
     failed = [report["text"] for report in reports if report["outcome"] == "failed"]
