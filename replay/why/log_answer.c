@@ -29,13 +29,28 @@ static bool is_after(const struct log_found *f, const struct oom_text *t)
 
 enum { LATER_SHOWN = 160 };
 
+/* Past "[2026-01-01 10:05:02] ", "[rank0]: " and times, which a log puts before each line. */
+static const char *skip_prefix(const char *line)
+{
+    for (const char *at = line;; line = at) {
+        if (*at == '[' && strchr(at, ']') != NULL)
+            at = strchr(at, ']') + 1;
+        else if (isdigit((unsigned char)*at))
+            at += strcspn(at, " \t");
+        at += strspn(at, ": \t-|");
+        if (at == line)
+            return line;
+    }
+}
+
 /* "KeyError: 'x'", "json.decoder.JSONDecodeError: ...": a Python error, and neither of memory nor of a launcher that
- * only passes one on. */
+ * only passes one on. What was refused may be None afterwards, so an error about None is no other one. */
 static bool is_other_error(const char *line)
 {
     static const char *const parts[] = { "memory", "Memory", "CUDA", "ChildFailed", "CalledProcess", "ProcessRaised",
-                                         "ProcessExited", "Engine", "WorkerProc", "SystemExit" };
+                                         "ProcessExited", "Engine", "WorkerProc", "SystemExit", "'NoneType' object" };
     size_t name = 0;
+    line = skip_prefix(line);
     while (line[name] != '\0' && (isalnum((unsigned char)line[name]) || line[name] == '.' || line[name] == '_'))
         name++;
     const bool is_named = (name > 5 && memcmp(line + name - 5, "Error", 5) == 0) ||
@@ -58,7 +73,7 @@ static void find_later_error(const char *bytes, size_t n, size_t at, char out[LO
         char text[LATER_SHOWN];
         snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text), line);
         if (is_other_error(text))
-            snprintf(out, LOG_OWN_LINE, "%s", text);
+            snprintf(out, LOG_OWN_LINE, "%s", skip_prefix(text));
         line = stop;
     }
 }

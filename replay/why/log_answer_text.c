@@ -125,7 +125,7 @@ static void print_lacks(FILE *out, const struct oom_text *t)
 static void print_next(FILE *out, const struct log_answer *a)
 {
     const enum verdict_kind v = a->found.verdict;
-    if (a->caller != NULL && !a->caller->is_in_torch)
+    if ((a->caller != NULL && !a->caller->is_in_torch) || (a->found.form->lever[0] != '@' && !a->facts.has_torch))
         return;
     if (v == VERDICT_LIBRARY || v == VERDICT_WORKSPACE || (v == VERDICT_UNTOLD && strcmp(a->found.form->stack,
         "pytorch") == 0))

@@ -65,6 +65,9 @@ static const char *const recoveries[] = { "skipp", "retry", "recover", "trying b
                                           "is not a failure", "falling back", "fallback", "reducing batch",
                                           "reducing the", "reduced", "halving", "halved", "decreasing batch",
                                           "decreased", "lowered", "continuing", "failed with value", NULL };
+static const char *const negations[] = { "could not", "cannot", "unable to", "failed to", NULL };
+/* Words that say of an error in its own line that the program does without. */
+static const char *const tolerances[] = { "is not a failure", "falling back", NULL };
 static const char *const completions[] = { "done", "finished", "complete", "saved", "written", "100%", "max_epochs",
                                            "max_steps", NULL };
 static const char *const failures[] = { "traceback (most", "childfailed", "calledprocess", "exit code", "exitcode",
@@ -115,8 +118,9 @@ static void count(struct walk *w, unsigned kind, uint64_t of, uint64_t value)
         c->has_before = true;
         return;
     }
-    w->has_risen = w->has_risen || (c->has_last && value > c->last);
-    w->is_beyond = w->is_beyond || (c->has_last && value > c->last && c->has_before && value > c->before);
+    const bool rises = c->has_last && value > c->last, is_further = c->has_before && value > c->before;
+    w->has_risen = w->has_risen || rises;
+    w->is_beyond = w->is_beyond || (rises && is_further) || (value == of && is_further);
     c->last = value;
     c->has_last = true;
 }
@@ -206,6 +210,11 @@ static bool is_uncaught(const char *text, size_t at)
     return is_after_name(text, from, at) || is_after_name(text, from, word);
 }
 
+static bool is_recovery(const struct line *l)
+{
+    return has_any(l, recoveries) && (has_any(l, tolerances) || !has_any(l, negations));
+}
+
 static void count_before(struct walk *w, const char *text, size_t at)
 {
     struct line l;
@@ -218,19 +227,22 @@ enum log_end log_end_read(const char *text, size_t at, size_t stop)
     struct walk w = { .n = 0 };
     struct line l;
     const size_t begin = letters_line_begin(text, at);
-    bool has_recovered = false, has_completed = false;
+    bool has_recovered = false, has_completed = false, is_tolerated = false;
     count_before(&w, text, at);
     w.is_after = true;
     for (size_t i = begin; take_line(text, &i, stop, &l);) {
-        if (l.at != text + begin && has_any(&l, failures)) {
-            w.has_risen = w.is_beyond = has_completed = false;
+        const bool is_own = l.at == text + begin;
+        if (!is_own && has_any(&l, failures)) {
+            w.has_risen = w.is_beyond = has_completed = is_tolerated = false;
             continue;
         }
-        has_recovered = has_recovered || has_any(&l, recoveries);
+        is_tolerated = is_tolerated || (is_own && has_any(&l, tolerances));
+        has_recovered = has_recovered || is_recovery(&l);
         has_completed = has_completed || has_any(&l, completions);
         count_line(&w, &l);
     }
-    if (w.is_beyond || (w.has_risen && (has_recovered || !is_uncaught(text, at))) || (has_recovered && has_completed))
+    const bool is_caught = has_recovered || !is_uncaught(text, at);
+    if (is_tolerated || w.is_beyond || (w.has_risen && is_caught) || (has_recovered && has_completed))
         return LOG_SURVIVED;
     return w.has_risen || has_recovered ? LOG_GOES_ON : LOG_ENDS_THERE;
 }

@@ -12,6 +12,7 @@ struct log_facts {
     bool is_guess;                   /* only the log's encoding suggests it */
     unsigned rocm;                   /* 7 of ROCm 7.0; 0: the log does not name its version */
     enum shell_kind shell;
+    bool has_torch;                  /* PyTorch is named */
     bool is_container;               /* it ran in one, so that a Dockerfile may hold its settings */
     const char *shared;              /* the machine whose card shares the host's memory: "GB10"; NULL: none is named.
                                       * Static */

@@ -167,18 +167,32 @@ static bool has_figure_after(const struct log_forms_walk *w, size_t end)
     return false;
 }
 
-/* Words of nobody in particular count only where a program names an error, and are not those of a mention. */
-static bool is_named_error(const struct log_forms_walk *w, size_t at)
+static bool line_holds(const struct log_forms_walk *w, size_t from, size_t to, const char *const *words)
 {
-    static const char *const names[] = { "rror", "ERROR", "atal", "FATAL", "xception", "terminat" };
-    enum { REACH = 40 };
-    if (w->mention != NULL && at - w->mention_at < REACH)
-        return false;
-    for (size_t i = letters_line_begin(w->text, at); i < at; i++)
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-            if (log_phrase_is(w->text, at, i, names[k]))
+    for (size_t i = from; i < to; i++)
+        for (const char *const *word = words; *word != NULL; word++)
+            if (log_phrase_is(w->text, to, i, *word))
                 return true;
     return false;
+}
+
+/* Words of nobody in particular count only where a program names an error, in their line or the one before, or says
+ * what could not be allocated in words of memory, and only if they are not those of a mention. */
+static bool is_named_error(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    static const char *const names[] = { "rror", "ERROR", "atal", "FATAL", "xception", "terminat", "ailed", "ncaught",
+                                         NULL };
+    static const char *const sizes[] = { "memory", "buffer", "bytes", "MiB", "GiB", " MB", " GB", NULL };
+    enum { REACH = 40, LINE = 200 };
+    const size_t line = letters_line_begin(w->text, at);
+    const size_t begin = line > 0 ? letters_line_begin(w->text, line - 1) : 0;
+    size_t end = at;
+    if (w->mention != NULL && at - w->mention_at < REACH)
+        return false;
+    while (end < w->n && end < at + LINE && w->text[end] != '\n')
+        end++;
+    return line_holds(w, begin, at, names) ||
+           (strstr(form->phrase, " alloc") != NULL && line_holds(w, at, end, sizes));
 }
 
 static bool is_mention(const struct log_forms_walk *w, const struct log_form *form, size_t at)
@@ -186,9 +200,9 @@ static bool is_mention(const struct log_forms_walk *w, const struct log_form *fo
     static const char words[] = "out of memory";
     const size_t n = strlen(form->phrase), end = at + n < w->n ? at + n : w->n;
     const bool is_message = n >= strlen(words) && strcmp(form->phrase + n - strlen(words) + 1, words + 1) == 0;
-    const enum log_mention_test test = is_message && !has_figure_after(w, end) ? LOG_MENTION_MESSAGE
-                                       : is_message                           ? LOG_MENTION_LINE
-                                                                              : LOG_MENTION_QUOTES;
+    const enum log_mention_test test = !is_message || form->rank == 0 ? LOG_MENTION_QUOTES
+                                       : has_figure_after(w, end)     ? LOG_MENTION_LINE
+                                                                      : LOG_MENTION_MESSAGE;
     return log_is_mention(w->text, w->n, at, end, test);
 }
 
@@ -241,11 +255,11 @@ static const struct log_form *judge_killed(struct log_forms_walk *w, const struc
 void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
 {
     const struct log_form *form = &forms[i];
-    if (!has_near(w, form, at) || (form->rank == 0 && !is_named_error(w, at)))
+    if (!has_near(w, form, at) || (form->rank == 0 && !is_named_error(w, form, at)))
         return;
     if (is_mention(w, form, at)) {
-        w->mention = form;
-        w->mention_at = at;
+        w->mention = form->rank > 0 ? form : w->mention;
+        w->mention_at = form->rank > 0 ? at : w->mention_at;
         return;
     }
     form = judge_killed(w, form, at);
