@@ -657,6 +657,17 @@ class Cure(Result):
 
 
 @dataclass(frozen=True)
+class WhyPlayedOn(Result):
+    """`played_on` of Why: the recording played on by its own pattern, for as long again, under the setting ..."""
+    #: what was played again and again: its last whole step, or its later half
+    turn: str
+    #: how many of them were played, and how many ran
+    turns: int
+    #: how many of them were played, and how many ran
+    lasted: int
+
+
+@dataclass(frozen=True)
 class FilledStep(Result):
     """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded."""
     #: requested and not freed at once, at most
@@ -840,10 +851,9 @@ class Why(Result):
     #: one that serves it, and what was recorded after it; whether it gets the program through a step is not on
     #: record
     serves_refused: Optional[Cure] = None
-    #: whether the recording, played once more in the memory that it left behind, runs under the setting that
-    #: serves the refused request; false: such a setting is not named; null: there is none, or it cannot be
-    #: played twice
-    runs_twice: Optional[bool] = None
+    #: the recording played on by its own pattern, for as long again, under the setting that serves the refused
+    #: request; if it does not last, that setting is not named; null: there is none, or nothing can be played on
+    played_on: Optional[WhyPlayedOn] = None
     #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
     #: (null: none)
     if_step_goes_on: Optional[FilledStep] = None

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "replay/trials/altered_trace.h"
+#include "replay/trials/continued_trace.h"
 #include "replay/advise/filled_step.h"
 #include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_settings.h"
@@ -12,6 +13,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A recording is played on by so many turns at most. */
+enum { PLAYED_ON_MOST = 64 };
 
 enum { TUNE_AROUND = 3, TUNE_ROUNDS = 4, TUNE_EVER = 64 };
 
@@ -674,18 +678,55 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     return runs ? tuner_decide(&r, asked->seed, err) : tuner_give_up(&r, asked->only_cure || asked->only_baseline, err);
 }
 
-enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,
-                         const struct replay_config *cfg, const struct tune *t, bool *runs, struct err_detail *err)
+/* Which part of the recording is played on, and how often. */
+static struct continuation pattern_of(const struct trace_reader *trace, const struct coverage *c, bool *by_steps)
 {
-    const struct rewrite twice = { .rounds = 2, .events = UINT64_MAX, .caught_before = t->coverage.caught_before };
-    struct trial trial = { .spec = &t->entries[t->winner].spec, .device = device->config };
+    const struct steps *s = &c->steps;
+    const uint64_t events = trace_info(trace)->events;
+    struct continuation how = { .from = events / 2, .until = events, .times = 2, .caught_before = c->caught_before };
+    *by_steps = s->whole > 0 && s->end > s->first;
+    if (*by_steps) {
+        const uint64_t times = events / (s->end - s->first) + 1;
+        how.from = s->first;
+        how.until = s->end;
+        how.times = times < PLAYED_ON_MOST ? (unsigned)times : PLAYED_ON_MOST;
+    }
+    return how;
+}
+
+static unsigned count_lasted(const struct trial *t, const uint64_t *ends, unsigned times)
+{
+    unsigned lasted = 0;
+    while (lasted < times && (t->fits || ends[lasted + 1] <= (uint64_t)t->stopped_at))
+        lasted++;
+    return lasted;
+}
+
+static enum err play_on(struct trace_reader *trace, const struct continuation *how, struct trial *trial,
+                        const struct device_ops *ops, const struct replay_config *cfg, struct played_on *out,
+                        struct err_detail *err)
+{
+    uint64_t ends[PLAYED_ON_MOST + 1];
     struct trace_reader *longer = NULL;
-    enum err e = trace_rewrite(trace, &twice, &longer, err);
+    enum err e = trace_continue(trace, how, ends, &longer, err);
     if (e == ERR_OK)
-        e = trials_run(longer, device->ops, &trial, 1, cfg, err);
+        e = trials_run(longer, ops, trial, 1, cfg, err);
     trace_close(longer);
-    *runs = e == ERR_OK && trial.fits;
+    if (e == ERR_OK && (trial->fits || trial->stopped_at >= 0))
+        out->lasted = count_lasted(trial, ends, how->times);
     return e;
+}
+
+enum err tune_play_on(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
+                      const struct tune *t, struct played_on *out, struct err_detail *err)
+{
+    struct trial trial = { .spec = &t->entries[t->winner].spec, .device = device->config };
+    struct replay_config whole = *cfg;
+    const struct continuation how = pattern_of(trace, &t->coverage, &out->by_steps);
+    whole.caught_before = 0;
+    out->turns = how.times;
+    out->lasted = 0;
+    return play_on(trace, &how, &trial, device->ops, &whole, out, err);
 }
 
 void tune_close(struct tune *t)

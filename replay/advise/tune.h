@@ -126,12 +126,18 @@ MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choic
                            struct err_detail *err);
 void tune_close(struct tune *t);
 
-/* Plays the recording on by its own pattern under the winner: all of it once more, in the memory that the first time
- * left behind. *runs: no request is refused. There must be a winner, and no controls: captures and pools cannot be made
- * twice. Errors as of tune_run. */
-MUST_USE enum err tune_play_twice(struct trace_reader *trace, const struct device_choice *device,
-                                  const struct replay_config *cfg, const struct tune *t, bool *runs,
-                                  struct err_detail *err);
+/* How a recording goes on by its own pattern under a setting. */
+struct played_on {
+    bool     by_steps;               /* a turn is its last whole step; otherwise its later half */
+    unsigned turns, lasted;          /* turns played beyond the recording, and how many of them ran */
+};
+
+/* Plays the recording on under the winner, for as long again as it is: its last whole step again and again, or its
+ * later half twice. What a turn leaves behind stays. There must be a winner, and no controls: captures and pools cannot
+ * be made again. Errors as of tune_run. */
+MUST_USE enum err tune_play_on(struct trace_reader *trace, const struct device_choice *device,
+                               const struct replay_config *cfg, const struct tune *t, struct played_on *out,
+                               struct err_detail *err);
 
 /* What the copies and the smallest card say of an entry; NULL: it is no finalist. */
 const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry);

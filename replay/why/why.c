@@ -15,6 +15,9 @@
 /* A program that runs so many forward passes and no backward pass goes from one to the next. */
 enum { FORWARDS_LEAST = 2 };
 
+/* Live memory came down again so often before the last turn: the program does something again and again. */
+enum { TURNS_OF_PATTERN = 2 };
+
 /* What is live may be so much of the card, in thirds, and fragmentation still be what ended the program. */
 enum { FRAGMENTED_THIRDS = 2 };
 
@@ -160,14 +163,19 @@ static void find_cure(struct why *w)
                                                                             : CURE_SERVES_REFUSED;
 }
 
+/* Whether something repeats by which the recording can be played on. */
+static bool has_pattern(const struct why *w)
+{
+    return w->coverage.steps.whole > 0 || w->input.turns_before >= TURNS_OF_PATTERN;
+}
+
 static enum err find_worth(struct why *w, struct trace_reader *trace, const struct device_choice *device,
                            const struct replay_config *cfg, struct err_detail *err)
 {
-    bool runs = false;
-    if (w->cure == CURE_NONE || trace_info(trace)->n_controls > 0)
+    if (w->cure == CURE_NONE || trace_info(trace)->n_controls > 0 || !has_pattern(w))
         return ERR_OK;
-    const enum err e = tune_play_twice(trace, device, cfg, &w->tune, &runs, err);
-    w->worth = e != ERR_OK ? WORTH_UNKNOWN : runs ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
+    const enum err e = tune_play_on(trace, device, cfg, &w->tune, &w->played, err);
+    w->worth = e != ERR_OK ? WORTH_UNKNOWN : w->played.lasted == w->played.turns ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
     if (w->worth == WORTH_NOTHING)
         w->cure = CURE_NONE;
     return e;

@@ -65,9 +65,9 @@ enum { WHY_UNUSABLE_SHARE = 32 };
 
 /* Whether the program would go on under the setting that serves the refused request. */
 enum why_worth {
-    WORTH_UNKNOWN,                   /* not tried: there is no setting, or the recording cannot be played twice */
-    WORTH_NOTHING,                   /* played once more, the recording runs out of memory under it, too */
-    WORTH_AS_LONG_AGAIN,             /* played once more, it runs */
+    WORTH_UNKNOWN,                   /* not tried: there is no setting, or the recording cannot be played on */
+    WORTH_NOTHING,                   /* played on by its own pattern, it runs out of memory under it, too */
+    WORTH_AS_LONG_AGAIN,             /* played on for as long again, it runs */
 };
 
 enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
@@ -110,6 +110,7 @@ struct why {
     struct tune tune;
     bool     is_served;              /* the winner of `tune` serves the refused request, cure or not */
     enum cure_kind cure;
+    struct played_on played;         /* unless worth is unknown */
     enum why_worth worth;            /* of the setting that `cure` is about, or that was dropped as worth nothing */
 };
 

@@ -221,6 +221,20 @@ void why_add_promise(struct words *w, const struct why *y)
     }
 }
 
+/* For how long the program goes on under the setting. */
+static void print_outlook(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (!coverage_is_lower_bound(&y->coverage))
+        return;
+    if (y->worth == WORTH_AS_LONG_AGAIN)
+        words_add(&w, "- Played on by its own pattern (%s) it runs under this setting for as long again.",
+                  y->played.by_steps ? "its last whole step again and again" : "its later half twice more");
+    else
+        words_add(&w, "- For how long it goes on then, this recording does not tell.");
+    words_print_screen(out, &w);
+}
+
 static void print_cure(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
@@ -232,11 +246,7 @@ static void print_cure(FILE *out, const struct why *y)
     words_add(&w, "- ");
     why_add_promise(&w, y);
     words_print_screen(out, &w);
-    if (y->worth == WORTH_AS_LONG_AGAIN && coverage_is_lower_bound(&y->coverage)) {
-        w = (struct words){ .n = 0 };
-        words_add(&w, "- Played once more, all that was recorded runs under it again: for as long again as so far.");
-        words_print_screen(out, &w);
-    }
+    print_outlook(out, y);
 }
 
 /* ---- reasons ---- */
@@ -374,8 +384,13 @@ static void print_worthless(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (y->worth != WORTH_NOTHING || y->verdict < VERDICT_FULL)
         return;
-    words_add(&w, "- %s serves this request, but not the same program for as long again: played once more, the "
-                  "recording runs out of memory under it, too.", y->tune.entries[y->tune.winner].spec.typed);
+    words_add(&w, "- %s serves this request, but is not worth it: ",
+              y->tune.entries[y->tune.winner].spec.typed);
+    if (y->played.by_steps)
+        words_add(&w, "it buys %u step%s more.", y->played.lasted, y->played.lasted == 1 ? "" : "s");
+    else
+        words_add(&w, "played on by its own pattern (its later half twice more), the recording runs out of memory "
+                      "under it, too%s.", y->played.lasted > 0 ? ", the second time" : "");
     words_print_screen(out, &w);
 }
 
@@ -566,6 +581,19 @@ static void json_filled(struct json_writer *j, const struct why *y)
     json_end_object(j);
 }
 
+static void json_played(struct json_writer *j, const struct why *y)
+{
+    if (y->worth == WORTH_UNKNOWN) {
+        json_put_null(j, "played_on");
+        return;
+    }
+    json_put_object(j, "played_on");
+    json_put_text(j, "turn", y->played.by_steps ? "step" : "half");
+    json_put_number(j, "turns", y->played.turns);
+    json_put_number(j, "lasted", y->played.lasted);
+    json_end_object(j);
+}
+
 static void json_growth(struct json_writer *j, const struct growth *g)
 {
     if (!g->is_found) {
@@ -642,10 +670,7 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
-    if (y->worth == WORTH_UNKNOWN)
-        json_put_null(j, "runs_twice");
-    else
-        json_put_bool(j, "runs_twice", y->worth == WORTH_AS_LONG_AGAIN);
+    json_played(j, y);
     json_filled(j, y);
     holders_put_json(j, "holds", "line", WHY_HOLDERS, &y->lines);
     holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->growth.lines);
