@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The innermost frame that decides wins: a backward pass inside an optimizer's step is a backward pass. */
+/* The innermost frame that decides wins: a backward pass inside an optimizer's step is a backward pass. A closure that
+ * the step calls is what it does itself: Lightning's whole training step is one. */
 #include "replay/recording/phases.h"
 
 #include "base/array.h"
@@ -73,16 +74,24 @@ static bool is_autograd_bottom(const struct stack_frame *f)
            strstr(f->name, "torch::autograd::Engine::thread_main") != NULL;
 }
 
+static bool is_closure(const struct stack_frame *f)
+{
+    return stack_frame_is_named(f, "closure") || stack_frame_is_named(f, "_wrap_closure");
+}
+
 static enum phase phase_of_frames(const char *const *frames, size_t n)
 {
-    bool has_python = false, has_module = false, has_setup = false, is_autograd = false;
+    bool has_python = false, has_module = false, has_closure = false, has_setup = false, is_autograd = false;
     for (size_t i = 0; i < n; i++) {
         const struct stack_frame f = stack_frame_parse(frames[i]);
         const bool is_python = stack_frame_is_python(&f) || stack_frame_is_program(&f);
         const enum phase phase = is_python ? phase_of_frame(&f) : PHASE_OWN;
+        if (phase == PHASE_OPTIMIZER && (has_module || has_closure))
+            return has_module ? PHASE_FORWARD : PHASE_OWN;
         if (phase != PHASE_OWN)
             return phase;
         has_python = has_python || is_python;
+        has_closure = has_closure || is_closure(&f);
         has_module = has_module || (stack_frame_file_ends(&f, "module.py") && stack_frame_is_named(&f, "_call_impl"));
         has_setup = has_setup || is_setup(&f);
         is_autograd = i + 1 == n && is_autograd_bottom(&f);

@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEAST = 0.99
 RACES = {"two-ranks"}                                # gloo's threads free when they are done: two runs may differ
 PROGRAMS = {
+    "mlp-closure": ["loops/mlp.py", "--closure"],
     "mlp-adam": ["loops/mlp.py"], "mlp-sgd": ["loops/mlp.py", "--optimizer", "sgd"], "cnn": ["loops/cnn.py"],
     "gpt": ["loops/gpt.py"], "gpt-bf16": ["loops/gpt.py", "--bf16"], "gpt-checkpoint": ["loops/gpt.py", "--checkpoint"],
     "gpt-bf16-checkpoint": ["loops/gpt.py", "--bf16", "--checkpoint"],

@@ -205,7 +205,7 @@ def layouts():
     rows = torch.sparse_coo_tensor(places.to(CARD), torch.randn(800, device=CARD), (50, 50)).coalesce()
     true(card.coalesce()._nnz() == rows._nnz() == host.coalesce()._nnz())
     true((rows @ rows)._nnz() == (host.coalesce() @ host.coalesce())._nnz())
-    true(requests_of_product(rows) > requests_of_product(torch.sparse_coo_tensor(size=(50, 50), device=CARD)))
+    true(requests_of_product(rows) > 15)             # 12 if the transposed matrix is taken for empty
     true(rows.to_sparse_csr().values().shape == rows.values().shape)
     dense = torch.randn(50, 8, device=CARD, requires_grad=True)
     torch.sparse.mm(card, dense).sum().backward()
