@@ -120,3 +120,15 @@ Test(convolution_sizes, what_is_likely_is_never_above_the_most)
         cr_assert_leq(convolution_workspace_bytes(&s), convolution_workspace_most_bytes(&s));
     }
 }
+
+/* The stem of a ViT, 224x224 in patches of 16x16, in fp32: programs on the H200 made no copies for it. */
+Test(convolution_sizes, patches_that_do_not_overlap_are_not_copied)
+{
+    struct convolution_shape s = {
+        .pass = CONVOLUTION_FORWARD, .has_stride = true, .element_bytes = 4, .batch = 32, .channels = 3,
+        .filters = 384, .groups = 1, .input_area = 224 * 224, .kernel_area = 16 * 16, .output_area = 14 * 14,
+    };
+    cr_expect_eq(convolution_workspace_bytes(&s), 0);
+    s.output_area = 27 * 27;         /* a stride of 8: they overlap */
+    cr_expect_gt(convolution_workspace_bytes(&s), 0);
+}
