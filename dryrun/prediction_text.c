@@ -158,6 +158,8 @@ static void assume_others(struct assumptions *a, const struct predicted_row *row
 static void assume_convolutions(struct assumptions *a, const struct predicted_run *run)
 {
     char bytes[UNITS_TEXT];
+    if (run->has_search)
+        words_add(assumption_add(a), SEARCH_CAUTION);
     if (run->has_convolutions && run->workspaces == WORKSPACES_LIKELY)
         words_add(assumption_add(a), "cuDNN's convolutions take the workspaces that are likely for their shapes; cuDNN "
                                      "9.19 was asked on an H200.");
@@ -720,6 +722,7 @@ static void json_run(struct json_writer *w, const struct prediction *p)
     json_end_array(w);
     const bool has_least = run != NULL && run->branches.n_sizes > 0 && peak_range_is_open(&p->rows[0].range);
     json_put_number_if(w, "least_card_peak_bytes", has_least, p->rows[0].range.low_bytes);
+    json_put_bool(w, "has_algorithm_search", run != NULL && run->has_search);
     json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
     json_put_number_unless(w, "whole_steps", whole_steps, 0);
     json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);

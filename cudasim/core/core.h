@@ -436,6 +436,9 @@ CUDASIM_API void cudasim_note_missing(const char *name);         /* looked up by
  * first question is recorded. */
 CUDASIM_API enum device_workspaces cudasim_workspaces(uint64_t *bytes);
 
+/* Records, once, that a program tries out algorithms (cudnn.benchmark). */
+CUDASIM_API void cudasim_note_algorithm_search(void);
+
 /* ---- for tests: held streams, as sim/stream_queues.h ---- */
 CUDASIM_API void cudasim_hold_all(int is_held);
 CUDASIM_API void cudasim_hold(uint64_t stream, int is_held);

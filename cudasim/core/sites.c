@@ -67,3 +67,12 @@ enum device_workspaces cudasim_workspaces(uint64_t *bytes)
     (void)cudasim_end(CODE_SUCCESS);
     return workspaces;
 }
+
+void cudasim_note_algorithm_search(void)
+{
+    static int is_noted;
+    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED) != 0 || cudasim_begin() != CODE_SUCCESS)
+        return;
+    cudasim_note((struct call_record){ .kind = CALL_ALGORITHM_SEARCH, .device = (uint8_t)cudasim_current_device() });
+    (void)cudasim_end(CODE_SUCCESS);
+}

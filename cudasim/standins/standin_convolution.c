@@ -34,6 +34,7 @@ struct descriptor {
     bool     is_convolution;         /* or it was given one */
     struct convolution_shape shape;  /* of that; groups: 0 until the input is known */
     uint64_t weight_channels;        /* of one group */
+    unsigned n_runs;                 /* of a pack of operands: so often a plan was executed with it */
 };
 
 /* cudnnBackendCreateDescriptor(type, handle *). */
@@ -194,5 +195,16 @@ ENTRY(int, cudasim_standin_graph_get, const struct descriptor *d, int name, int 
         *(int64_t *)values = name == PLAN_WORKSPACE ? workspace_of(d) : 0;
     else if (is_part && *(struct descriptor **)values != NULL)
         take_descriptor(*(struct descriptor **)values, name, d);
+    return OK;
+}
+
+/* cudnnBackendExecute. PyTorch makes a pack of operands for each execution; only its search for the fastest algorithm
+ * runs a plan more than once with one. */
+ENTRY(int, cudasim_standin_graph_execute, uint64_t handle, const struct descriptor *plan, struct descriptor *pack)
+{
+    (void)handle;
+    if (plan != NULL && plan->is_convolution && pack != NULL && ++pack->n_runs == 2)
+        cudasim_note_algorithm_search();
+    cudasim_values_unknown();
     return OK;
 }

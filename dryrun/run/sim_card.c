@@ -49,6 +49,7 @@ struct sim_card {
     size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
+    bool     has_search;             /* of the fastest algorithm of a convolution */
     bool     has_convolutions;       /* some process asked cuDNN's stand-in for a workspace */
     enum device_workspaces workspaces;       /* what it answers */
     uint64_t workspace_bytes;        /* WORKSPACES_FIXED: the answer */
@@ -362,6 +363,7 @@ static enum err take_journal(struct sim_card *c, const struct call_journal *log,
             name_list_put(&c->missing, r);
         else if (r->kind == CALL_WORKSPACE)
             take_workspaces(c, r);
+        c->has_search = c->has_search || r->kind == CALL_ALGORITHM_SEARCH;
     }
     c->n_processes += has_opened && !c->has_opened;
     c->has_opened = has_opened;
@@ -510,6 +512,11 @@ bool sim_card_has_convolutions(const struct sim_card *c, enum device_workspaces 
     return c->has_convolutions;
 }
 
+bool sim_card_has_search(const struct sim_card *c)
+{
+    return c->has_search;
+}
+
 static void print_convolutions(const struct sim_card *c)
 {
     char bytes[UNITS_TEXT], text[128];
@@ -526,6 +533,8 @@ static void print_convolutions(const struct sim_card *c)
                   "(cudnn-workspace=most). Most take less on a card."
             : c->workspace_bytes > 0 ? text
                                      : "cuDNN's convolutions took no workspace (cudnn-workspace=none).");
+    if (c->has_search)
+        print_paragraph(SEARCH_CAUTION);
 }
 
 /* A real card of that name has less for the program. */
@@ -639,6 +648,7 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_names(w, "not_simulated", &c->refused);
     json_names(w, "unknown", &c->missing);
     json_put_bool(w, "has_convolutions", c->has_convolutions);
+    json_put_bool(w, "has_algorithm_search", c->has_search);
     json_put_text(w, "cudnn_workspaces", c->has_convolutions ? workspaces_names[c->workspaces] : NULL);
     json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions && c->workspaces == WORKSPACES_FIXED,
                        c->workspace_bytes);

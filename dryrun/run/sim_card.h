@@ -46,6 +46,13 @@ MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct er
 /* Whether a journal was left out because the host could not read it, not because of what is in it. */
 bool sim_card_has_lost(const struct sim_card *c);
 
+/* Whether a process searched the fastest algorithm of a convolution (cudnn.benchmark), and what is to be said then. */
+bool sim_card_has_search(const struct sim_card *c);
+#define SEARCH_CAUTION                                                                                               \
+    "The program searches the fastest algorithms of its convolutions (cudnn.benchmark). On a card the search takes "   \
+    "up to all that is free, some GiB, and gives it back before the program goes on: what is reserved at most may "    \
+    "be higher than is said here."
+
 /* Whether a process ran convolutions of cuDNN's stand-in, and what they took (cudnn-workspace=). */
 bool sim_card_has_convolutions(const struct sim_card *c, enum device_workspaces *workspaces, uint64_t *each_bytes);
 

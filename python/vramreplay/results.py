@@ -1595,6 +1595,9 @@ class Predict(Result):
     #: cards[0].card_peak_bytes with the least of these sizes; null: all sizes are known, or the program does
     #: not run with them
     least_card_peak_bytes: Optional[int]
+    #: the program searches the fastest algorithms of convolutions (cudnn.benchmark): what a card reserves at
+    #: most may be above card_range
+    has_algorithm_search: bool
     #: the line that names why the program, or a process of it, failed; null: it did not, or it was refused
     #: memory
     failure: Optional[str]

@@ -11,6 +11,7 @@ Exit status 0: so it was, each time.
 """
 import argparse
 import importlib.util
+import json
 import os
 import pathlib
 import pickle
@@ -76,11 +77,13 @@ def train(name):
 
 
 def requests(replay, folder, name, way, device):
-    """What PyTorch's allocator was asked for, as (action, bytes)."""
+    """What PyTorch's allocator was asked for, as (action, bytes). run-sim says whether algorithms were searched."""
     out = pathlib.Path(folder, "%s-%s.zst" % (name, way))
     program = [sys.executable, __file__, "--train", name]
-    subprocess.run([replay, "run-sim", "--device", device, "-o", str(out), "--", *program],
+    said = out.with_suffix(".json")
+    subprocess.run([replay, "run-sim", "--device", device, "-o", str(out), "--json", str(said), "--", *program],
                    env={**os.environ, **WAYS[way]}, check=True, capture_output=True)
+    assert json.loads(said.read_text())["has_algorithm_search"] == (way == "benchmark"), (name, way)
     trace = pickle.loads(out.with_suffix(".pickle").read_bytes())["device_traces"][0]
     return [(e["action"], e["size"]) for e in trace if e["action"] in ("alloc", "free_requested")]
 

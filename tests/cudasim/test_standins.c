@@ -251,6 +251,21 @@ Test(standins, a_convolution_needs_the_most_if_the_device_says_so)
     cr_expect_gt(w.plan, 2 * (2 * 8 * 64 * 56 * 56 + 64 * 64 * 9) + 16);
 }
 
+/* That it is noted is seen by tests/against-torch/workspaces.py. */
+Test(standins, a_plan_may_be_run_twice_with_the_same_operands)
+{
+    int (*execute)(uint64_t, void *, void *);
+    struct cudasim_rig r;
+    const struct graph_calls c = graph_calls_find();
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_standin_graph_execute", &execute);
+    void *plan = plan_make(&c), *pack = part_make(&c), *other = part_make(&c);
+    cr_expect_eq(execute(1, plan, pack), 0);
+    cr_expect_eq(execute(1, plan, other), 0);
+    cr_expect_eq(execute(1, plan, pack), 0);
+    cr_expect_eq(execute(1, NULL, NULL), 0, "it does nothing");
+}
+
 Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)
 {
     struct cudasim_rig r;
