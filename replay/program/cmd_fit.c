@@ -362,17 +362,29 @@ static enum err print_filled(const struct fit_session *s)
     return ERR_OK;
 }
 
+/* Smallest cards are bare sizes unless a card was named; the peaks beside them are of the card that decides. */
+static void print_sizes(const struct fit_session *s)
+{
+    const char *name;
+    char text[WORDS_CONTEXT];
+    struct words w = { .n = 0 };
+    (void)deciding_card(s, &name);
+    device_say_smallest(&s->device, text, sizeof text);
+    words_add(&w, "%s", text);
+    if (name != NULL)
+        words_add(&w, " Peaks of the card are those of %s, with them.", name);
+    words_print_screen(stdout, &w);
+}
+
 static enum err fit_print(const void *session, struct err_detail *err)
 {
     (void)err;
     const struct fit_session *s = session;
-    char text[WORDS_CONTEXT];
     coverage_print(stdout, &s->coverage);
     fresh_start_print(stdout, s->trace);
     print_best(s);
     const enum err e = print_table(s);
-    device_say_smallest(&s->device, text, sizeof text);
-    text_put_line(stdout, text, 2);
+    print_sizes(s);
     printf("\n");
     print_filled(s);
     print_context(s);
