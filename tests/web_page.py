@@ -26,7 +26,7 @@ RECORDINGS = [ROOT / name for name in (
 SETTINGS = [f"--policy={name}" for name in ("best-fit", "expandable_segments:True", "pow2", "none", "cuda-async")]
 QUESTIONS = [["replay", *SETTINGS], ["why"], ["who"], ["fit", *SETTINGS[:2]], ["verify"], ["info"],
              ["diff", *SETTINGS[:2]]]
-POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+POLICY = re.compile(r'http-equiv="Content-Security-Policy"\s+content="([^"]*)"')
 BUSY = """new Promise(done => {
     const began = performance.now(), seen = { longest_ms: 0, progress: 0, ended: '' };
     let last = began;
