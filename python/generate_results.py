@@ -326,7 +326,7 @@ class Module:
                 lines += textwrap.wrap(part["description"], 112, initial_indent="    #: ", subsequent_indent="    #: ",
                                        break_on_hyphens=False)
             lines.append(f"    {key}: {kind}" + ("" if key in required else " = None"))
-        self.classes[name] = "\n".join(["@dataclass(frozen=True)", *lines])
+        self.classes[name] = "\n".join(["@dataclass(frozen=True, repr=False)", *lines])
         return name
 
     @staticmethod

@@ -248,9 +248,24 @@ def test_options_become_words():
     assert running.option_words(options) == ["--on-oom=skip", "--policy=a", "--policy=--b", "--audit", "--gpu=0"]
 
 
-def test_a_notebook_shows_an_answer_and_escapes_it(sample):
-    assert "&lt;" in results.Holder(line="<x>", bytes=1, requests=1)._repr_html_()
-    assert "Info" in vramreplay.info(sample("cnn"))._repr_html_()
+@pytest.mark.parametrize("ask, words", [
+    (lambda path: vramreplay.why(path), "Fragmented"), (lambda path: vramreplay.fit(path), "needs a card of"),
+    (lambda path: vramreplay.tune(path), "export PYTORCH_CUDA_ALLOC_CONF="),
+    (lambda path: vramreplay.who(path), "MiB")])
+def test_an_answer_shows_itself_as_the_program_says_it(sample, ask, words):
+    answer = ask(sample("oom-fragmented"))
+    command = type(answer).__name__.lower()
+    assert str(answer) == repr(answer) == vramreplay.text(command, sample("oom-fragmented")).rstrip("\n")
+    assert words in str(answer) and str(answer).splitlines()[0] in answer._repr_html_()
+
+
+def test_a_part_of_an_answer_shows_its_members_and_samples_their_names(sample):
+    holder = results.Holder(line="<x>", bytes=1, requests=1)
+    assert repr(holder) == "Holder(line='<x>', bytes=1, requests=1)" and "&lt;" in holder._repr_html_()
+    assert len(repr(vramreplay.samples(sample("gpt-fp32")))) < 500
+
+
+def test_a_notebook_shows_a_page_and_escapes_it(sample):
     assert "&lt;!DOCTYPE html&gt;" in vramreplay.load(sample("cnn"))._repr_html_()
 
 

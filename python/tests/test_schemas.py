@@ -34,7 +34,7 @@ def test_answers_about_all_samples_are_valid(command, sample):
     options = {"policy": ["best-fit", "none"]} if command == "diff" else {}
     seen = 0
     for name in SAMPLES:
-        answer = running.run_json(command, [sample(name)], options)
+        answer = running.ask(command, [sample(name)], options).data
         schema = json.loads((FOLDER / f"{answer['schema'].replace('/', '-')}.json").read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
         jsonschema.validate(answer, closed(schema))
@@ -46,7 +46,7 @@ def test_the_answers_about_a_program_are_valid(program, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     schema = json.loads((FOLDER / "replay-predict-1.json").read_text())
     for options in ({}, {"device": ["1GiB", "8MiB"]}):
-        jsonschema.validate(running.predict_json(program(300), options), closed(schema))
+        jsonschema.validate(running.ask_predict(program(300), options).data, closed(schema))
 
 
 def test_a_wrong_answer_is_not_valid(sample):

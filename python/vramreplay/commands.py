@@ -35,7 +35,7 @@ def info(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = N
          timeout: Optional[float] = None) -> results.Info:
     """What a recording holds."""
     options = dict(gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
-    return results.Info.from_json(running.run_json("info", [recording], options, progress, timeout))
+    return results.Info.from_answer(running.ask("info", [recording], options, progress, timeout))
 
 
 def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oom: Optional[str] = None,
@@ -48,7 +48,7 @@ def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oo
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, audit=audit, threads=threads, price=price,
                    explain=explain, insert=insert, warm=warm, touch=touch, gpu=gpu, from_=from_, given_back=given_back,
                    memory_limit=memory_limit)
-    return results.Replay.from_json(running.run_json("replay", [recording], options, progress, timeout))
+    return results.Replay.from_answer(running.ask("replay", [recording], options, progress, timeout))
 
 
 def why(recording: Path, *, device: Optional[str] = None, system: Optional[str] = None,
@@ -58,7 +58,7 @@ def why(recording: Path, *, device: Optional[str] = None, system: Optional[str] 
     """Why a program ran out of memory, and what cures it. Reads the text of PyTorch's error as well."""
     options = dict(device=device, system=system, threads=threads, gpu=gpu, from_=from_, given_back=given_back,
                    memory_limit=memory_limit)
-    return results.Why.from_json(running.run_json("why", [recording], options, progress, timeout))
+    return results.Why.from_answer(running.ask("why", [recording], options, progress, timeout))
 
 
 def who(recording: Path, *, at: Union[int, str, None] = None, by: Optional[str] = None, grew: Optional[str] = None,
@@ -67,7 +67,7 @@ def who(recording: Path, *, at: Union[int, str, None] = None, by: Optional[str] 
         timeout: Optional[float] = None) -> results.Who:
     """Who holds the live memory at a moment: every group, largest first."""
     options = dict(at=at, by=by, grew=grew, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
-    return results.Who.from_json(running.run_json("who", [recording], options, progress, timeout))
+    return results.Who.from_answer(running.ask("who", [recording], options, progress, timeout))
 
 
 def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None,
@@ -78,7 +78,7 @@ def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None,
     """The smallest card on which no request is refused, per policy."""
     options = dict(policy=policy, device=device, system=system, threads=threads, price=price, gpu=gpu, from_=from_,
                    given_back=given_back, memory_limit=memory_limit)
-    return results.Fit.from_json(running.run_json("fit", [recording], options, progress, timeout))
+    return results.Fit.from_answer(running.ask("fit", [recording], options, progress, timeout))
 
 
 def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] = None,
@@ -89,7 +89,7 @@ def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] 
     """The best setting of PyTorch's allocator for a recording."""
     options = dict(device=device, torch=torch, system=system, threads=threads, price=price, seed=seed, gpu=gpu,
                    from_=from_, given_back=given_back, memory_limit=memory_limit)
-    return results.Tune.from_json(running.run_json("tune", [recording], options, progress, timeout))
+    return results.Tune.from_answer(running.ask("tune", [recording], options, progress, timeout))
 
 
 def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
@@ -97,7 +97,7 @@ def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[st
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Verify:
     """Whether the pytorch policy makes every decision that was recorded."""
     options = dict(policy=policy, device=device, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
-    return results.Verify.from_json(running.run_json("verify", [recording], options, progress, timeout))
+    return results.Verify.from_answer(running.ask("verify", [recording], options, progress, timeout))
 
 
 def diff(a: Path, b: Optional[Path] = None, *, policy: Names = None, device: Optional[str] = None,
@@ -113,7 +113,7 @@ def diff(a: Path, b: Optional[Path] = None, *, policy: Names = None, device: Opt
                    given_back=given_back,
                    memory_limit=memory_limit, no_replay=no_replay)
     inputs = [a] if b is None else [a, b]
-    return results.Diff.from_json(running.run_json("diff", inputs, options, progress, timeout))
+    return results.Diff.from_answer(running.ask("diff", inputs, options, progress, timeout))
 
 
 def predict(program: Sequence[Path], *, device: Names = None, policy: Names = None, range: Optional[str] = None,
@@ -129,7 +129,7 @@ def predict(program: Sequence[Path], *, device: Names = None, policy: Names = No
     """
     options = dict(device=device, policy=policy, range=range, steps=steps, within=within, no_overlay=no_overlay,
                    out=out, torch_libs=torch_libs, values=values, threads=threads, price=price)
-    return results.Predict.from_json(running.predict_json(program, options, progress, timeout))
+    return results.Predict.from_answer(running.ask_predict(program, options, progress, timeout))
 
 
 def samples(recording: Path, *, policy: Names = None, device: Optional[str] = None,

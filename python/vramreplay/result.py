@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""What all answers share: made from JSON, turned into plain values, a frame, a page of a notebook."""
+"""What all answers share: made from JSON, shown as the program says it, turned into plain values or a frame."""
 from __future__ import annotations
 
 import dataclasses
@@ -7,6 +7,8 @@ import html
 import typing
 from functools import lru_cache
 from typing import Any, Dict, Type, TypeVar
+
+from vramreplay.running import Answer
 
 T = TypeVar("T", bound="Result")
 
@@ -22,6 +24,19 @@ class Result:
         """The object that the program wrote. Keys that this release does not know are skipped."""
         types = member_types(typing.cast(Any, cls))
         return cls(**{name: decoded(value, types[name]) for name, value in data.items() if name in types})
+
+    @classmethod
+    def from_answer(cls: Type[T], answer: Answer) -> T:
+        """The same of a whole answer, which shows itself in the program's words."""
+        made = cls.from_json(answer.data)
+        object.__setattr__(made, "_text", answer.text)       # the classes are frozen
+        return made
+
+    def __str__(self) -> str:
+        """What the program says to a person; of a part of an answer, its members."""
+        return getattr(self, "_text", "").rstrip("\n") or repr_of(self)
+
+    __repr__ = __str__
 
     def to_dict(self) -> Dict[str, Any]:
         """Plain values, as the program wrote them."""
@@ -43,10 +58,18 @@ class Result:
         return pandas.json_normalize([row.to_dict() for row in rows])
 
     def _repr_html_(self) -> str:
-        """For notebooks: the members as a table. It is made when it is shown."""
+        """For notebooks: the program's words; of a part of an answer, its members as a table."""
+        if getattr(self, "_text", ""):
+            return f"<pre>{html.escape(str(self))}</pre>"
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(brief(value))}</td></tr>"
                         for name, value in vars(self).items())
         return f"<table><caption>{html.escape(type(self).__name__)}</caption>{cells}</table>"
+
+
+def repr_of(part: Result) -> str:
+    """As a dataclass shows itself."""
+    members = ", ".join(f"{one.name}={getattr(part, one.name)!r}" for one in dataclasses.fields(typing.cast(Any, part)))
+    return f"{type(part).__name__}({members})"
 
 
 def brief(value: Any) -> str:

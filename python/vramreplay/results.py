@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Union
 from vramreplay.result import Result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InfoSettings(Result):
     """`settings` of Info: PyTorch's settings."""
     #: the text of the variable; null: not recorded
@@ -20,7 +20,7 @@ class InfoSettings(Result):
     not_in_force: Optional[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coverage(Result):
     """`trace` of Tune: what the recording covers."""
     #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
@@ -37,7 +37,7 @@ class Coverage(Result):
     whole_steps: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InfoEventsByKind(Result):
     """`events_by_kind` of Info: how many of each kind."""
     #: requests
@@ -58,7 +58,7 @@ class InfoEventsByKind(Result):
     mark: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InfoStart(Result):
     """`start` of Info: before the first event."""
     #: empty; mid-run: requests were live, or segments stood
@@ -77,7 +77,7 @@ class InfoStart(Result):
     reserved_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InfoRecorded(Result):
     """`recorded` of Info: what the recorded allocator said of itself."""
     #: reserved at most
@@ -92,7 +92,7 @@ class InfoRecorded(Result):
     end_segments: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InfoPeakLine(Result):
     """An item of `lines` of InfoPeak: lines of the program that hold them, most first."""
     #: as FILE:LINE and the function
@@ -103,7 +103,7 @@ class InfoPeakLine(Result):
     requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InfoPeak(Result):
     """`peak` of Info: when most is requested at once."""
     #: in the source's numbers if it has them; -1: the start state
@@ -116,7 +116,7 @@ class InfoPeak(Result):
     lines: List[InfoPeakLine]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplanationParts(Result):
     """`parts` of Explanation: the same bytes by what they are."""
     #: live requests, as asked for
@@ -137,7 +137,7 @@ class ExplanationParts(Result):
     hidden_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplanationDevice(Result):
     """`device` of Explanation: the card."""
     #: that the card has; null: unlimited
@@ -152,7 +152,7 @@ class ExplanationDevice(Result):
     free_bytes: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplanationFree(Result):
     """An item of `free` of Explanation: free blocks by stream, pool, size class and kind of segment."""
     #: whose they are
@@ -175,7 +175,7 @@ class ExplanationFree(Result):
     why_kept: Optional[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplanationHole(Result):
     """An item of `holes` of Explanation: the largest groups of free parts next to live blocks."""
     #: of one, without its whole pages
@@ -186,7 +186,7 @@ class ExplanationHole(Result):
     count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplanationRequest(Result):
     """`request` of Explanation: what was asked for."""
     #: as asked for
@@ -205,7 +205,7 @@ class ExplanationRequest(Result):
     missing_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplanationBlock(Result):
     """An item of `blocks` of Explanation: the smallest set found, by address."""
     #: as asked for
@@ -228,7 +228,7 @@ class ExplanationBlock(Result):
     stack: List[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation(Result):
     """`event` of ReplayRunExplanation: before the event given with --explain, or after the last."""
     #: in trace.numbering; -1: before the first event, in the start state or for --warm; null: after the last
@@ -262,7 +262,7 @@ class Explanation(Result):
     blocks: List[ExplanationBlock]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Info(Result):
     """The answer of info."""
     schema: str
@@ -321,7 +321,7 @@ class Info(Result):
     final_state: Optional[Explanation]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayTrace(Result):
     """`trace` of Replay: what was replayed."""
     #: as it was typed
@@ -367,7 +367,7 @@ class ReplayTrace(Result):
     duration_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplaySetup(Result):
     """`setup` of Replay: how it was run, so that it can be run again."""
     #: as after --start
@@ -384,7 +384,7 @@ class ReplaySetup(Result):
     price_bytes_per_ms: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gauges(Result):
     """`end` of ReplayRun: the same four at the end, or where the run stopped."""
     #: live requests, as asked for; a free counts when it is completed
@@ -397,7 +397,7 @@ class Gauges(Result):
     reserved_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunAtLivePeak(Result):
     """`at_live_peak` of ReplayRun: what was held for the most bytes that were live at once."""
     #: allocated, when requested last rose to its peak; requested is then peak.requested_bytes
@@ -408,7 +408,7 @@ class ReplayRunAtLivePeak(Result):
     reserved_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunSegments(Result):
     """`segments` of ReplayRun: whole segments of the device."""
     #: most segments at once
@@ -421,7 +421,7 @@ class ReplayRunSegments(Result):
     frees: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunFragmentation(Result):
     """`fragmentation` of ReplayRun: the first four when reserved last rose to its peak."""
     #: allocated - requested, when reserved last rose to its peak; below 0 if frees were pending, because these
@@ -442,7 +442,7 @@ class ReplayRunFragmentation(Result):
     efficiency: Optional[float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunBeforeSteps(Result):
     """`before_steps` of ReplayRun: what precedes the first whole step of the trace, as trace.whole_steps ..."""
     #: most reserved at once before the first whole step; null: the trace has none, or the run did not come so
@@ -454,7 +454,7 @@ class ReplayRunBeforeSteps(Result):
     device_time_ns: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunFirstStep(Result):
     """`first_step` of ReplayRun: the first whole step."""
     #: most reserved at once during the first whole step; null: the trace has none, or the run did not come so
@@ -466,7 +466,7 @@ class ReplayRunFirstStep(Result):
     device_time_ns: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunLaterSteps(Result):
     """`later_steps` of ReplayRun: the whole steps after it."""
     #: most reserved at once during all later whole steps together; null: the trace has none, or the run did not
@@ -478,7 +478,7 @@ class ReplayRunLaterSteps(Result):
     device_time_ns: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunOomFirst(Result):
     """`first` of ReplayRunOom: the first of them."""
     #: in trace.numbering; -1: before the first event, in the start state or for --warm
@@ -495,7 +495,7 @@ class ReplayRunOomFirst(Result):
     device_free_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunOom(Result):
     """`oom` of ReplayRun: refused requests."""
     #: requests refused; with --on-oom stop at most 1
@@ -504,7 +504,7 @@ class ReplayRunOom(Result):
     first: Optional[ReplayRunOomFirst]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRunExplanation(Result):
     """`explanation` of ReplayRun: where all memory was at two moments."""
     #: when the first request was refused, after whatever the policy gave back; null if none was
@@ -514,7 +514,7 @@ class ReplayRunExplanation(Result):
     event: Optional[Explanation]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayRun(Result):
     """An item of `runs` of Replay: one object per policy, in the order given."""
     #: as it was typed
@@ -579,7 +579,7 @@ class ReplayRun(Result):
     measured: Optional[Dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Replay(Result):
     """The answer of replay."""
     #: replay/1
@@ -599,7 +599,7 @@ class Replay(Result):
     comparisons: List[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyLimit(Result):
     """`limit` of Why: a limit that refused requests though the card had room."""
     #: so much was held under it; so much would have exceeded it; held and free at a refusal
@@ -610,7 +610,7 @@ class WhyLimit(Result):
     card_bytes: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyGrowth(Result):
     """`growth` of Why: what lines hold more and more of."""
     #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
@@ -629,7 +629,7 @@ class WhyGrowth(Result):
     held_requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyLargerInput(Result):
     """`larger_input` of Why: how the last input exceeds all before."""
     #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
@@ -645,7 +645,7 @@ class WhyLargerInput(Result):
     need_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cure(Result):
     """`serves_refused` of Why: one that serves it, and what was recorded after it."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
@@ -656,7 +656,7 @@ class Cure(Result):
     peak_reserved_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyPlayedOn(Result):
     """`played_on` of Why: the recording played on by its own pattern, for as long again, under the setting ..."""
     #: what was played again and again: its last whole step, or its later half
@@ -667,7 +667,7 @@ class WhyPlayedOn(Result):
     lasted: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FilledStep(Result):
     """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded."""
     #: requested and not freed at once, at most
@@ -680,7 +680,7 @@ class FilledStep(Result):
     runs_with_setting: Optional[bool]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Holder(Result):
     """An item of `grows` of Why: the lines that hold most at that moment, or at later_event."""
     #: of the program; without call stacks the size of each request
@@ -691,7 +691,7 @@ class Holder(Result):
     requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyCategory(Result):
     """An item of `categories` of Why: what is live at that moment, by category as in replay-who/1."""
     category: str
@@ -699,7 +699,7 @@ class WhyCategory(Result):
     requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyText(Result):
     """`text` of Why: instead of all from also on, if the file is the text of an error."""
     #: the same, or the framework around it
@@ -747,7 +747,7 @@ class WhyText(Result):
     variable: Optional[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyLibrary(Result):
     """`library` of Why: instead of all from also on, if the text is not PyTorch's own."""
     #: which one's text it is, and the words that it was known by
@@ -774,7 +774,7 @@ class WhyLibrary(Result):
     setting: Optional[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Why(Result):
     """The answer of why."""
     #: replay-why/1
@@ -878,7 +878,7 @@ class Why(Result):
     library: Optional[WhyLibrary] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhoRow(Result):
     """An item of `rows` of Who: largest first."""
     #: the group
@@ -891,7 +891,7 @@ class WhoRow(Result):
     share: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Who(Result):
     """The answer of who."""
     schema: str
@@ -911,7 +911,7 @@ class Who(Result):
     agreed_bytes: Optional[int] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StartState(Result):
     """`start` of Tune: the state before the first event."""
     #: empty; mid-run: requests were live, or segments stood
@@ -927,7 +927,7 @@ class StartState(Result):
     recorded_reserved_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitPolicy(Result):
     """An item of `fits` of Fit: one object per policy, in the order given."""
     #: as it was typed
@@ -972,7 +972,7 @@ class FitPolicy(Result):
     tried: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit(Result):
     """The answer of fit."""
     #: replay-fit/1
@@ -999,7 +999,7 @@ class Fit(Result):
     fits: List[FitPolicy]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuneRecorded(Result):
     """`recorded` of Tune: the setting that the trace was recorded with, replayed."""
     #: as after --policy
@@ -1022,7 +1022,7 @@ class TuneRecorded(Result):
     smallest_card_bytes: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Setting(Result):
     """An item of `best` of Tune: the ten best settings by their peak of the card on the trace itself."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
@@ -1045,7 +1045,7 @@ class Setting(Result):
     smallest_card_bytes: Optional[int] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PinnedKind(Result):
     """An item of `kinds` of Pinned: the largest groups of equal holes."""
     #: holes
@@ -1056,7 +1056,7 @@ class PinnedKind(Result):
     pinned_by_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pinned(Result):
     """`after` of TuneWhy: with the recommended setting, at the same moment."""
     #: reserved then
@@ -1069,7 +1069,7 @@ class Pinned(Result):
     kinds: List[PinnedKind]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuneWhy(Result):
     """`why` of Tune: free memory that cannot be given back because of live blocks, when the recorded setting ..."""
     #: that moment
@@ -1080,7 +1080,7 @@ class TuneWhy(Result):
     after: Pinned
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuneCopy(Result):
     """An item of `copies` of Tune: changed copies of the trace."""
     #: of the changes
@@ -1095,7 +1095,7 @@ class TuneCopy(Result):
     wins: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuneSmallestCard(Result):
     """An item of `smallest_cards` of Tune: if no setting runs."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
@@ -1106,7 +1106,7 @@ class TuneSmallestCard(Result):
     smallest_card_bytes: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tune(Result):
     """The answer of tune."""
     schema: str
@@ -1166,7 +1166,7 @@ class Tune(Result):
     smallest_cards: List[TuneSmallestCard]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared(Result):
     """`reserved` of VerifyFreeRunning: bytes reserved after each event."""
     #: decisions
@@ -1177,7 +1177,7 @@ class Compared(Result):
     unknowable: Optional[int] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predicted(Result):
     """`oom` of VerifyFreeRunning: out-of-memory errors."""
     #: when recorded
@@ -1186,7 +1186,7 @@ class Predicted(Result):
     predicted: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Difference(Result):
     """`first_difference` of Verify: the first decision that differs."""
     #: in the source's own numbering
@@ -1195,7 +1195,7 @@ class Difference(Result):
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VerifyFreeRunning(Result):
     """`free_running` of Verify: the same members if the policy read only the program's own requests, and its ..."""
     #: following the record: was each request placed where it was recorded?
@@ -1210,7 +1210,7 @@ class VerifyFreeRunning(Result):
     first_difference: Optional[Difference]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verify(Result):
     """The answer of verify."""
     schema: str
@@ -1239,7 +1239,7 @@ class Verify(Result):
     free_running_reason: Optional[str] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure(Result):
     """An item of `fields` of DiffRun: the figures that differ."""
     #: of traces one of those below; of runs a column of a replay's --csv, or of the trace as in the database
@@ -1255,7 +1255,7 @@ class Figure(Result):
     percent: Optional[float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Step(Result):
     """`b` of DiffSteps: of the second."""
     #: mark: between the last two marks of the name that is most frequent; repetition: the last of the steps
@@ -1279,7 +1279,7 @@ class Step(Result):
     duration_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffSteps(Result):
     """`steps` of Diff: of traces."""
     #: of the first
@@ -1288,7 +1288,7 @@ class DiffSteps(Result):
     b: Step
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Event(Result):
     """`b` of DiffFirstDifference: of the second."""
     #: in its trace's own numbering
@@ -1305,7 +1305,7 @@ class Event(Result):
     line: Optional[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffFirstDifference(Result):
     """`first_difference` of Diff: of traces."""
     #: before it
@@ -1316,7 +1316,7 @@ class DiffFirstDifference(Result):
     b: Optional[Event]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Requests(Result):
     """`b` of DiffLine: of the second."""
     #: live at the peak, as requested
@@ -1329,7 +1329,7 @@ class Requests(Result):
     step_requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffSizeClass(Result):
     """An item of `size_classes` of Diff: of traces."""
     #: from PyTorch's small segments
@@ -1348,7 +1348,7 @@ class DiffSizeClass(Result):
     step_difference_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffLine(Result):
     """An item of `lines` of Diff: of traces."""
     #: the innermost frame in a Python file outside the folder torch, as B has it
@@ -1365,7 +1365,7 @@ class DiffLine(Result):
     step_difference_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Placement(Result):
     """`b` of DiffFirstPlacement: under the second."""
     #: it was refused
@@ -1376,7 +1376,7 @@ class Placement(Result):
     bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffFirstPlacement(Result):
     """`first_placement` of Diff: of policies."""
     #: that asks for it
@@ -1391,7 +1391,7 @@ class DiffFirstPlacement(Result):
     b: Placement
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DeviceCall(Result):
     """`b` of DiffFirstDeviceCall: of the second."""
     #: that it was made in
@@ -1402,7 +1402,7 @@ class DeviceCall(Result):
     bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffFirstDeviceCall(Result):
     """`first_device_call` of Diff: of policies."""
     #: of the first; null: it makes no more calls
@@ -1411,7 +1411,7 @@ class DiffFirstDeviceCall(Result):
     b: Optional[DeviceCall]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparedRun(Result):
     """`b` of DiffRun: of the second."""
     #: as it was typed
@@ -1422,7 +1422,7 @@ class ComparedRun(Result):
     device: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiffRun(Result):
     """An item of `runs` of Diff: of policies and runs."""
     #: of the first; null: it has no counterpart
@@ -1433,7 +1433,7 @@ class DiffRun(Result):
     fields: Optional[List[Figure]] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diff(Result):
     """The answer of diff."""
     schema: str
@@ -1468,7 +1468,7 @@ class Diff(Result):
     n_left_out: Optional[int] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PredictRange(Result):
     """`range` of Predict: of --range."""
     name: str
@@ -1477,7 +1477,7 @@ class PredictRange(Result):
     step: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PredictCardCardRange(Result):
     """`card_range` of PredictCard: what card_peak_bytes may be."""
     low_bytes: int
@@ -1488,7 +1488,7 @@ class PredictCardCardRange(Result):
     sources: List[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PredictCard(Result):
     """An item of `cards` of Predict: one object per card and setting, in the order given."""
     #: as typed; null: the program's own setting
@@ -1539,7 +1539,7 @@ class PredictCard(Result):
     is_monotone: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PredictSetting(Result):
     """`setting` of Predict: what replay tune recommends on the first card."""
     #: as recommended of replay-tune/1 has them
@@ -1552,7 +1552,7 @@ class PredictSetting(Result):
     instead_of_bytes: Optional[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predict(Result):
     """The answer of predict."""
     #: replay-predict/1

@@ -8,8 +8,9 @@ import pty
 import re
 import subprocess
 import sys
+import tempfile
 import threading
-from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import IO, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from vramreplay import files
 from vramreplay.errors import HostError, InputError
@@ -202,21 +203,29 @@ def communicate(child: "subprocess.Popen[bytes]", timeout: Optional[float], stdi
         child.stderr = stderr
 
 
-def run_json(command: str, inputs: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
-             timeout: Optional[float] = None) -> Dict[str, Any]:
-    """The program's answer to a command. "replay" is the command without a name."""
+class Answer(NamedTuple):
+    """What one run of the program answered."""
+
+    data: Dict[str, Any]                            # its JSON
+    text: str                                       # what it prints for a person
+
+
+def ask(command: str, inputs: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
+        timeout: Optional[float] = None, after: Sequence[str] = ()) -> Answer:
+    """The program's answer to a command. "replay" is the command without a name; `after` stands last of all."""
     names = input_words(inputs)
-    words = ([] if command == "replay" else [command]) + names + option_words(options) + ["--json", "-"]
-    answer: Dict[str, Any] = json.loads(run(words, names, progress, timeout))
-    return answer
+    words = ([] if command == "replay" else [command]) + names + option_words(options)
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "answer.json")
+        text = run([*words, "--json", file, *after], names, progress, timeout)
+        with open(file, "rb") as made:
+            return Answer(json.load(made), text.decode(errors="replace"))
 
 
-def predict_json(program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
-                 timeout: Optional[float] = None) -> Dict[str, Any]:
+def ask_predict(program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
+                timeout: Optional[float] = None) -> Answer:
     """The answer of `predict` about a program, which is run: its words stand after "--"."""
-    words = ["predict", *option_words(options), "--json", "-", "--", *program_words(program)]
-    answer: Dict[str, Any] = json.loads(run(words, (), progress, timeout))
-    return answer
+    return ask("predict", (), options, progress, timeout, ["--", *program_words(program)])
 
 
 def replace_process() -> None:

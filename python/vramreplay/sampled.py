@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 WORDS = ("policy", "kind", "label")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples:
     """Columns of equal length, by the names that report/SCHEMA.md gives them. Numbers are 64 bits wide."""
 
@@ -24,6 +24,10 @@ class Samples:
         columns = dict(zip(names, zip(*rows))) if rows else {name: () for name in names}
         return cls(words={name: list(columns[name]) for name in names if name in WORDS},
                    numbers={name: array("q", map(int, columns[name])) for name in names if name not in WORDS})
+
+    def __repr__(self) -> str:
+        """How much there is, and its names; never the columns."""
+        return f"Samples({len(self):,} rows of {', '.join([*self.words, *self.numbers])})"
 
     def __len__(self) -> int:
         return len(self.words["kind"])
