@@ -39,7 +39,10 @@ enum { FALLS_LEAST = 16, FALL_SHARE = 16, TURN_SHARE = 8 };
 /* A forward pass may consist of many calls of modules. Where no backward pass tells where one ends, what grows must
  * come in twice as many stretches as any pass had; where none was ever seen and a third of all requests is kept, as a
  * graph keeps it, in so many. Without Python stacks such a growth is never told from a pass. */
-enum { GRAPH_TURNS = 64, GRAPH_SHARE = 3, LONG_PASS_SHARE = 8 };
+enum { GRAPH_TURNS = 64, GRAPH_SHARE = 3 };
+
+/* A buffer is full if an 8th as many requests follow as filled it, and leave next to nothing behind. */
+enum { FULL_SHARE = 8 };
 
 /* What most turns leave behind is told if it is within so much of the mean. */
 enum { MEAN_SHARE = 6 };
@@ -361,10 +364,11 @@ static uint64_t most_calls_of_a_pass(const struct phases *p, uint64_t until)
     return most;
 }
 
-/* Whether no backward pass ever came, and so much is kept as a graph keeps. */
-static bool may_be_a_long_pass(const struct grower *g, uint64_t rise)
+/* Whether no backward pass ever came, and each call keeps several requests, as a graph does. */
+static bool may_be_a_long_pass(const struct grower *g, const struct growth *out)
 {
-    return g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 && rise >= g->requested / LONG_PASS_SHARE;
+    return g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 && out->phases & 1U << PHASE_FORWARD &&
+           out->held_requests >= 2 * out->turns;
 }
 
 /* Whether all of a growth may be one forward pass, whose graph is still needed. */
@@ -398,6 +402,22 @@ static bool is_the_cause(const struct grower *g, size_t from, uint64_t total_ris
     return (double)total_rise_since_quarter * all / seen >= (double)(g->need_bytes - most) / 2;
 }
 
+/* Whether the group goes on requesting in the end, and no longer grows: a buffer that is full. */
+static bool is_a_full_buffer(const struct grower *g, uint32_t group, size_t from)
+{
+    const struct group *x = &g->groups[group];
+    uint64_t requested = 0, freed = 0, births = 0;
+    for (size_t i = g->mark + (g->n - g->mark) / 2; i < g->n; i++) {
+        const struct change *c = &g->changes[i];
+        if (c->group != group)
+            continue;
+        births += !is_free(c);
+        *(is_free(c) ? &freed : &requested) += c->bytes;
+    }
+    const uint64_t rise = rise_between(g, group, from, WINDOWS - 1);
+    return births >= TURNS_LEAST && births >= x->births / FULL_SHARE && requested <= freed + rise / (2 * FULL_SHARE);
+}
+
 /* Marks the groups that grow from window `from` on; returns by how much together. */
 static uint64_t mark_groups(struct grower *g, size_t from, uint64_t *since_quarter)
 {
@@ -408,7 +428,8 @@ static uint64_t mark_groups(struct grower *g, size_t from, uint64_t *since_quart
     for (uint32_t i = 0; i < g->n_groups; i++) {
         struct group *x = &g->groups[i];
         x->rise = rise_between(g, i, from, WINDOWS - 1);
-        x->grows = x->rise > 0 && rises_evenly(g, i, from) && comes_in_turns(g, i, from);
+        x->grows = x->rise > 0 && rises_evenly(g, i, from) && comes_in_turns(g, i, from) &&
+                   !is_a_full_buffer(g, i, from);
         if (x->grows && (g->has_lines || i == 0)) {
             rise += x->rise;
             *since_quarter += rise_between(g, i, quarter, WINDOWS - 1);
@@ -544,6 +565,7 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
         }
     h.n = kept;
     out->held_requests = kept;
+    out->may_be_one_pass = may_be_a_long_pass(g, out);
     e = take_rate(g, &h, out, err);
     if (e == ERR_OK)
         e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, err)
@@ -559,7 +581,6 @@ static enum err tell(struct grower *g, size_t from, uint64_t rise, struct growth
     out->since = g->changes[change_at(g, from)].event;
     out->until = g->changes[g->mark - 1].event + 1;
     out->phases = phases_of_group(g, leader(g));
-    out->may_be_one_pass = may_be_a_long_pass(g, rise) && out->phases & 1U << PHASE_FORWARD;
     name_turns(g, out);
     return read_held(g, out, err);
 }

@@ -66,16 +66,12 @@ static bool goes_on_after(const struct phases *p, enum phase phase, uint64_t mom
     return phase_starts_after(&p->starts[PHASE_FORWARD], p->starts[phase].at[0]) < moment;
 }
 
-/* A program that makes no step of an optimizer goes from one forward pass to the next. */
-static enum why_reached find_reached(const struct why *w, const struct phases *p)
+/* As the phases tell. A program that makes no step of an optimizer goes from one forward pass to the next. */
+static enum why_reached reached_by_phases(const struct why *w, const struct phases *p)
 {
     const struct phase_starts *forward = &p->starts[PHASE_FORWARD];
     const bool is_stepping = has_begun(p, PHASE_OPTIMIZER, w->moment);
     const bool is_learning = has_begun(p, PHASE_BACKWARD, w->moment);
-    if (w->coverage.steps.whole > 0 && w->coverage.steps.begin_end <= w->moment)
-        return REACHED_STEPS;
-    if (!p->has_python || w->coverage.begins == BEGINS_CUT)
-        return REACHED_UNKNOWN;
     if (!has_begun(p, PHASE_FORWARD, w->moment))
         return is_learning || !has_begun(p, PHASE_SETUP, w->moment) ? REACHED_UNKNOWN : REACHED_SETUP;
     if (is_stepping)
@@ -83,6 +79,19 @@ static enum why_reached find_reached(const struct why *w, const struct phases *p
     if (is_learning)
         return goes_on_after(p, PHASE_BACKWARD, w->moment) ? REACHED_STEPS : REACHED_BACKWARD;
     return forward->n > FORWARDS_LEAST && forward->at[FORWARDS_LEAST] < w->moment ? REACHED_STEPS : REACHED_FORWARD;
+}
+
+/* What repeats may be the layers of one backward pass, or micro-batches before the first step of the optimizer: of a
+ * recording from the program's beginning the phases tell. Marks tell more than they do. */
+static enum why_reached find_reached(const struct why *w, const struct phases *p)
+{
+    const struct steps *s = &w->coverage.steps;
+    const bool is_whole = s->whole > 0 && s->begin_end <= w->moment;
+    const bool may_be_parts = s->how == STEPS_BY_REPETITION && w->coverage.begins == BEGINS_EMPTY;
+    const bool is_known = p->has_python && w->coverage.begins != BEGINS_CUT;
+    const enum why_reached told = is_known ? reached_by_phases(w, p) : REACHED_UNKNOWN;
+    const bool is_in_first = told == REACHED_BACKWARD || told == REACHED_OPTIMIZER;
+    return is_whole && !(may_be_parts && is_in_first) ? REACHED_STEPS : told;
 }
 
 /* Who holds more and more, whether the last input is larger, and how far the program came. */

@@ -369,6 +369,18 @@ static void print_how_to_record(FILE *out)
     words_print_screen(out, &w);
 }
 
+/* What to record for an answer, where the recording does not tell. */
+static void print_what_to_record(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (y->verdict != VERDICT_RECORDING_ENDS || y->is_state)
+        return;
+    words_add(&w, "- To know more, record the whole run: torch.cuda.memory._record_memory_history(stacks=\"python\") "
+                  "before the first tensor%s.",
+              y->coverage.begins == BEGINS_CUT ? ", without max_entries: older records were dropped" : "");
+    words_print_screen(out, &w);
+}
+
 static void print_context(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
@@ -532,6 +544,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_how_to_record(out);
     else
         print_coverage(out, y);
+    print_what_to_record(out, y);
     print_levers(out, y);
     print_predict(out, y);
     print_served(out, y);

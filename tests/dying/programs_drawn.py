@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Programs that run out of memory: the half that decides. Drawn from 51 by seed 52 before any was recorded (README.md).
+"""Programs that run out of memory: drawn from 51 by seed 52 before any was recorded (README.md).
 A leak is at a line that ends in "# here"."""
 import collections
 import functools

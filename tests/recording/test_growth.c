@@ -176,6 +176,20 @@ Test(growth, a_buffer_of_a_fixed_length_is_none)
     expect_growth(&s, false, "the last eight tensors are kept");
 }
 
+Test(growth, a_large_buffer_that_is_full_in_the_end_is_none)
+{
+    uint64_t names[40] = { 0 };
+    struct script s = script_open(true);
+    for (unsigned i = 0; i < 100; i++) {
+        step(&s, MIB);
+        if (names[i % 40] != 0)
+            end(&s, names[i % 40], MIB);
+        names[i % 40] = request(&s, KEPT, MIB);
+    }
+    forward(&s, MIB, 4);
+    expect_growth(&s, false, "the last 40 tensors are kept");
+}
+
 Test(growth, one_forward_pass_is_none_however_many_layers_it_has)
 {
     for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
