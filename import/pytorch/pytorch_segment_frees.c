@@ -5,8 +5,10 @@
  *
  * The first of these that decides, counts:
  *   1. The next record. The allocator frees segments only on its way to new memory or to an out-of-memory error.
- *   2. The call stack of the free, if stacks were recorded.
- *   3. What was freed. If the next request would have fitted into it, the allocator had no reason to free it.
+ *   2. What was freed. If the next request would have fitted into it, the allocator had no reason to free it. It is so
+ *      also if the free has the stack of the request: PyTorch's search for the fastest algorithm of a convolution
+ *      (cudnn.benchmark) empties the cache from C++, on its way to the request.
+ *   3. The call stack of the free, if stacks were recorded.
  *   4. What was left. empty_cache and the allocator's last resort leave no segment without live blocks; garbage
  *      collection and the targeted free of oversize blocks do.
  *   5. Room. If the device had room for the next segment, the allocator had no reason.
@@ -292,10 +294,10 @@ static enum free_run_reading run_read(const struct walk *w, const struct run *ru
     *is_undecided = false;
     if (run->next != ACTION_SEGMENT_ALLOC && run->next != ACTION_SEGMENT_MAP && run->next != ACTION_OOM)
         return FREED_BY_FLUSH;
-    if (run->stack != STACK_NONE)
-        return run->stack == STACK_FLUSH ? FREED_BY_FLUSH : FREED_BY_ALLOCATOR;
     if (run->had_fit)
         return FREED_BY_FLUSH;
+    if (run->stack != STACK_NONE)
+        return run->stack == STACK_FLUSH ? FREED_BY_FLUSH : FREED_BY_ALLOCATOR;
     if (wish != SEGMENT_FREES_AUTO)
         return wish == SEGMENT_FREES_PROGRAM ? FREED_BY_FLUSH : FREED_BY_ALLOCATOR;
     if (run->next == ACTION_OOM || scene->leaves_idle_segment)

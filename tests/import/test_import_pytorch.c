@@ -100,6 +100,21 @@ static void snap_record_pool(struct snap *s, const char *action, uint64_t addr, 
     snap_raw(s, "\x86u");
 }
 
+/* A record with a stack of one frame. */
+static void snap_record_called(struct snap *s, const char *action, uint64_t addr, uint64_t size, const char *function)
+{
+    snap_record(s, action, addr, size);
+    s->n--;
+    snap_text(s, "frames");
+    snap_raw(s, "](}(");
+    snap_text(s, "filename");
+    snap_text(s, "conv.py");
+    snap_entry(s, "line", 7);
+    snap_text(s, "name");
+    snap_text(s, function);
+    snap_raw(s, "ueu");
+}
+
 static void snap_free(struct snap *s, uint64_t addr, uint64_t size)
 {
     snap_record(s, "free_requested", addr, size);
@@ -1182,6 +1197,30 @@ Test(import_pytorch, a_free_block_that_is_too_large_to_be_split_serves_no_small_
     expect_flushes(&s, SEGMENT_FREES_ALLOCATOR, 1, "it would have fitted: the allocator had no reason");
     unmapping_case(&s, 128 * MIB);
     expect_flushes(&s, SEGMENT_FREES_ALLOCATOR, 0, "130 MiB may not be split, though 120 may");
+}
+
+/* As PyTorch's search for the fastest algorithm of a convolution does: it empties the cache before a workspace. */
+static void search_case(struct snap *s, uint64_t asked_mib)
+{
+    snap_begin(s);
+    snap_record_called(s, "segment_alloc", BASE, 200 * MIB, "conv");
+    snap_record_called(s, "alloc", BASE, 200 * MIB, "conv");
+    snap_free(s, BASE, 200 * MIB);
+    snap_record_called(s, "segment_free", BASE, 200 * MIB, "conv");
+    snap_record_called(s, "segment_alloc", BASE + 1000 * MIB, asked_mib * MIB, "conv");
+    snap_record_called(s, "alloc", BASE + 1000 * MIB, asked_mib * MIB, "conv");
+    snap_segments(s);
+    snap_segment(s, BASE + 1000 * MIB, asked_mib * MIB, "large", asked_mib * MIB, asked_mib * MIB, 'a', NOTHING);
+    snap_end(s);
+}
+
+Test(import_pytorch, a_flush_may_have_the_stack_of_the_request_after_it)
+{
+    static struct snap s;
+    search_case(&s, 60);
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 1, "60 MiB would have been served by what was free");
+    search_case(&s, 220);
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "220 MiB would not");
 }
 
 Test(import_pytorch, a_segment_free_that_nothing_decides_is_noted)
