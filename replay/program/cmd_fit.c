@@ -295,6 +295,16 @@ static void print_best(const struct fit_session *s)
     printf("\n");
 }
 
+/* PyTorch takes other kernels on another class of card; no recording tells which. */
+static void add_other_class(struct words *w, const struct fit_session *s)
+{
+    if (s->device.context_source == NULL || trace_meta(s->trace, TRACE_META_RELEASE) == NULL)
+        return;
+    words_add(w, "%sRequests are those of the card it was recorded on. If that is of another class than %s, PyTorch "
+                 "may take other kernels there, which need more or less: `replay predict --device %s -- python "
+                 "PROGRAM` tells.", w->n > 0 ? " " : "", s->device.typed, s->device.typed);
+}
+
 /* What was set aside on the card given, and on the named cards. */
 static void print_context(const struct fit_session *s)
 {
@@ -312,6 +322,7 @@ static void print_context(const struct fit_session *s)
             words_add(&w, "%s%s is tight on %s: beside the largest context seen there, %s, it would not run.",
                       w.n > 0 ? " " : "", s->specs[i].typed, s->fits[i].card->name,
                       units_format_bytes(card_context_of(s->fits[i].card->name)->most_bytes, size));
+    add_other_class(&w, s);
     if (w.n > 0)
         words_print(stdout, &w, 0, 2);
 }

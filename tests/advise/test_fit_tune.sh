@@ -125,4 +125,8 @@ has out 'replay fit FILE'
 expect_status 0 tune --help
 has out 'replay tune FILE.*--torch VERSION'
 
+# ---- another class of card than the one it was recorded on ----
+expect_status 0 fit "$samples/gpt-fp32.trace.zst" --device t4-16g
+has out 'If that is of another class than t4-16g, PyTorch may take other kernels there'
+
 [ "$failures" = 0 ]
