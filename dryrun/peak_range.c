@@ -7,11 +7,10 @@
 static const char *const names[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of convolutions",
     [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
-    [RANGE_RECORD] = "what its recording does not hold, such as a memory fraction",
 };
 static const char *const keys[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "addresses", [RANGE_WORKSPACES] = "workspaces", [RANGE_SIZES] = "sizes",
-    [RANGE_WAITS] = "waits", [RANGE_RECORD] = "record",
+    [RANGE_WAITS] = "waits",
 };
 
 struct peak_range peak_range_of(const struct card_answer *expected, const struct card_bounds *bounds)
@@ -34,22 +33,6 @@ void peak_range_widen(struct peak_range *r, enum range_source source, const stru
         r->above_bytes[source] = bytes - r->expected_bytes;
     r->low_bytes = bounds->least_bytes < r->low_bytes ? bounds->least_bytes : r->low_bytes;
     r->high_bytes = bounds->most_bytes > r->high_bytes ? bounds->most_bytes : r->high_bytes;
-}
-
-void peak_range_take_record(struct peak_range *r, struct card_answer *expected, uint64_t reserved_bytes)
-{
-    const uint64_t beside = expected->card_peak_bytes - expected->peak_reserved_bytes;
-    if (reserved_bytes == 0 || reserved_bytes == expected->peak_reserved_bytes)
-        return;
-    const uint64_t replayed = expected->card_peak_bytes;
-    expected->peak_reserved_bytes = reserved_bytes;
-    expected->card_peak_bytes = r->expected_bytes = reserved_bytes + beside;
-    if (replayed < r->expected_bytes)
-        r->below_bytes[RANGE_RECORD] = r->expected_bytes - replayed;
-    else
-        r->above_bytes[RANGE_RECORD] = replayed - r->expected_bytes;
-    r->low_bytes = r->expected_bytes < r->low_bytes ? r->expected_bytes : r->low_bytes;
-    r->high_bytes = r->expected_bytes > r->high_bytes ? r->expected_bytes : r->high_bytes;
 }
 
 bool peak_range_is_open(const struct peak_range *r)

@@ -14,7 +14,6 @@ enum range_source {
     RANGE_WORKSPACES,                /* of convolutions */
     RANGE_SIZES,                     /* of tensors, by values that are not computed */
     RANGE_WAITS,                     /* when other streams have done their work */
-    RANGE_RECORD,                    /* what a recording does not hold: a memory fraction, an emptied cache */
     RANGE_SOURCES
 };
 
@@ -30,10 +29,6 @@ struct peak_range peak_range_of(const struct card_answer *expected, const struct
 /* Takes in another recording of the program, which differs by a source. */
 void peak_range_widen(struct peak_range *r, enum range_source source, const struct card_answer *other,
                       const struct card_bounds *bounds);
-
-/* What PyTorch's own allocator reserved in the run, where that is known, is what is expected; a replay that says
- * otherwise lacks something. */
-void peak_range_take_record(struct peak_range *r, struct card_answer *expected, uint64_t reserved_bytes);
 
 bool peak_range_is_open(const struct peak_range *r);
 

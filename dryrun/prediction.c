@@ -447,7 +447,25 @@ static enum err read_release(struct prediction *p, struct trace_reader *trace, s
     return e;
 }
 
-/* bounds: of the same in other orders of addresses; NULL: not asked for. */
+/* What PyTorch's own allocator did in the run, on this very card and with the program's own settings, counts before a
+ * replay that says otherwise: a recording does not hold a memory fraction, for one. */
+static void answer_take_record(const struct predicted_row *row, const struct prediction_run *r,
+                               struct card_answer *answer, struct card_bounds *bounds)
+{
+    const uint64_t reserved = r->made.reserved_bytes, replayed = answer->peak_reserved_bytes;
+    if (row->policy != NULL || r->is_enlarged || strcmp(r->device, row->device) != 0 || reserved == 0 ||
+        reserved == replayed)
+        return;
+    const uint64_t below = answer->card_peak_bytes - bounds->least_bytes;
+    const uint64_t above = bounds->most_bytes - answer->card_peak_bytes;
+    answer->card_peak_bytes = answer->card_peak_bytes - replayed + reserved;
+    answer->peak_reserved_bytes = reserved;
+    bounds->least_bytes = answer->card_peak_bytes - (below < answer->card_peak_bytes ? below : 0);
+    bounds->most_bytes = answer->card_peak_bytes + above;
+    answer->fits = bounds->fits_always = bounds->fits_ever = true;
+}
+
+/* bounds: of the same in other orders of addresses. */
 static enum err row_answer(const struct prediction *p, const struct predicted_row *row, const struct prediction_run *r,
                            struct card_answer *out, struct card_bounds *bounds, struct err_detail *err)
 {
@@ -462,15 +480,15 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     e = row_spec(row, r, trace, &spec, err);
     if (e == ERR_OK) {
         e = card_answer_find(trace, &spec, card, &r->made.others, &cfg, out, err);
-        if (e == ERR_OK && bounds != NULL)
+        if (e == ERR_OK)
             e = card_answer_bound(trace, &spec, out, &cfg, bounds, err);
         policy_spec_close(&spec);
     }
     trace_close(trace);
+    if (e == ERR_OK)
+        answer_take_record(row, r, out, bounds);
     if (e == ERR_OK && r->made.is_refused)
-        out->fits = false;
-    if (e == ERR_OK && bounds != NULL && r->made.is_refused)
-        bounds->fits_always = bounds->fits_ever = false;
+        out->fits = bounds->fits_always = bounds->fits_ever = false;
     return e;
 }
 
@@ -528,8 +546,6 @@ static enum err row_take(const struct prediction *p, struct predicted_row *row, 
     row->run = (size_t)(run - p->runs);
     if (row->is_known)
         row->range = peak_range_of(&row->answer, &bounds);
-    if (row->is_known && row->policy == NULL && !run->is_enlarged && strcmp(run->device, row->device) == 0)
-        peak_range_take_record(&row->range, &row->answer, run->made.reserved_bytes);
     return e;
 }
 
@@ -572,11 +588,12 @@ static enum err row_try_next(struct prediction *p, struct predicted_row *row, st
     const struct run_wanted wanted = { .card = row->device, .value = row->largest.fails, .level = RUN_EXPECTED };
     struct prediction_run *run;
     struct card_answer answer;
+    struct card_bounds bounds;
     if (!row->largest.has_failed || !row->fits || !p->runs[row->run].made.are_workspaces_open)
         return ERR_OK;
     enum err e = need_run(p, &wanted, true, &run, err);
     if (e == ERR_OK)
-        e = row_answer(p, row, run, &answer, NULL, err);
+        e = row_answer(p, row, run, &answer, &bounds, err);
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     row->next_may_fit = answer.fits && is_served(p, run);

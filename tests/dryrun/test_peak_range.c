@@ -62,21 +62,3 @@ Test(peak_range, each_source_is_named_with_what_it_takes_off_and_adds)
     cr_expect_str_eq(w.text, "between 924 MiB and 1.20 GiB: the order of addresses (-2 MiB), workspaces of "
                              "convolutions (-100 MiB, +200 MiB)");
 }
-
-/* A memory fraction is set by a call that no recording holds: the replay would take more. */
-Test(peak_range, what_pytorch_itself_reserved_is_what_is_expected)
-{
-    struct card_answer expected = { .card_peak_bytes = 3 * GIB, .peak_reserved_bytes = 2 * GIB };
-    const struct card_bounds bounds = { .least_bytes = 3 * GIB, .most_bytes = 3 * GIB };
-    struct peak_range r = peak_range_of(&expected, &bounds);
-    struct words w = { .n = 0 };
-    peak_range_take_record(&r, &expected, 2 * GIB);
-    peak_range_take_record(&r, &expected, 0);
-    cr_expect(!peak_range_is_open(&r), "it says the same, or nothing");
-    peak_range_take_record(&r, &expected, GIB);
-    cr_expect_eq(expected.peak_reserved_bytes, GIB);
-    cr_expect_eq(expected.card_peak_bytes, 2 * GIB);
-    peak_range_say(&w, &r);
-    cr_expect_str_eq(w.text, "between 2 GiB and 3 GiB: what its recording does not hold, such as a memory fraction "
-                             "(+1 GiB)");
-}
