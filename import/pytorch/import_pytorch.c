@@ -144,6 +144,12 @@ static void note_layout(struct pytorch_import *p)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
 }
 
+/* What was held at most is under the limit; none if the refusals contradict that. */
+static bool has_limit(const struct pytorch_import *p, const struct walk_room *room)
+{
+    return room->limit_below > 0 && !p->s->is_host && room->bytes < room->limit_below;
+}
+
 /* Notes what was refused, and what this tells about the device. */
 static void note_room(struct pytorch_import *p, const struct walk_room *room)
 {
@@ -154,18 +160,18 @@ static void note_room(struct pytorch_import *p, const struct walk_room *room)
              " such records in all)", room->first_refused, units_format_bytes(r->size, asked),
              units_format_bytes(room->first_held, held), units_format_bytes(r->addr, left), room->n_refused);
     }
-    if (room->is_all)
+    const bool is_known = room->is_all || has_limit(p, room);
+    if (is_known)
         note(p, "the device's capacity is what was reserved plus free at a refusal: without contexts and other "
              "processes");
     note(p, "not recorded: %sa memory fraction, calls of empty_cache that freed no segment",
-         room->is_all ? "" : "the device's capacity, ");
+         is_known ? "" : "the device's capacity, ");
 }
 
-/* What was held at most is under the limit; no fact if the refusals contradict that. */
 static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *err)
 {
     char text[LINE_BYTES];
-    if (room->limit_below == 0 || p->s->is_host || room->bytes >= room->limit_below)
+    if (!has_limit(p, room))
         return ERR_OK;
     snprintf(text, sizeof text, TRACE_LIMIT_TEXT, room->bytes, room->limit_below, room->limit_card);
     return trace_put_meta(p->out, TRACE_META_LIMIT, text, err);
@@ -209,7 +215,7 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     struct trace_info *info = trace_writer_info(p->out);
     const struct walk *w = p->w;
     const struct walk_room room = walk_room(w);
-    info->capacity_bytes = room.is_all ? room.bytes : 0;
+    info->capacity_bytes = has_limit(p, &room) ? room.limit_card : room.is_all ? room.bytes : 0;
     info->records = w->n;
     info->device = w->device;
     info->recorded_start_reserved_bytes = w->start_reserved;
