@@ -454,5 +454,7 @@ def _chain():
 
 import importlib.util                                # noqa: E402
 
+if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for other memory if it comes from a cache,
+    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")             # and ours must not get into one
 sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))
 _chain()
