@@ -59,7 +59,7 @@ ROOMS = [
      "replay/engine replay/recording replay/plan", "Finished runs as reports, alone or side by side."),
     ("replay/advise", "base sim policies/pytorch traces report/text answers report/rows replay/engine replay/recording "
      "replay/trials replay/plan replay/results", "Which card is large enough, and which setting is best?"),
-    ("replay/why", "base sim report/text report/rows replay/recording replay/advise",
+    ("replay/why", "base sim traces report/text report/rows replay/recording replay/technique replay/advise",
      "Why did a program run out of memory, and what helps?"),
     ("replay/graphs", "base traces replay/engine replay/results", "What do the private pools of CUDA graphs take?"),
     ("replay/likeness", "traces loads replay/trials", "Is a made load like a recording?"),

@@ -854,6 +854,9 @@ class Why(Result):
     #: the recording played on by its own pattern, for as long again, under the setting that serves the refused
     #: request; if it does not last, that setting is not named; null: there is none, or nothing can be played on
     played_on: Optional[WhyPlayedOn] = None
+    #: of what is full, if a whole step is on record: ways to train that were tried on the recording; empty:
+    #: none was
+    levers: Optional[List[Any]] = None
     #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
     #: (null: none)
     if_step_goes_on: Optional[FilledStep] = None

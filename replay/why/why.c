@@ -330,6 +330,8 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     e = find_worth(out, trace, device, cfg, err);
     if (e == ERR_OK)
         judge(out);
+    if (e == ERR_OK && out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
+        e = levers_try(trace, &out->levers, err);
     return e;
 }
 

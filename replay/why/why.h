@@ -12,6 +12,7 @@
 #include "replay/recording/categories.h"
 #include "replay/recording/growth.h"
 #include "replay/recording/larger_input.h"
+#include "replay/why/levers.h"
 #include "replay/why/oom_text.h"
 #include "report/text/text.h"
 
@@ -102,6 +103,7 @@ struct why {
     enum why_reached reached;        /* before the refusal that ended it */
     struct growth growth;
     struct larger_input input;
+    struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */
     struct holders categories;       /* at the moment; of named_bytes the category is known */
     uint64_t named_bytes;

@@ -13,6 +13,9 @@
 
 enum { HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
 
+/* A lever is worth a word from this share of what is live on. */
+enum { TRIED_SHARE = 50 };
+
 static const char *line_of(const struct holders *h, size_t i)
 {
     return i < h->n ? holder_name(h, i) : "an unknown line";
@@ -493,6 +496,28 @@ static uint64_t category_bytes(const struct why *y, enum category category)
     return 0;
 }
 
+/* Each lever in words, tried on the recording; false: none saves a 50th of what is live. */
+static bool print_tried(FILE *out, const struct why *y)
+{
+    static const char *const words[LEVER_KINDS] = { "half the batch", "checkpointed activations",
+                                                    "an optimizer without states (SGD)" };
+    char a[TEXT_NUMBER];
+    bool is_first = true;
+    struct words w = { .n = 0 };
+    words_add(&w, "- What makes it smaller, tried on the recording (replay technique), of the most that was "
+                  "live in it:");
+    for (int i = 0; i < LEVER_KINDS; i++) {
+        if (!y->levers.is_tried[i] || y->levers.saves[i] < held_bytes(y) / TRIED_SHARE)
+            continue;
+        words_add(&w, "%s %s by %s", is_first ? "" : ";", words[i], text_mib(y->levers.saves[i], a));
+        is_first = false;
+    }
+    words_add(&w, ".");
+    if (!is_first)
+        words_print_screen(out, &w);
+    return !is_first;
+}
+
 /* What makes live data smaller, by what it is for. Shares of less than a tenth are not worth a word. Before the first
  * forward pass nothing is an activation. */
 static void print_levers(FILE *out, const struct why *y)
@@ -503,7 +528,7 @@ static void print_levers(FILE *out, const struct why *y)
     const uint64_t states = category_bytes(y, CATEGORY_OPTIMIZER), least = held_bytes(y) / 10;
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_FULL || (inputs < least && states < least))
+    if (y->verdict != VERDICT_FULL || print_tried(out, y) || (inputs < least && states < least))
         return;
     words_add(&w, "- What makes it smaller:");
     if (inputs >= least)
@@ -607,6 +632,20 @@ static void json_played(struct json_writer *j, const struct why *y)
     json_end_object(j);
 }
 
+static void json_levers(struct json_writer *j, const struct levers *l)
+{
+    json_put_array(j, "levers");
+    for (int i = 0; i < LEVER_KINDS; i++) {
+        if (!l->is_tried[i])
+            continue;
+        json_put_object(j, NULL);
+        json_put_text(j, "lever", lever_word((enum lever)i));
+        json_put_number(j, "saves_bytes", l->saves[i]);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 static void json_growth(struct json_writer *j, const struct growth *g)
 {
     if (!g->is_found) {
@@ -684,6 +723,7 @@ void why_json(struct json_writer *j, const struct why *y)
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
     json_played(j, y);
+    json_levers(j, &y->levers);
     json_filled(j, y);
     holders_put_json(j, "holds", "line", WHY_HOLDERS, &y->lines);
     holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->growth.lines);

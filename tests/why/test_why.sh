@@ -74,6 +74,11 @@ grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB --json why.json
 has why.json '"later_live_bytes": null, "later_event": null'
 
+# ---- full after whole steps: each lever is tried, and what saves nothing is not named ----
+expect_status 0 why "$3/tests/dying/recordings/copy_made_once.zst" --json why.json
+has out 'of the most that was live in it: an optimizer without states (SGD) by 192.09 MiB.'
+has why.json '"lever": "half-batch", "saves_bytes": 0'
+
 # ---- a leak, and the cut step filled in from the ones before, beside the lower bound ----
 expect_status 0 why "$data/oom-leak.trace.zst"
 has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'
