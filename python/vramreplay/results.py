@@ -613,15 +613,18 @@ class WhyLimit(Result):
 @dataclass(frozen=True, repr=False)
 class WhyGrowth(Result):
     """`growth` of Why: what lines hold more and more of."""
-    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
+    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
+    #: 0: without stacks nothing tells
     bytes: int
-    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
+    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
+    #: 0: without stacks nothing tells
     turns: int
     #: what most turns leave behind, or the mean if they differ
     bytes_per_turn: int
     #: no backward pass was ever seen, so it may be one long forward pass as well
     may_be_one_pass: bool
-    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most
+    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
+    #: 0: without stacks nothing tells
     turn: str
     #: what was requested meanwhile and is still held
     held_bytes: int

@@ -544,7 +544,7 @@ static enum err take_rate(const struct grower *g, const struct holdings *h, stru
     out->bytes_per_turn = out->turn == TURN_RUN ? 0 : left_per_turn(s, h, out, sums);
     free(sums);
     if (out->bytes_per_turn == 0)
-        out->bytes_per_turn = out->turns > 0 ? out->bytes / out->turns : out->bytes;
+        out->bytes_per_turn = out->turns > 0 ? out->bytes / out->turns : 0;
     else
         out->turns = (out->bytes + out->bytes_per_turn / 2) / out->bytes_per_turn;
     return ERR_OK;

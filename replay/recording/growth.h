@@ -36,7 +36,7 @@ struct growth {
                                       * forward pass: a recurrent network that the program unrolls itself */
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
-    uint64_t turns;                  /* between them */
+    uint64_t turns;                  /* between them; 0: without stacks nothing tells */
     uint64_t bytes_per_turn;         /* what most turns leave behind, or the mean if they differ */
     struct holders lines;            /* what was requested between them and is held at the low mark, of those that grow;
                                       * by line, or by size */

@@ -94,6 +94,18 @@ static void add_full(struct words *w, const struct why *y)
                                   : ". No allocator setting makes live data smaller.");
 }
 
+static void add_leak(struct words *w, const struct growth *g)
+{
+    char a[TEXT_NUMBER];
+    if (g->turns == 0)
+        words_add(w, "A leak: live memory grew by %s, mostly by requests of %s.", text_mib(g->bytes, a),
+                  line_of(&g->lines, 0));
+    else
+        words_add(w, "A leak%s: live memory grows by %s %s, at %s.",
+                  g->may_be_one_pass ? ", or one long forward pass" : "", text_mib(g->bytes_per_turn, a),
+                  turn_phrase(g), line_of(&g->lines, 0));
+}
+
 void why_add_verdict(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
@@ -117,9 +129,7 @@ void why_add_verdict(struct words *w, const struct why *y)
                   text_mib(y->limit.below, c));
         break;
     case VERDICT_LEAK:
-        words_add(w, "A leak%s: live memory grows by %s %s, at %s.",
-                  y->growth.may_be_one_pass ? ", or one long forward pass" : "", text_mib(y->growth.bytes_per_turn, a),
-                  turn_phrase(&y->growth), line_of(&y->growth.lines, 0));
+        add_leak(w, &y->growth);
         break;
     case VERDICT_LARGER_INPUT:
         words_add(w, "A larger input than before: what the last one requests is %.*f times as large as usual, and ",
@@ -465,14 +475,18 @@ static void print_growth(FILE *out, const struct why *y, const char *event_word)
     struct words w = { .n = 0 };
     (void)event_word;
     print_lines(out, &g->lines, y->is_by_size, g->held_bytes, "grows most");
-    words_add(&w, "- It grew by %s in %" PRIu64 " %s%s, and %" PRIu64 " request%s of it are still held.",
-              text_mib(g->bytes, a), g->turns, turn_word(g), g->turns == 1 ? "" : "s", g->held_requests,
+    words_add(&w, "- It grew by %s", text_mib(g->bytes, a));
+    if (g->turns > 0)
+        words_add(&w, " in %" PRIu64 " %s%s", g->turns, turn_word(g), g->turns == 1 ? "" : "s");
+    words_add(&w, ", and %" PRIu64 " request%s of it are still held.", g->held_requests,
               g->held_requests == 1 ? "" : "s");
     if (y->has_refusal && each > 0)
         words_add(&w, " A card of twice the size would have lasted for about %" PRIu64 " more.", y->usable / each);
     words_print_screen(out, &w);
     w = (struct words){ .n = 0 };
     words_add(&w, "- %s", what_holds(g));
+    if (y->is_by_size)
+        words_add(&w, " For the line, record with torch.cuda.memory._record_memory_history(stacks=\"python\").");
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out);

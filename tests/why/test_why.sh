@@ -79,6 +79,13 @@ expect_status 0 why "$3/tests/dying/recordings/copy_made_once.zst" --json why.js
 has out 'of the most that was live in it: an optimizer without states (SGD) by 192.09 MiB.'
 has why.json '"lever": "half-batch", "saves_bytes": 0'
 
+# ---- a leak without stacks: how much a step leaves is not known ----
+expect_status 0 why "$3/tests/dying/recordings/rows_without_stacks.zst" --json why.json
+has out '^A leak: live memory grew by 62.27 MiB, mostly by requests of 800 KiB.'
+has out 'It grew by 62.27 MiB, and 91 requests of it are still held. - '
+has out 'For the line, record with'
+has why.json '"turns": 0, "bytes_per_turn": 0'
+
 # ---- a leak, and the cut step filled in from the ones before, beside the lower bound ----
 expect_status 0 why "$data/oom-leak.trace.zst"
 has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'
