@@ -118,10 +118,10 @@ static uint64_t forward(const struct convolution_shape *s, const struct copies *
         return 0;
     if (s->is_channels_last)
         return forward_channels_last(s, c);
+    if (s->kernel_area == 1)                     /* a product of matrices, also of a large image */
+        return 0;
     if (products(s) < FEW_PRODUCTS)
         return s->input_area < LARGE_IMAGE ? 0 : all_of(c);
-    if (s->kernel_area == 1)
-        return 0;
     return s->channels < 3 * FEW_CHANNELS ? c->input + c->weights : all_of(c);
 }
 
