@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    ASKED_MAX = 10000,
+    ASKED_MAX = 10000, LAUNCHES_MAX = 2048,
     STREAMS_MAX = 4096,              /* queues; further streams share the last one */
     STREAM_LEGACY = 1, STREAM_PER_THREAD = 2,        /* cudaStreamLegacy, cudaStreamPerThread */
 };
@@ -43,7 +43,8 @@ struct cudasim_event {
 
 static struct stream_queues *queues; /* made for the first one that is held; NULL: everything is finished at once */
 static bool are_late;                /* all streams are held until the program waits, */
-static unsigned n_asked;             /* or has asked so often in a row */
+static unsigned n_asked;             /* or has asked so often in a row, */
+static unsigned n_launched;          /* or launched so many kernels since */
 static uint32_t n_queues = 1;        /* queue 0 is that of the default streams of all devices */
 static uint64_t n_streams, n_captures;
 
@@ -198,11 +199,22 @@ enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns, enum cudasim_n
     return CODE_SUCCESS;
 }
 
+/* A program gets ahead of a card by about a thousand launches, then a launch waits. So nothing is unfinished for longer
+ * than twice as many. */
+static void wait_for_room(void)
+{
+    if (!are_late || ++n_launched < LAUNCHES_MAX)
+        return;
+    n_launched = 0;
+    stream_queues_sync(queues, 0, STREAMS_MAX);
+}
+
 enum cudasim_code cudasim_stream_launch(uint64_t stream, uint64_t time_ns)
 {
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;
+    wait_for_room();
     return cudasim_end(cudasim_stream_device(stream) != cudasim_current_device()
                            ? CODE_INVALID_HANDLE : cudasim_work(stream, time_ns, NODE_KERNEL));
 }
