@@ -29,7 +29,7 @@ struct why_session {
     bool                  is_state;          /* it holds a final state only */
     struct log_answer     log;
     struct device_choice  device;
-    struct why            err;
+    struct why            answer;
     struct output        *json;
     bool                  is_stdout_taken;
 };
@@ -39,7 +39,7 @@ static void session_close(struct why_session *s)
     sweep_inputs_close(&s->files);
     free(s->said);
     output_abandon(s->json);
-    why_close(&s->err);
+    why_close(&s->answer);
     trace_close(s->trace);
     if (s->spooled[0] != '\0')
         close(s->spool);
@@ -291,7 +291,7 @@ static enum err session_run(struct why_session *s, struct err_detail *err)
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    const enum err e = s->trace != NULL ? why_read(s->trace, s->is_state, &s->device, &cfg, &s->err, err) : ERR_OK;
+    const enum err e = s->trace != NULL ? why_read(s->trace, s->is_state, &s->device, &cfg, &s->answer, err) : ERR_OK;
     progress_clear(&progress);
     return e;
 }
@@ -304,7 +304,7 @@ static void write_json(FILE *out, const struct why_session *s)
     json_put_text(&w, "path", s->files.n > 0 ? s->path : s->options->inputs[0]);
     json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
     if (s->trace != NULL)
-        why_json(&w, &s->err);
+        why_json(&w, &s->answer);
     else
         log_answer_json(&w, &s->log);
     json_end_object(&w);
