@@ -68,8 +68,9 @@ def judge(program, answer):
     verdict = answer["verdict"]
     if verdict != program.cause and not is_told_as_either(program, answer):
         yield "verdict", f"{program.name}: {verdict}, not {program.cause} ({program.kind})"
-    elif program.cause == "leak" and program.has_stacks and not names_right_line(program, answer):
-        yield "line", f"{program.name}: {answer['grows'][0]['line']}, not {' or '.join(sorted(program.lines))}"
+    if program.cause == "leak" and program.has_stacks and not (verdict == "leak" and names_right_line(program, answer)):
+        named = answer["grows"][0]["line"] if answer["grows"] else "no line"
+        yield "line", f"{program.name}: {named}, not {' or '.join(sorted(program.lines))}"
     if verdict != "fragmented" and (answer["recommended"] or answer["serves_refused"]):
         yield "setting", f"{program.name}: a setting is named of what is {verdict}"
     if program.cause == "leak" and verdict == "fragmented":
