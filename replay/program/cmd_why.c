@@ -326,7 +326,7 @@ static enum exit_status why_main(const struct options *o)
         e = output_commit(&s.json, &err);
     }
     if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
-        why_print(stdout, &s.err, trace_event_word(s.trace));
+        why_print(stdout, &s.answer, trace_event_word(s.trace));
     else if (e == ERR_OK && !s.is_stdout_taken)
         log_answer_print(stdout, &s.log);
     if (e == ERR_OK && !s.is_stdout_taken)
