@@ -66,8 +66,8 @@ enum call_kind {
     CALL_MISSING,                     /* an entry point was looked up by name and does not exist; as NO_EFFECT */
     CALL_WORKSPACE,                   /* the first question for a convolution's workspace: other = enum
                                        * device_workspaces, bytes = the size, if it is one for all */
-    CALL_ALGORITHM_SEARCH,            /* cuDNN was tried out: the first plan that ran twice with the same operands */
     CALL_WAIT,                        /* the program waits for a stream; other = 1: for all of the device's */
+    CALL_ALGORITHM_SEARCH,            /* cuDNN was tried out: the first plan that ran twice with the same operands */
     CALL_KINDS
 };
 
