@@ -140,9 +140,10 @@ bool why_is_early(const struct why *w);
 /* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
 void why_print(FILE *out, const struct why *w, const char *event_word);
 
-/* Its parts: the verdict in a sentence; the lines to paste and what they achieve, both empty without a cure; the
- * reasons, a paragraph each that begins with "- ". */
+/* Its parts: the verdict in a sentence; the others that hold, empty if none does; the lines to paste and what they
+ * achieve, both empty without a cure; the reasons, a paragraph each that begins with "- ". */
 void why_add_verdict(struct words *words, const struct why *w);
+void why_add_also(struct words *words, const struct why *w);
 void why_put_paste(FILE *out, const struct why *w, const char *indent);
 void why_add_promise(struct words *words, const struct why *w);
 void why_print_reasons(FILE *out, const struct why *w, const char *event_word);

@@ -8,6 +8,7 @@
 #include "replay/recording/recorded_settings.h"
 #include "report/text/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -106,90 +107,120 @@ static void add_leak(struct words *w, const struct growth *g)
                   turn_phrase(g), line_of(&g->lines, 0));
 }
 
-void why_add_verdict(struct words *w, const struct why *y)
+static void add_not_in_force(struct words *w, const struct why *y)
+{
+    words_add(w, "The setting is not in force: %s.", y->settings.lost);
+}
+
+static void add_somebody_else(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    words_add(w, "Somebody else has the memory: when the request was refused, %s of the card were not this "
+                 "program's. A CUDA context takes about %s.", text_mib(y->outside, a), text_mib(y->context_bytes, b));
+}
+
+static void add_limited(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
-    switch (y->verdict) {
-    case VERDICT_NOT_IN_FORCE:
-        words_add(w, "The setting is not in force: %s.", y->settings.lost);
-        break;
-    case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: when the request was refused, %s of the card were not this "
-                     "program's. A CUDA context takes about %s.", text_mib(y->outside, a),
-                  text_mib(y->context_bytes, b));
-        break;
-    case VERDICT_ONE_TENSOR:
-        words_add(w, "One tensor is too large: %s were asked for", text_mib(y->asked, a));
-        add_asked_line(w, y, " at ");
-        words_add(w, ", of %s that the program can have.", text_mib(y->usable, b));
-        break;
-    case VERDICT_LIMITED:
-        words_add(w, "A limit refused it: the card had room, %s of it free or this program's. The limit is at least %s "
-                     "and below %s.", text_mib(y->limit.card, a), text_mib(y->limit.least, b),
-                  text_mib(y->limit.below, c));
-        break;
-    case VERDICT_LEAK:
-        add_leak(w, &y->growth);
-        break;
-    case VERDICT_LARGER_INPUT:
-        words_add(w, "A larger input than before: what the last one requests is %.*f times as large as usual, and ",
-                  y->input.times < 10 ? 1 : 0, y->input.times);
-        add_short(w, y);
-        words_add(w, ".");
-        break;
-    case VERDICT_FRAGMENTED:
-        if (why_is_incurable(y)) {
-            words_add(w, "Fragmented, and no setting cures it: live data never exceeds the card, but all %zu settings "
-                      "tried run out of memory on it. `replay fit` finds a card that is large enough.",
-                      y->tune.n_entries);
-            break;
-        }
+    words_add(w, "A limit refused it: the card had room, %s of it free or this program's. The limit is at least %s "
+                 "and below %s.", text_mib(y->limit.card, a), text_mib(y->limit.least, b), text_mib(y->limit.below, c));
+}
+
+static void add_one_tensor(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    words_add(w, "One tensor is too large: %s were asked for", text_mib(y->asked, a));
+    add_asked_line(w, y, " at ");
+    words_add(w, ", of %s that the program can have.", text_mib(y->usable, b));
+}
+
+static void add_grown(struct words *w, const struct why *y)
+{
+    add_leak(w, &y->growth);
+}
+
+static void add_larger_input(struct words *w, const struct why *y)
+{
+    words_add(w, "A larger input than before: what the last one requests is %.*f times as large as usual, and ",
+              y->input.times < 10 ? 1 : 0, y->input.times);
+    add_short(w, y);
+    words_add(w, ".");
+}
+
+static void add_fragmented(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER];
+    if (why_is_incurable(y))
+        words_add(w, "Fragmented, and no setting cures it: live data never exceeds the card, but all %zu settings "
+                  "tried run out of memory on it. `replay fit` finds a card that is large enough.", y->tune.n_entries);
+    else
         words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces%s.", text_mib(y->asked, a),
                   y->cure == CURE_NONE ? ", and no setting that was tried puts them together" : "");
-        break;
-    case VERDICT_FULL:
-        add_full(w, y);
-        break;
-    case VERDICT_CACHE:
-        words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, "
-                  "which nvidia-smi shows beside what CUDA takes for itself.", text_mib(y->live, a),
-                  text_mib(y->reserved, b));
-        if (y->reserved > y->live)
-            words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
-        break;
-    default:
-        if (y->is_state) {
-            words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
-                      text_mib(y->live, a), text_mib(y->reserved, b));
-            break;
-        }
-        if (y->tune.baseline.trial.fits) {
-            words_add(w, "The recording does not tell: a request was refused when it was recorded, "
-                         "but %s has room for it%s.",
-                      y->device, y->recorded_usable == 0 ? ", and how much the card had was not recorded" : "");
-            break;
-        }
-        words_add(w, "The recording does not tell: the request is refused under every setting tried, though ");
-        words_add(w, "live data and the request would fit.");
-        break;
-    }
+}
+
+static void add_cache(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which nvidia-smi shows beside "
+                 "what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b));
+    if (y->reserved > y->live)
+        words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
+}
+
+static void add_untold(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (y->is_state)
+        words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
+                  text_mib(y->live, a), text_mib(y->reserved, b));
+    else if (y->tune.baseline.trial.fits)
+        words_add(w, "The recording does not tell: a request was refused when it was recorded, but %s has room for "
+                     "it%s.", y->device,
+                  y->recorded_usable == 0 ? ", and how much the card had was not recorded" : "");
+    else
+        words_add(w, "The recording does not tell: the request is refused under every setting tried, though live data "
+                     "and the request would fit.");
+}
+
+void why_add_verdict(struct words *w, const struct why *y)
+{
+    static void (*const says[VERDICT_RECORDING_ENDS + 1])(struct words *, const struct why *) = {
+        [VERDICT_NOT_IN_FORCE]  = add_not_in_force, [VERDICT_SOMEBODY_ELSE]  = add_somebody_else,
+        [VERDICT_LIMITED]       = add_limited,      [VERDICT_ONE_TENSOR]     = add_one_tensor,
+        [VERDICT_LEAK]          = add_grown,        [VERDICT_LARGER_INPUT]   = add_larger_input,
+        [VERDICT_FULL]          = add_full,         [VERDICT_FRAGMENTED]     = add_fragmented,
+        [VERDICT_CACHE]         = add_cache,        [VERDICT_RECORDING_ENDS] = add_untold,
+    };
+    assert(y->verdict <= VERDICT_RECORDING_ENDS);        /* what comes after it is said of texts alone */
+    says[y->verdict](w, y);
+}
+
+void why_add_also(struct words *w, const struct why *y)
+{
+    static const char *const also[VERDICT_CACHE] = {
+        [VERDICT_NOT_IN_FORCE]  = "a setting is not in force",
+        [VERDICT_SOMEBODY_ELSE] = "somebody else holds memory",
+        [VERDICT_LIMITED]       = "a limit is lower than the card",
+        [VERDICT_ONE_TENSOR]    = "one tensor is too large",
+        [VERDICT_LEAK]          = "live memory grows from step to step",
+        [VERDICT_LARGER_INPUT]  = "the last input is larger than those before",
+        [VERDICT_FULL]          = "it is really full",
+        [VERDICT_FRAGMENTED]    = "it is fragmented",
+    };
+    const size_t before = w->n;
+    for (int v = 0; v < (y->verdict < VERDICT_FULL ? VERDICT_FULL : VERDICT_CACHE); v++)
+        if (y->holds[v] && v != (int)y->verdict)
+            words_add(w, "%s%s", w->n == before ? "Also: " : "; ", also[v]);
+    if (w->n > before)
+        words_add(w, ".");
 }
 
 static void print_also(FILE *out, const struct why *y)
 {
-    static const char *const also[VERDICT_CACHE] = {
-        "a setting is not in force", "somebody else holds memory", "one tensor is too large",
-        "live memory grows from step to step", "the last input is larger than those before", "it is really full",
-        "it is fragmented",
-    };
     struct words w = { .n = 0 };
-    for (int v = 0; v < (y->verdict < VERDICT_FULL ? VERDICT_FULL : VERDICT_CACHE); v++)
-        if (y->holds[v] && v != (int)y->verdict)
-            words_add(&w, "%s%s", w.n == 0 ? "Also: " : "; ", also[v]);
-    if (w.n > 0) {
-        words_add(&w, ".");
+    why_add_also(&w, y);
+    if (w.n > 0)
         words_print_screen(out, &w);
-    }
 }
 
 /* ---- what to paste ---- */
@@ -691,18 +722,31 @@ static void json_input(struct json_writer *j, const struct larger_input *in)
     json_end_object(j);
 }
 
-void why_json(struct json_writer *j, const struct why *y)
+static void json_also(struct json_writer *j, const struct why *y)
 {
-    json_put_text(j, "verdict", why_word(y->verdict));
     json_put_array(j, "also");
     for (int v = 0; v < VERDICT_KINDS; v++)
         if (y->holds[v] && v != (int)y->verdict)
             json_put_text(j, NULL, why_word((enum verdict_kind)v));
     json_end_array(j);
-    json_put_object(j, "trace");
-    coverage_json(j, &y->coverage);
+}
+
+static void json_limit(struct json_writer *j, const struct why *y)
+{
+    if (y->limit.below == 0) {
+        json_put_null(j, "limit");
+        return;
+    }
+    json_put_object(j, "limit");
+    json_put_number(j, "least_bytes", y->limit.least);
+    json_put_number(j, "below_bytes", y->limit.below);
+    json_put_number(j, "card_bytes", y->limit.card);
     json_end_object(j);
-    json_put_bool(j, "is_lower_bound", coverage_is_lower_bound(&y->coverage));
+}
+
+/* What the card and the program had when the request was refused. */
+static void json_account(struct json_writer *j, const struct why *y)
+{
     json_put_integer(j, "event", y->event);
     json_put_number(j, "asked_bytes", y->asked);
     json_put_number(j, "reserved_bytes", y->reserved);
@@ -715,20 +759,23 @@ void why_json(struct json_writer *j, const struct why *y)
         json_put_integer(j, "later_event", y->later_event);
     else
         json_put_null(j, "later_event");
-    if (y->limit.below > 0) {
-        json_put_object(j, "limit");
-        json_put_number(j, "least_bytes", y->limit.least);
-        json_put_number(j, "below_bytes", y->limit.below);
-        json_put_number(j, "card_bytes", y->limit.card);
-        json_end_object(j);
-    } else {
-        json_put_null(j, "limit");
-    }
+    json_limit(j, y);
     json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
     json_put_number(j, "context_bytes", y->context_bytes);
     json_put_text(j, "context_source", y->context_source);
     json_put_text(j, "asked_line", y->asked_line[0] != '\0' ? y->asked_line : NULL);
     json_put_number(j, "unusable_bytes", why_unusable(y));
+}
+
+void why_json(struct json_writer *j, const struct why *y)
+{
+    json_put_text(j, "verdict", why_word(y->verdict));
+    json_also(j, y);
+    json_put_object(j, "trace");
+    coverage_json(j, &y->coverage);
+    json_end_object(j);
+    json_put_bool(j, "is_lower_bound", coverage_is_lower_bound(&y->coverage));
+    json_account(j, y);
     json_put_text(j, "reached", why_reached_word(y->reached));
     json_put_integer(j, "growth_bytes_per_step", y->coverage.steps.growth_bytes);
     json_growth(j, &y->growth);

@@ -39,3 +39,24 @@ Test(why_text, a_caution_of_tune_is_repeated)
     cr_expect(strstr(w.text, " But it runs out of memory in 5 of 8 changed copies: another run may, too.") != NULL,
               "%s", w.text);
 }
+
+/* Each other verdict that holds is named by its own words, whatever the first is. */
+Test(why_text, what_holds_as_well_is_named_by_its_own_words)
+{
+    static const char *const own[VERDICT_CACHE] = {
+        [VERDICT_NOT_IN_FORCE] = "not in force",  [VERDICT_SOMEBODY_ELSE] = "somebody else",
+        [VERDICT_LIMITED]      = "a limit",       [VERDICT_ONE_TENSOR]    = "one tensor",
+        [VERDICT_LEAK]         = "memory grows",  [VERDICT_LARGER_INPUT]  = "last input is larger",
+        [VERDICT_FULL]         = "really full",   [VERDICT_FRAGMENTED]    = "fragmented",
+    };
+    for (int first = 0; first <= VERDICT_CACHE; first++)
+        for (int other = 0; other < VERDICT_FULL; other++) {
+            static struct why y;
+            struct words w = { .n = 0 };
+            y = (struct why){ .verdict = (enum verdict_kind)first };
+            y.holds[other] = true;
+            why_add_also(&w, &y);
+            const bool is_own = strncmp(w.text, "Also: ", 6) == 0 && strstr(w.text, own[other]) != NULL;
+            cr_expect(other == first ? w.n == 0 : is_own, "%d beside %d: %s", other, first, w.text);
+        }
+}
