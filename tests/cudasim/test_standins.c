@@ -264,6 +264,7 @@ Test(standins, a_plan_may_be_run_twice_with_the_same_operands)
     cr_expect_eq(execute(1, plan, other), 0);
     cr_expect_eq(execute(1, plan, pack), 0);
     cr_expect_eq(execute(1, NULL, NULL), 0, "it does nothing");
+    cr_expect(c.forget(plan) == 0 && c.forget(pack) == 0 && c.forget(other) == 0);
 }
 
 Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)
