@@ -64,6 +64,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 struct told_steps {
     uint64_t repeated;               /* 0: it goes on */
     unsigned was_followed;           /* whether what follows the epoch was seen */
+    uint64_t growth_bytes;           /* that each of these steps left behind; 0: none, or too little to matter */
 };
 
 /* False: it says nothing. */
@@ -74,7 +75,7 @@ static bool read_optimizer_steps(const char *folder, unsigned long pid, struct t
     FILE *f = (size_t)snprintf(path, sizeof path, "%s/%lu.steps", folder, pid) < sizeof path ? fopen(path, "r") : NULL;
     if (f == NULL)
         return false;
-    if (fscanf(f, "%9" SCNu64 " %1u", &told->repeated, &told->was_followed) < 1)
+    if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64, &told->repeated, &told->was_followed, &told->growth_bytes) < 1)
         told->repeated = 0;
     fclose(f);
     return true;
@@ -93,6 +94,7 @@ static void look_for_steps(const char *folder, struct predicted_run *run)
             if (told.repeated > run->optimizer_steps) {
                 run->optimizer_steps = told.repeated;
                 run->was_followed = told.was_followed != 0;
+                run->told_growth_bytes = told.growth_bytes;
             }
         }
     if (d != NULL)
@@ -344,6 +346,8 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     trace_close(trace);
     if (e != ERR_OK)
         return e;
+    if (run->growth.bytes_per_step == 0 && run->end == RUN_REPEATED)
+        run->growth.bytes_per_step = run->told_growth_bytes;
     run->has_waits = has_waits;
     run->reserved_bytes = run->is_of_pytorch ? reserved_bytes : 0;
     run->whole_steps = whole_steps(run, least, coverage.steps.whole);

@@ -62,6 +62,7 @@ struct predicted_run {
     bool  is_pooled;                 /* all of the latter went to pools (cudaMallocAsync) */
     bool  has_optimizers;            /* PyTorch's, in one of its processes */
     uint64_t optimizer_steps;        /* that repeated, for which it was stopped; 0: none */
+    uint64_t told_growth_bytes;      /* what each of them left behind, as the hook saw it; 0: none */
     bool  was_followed;              /* the epoch was cut short after these, and what follows it was seen */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */

@@ -69,6 +69,13 @@ class _Optimizer:
         grown = max(last[1] - first[1], last[2] - first[2])
         return grown * MATTERS <= last[2] * (least - 1) and last[3] == first[3]
 
+    def growth(self):
+        """Bytes by which a step of the later half leaves more behind than it found, if that matters; else 0."""
+        n = len(self.steps)
+        first, last = self.steps[n // 2], self.steps[-1]
+        grown = max(last[1] - first[1], 0) // max(n - 1 - n // 2, 1)
+        return grown if grown * MATTERS > last[2] else 0
+
 
 class _Epoch:
     """The loaders that feed the steps, and how they end early."""
@@ -157,12 +164,13 @@ class Steps:
         register_optimizer_step_post_hook(step_ended)
         self.epoch.install()
 
-    def tell(self, repeated, was_followed=False):
-        """For predict: this process trains, and so many steps of it repeated; 0: it goes on."""
+    def tell(self, repeated, was_followed=False, growth=0):
+        """For predict: this process trains, and so many steps of it repeated; 0: it goes on. `growth`: bytes that each
+        of them left behind."""
         if not self.has_ended:
             path = os.path.join(self.folder, "%d.steps" % os.getpid())
             with open(path + ".part", "w") as f:
-                f.write("%d %d" % (repeated, was_followed))
+                f.write("%d %d %d" % (repeated, was_followed, growth))
             os.replace(path + ".part", path)
 
     def look(self, optimizer):
@@ -190,7 +198,7 @@ class Steps:
         if has_settled and self.cut_epoch():
             self.repeated = self.least
         elif has_settled or n >= GROWING_STEPS:
-            self.end(self.least if has_settled else n)
+            self.end(self.least if has_settled else n, growth=0 if has_settled else steps.growth())
 
     # ---- what follows the epoch ----
 
@@ -225,11 +233,11 @@ class Steps:
         self.has_ended = True
         return is_refused or not has_failed
 
-    def end(self, repeated, was_followed=False):
+    def end(self, repeated, was_followed=False, growth=0):
         if self.has_ended:
             return
         self.recorder.settle()
-        self.tell(repeated, was_followed)
+        self.tell(repeated, was_followed, growth)
         self.has_ended = True
         if threading.current_thread() is threading.main_thread():
             self.wait()

@@ -74,6 +74,11 @@ static const char *share_words(const struct why *y)
     return y->outside == OOM_TEXT_UNKNOWN ? "what PyTorch held or could take" : "the card";
 }
 
+static bool is_survived(const struct why *y)
+{
+    return y->coverage.refusals > 0 && y->coverage.survived == y->coverage.refusals;
+}
+
 static void add_full(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
@@ -88,7 +93,7 @@ static void add_full(struct words *w, const struct why *y)
         words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
                   text_mib(why_unusable(y), b), 100.0 * (double)why_unusable(y) / (double)y->usable, share_words(y));
     }
-    if (why_is_early(y))
+    if (why_is_early(y) && !is_survived(y))
         words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),
                   y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
     words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."
@@ -193,6 +198,8 @@ void why_add_verdict(struct words *w, const struct why *y)
     };
     assert(y->verdict <= VERDICT_RECORDING_ENDS);        /* what comes after it is said of texts alone */
     says[y->verdict](w, y);
+    if (is_survived(y))
+        words_add(w, " The program survived it, and went on.");
 }
 
 void why_add_also(struct words *w, const struct why *y)
