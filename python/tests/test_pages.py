@@ -18,7 +18,7 @@ def test_every_block_of_python_runs(root, tmp_path, sample):
     done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(FAKES)})
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("fragmented ") and "export PYTORCH_CUDA_ALLOC_CONF=expandable" in done.stdout
+    assert done.stdout.startswith("Fragmented: ") and "export PYTORCH_CUDA_ALLOC_CONF=expandable" in done.stdout
     assert "no-such-file None No such file or directory" in done.stdout
     assert (tmp_path / "memory.html").stat().st_size > 1000 and len(blocks) >= 7
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/log_answer.h"
 
+#include "base/shown.h"
 #include "replay/why/log_clean.h"
 #include "replay/why/oom_answer.h"
 
@@ -76,6 +77,7 @@ static void find_later_error(const char *bytes, size_t n, size_t at, char out[LO
             snprintf(out, LOG_OWN_LINE, "%s", skip_prefix(text));
         line = stop;
     }
+    shown_clean(out, false);
 }
 
 /* ---- which error is answered ---- */

@@ -32,10 +32,10 @@ expect_status 0 info "$data/oom-halves-batch.trace.zst" --json info.json
 has info.json '"refusals": 1, "refusals_survived": 1'
 expect_status 0 fit "$data/oom-halves-batch.trace.zst"
 has out 'The program went on after 1 refused request'
+has out '>=[0-9]* MiB .* not known'
 expect_status 0 why "$data/oom-halves-batch.trace.zst"
 has out '^Really full: .* The program survived it, and went on. '
 ! grep -q 'died' out || fail "a program that went on is called dead: $(cat out)"
-has out '>=[0-9]* MiB .* not known'
 
 # ---- a long run of which the beginning was dropped ----
 expect_status 0 info "$data/oom-long-run.trace.zst" --json info.json
