@@ -118,7 +118,7 @@ static void note_contradictions(struct pytorch_import *p)
         note(p, "%" PRIu64 " records of an unknown action were skipped", w->n_unknown_actions);
     if (w->n_undecided_free_runs > 0)
         note(p, "%" PRIu64 " times segments were given back either by the program's empty_cache or by the allocator: "
-             "the recording does not tell; --releases program|allocator decides", w->n_undecided_free_runs);
+             "the recording does not tell; --given-back program|allocator decides", w->n_undecided_free_runs);
 }
 
 static void note_layout(struct pytorch_import *p)

@@ -35,7 +35,7 @@ static void take_refusal(struct why *w, const struct holdings *live)
     w->live = live->bytes;
     if (t->fits) {
         w->asked = w->coverage.refused_bytes;
-        w->reserved = w->is_state ? w->recorded_reserved : t->peak_reserved_bytes;
+        w->reserved = !w->has_refusal && w->recorded_reserved > 0 ? w->recorded_reserved : t->peak_reserved_bytes;
         w->free = w->usable > w->reserved ? w->usable - w->reserved : 0;
     } else {
         w->asked = t->refused_bytes;
@@ -44,6 +44,14 @@ static void take_refusal(struct why *w, const struct holdings *live)
     }
     const uint64_t need = add_capped(w->live, w->asked);
     w->shortfall = w->has_refusal && need > w->usable ? need - w->usable : 0;
+}
+
+/* What PyTorch reserved when it was recorded: at the end, which is all that a state tells, or at most. A card that was
+ * named is another question. 0: it was not recorded. */
+static uint64_t find_recorded_reserved(const struct trace_reader *trace, bool is_state, const struct device_choice *device)
+{
+    const struct trace_info *info = trace_info(trace);
+    return is_state ? info->recorded_end_reserved_bytes : device->has_total ? 0 : info->recorded_peak_reserved_bytes;
 }
 
 /* The card that a person named, less what the program could have of it when a request was refused. */
@@ -302,7 +310,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
 {
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_baseline = true };
     *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
-                        .recorded_reserved = trace_info(trace)->recorded_end_reserved_bytes };
+                        .recorded_reserved = find_recorded_reserved(trace, is_state, device) };
     enum err e = coverage_read(trace, &out->coverage, err);
     if (e == ERR_OK)
         e = tune_run(trace, device, &asked, cfg, &out->tune, err);

@@ -97,7 +97,7 @@ struct why {
                                         the card; 0: it does not. The lines and categories are then of that moment */
     int64_t  later_event;            /* its number in the source */
     uint64_t shortfall;              /* live and asked, or live later, beyond usable; 0: they would fit */
-    uint64_t recorded_reserved;      /* when the recording ends; 0: not recorded */
+    uint64_t recorded_reserved;      /* of a state at its end, else at most; 0: not known, or a card was named */
     uint64_t moment;                 /* our number of the event before which all this is looked at */
     char     asked_line[WHY_SENTENCE];           /* asked for what was refused; "": not known */
     enum why_reached reached;        /* before the refusal that ended it */
