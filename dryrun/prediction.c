@@ -308,22 +308,17 @@ static bool is_notebook_for_python(const struct prediction *p)
 static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *err)
 {
     const struct predicted_run *run = &r->made;
-    struct program_failure failure;
     char at[96] = "";
     const bool has_shown = run->status == 0 || run->is_refused || run->whole_steps > 0;
     if (run->trace[0] != '\0' && (run->end != RUN_ENDED || has_shown))
         return ERR_OK;
     p->showed_nothing = true;
+    program_failure_read(run->log, &p->last_words);
     if (run->end == RUN_TOO_LONG)
         return err_set(err, ERR_INPUT, 0, "the program asked for no device memory in %" PRIu64 " s; give it longer: "
                        "--within SECONDS", p->asked.within_s);
     if (p->has_range)
         snprintf(at, sizeof at, " with %s=%" PRIu64, p->name, r->value);
-    program_failure_read(run->log, &failure);
-    if (failure.line[0] != '\0')
-        fprintf(stderr, "replay predict: the program's last words: %s\n", failure.line);
-    if (failure.advice != NULL)
-        text_print_within(stderr, failure.advice, TERMINAL_USUAL, 0, 0);
     if (is_notebook_for_python(p))
         return err_set(err, ERR_INPUT, 0, "a notebook is no script: jupyter nbconvert --to script makes one of it");
     if (run->status == 0)
@@ -802,6 +797,15 @@ static enum err say_once(struct prediction *p, struct err_detail *err)
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
+/* What the program printed last, for an error that is told: an answer may do without one of the runs. */
+static void print_last_words(const struct prediction *p)
+{
+    if (p->last_words.line[0] != '\0')
+        fprintf(stderr, "replay predict: the program's last words: %s\n", p->last_words.line);
+    if (p->last_words.advice != NULL)
+        text_print_within(stderr, p->last_words.advice, TERMINAL_USUAL, 0, 0);
+}
+
 enum err prediction_make(struct prediction *p, struct err_detail *err)
 {
     enum err e = ERR_OK;
@@ -809,6 +813,8 @@ enum err prediction_make(struct prediction *p, struct err_detail *err)
         e = find_largest(p, &p->rows[i], err);
     if (e == ERR_OK && *p->asked.interrupted == 0)
         e = say_once(p, err);
+    if (e == ERR_INPUT && p->showed_nothing)
+        print_last_words(p);
     return e;
 }
 

@@ -75,6 +75,7 @@ struct prediction {
     struct prediction_run *runs;
     size_t n_runs, room_runs;
     bool   showed_nothing;           /* the last run: the program failed, or asked for nothing */
+    struct program_failure last_words;           /* of that run */
     struct predicted_row *rows;      /* card by card, then setting by setting; the first one speaks for all that is
                                       * said once. If no card is named, the smallest named one comes last */
     size_t n_rows;

@@ -105,11 +105,11 @@ static void device_suggest_card(const char *text, size_t n, char *out)
     const struct device_model *found[SHOWN];
     uint64_t number;
     out[0] = '\0';
-    if (n <= GIB_DIGITS && units_parse_number(text, n, &number) && number > 0) {
+    const size_t n_found = may_name_card(text, n) ? cards_find(text, n, found, SHOWN) : 0;
+    if (n_found == 0 && n <= GIB_DIGITS && units_parse_number(text, n, &number) && number > 0) {
         snprintf(out, HINT_TEXT, "; a card of that size is '%.*sGiB'", (int)n, text);
         return;
     }
-    const size_t n_found = may_name_card(text, n) ? cards_find(text, n, found, SHOWN) : 0;
     const char *near;
     const size_t n_near = n_found == 0 ? nearest_card(text, n, &near) : 0;
     if (n_near > 0)

@@ -87,7 +87,8 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
         words_add(&w, "; of cards with a name, %s", fit.card->name);
     words_add(&w, ".");
     if (!fit.is_monotone)
-        words_add(&w, " It fails at a larger %s.", text_mib(fit.larger_failing_bytes, other));
+        words_add(&w, " Some from %s on run it, too, but not one of %s.", text_mib(fit.least_running_bytes, size),
+                  text_mib(fit.larger_failing_bytes, other));
     out->card = strdup(w.text);
     return out->card != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
