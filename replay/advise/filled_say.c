@@ -12,7 +12,7 @@ void filled_step_say(struct words *w, const struct filled_step *f, const char *c
               text_mib(f[0].live_bytes, size));
     for (size_t i = 0; i < n; i++)
         if (f[i].smallest_bytes > 0)
-            words_add(w, "; %s needs a card of %s", whose[i], text_mib(f[i].smallest_bytes, size));
+            words_add(w, "; %s needs a card of %s", whose[i], text_card(f[i].smallest_bytes, size));
         else
             words_add(w, "; no card was found for %s", whose[i]);
     words_add(w, "%s", leaks ? ", until the next step" : "");

@@ -208,7 +208,7 @@ static void add_row(struct terminal_table *rows, const struct fit_session *s, si
                                                                    card });
         return;
     }
-    snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
+    snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_card(f->smallest_bytes, bytes));
     if (has_margin(s)) {
         const bool is_over = f->smallest_bytes > total;
         snprintf(margin, sizeof margin, "%s%s", is_over ? "-" : "+",
@@ -256,7 +256,7 @@ static void print_only(const struct fit_session *s)
     const struct contender c = s->contenders[0];
     const struct fit *f = &s->fits[0];
     struct words w = { .n = 0 };
-    text_mib(f->smallest_bytes, a);
+    text_card(f->smallest_bytes, a);
     if (coverage_is_lower_bound(&s->coverage))
         words_add(&w, "%s needs a card of at least %s, as far as recorded.", c.label, a);
     else
@@ -282,7 +282,7 @@ static void print_best(const struct fit_session *s)
     const struct contender c = s->contenders[best];
     words_add(&w, "%s %s%s: it %s a card of %s%s. ", c.label, s->n_alike > 1 ? "does as well as any" : "is best",
               is_bound ? " as far as recorded" : "", is_bound ? "needs" : "runs on", is_bound ? "at least " : "",
-              text_mib(s->fits[best].smallest_bytes, a));
+              text_card(s->fits[best].smallest_bytes, a));
     if (c.is_ok)
         words_add(&w, "On %s it takes %s at its peak, at the cost of %s driver calls, about %s.",
                   s->card_name != NULL ? s->card_name : "this card", text_mib(c.bytes, peak), text_count(c.calls, n),

@@ -96,7 +96,7 @@ static void add_trial(struct terminal_table *rows, const struct tune_session *s,
     char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes", card[TEXT_NUMBER + 2] = "-";
     if (f != NULL && f->smallest_bytes > 0)
         snprintf(card, sizeof card, "%s%s", coverage_is_lower_bound(&s->tune.coverage) ? ">=" : "",
-                 text_mib(f->smallest_bytes, bytes));
+                 text_card(f->smallest_bytes, bytes));
     if (!t->fits)
         snprintf(runs, sizeof runs, "no: stops at %s", event_text(s, t->stopped_at, where));
     terminal_table_add(rows, (const char *const[TRIAL_COLUMNS]){
@@ -175,10 +175,10 @@ static void words_add_gain(struct words *w, const struct tune *t, const struct t
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     if (was->smallest_bytes == 0)
         words_add(w, "runs on a card of %s%s, and the other on none that was tried", at_least,
-                  text_mib(now->smallest_bytes, a));
+                  text_card(now->smallest_bytes, a));
     else if (now->smallest_bytes != was->smallest_bytes)
-        words_add(w, "runs on a card of %s%s instead of %s", at_least, text_mib(now->smallest_bytes, a),
-                  text_mib(was->smallest_bytes, b));
+        words_add(w, "runs on a card of %s%s instead of %s", at_least, text_card(now->smallest_bytes, a),
+                  text_card(was->smallest_bytes, b));
     else
         words_add(w, "takes %s of driver time on its smallest card instead of %s", text_time(now->time_ns, a),
                   text_time(was->time_ns, b));
@@ -254,7 +254,7 @@ static void words_add_first(struct words *w, const struct tune *t)
     words_add_settings(w, t, &first->settings);
     words_add(w, " would come first, with %s; ", text_mib(first->trial.peak_reserved_bytes, reserved));
     if (f->smallest_bytes > winner_on_copies(t)->smallest_bytes)
-        words_add(w, "but its smallest card is %s; ", text_mib(f->smallest_bytes, card));
+        words_add(w, "but its smallest card is %s; ", text_card(f->smallest_bytes, card));
     words_add(w, "of the copies it runs in %u and is better than the %s setting in %u.", f->runs, baseline_name(t),
               f->beats);
 }
@@ -326,10 +326,10 @@ static void print_smallest_cards(const struct tune_session *s)
         if (f->smallest_bytes == 0)
             words_add(&line, ": none found");
         else if (f->smallest_bytes > total)
-            words_add(&line, ": %s%s, %s more", at_least, text_mib(f->smallest_bytes, a),
+            words_add(&line, ": %s%s, %s more", at_least, text_card(f->smallest_bytes, a),
                       text_mib(f->smallest_bytes - total, b));
         else
-            words_add(&line, ": %s, although not on this larger one", text_mib(f->smallest_bytes, a));
+            words_add(&line, ": %s, although not on this larger one", text_card(f->smallest_bytes, a));
         words_print(stdout, &line, 0, 2);
     }
 }

@@ -80,7 +80,7 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     if (e != ERR_OK || fit.smallest_bytes == 0)
         return e;
     words_add(&w, "The smallest card for it as recorded has %s%s", is_least ? "at least " : "",
-              text_mib(fit.smallest_bytes, size));
+              text_card(fit.smallest_bytes, size));
     if (device->config.context_bytes > 0)
         words_add(&w, ", %s of it for the CUDA context and libraries", text_mib(device->config.context_bytes, other));
     if (fit.card != NULL && !is_least)

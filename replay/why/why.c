@@ -48,7 +48,8 @@ static void take_refusal(struct why *w, const struct holdings *live)
 
 /* What PyTorch reserved when it was recorded: at the end, which is all that a state tells, or at most. A card that was
  * named is another question. 0: it was not recorded. */
-static uint64_t find_recorded_reserved(const struct trace_reader *trace, bool is_state, const struct device_choice *device)
+static uint64_t find_recorded_reserved(const struct trace_reader *trace, bool is_state,
+                                       const struct device_choice *device)
 {
     const struct trace_info *info = trace_info(trace);
     return is_state ? info->recorded_end_reserved_bytes : device->has_total ? 0 : info->recorded_peak_reserved_bytes;

@@ -61,6 +61,13 @@ const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
     return buf;
 }
 
+const char *text_card(uint64_t bytes, char buf[TEXT_NUMBER])
+{
+    const uint64_t shown = bytes >= UINT64_C(16) << 30 ? UINT64_C(1) << 30 : UINT64_C(1) << 20;
+    const uint64_t hundredths = bytes / shown * 100 + divide_up(bytes % shown * 100, shown);
+    return text_mib(divide_up(hundredths * shown, 100), buf);
+}
+
 void words_add(struct words *w, const char *fmt, ...)
 {
     va_list args;

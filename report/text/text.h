@@ -24,6 +24,9 @@ const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
  * that readers compare. Returns `buf`. */
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER]);
 
+/* The same of a card that is needed, of 1 MiB or more: what is shown is never less than `bytes`. */
+const char *text_card(uint64_t bytes, char buf[TEXT_NUMBER]);
+
 /* "record 12" if `word` is "record"; "the start" if number < 0, before the first event. Returns `buf`. */
 const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER]);
 
