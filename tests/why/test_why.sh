@@ -231,7 +231,7 @@ GiB memory in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.0
 memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
 END
 expect_status 0 why processes
-has out '^Really full: what is free or cached, 642.[0-9]* MiB, is a scrap of the card.s 39.49'
+has out '^Really full, though this request would have fitted in one piece: what is free or cached, 642.[0-9]* MiB'
 sed 's/414.00 MiB/8.00 GiB/; s/37.46/30.00/; s/36.04/29.00/' processes >others
 expect_status 0 why others
 has out '^Somebody else has the memory: other processes hold 16.40 GiB of the card.s 39.49 GiB, process 11 has 8 GiB'
@@ -332,6 +332,12 @@ has out 'Neither a recording nor an error of memory is in: job/rank3.log.'
 expect_status 0 why job
 has out 'about the worst, job/restart/rank0.log. .*job/rank4.log: survived'
 rm job/rank4.log
+ln -s nowhere job/rank5.log
+expect_status 0 why job
+has out 'Of 5 files this is about the worst, job/restart/rank0.log. .*a link may lead nowhere: job/rank5.log'
+rm job/rank5.log
+echo | "$replay" why - 2>err && fail "an empty line is answered"
+has err 'standard input: holds no error of memory'
 expect_status 0 why job/rank3.log job/rank2.log --json job.json
 has job.json '"path": "job/rank2.log"'
 expect_status 2 why job/rank3.log job/rank3.log
@@ -346,12 +352,14 @@ refused() {                          # the error's words, who was refused, and t
     has out "$2"
     has out "$3"
 }
-for words in 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED=cuBLAS' 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
+for words in 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
              'cuFFT error: CUFFT_ALLOC_FAILED=cuFFT' \
              "ncclUnhandledCudaError: Cuda failure 2 'out of memory'=NCCL"; do
     refused "${words%=*}" "^The card was full outside PyTorch: ${words#*=} was refused" \
             'torch.cuda.set_per_process_memory_fraction(0.9)'
 done
+refused 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED' '^Often the card was full outside PyTorch: cuBLAS was refused' \
+        'torch.cuda.set_per_process_memory_fraction(0.9).*an index out of range in a kernel before it'
 refused 'CUDA error: out of memory' '^The driver was refused memory: another process has the card' \
         'torch.cuda.set_per_process_memory_fraction(0.9)'
 expect_status 0 why library --json text.json
