@@ -258,10 +258,13 @@ static const struct log_form *judge_killed(struct log_forms_walk *w, const struc
 static bool is_tolerated(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
     static const char *const words[] = { "is not a failure", NULL };
+    enum { REACH = 300 };
     size_t end = at;
-    while (end < w->n && w->text[end] != '\n')
+    if (form != &forms[FORM_TF_BFC])
+        return false;
+    while (end < w->n && end < at + REACH && w->text[end] != '\n')
         end++;
-    return form == &forms[FORM_TF_BFC] && line_holds(w, at, end, words);
+    return line_holds(w, at, end, words);
 }
 
 void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)

@@ -370,6 +370,44 @@ cat others >>library
 expect_status 0 why library
 has out '^Somebody else has the memory'          # figures say more than words
 
+# ---- what is no error of memory, and what must not be advised ----
+lacks() { ! grep -qE "$1" out || fail "'$1' in: $(cat out)"; }
+shared() {                           # RANK GPU: one of several that share a card
+    printf '[rank%s]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU %s has a total '\
+'capacity of 79.15 GiB of which 5.06 MiB is free. Process 71 has 40.00 GiB memory in use. Including non-PyTorch memory'\
+', this process has 39.10 GiB memory in use. Of the allocated memory 37.20 GiB is allocated by PyTorch, and 110.00 MiB'\
+' is reserved by PyTorch but unallocated.\n' "$1" "$2"
+}
+shared 5 0 >log
+expect_status 0 why log
+has out 'probably other ranks of this run.*Rank 5 asked on GPU 0, beside others.*torch.cuda.set_device(local_rank)'
+lacks 'End process'
+{ shared 0 0; shared 1 0; } >log
+expect_status 0 why log
+has out 'Rank 0 asked on GPU 0, beside others'
+for rank_gpu in '5 5' '8 0'; do
+    shared $rank_gpu >log
+    expect_status 0 why log
+    has out 'End process 71 if it is yours'
+done
+{
+    echo 'I.cu:9: f: block: [0,0,0], thread: [4,0,0] Assertion `srcIndex < srcSelectDimSize` failed.'
+    echo 'RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`'
+} >log
+expect_status 0 why log --json text.json
+has text.json '"verdict": "index-out-of-range"'
+expect_status 0 why log
+has out '^No error of memory: an index, a label or a value is out of range'
+lacks 'memory_fraction|ALLOC_CONF|nvidia-smi'
+echo 'W bfc_allocator.cc:290] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.29GiB with freed_by_count=0'\
+'. The caller indicates that this is not a failure, but more memory may gain speed.' >log
+expect_status 0 why log
+has out '^No error: TensorFlow had no room for a faster way'
+printf 'CUDA error: out of memory\n  current device: 0, in function alloc at ggml-cuda/ggml-cuda.cu:4\n' >log
+expect_status 0 why log
+has out '^The card was full: llama.cpp was refused'
+lacks 'torch'
+
 echo "nothing of the kind" >log
 expect_status 2 why log
 has err 'log: holds no error of memory that is known (doc/advice.md lists them). Give the whole log'
