@@ -793,9 +793,9 @@ class Why(Result):
     #: recording does not tell; of the text of an error also card-had-room: the text does not tell why it was
     #: refused; full-or-fragmented: the text does not tell which; host-lent: more is allocated than the card
     #: has; host-full and shared-memory: the host ran out, not the card; budget: the share of a serving engine
-    #: is too small or too large; broken-size; kernel-too-large; library-refused: the driver or a library was
-    #: refused memory, not PyTorch; workspace-refused: probably PyTorch was, for a convolution; untold: out of
-    #: memory, the text does not tell whose
+    #: is too small or too large; broken-size; kernel-too-large; index-out-of-range: no memory, a kernel's check
+    #: failed; library-refused: the driver or a library was refused memory, not PyTorch; workspace-refused:
+    #: probably PyTorch was, for a convolution; untold: out of memory, the text does not tell whose
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None

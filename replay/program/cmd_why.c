@@ -62,6 +62,14 @@ static enum err spool(struct why_session *s, struct err_detail *err)
     return ERR_OK;
 }
 
+/* What a person called the input: the copy's name says nothing. */
+static const char *shown_path(const struct why_session *s)
+{
+    if (s->spooled[0] == '\0' || s->files.n > 0)
+        return s->path;
+    return strcmp(s->options->inputs[0], "-") == 0 ? "standard input" : s->options->inputs[0];
+}
+
 static uint64_t count_lines(const char *bytes, size_t n)
 {
     uint64_t lines = 0;
@@ -111,9 +119,9 @@ static enum err refuse_text(const struct why_session *s, const char *bytes, size
     char mention[LOG_OWN_LINE];
     log_answer_mention(&s->log, mention, sizeof mention);
     if (mention[0] != '\0')
-        return err_at(err, ERR_FORMAT, 0, s->path, "%s", mention);
-    return err_at(err, ERR_FORMAT, 0, s->path, "holds no error of memory that is known (doc/advice.md lists them). "
-                  "Give the whole log, or record the run: replay record --help");
+        return err_at(err, ERR_FORMAT, 0, shown_path(s), "%s", mention);
+    return err_at(err, ERR_FORMAT, 0, shown_path(s), "holds no error of memory that is known (doc/advice.md lists "
+                  "them). Give the whole log, or record the run: replay record --help");
 }
 
 /* Takes the text of an OutOfMemoryError out of a file that is no recording, or the last error that says in other words
@@ -148,7 +156,7 @@ static enum err check_requests(const struct why_session *s, struct err_detail *e
     size_t n_start;
     (void)trace_start_blocks(s->trace, &n_start);
     return trace_info(s->trace)->events > 0 || n_start > 0
-         ? ERR_OK : err_at(err, ERR_INPUT, 0, s->path, "holds no request, so nothing can be said of it");
+         ? ERR_OK : err_at(err, ERR_INPUT, 0, shown_path(s), "holds no request, so nothing can be said of it");
 }
 
 /* A recorded limit tells the card, too, so that no other card is named. */
@@ -202,14 +210,17 @@ static unsigned badness_of(const struct why_session *s)
                             : 1;
 }
 
+static const char unread[] = "could not be read";
+
 /* Looks at one of the files alone. A file that cannot be read, or holds no error, is none of the worst. */
 static unsigned look_at(const struct why_session *s, size_t i, const char **said)
 {
     struct why_session one = { .options = s->options, .files = s->files, .chosen = i };
     struct err_detail ignored;
-    const bool is_open = session_open(&one, &ignored) == ERR_OK;
-    const unsigned badness = is_open ? badness_of(&one) : 0;
-    *said = !is_open           ? NULL
+    const enum err e = session_open(&one, &ignored);
+    const unsigned badness = e == ERR_OK ? badness_of(&one) : 0;
+    *said = access(s->files.at[i].path, R_OK) != 0 ? unread
+            : e != ERR_OK         ? NULL
             : badness == SURVIVED ? "survived"
             : one.trace == NULL   ? why_word(log_answer_verdict(&one.log))
             : badness > 1       ? "a recorded refusal"
@@ -251,39 +262,45 @@ static enum err take_files(struct why_session *s, struct err_detail *err)
     return e == ERR_OK ? choose_worst(s, err) : e;
 }
 
+enum look { HOLDS_SOME, HOLDS_NONE, UNREAD };
+
 /* Whether a file that is not answered is of those that hold something to answer, or of those that do not. */
-static bool is_listed(const struct why_session *s, size_t i, bool holds_some)
+static bool is_listed(const struct why_session *s, size_t i, enum look look)
 {
-    return i != s->chosen && (s->said[i] != NULL) == holds_some;
+    const char *said = s->said[i];
+    return i != s->chosen && look == (said == NULL ? HOLDS_NONE : said == unread ? UNREAD : HOLDS_SOME);
 }
 
 /* "The others: a: full, b: untold, and 3 more." None is dropped without a word. */
-static void add_files(struct words *w, const struct why_session *s, const char *title, bool holds_some)
+static void add_files(struct words *w, const struct why_session *s, const char *title, enum look look)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->files.n; i++) {
-        if (!is_listed(s, i, holds_some) || ++n > OTHERS_SHOWN)
+        if (!is_listed(s, i, look) || ++n > OTHERS_SHOWN)
             continue;
         words_add(w, "%s%s", n == 1 ? title : ", ", s->files.at[i].path);
-        if (holds_some)
+        if (look == HOLDS_SOME)
             words_add(w, ": %s", s->said[i]);
     }
     if (n > OTHERS_SHOWN)
         words_add(w, ", and %zu more", n - OTHERS_SHOWN);
-    words_add(w, "%s", n > 0 ? "." : holds_some ? " No other holds an error." : "");
+    words_add(w, "%s", n > 0 ? "." : look == HOLDS_SOME ? " No other holds an error." : "");
 }
 
 static void print_files(const struct why_session *s)
 {
-    struct words w = { .n = 0 }, rest = { .n = 0 };
+    struct words w = { .n = 0 }, rest = { .n = 0 }, lost = { .n = 0 };
     if (s->files.n == 0)
         return;
     words_add(&w, "- Of %zu files this is about the worst, %s.", s->files.n, s->files.at[s->chosen].path);
-    add_files(&w, s, " The others: ", true);
+    add_files(&w, s, " The others: ", HOLDS_SOME);
     words_print_screen(stdout, &w);
-    add_files(&rest, s, "- Neither a recording nor an error of memory is in: ", false);
+    add_files(&rest, s, "- Neither a recording nor an error of memory is in: ", HOLDS_NONE);
     if (rest.n > 0)
         words_print_screen(stdout, &rest);
+    add_files(&lost, s, "- Could not be read, a link may lead nowhere: ", UNREAD);
+    if (lost.n > 0)
+        words_print_screen(stdout, &lost);
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *err)

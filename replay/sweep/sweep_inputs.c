@@ -73,6 +73,8 @@ static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned d
     struct dirent **names;
     enum err e = ERR_OK;
     const int n = scandir(path, &names, is_shown, alphasort);
+    if (n < 0 && depth > 0)
+        return add_file(in, path, 0, true, err);     /* the same of a folder that may not be read */
     if (n < 0)
         return err_at(err, err_of_open(errno), 0, path, "%s", strerror(errno));
     for (int i = 0; i < n; i++) {
@@ -95,6 +97,8 @@ static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned d
 static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *err)
 {
     struct stat s;
+    if (stat(path, &s) != 0 && depth > 0)
+        return add_file(in, path, 0, true, err);     /* a dead link: whoever opens it says so, and goes on */
     if (stat(path, &s) != 0)
         return err_at(err, ERR_INPUT, 0, path, "%s", strerror(errno));
     if (S_ISDIR(s.st_mode))

@@ -28,7 +28,8 @@ struct sweep_inputs {
 };
 
 /* Appends a file, or the files of a folder in order of name, with folders in it up to 8 deep. Names that begin with a
- * dot are skipped. ERR_INPUT with the path; ERR_HOST_NOMEM. Close with sweep_inputs_close, also after an error. */
+ * dot are skipped. What cannot be looked at in a folder, as a dead link, is a file of 0 bytes.
+ * ERR_INPUT with the path; ERR_HOST_NOMEM. Close with sweep_inputs_close, also after an error. */
 MUST_USE enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *err);
 
 /* Appends to each input its copies, one for each of the n seeds from first_seed on. ERR_HOST_NOMEM. */

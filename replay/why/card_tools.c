@@ -68,6 +68,8 @@ void card_tools_print_advice(FILE *out, enum platform p, const char *advice)
     const size_t begin = w.n;
     for (const char *to; *advice != '\0'; advice = to) {
         to = sentence_end(advice);
+        if (p == PLATFORM_JETSON && holds(advice, to, "slice"))
+            continue;                        /* it has no MIG */
         if (tools[p].chooses != NULL || !holds(advice, to, chooses))
             add_named(&w, p, advice, to);
     }

@@ -220,8 +220,8 @@ static bool is_of_framework(const struct log_form *f)
 
 const char *log_answer_stack(const struct log_answer *a)
 {
-    if (!a->is_text && a->caller != NULL)
-        return a->caller->stack;
+    if (!a->is_text && a->caller != NULL && strcmp(a->caller->stack, "llama.cpp") != 0)
+        return a->caller->stack;                     /* what stands on llama.cpp is a framework around it */
     if (a->facts.within != NULL && (a->is_text || is_of_framework(a->found.form)))
         return a->facts.within;
     return a->is_text ? "pytorch" : a->found.form->stack;

@@ -202,10 +202,19 @@ static void add_survived(struct words *w, const struct log_answer *a)
     words_add(w, "at least the work that it broke off, as a batch, a trial or a faster kernel. Why it was refused:");
 }
 
+/* "No error: ..." of the table: nothing was survived, because nothing failed. */
+static bool is_no_error(const struct log_answer *a)
+{
+    static const char words[] = "No error:";
+    return !a->is_text && strncmp(a->found.form->says, words, strlen(words)) == 0;
+}
+
 /* What the log says after the error comes first: it decides whether the rest is an answer to anything. */
 static void print_end(FILE *out, const struct log_answer *a)
 {
     struct words w = { .n = 0 };
+    if (is_no_error(a) && a->later[0] == '\0')
+        return;
     if (a->later[0] != '\0')
         words_add(&w, "The log ends with another error: %s. %s what follows:", a->later,
                   a->end == LOG_SURVIVED ? "The program survived"

@@ -112,6 +112,64 @@ static size_t clean_json(char *bytes, size_t n)
     return used;
 }
 
+/* ---- a frame around the text ---- */
+
+static const char *const bars[] = { "\xe2\x94\x82", "\xe2\x94\x83", "\xe2\x95\x91", "|" };
+
+enum { N_BARS = sizeof bars / sizeof bars[0], ASCII_BAR = N_BARS - 1 };
+
+/* Where the first bar of the kind stands in line[0, n); n: nowhere. */
+static size_t find_bar(const char *line, size_t n, const char *bar)
+{
+    const size_t length = strlen(bar);
+    for (size_t i = 0; i + length <= n; i++)
+        if (memcmp(line + i, bar, length) == 0)
+            return i;
+    return n;
+}
+
+static bool is_blank_part(const char *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (line[i] != ' ' && line[i] != '\t')
+            return false;
+    return true;
+}
+
+/* Nothing stands before the left bar, and no bar between it and the right one. */
+static bool is_only_frame(const char *line, size_t left, size_t inner, size_t n)
+{
+    return is_blank_part(line, left) && find_bar(line + inner, n - inner, bars[ASCII_BAR]) + 1 == n - inner;
+}
+
+/* Puts blanks where a frame has its left and its right bar. The plain bar is also that of tables, whose cells tell
+ * figures: a line counts as framed by it only if it has these two. */
+static void clean_framed(char *line, size_t n)
+{
+    while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\r' || line[n - 1] == '\t'))
+        n--;
+    for (size_t k = 0; k < N_BARS; k++) {
+        const size_t length = strlen(bars[k]), left = find_bar(line, n, bars[k]);
+        const size_t right = n - length, inner = left + length;
+        if (left + 2 * length > n || memcmp(line + right, bars[k], length) != 0 ||
+            (k == ASCII_BAR && !is_only_frame(line, left, inner, n)))
+            continue;
+        memset(line + left, ' ', length);
+        memset(line + right, ' ', length);
+        return;
+    }
+}
+
+static void clean_frame(char *bytes, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const char *stop = memchr(bytes + at, '\n', n - at);
+        const size_t end = stop == NULL ? n : (size_t)(stop - bytes);
+        clean_framed(bytes + at, end - at);
+        at = end + 1;
+    }
+}
+
 size_t log_clean(char *bytes, size_t n, struct log_dress *dress)
 {
     static const char docker[] = "{\"log\":\"";
@@ -119,5 +177,7 @@ size_t log_clean(char *bytes, size_t n, struct log_dress *dress)
     dress->is_docker = n > strlen(docker) && memcmp(bytes, docker, strlen(docker)) == 0;
     n = clean_utf16(bytes, n);
     n = clean_json(bytes, n);
-    return clean_colours(bytes, n);
+    n = clean_colours(bytes, n);
+    clean_frame(bytes, n);
+    return n;
 }

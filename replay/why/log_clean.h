@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A log as people have it, made plain: UTF-16 of PowerShell, colours of a terminal, docker's JSON around each line.
+ * A log as people have it, made plain: UTF-16 of PowerShell, colours of a terminal, docker's JSON around each line, a
+ * frame of bars around the text.
  * Lines stay lines, so that their numbers stay true.
  */
 #ifndef REPLAY_REPLAY_WHY_LOG_CLEAN_H

@@ -75,6 +75,8 @@ static struct log_figures read_figures(enum form_name form, const char *text, si
             const uint64_t bytes = read_figure(one, i);
             memcpy((char *)&f + figures[i].member, &bytes, sizeof bytes);
         }
+    if (!oom_text_is_card(f.total))
+        f.total = OOM_TEXT_UNKNOWN;                  /* the figure is misread, or is none */
     if (f.allowed != OOM_TEXT_UNKNOWN && f.allowed > UINT64_C(1) << 50)
         f.allowed = OOM_TEXT_UNKNOWN;                /* PyTorch writes a huge number for "no limit" */
     return f;
@@ -252,10 +254,23 @@ static const struct log_form *judge_killed(struct log_forms_walk *w, const struc
     return &forms[FORM_KERNEL_STRANGER];
 }
 
+/* TensorFlow's own line says that it is none; that has a form. */
+static bool is_tolerated(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    static const char *const words[] = { "is not a failure", NULL };
+    enum { REACH = 300 };
+    size_t end = at;
+    if (form != &forms[FORM_TF_BFC])
+        return false;
+    while (end < w->n && end < at + REACH && w->text[end] != '\n')
+        end++;
+    return line_holds(w, at, end, words);
+}
+
 void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
 {
     const struct log_form *form = &forms[i];
-    if (!has_near(w, form, at) || (form->rank == 0 && !is_named_error(w, form, at)))
+    if (!has_near(w, form, at) || is_tolerated(w, form, at) || (form->rank == 0 && !is_named_error(w, form, at)))
         return;
     if (is_mention(w, form, at)) {
         w->mention = form->rank > 0 ? form : w->mention;

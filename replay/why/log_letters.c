@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,17 +132,42 @@ const char *letters_find(const char *text, const char *words, const char **end)
     return NULL;
 }
 
-/* A number with commas between its digits, as of CuPy. NULL: `at` has none. */
+static size_t count_digits(const char *at)
+{
+    return strspn(at, "0123456789");
+}
+
+/* "7,99": a comma before the last one or two digits is a decimal one, as a translated terminal writes it. CuPy puts
+ * commas between thousands. */
+static bool is_decimal_comma(const char *comma)
+{
+    const size_t n = count_digits(comma + 1);
+    return (n == 1 || n == 2) && comma[n + 1] != ',' && comma[n + 1] != '.';
+}
+
+/* A sign between digits that separates thousands: "1,024", and "1.024,50" of who writes decimal commas. */
+static bool is_thousands(const char *sign)
+{
+    const size_t n = count_digits(sign + 1);
+    return n == 3 && (*sign == ',' || (sign[n + 1] == ',' && is_decimal_comma(sign + n + 1)));
+}
+
+/* A number with signs between its digits. NULL: `at` has none. */
 static const char *read_number(const char *at, double *number)
 {
     char digits[40];
     size_t n = 0;
-    for (; n < sizeof digits - 1 && (is_digit(*at) || *at == '.' || (*at == ',' && is_digit(at[1]))); at++)
-        if (*at != ',') {
-            if (*at == '.' && !is_digit(at[1]))
-                break;                       /* a full stop */
+    for (; n < sizeof digits - 1; at++) {
+        if (is_digit(*at))
             digits[n++] = *at;
+        else if ((*at != '.' && *at != ',') || !is_digit(at[1]))
+            break;                           /* a full stop ends a sentence */
+        else if (!is_thousands(at)) {
+            if (*at == ',' && !is_decimal_comma(at))
+                break;
+            digits[n++] = '.';
         }
+    }
     digits[n] = '\0';
     *number = strtod(digits, NULL);
     return n > 0 ? at : NULL;
@@ -171,7 +197,10 @@ bool letters_read_size(const char *at, uint64_t *bytes, const char **end)
 /* Whether a number may begin at `at`: what is before it is no part of it. A full stop may end a sentence. */
 static bool is_number_begin(const char *text, const char *at)
 {
+    static const char gpu[] = "GPU";
     const bool has_stop = at > text && at[-1] == '.';
+    if (at - text >= (ptrdiff_t)strlen(gpu) && memcmp(at - strlen(gpu), gpu, strlen(gpu)) == 0)
+        return false;                        /* a card's number, which a comma may part from a size */
     at -= has_stop;
     return at == text || !is_digit(at[-1]);
 }
@@ -180,13 +209,17 @@ static bool is_number_begin(const char *text, const char *at)
 uint64_t letters_size_before(const char *text, const char *words)
 {
     const char *found = letters_find(text, words, NULL), *end;
-    uint64_t bytes;
+    uint64_t bytes, behind_comma = UINT64_MAX;
     if (found == NULL)
         return UINT64_MAX;
-    for (const char *at = found; at-- > text && found - at < 32;)
-        if (is_number_begin(text, at) && letters_read_size(at, &bytes, &end) && end == found)
+    for (const char *at = found; at-- > text && found - at < 32;) {
+        if (!is_number_begin(text, at) || !letters_read_size(at, &bytes, &end) || end != found)
+            continue;
+        if (at == text || at[-1] != ',')
             return bytes;
-    return UINT64_MAX;
+        behind_comma = behind_comma == UINT64_MAX ? bytes : behind_comma;
+    }
+    return behind_comma;
 }
 
 uint64_t letters_size_after(const char *text, const char *words)

@@ -40,7 +40,8 @@ size_t letters_line_begin(const char *text, size_t at);
 /* Where `words` stand, whose blanks do not count; *end (may be NULL) is what follows them. NULL: nowhere. */
 const char *letters_find(const char *text, const char *words, const char **end);
 
-/* The size at the beginning of `at`, such as "64.00MiB" or "1,024bytes"; *end is what follows it. */
+/* The size at the beginning of `at`: "64.00MiB", "1,024bytes", with a decimal comma "7,99GiB"; *end is what
+ * follows it. */
 bool letters_read_size(const char *at, uint64_t *bytes, const char **end);
 
 /* The size right before or right after `words`; UINT64_MAX: there is none. */

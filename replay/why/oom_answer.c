@@ -123,7 +123,8 @@ struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts
 static void add_room(struct words *w, const struct oom_text *t, const struct oom_answer *a)
 {
     char b[UNITS_TEXT], c[UNITS_TEXT];
-    words_add(w, " %s were %s, and %s are reserved but unallocated", units_format_bytes(a->judgement.room, b),
+    words_add(w, " %s%s were %s, and %s are reserved but unallocated", t->lacks_free ? "At most " : "",
+              units_format_bytes(a->judgement.room, b),
               a->judgement.is_limit_nearer ? "left of the limit" : "free on the card",
               units_format_bytes(a->account.cached, c));
     if (t->private_pools != OOM_TEXT_UNKNOWN)
@@ -147,14 +148,17 @@ static void add_segment(struct words *w, const struct oom_text *t, const struct 
 static void add_full(struct words *w, const struct oom_answer *a)
 {
     char b[UNITS_TEXT], c[UNITS_TEXT];
+    const uint64_t gain = add_capped(a->judgement.room, add_capped(a->account.cached, a->account.pools));
     if (a->judgement.shortfall > 0)
         words_add(w, "Really full: short by at least %s. No allocator setting makes live data smaller.",
                   units_format_bytes(a->judgement.shortfall, b));
+    else if (gain >= a->account.asked)
+        words_add(w, "Really full, though this request would have fitted in one piece: what is free or cached, %s, is "
+                     "a scrap of the card's %s, so the next would not. A setting gains no more than that.",
+                  units_format_bytes(gain, b), units_format_bytes(a->account.total, c));
     else
         words_add(w, "Really full: what is free or cached, %s, is a scrap of the card's %s. A setting gains no more "
-                     "than that.",
-                  units_format_bytes(add_capped(a->judgement.room, add_capped(a->account.cached, a->account.pools)), b),
-                  units_format_bytes(a->account.total, c));
+                     "than that.", units_format_bytes(gain, b), units_format_bytes(a->account.total, c));
 }
 
 static void add_others(struct words *w, const struct oom_text *t, const struct oom_answer *a)
@@ -163,7 +167,9 @@ static void add_others(struct words *w, const struct oom_text *t, const struct o
     words_add(w, "Somebody else has the memory: other processes hold %s%s of the card's %s",
               t->lists_processes ? "" : "about ", units_format_bytes(a->account.others, b),
               units_format_bytes(t->total, c));
-    if (t->other_id > 0)
+    if (t->is_of_ranks)
+        words_add(w, ", and they are probably other ranks of this run");
+    else if (t->other_id > 0)
         words_add(w, ", process %" PRIu64 " has %s of it", t->other_id, units_format_bytes(t->other_bytes, b));
     words_add(w, ".");
 }
@@ -190,8 +196,13 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
                   units_format_bytes(t->asked, d));
         break;
     case VERDICT_CARD_HAD_ROOM:
-        words_add(w, "The card had room: %s were free, and %s were asked for. The text does not tell why that was "
-                     "refused.", units_format_bytes(t->free, b), units_format_bytes(t->asked, c));
+        if (t->lacks_free)
+            words_add(w, "The card may have had room, the text does not tell: PyTorch had reserved %s of its %s, and "
+                         "%s were asked for.", units_format_bytes(t->reserved, b), units_format_bytes(t->total, c),
+                      units_format_bytes(t->asked, d));
+        else
+            words_add(w, "The card had room: %s were free, and %s were asked for. The text does not tell why that "
+                         "was refused.", units_format_bytes(t->free, b), units_format_bytes(t->asked, c));
         break;
     case VERDICT_FRAGMENTED:
         words_add(w, "Fragmented: %s were asked for.", units_format_bytes(t->asked, b));
@@ -285,9 +296,23 @@ static void add_choice(struct words *w, enum platform p, bool is_several)
         words_add(w, " Or choose another card: %s=NUMBER before the program starts.", card_tools_chooses(p));
 }
 
+static void print_ranks_on_one(FILE *out, const struct oom_text *t, enum platform p)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- Rank %" PRId64 " asked on GPU %u, beside others. Each rank must choose its card before it uses "
+                  "one: torch.cuda.set_device(local_rank), or a device with its number wherever one is named. If the "
+                  "run shows each rank one card only, they are other programs: %s tells.", t->rank, t->gpu,
+              card_tools_shows(p));
+    words_print_screen(out, &w);
+}
+
 static void print_others(FILE *out, const struct oom_text *t, enum platform p, bool is_several)
 {
     struct words w = { .n = 0 };
+    if (t->is_of_ranks) {
+        print_ranks_on_one(out, t, p);
+        return;
+    }
     words_add(&w, "- ");
     if (t->other_id > 0)
         words_add(&w, "End process %" PRIu64 " if it is yours and not needed; ", t->other_id);
@@ -364,8 +389,8 @@ static void print_full(FILE *out, const struct oom_answer *a, const struct log_f
 static void print_room(FILE *out, const struct oom_text *t)
 {
     if (t->lacks_free)
-        text_print_screen(out, "- What is free is not in the text; this is what PyTorch had not reserved. Another "
-                               "process may have it, or the driver gives no block that large.");
+        text_print_screen(out, "- What was free is not in the text. Another process may have what PyTorch had not "
+                               "reserved, or the driver gives no block that large.");
     else if (t->expandable_reserve == OOM_TEXT_UNKNOWN)
         text_print_screen(out, "- It may be a limit that the text does not name: a memory fraction in PyTorch 2.1 to "
                                "2.4, or one of the system, as on a shared GPU, MIG or vGPU. On Windows the host's "

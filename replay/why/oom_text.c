@@ -149,10 +149,16 @@ static void read_hint(const char *text, struct oom_text *t)
                        letters_find(text, "expandable_segments is enabled", NULL) != NULL;
 }
 
+bool oom_text_is_card(uint64_t bytes)
+{
+    return bytes > 0 && bytes <= 512 * GIB;
+}
+
 const char *oom_text_lacks(const struct oom_text *t)
 {
     return t->asked == OOM_TEXT_UNKNOWN       ? "what was asked for"
            : t->total == OOM_TEXT_UNKNOWN     ? "the card's capacity"
+           : !oom_text_is_card(t->total)      ? "a capacity that a card can have"
            : t->free == OOM_TEXT_UNKNOWN      ? "what is free"
            : t->allocated == OOM_TEXT_UNKNOWN ? "what is allocated"
            : t->reserved == OOM_TEXT_UNKNOWN  ? "what is reserved"
@@ -307,6 +313,19 @@ static const struct oom_text *find_root(const struct deaths *d, int64_t rank, un
     return NULL;
 }
 
+/* Each rank has a card of its own, and calls it by its number on the machine: a rank other than the first that asks on
+ * GPU 0 beside others, or two ranks that died on one GPU, forgot to choose theirs. Machines have 8 cards as a rule. */
+static bool is_among_ranks(const struct deaths *d, const struct oom_text *t)
+{
+    enum { CARDS = 8 };
+    if (t->rank < 0 || t->others == 0)
+        return false;
+    for (size_t i = 0; i < d->n; i++)
+        if (d->at[i].rank != t->rank && d->at[i].gpu == t->gpu && d->at[i].rank / CARDS == t->rank / CARDS)
+            return true;
+    return t->gpu == 0 && t->rank % CARDS != 0;
+}
+
 static void choose_first(const struct deaths *d, const char *text, size_t n, struct oom_text *out)
 {
     const struct oom_text *first = &d->at[0];
@@ -322,6 +341,7 @@ static void choose_first(const struct deaths *d, const char *text, size_t n, str
     *out = root != NULL ? *root : *first;
     out->first = root != NULL ? OOM_FIRST_BY_LAUNCHER : has_times ? OOM_FIRST_BY_TIME : OOM_FIRST_OF_LINES;
     out->root_rank = rank;
+    out->is_of_ranks = is_among_ranks(d, out);
     out->is_root_missing = rank >= 0 && root == NULL && out->rank >= 0;
 }
 
@@ -354,6 +374,17 @@ static bool is_opening(const char *text, size_t at, size_t n)
            letters_are(letters_from(text, at, n), opening);
 }
 
+/* A notebook's file has an error twice: as "evalue", and at the end of the traceback that follows. */
+static bool is_notebook_copy(const char *text, size_t at)
+{
+    static const char key[] = "\"evalue\": \"";
+    const size_t from = at > 64 ? at - 64 : 0;
+    for (size_t i = from; i + strlen(key) <= at; i++)
+        if (memcmp(text + i, key, strlen(key)) == 0)
+            return true;
+    return false;
+}
+
 bool oom_text_find(const char *text, size_t n, struct oom_text *out)
 {
     struct deaths deaths = { .n = 0 };
@@ -368,7 +399,7 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
         t.line = line;
         t.is_headless = text[i] == tried[0];
         t.at = i;
-        n_errors += is_whole;
+        n_errors += is_whole && !is_notebook_copy(text, i);
         if (is_whole)
             deaths_put(&deaths, &t);
         else
@@ -377,7 +408,7 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
     if (deaths.n == 0)
         return false;
     choose_first(&deaths, text, n, out);
-    out->n_errors = n_errors;
+    out->n_errors = n_errors > 0 ? n_errors : 1;     /* the traceback may have been cut out */
     out->n_ranks = deaths.n;
     return true;
 }

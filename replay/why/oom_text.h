@@ -47,6 +47,7 @@ struct oom_text {
     uint64_t line;                   /* of the text that was searched, from 1 on */
     size_t   at;                     /* where in it */
     uint64_t n_errors;               /* that the text holds */
+    bool     is_of_ranks;            /* other ranks of the run are on its GPU, as far as ranks and GPUs tell */
     size_t   n_ranks;                /* that they are of; of GPUs, if ranks are not named */
 };
 
@@ -56,6 +57,9 @@ struct oom_text {
  * times of the lines, or the first line. False if there is none with all sizes that every
  * release writes; then *out is the last that lacks some, or has line 0. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
+
+/* Whether a card can have so many bytes: some, and no more than any that is sold. */
+bool oom_text_is_card(uint64_t bytes);
 
 /* The first that such a text lacks: "the card's capacity". NULL: nothing. Static. */
 const char *oom_text_lacks(const struct oom_text *t);

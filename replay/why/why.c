@@ -358,6 +358,7 @@ const char *why_word(enum verdict_kind v)
                                                       "larger-input", "full", "fragmented", "cache", "recording-ends",
                                                       "card-had-room", "full-or-fragmented", "host-lent", "host-full",
                                                       "shared-memory", "budget", "broken-size", "kernel-too-large",
+                                                      "index-out-of-range",
                                                       "library-refused", "workspace-refused", "untold" };
     return words[v];
 }

@@ -37,6 +37,7 @@ enum verdict_kind {
     VERDICT_BUDGET,                  /* the share that a serving engine was given is too small or too large */
     VERDICT_BROKEN_SIZE,             /* the size asked for is none */
     VERDICT_KERNEL,                  /* a kernel wants more of a multiprocessor than it has */
+    VERDICT_INDEX,                   /* no memory: a kernel's check failed, mostly of an index or a label */
     VERDICT_LIBRARY,                 /* the driver or a library was refused, not the allocator */
     VERDICT_WORKSPACE,               /* probably a convolution's workspace was */
     VERDICT_UNTOLD,                  /* out of memory; the text does not tell whose */

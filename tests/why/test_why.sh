@@ -234,7 +234,7 @@ GiB memory in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.0
 memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
 END
 expect_status 0 why processes
-has out '^Really full: what is free or cached, 642.[0-9]* MiB, is a scrap of the card.s 39.49'
+has out '^Really full, though this request would have fitted in one piece: what is free or cached, 642.[0-9]* MiB'
 sed 's/414.00 MiB/8.00 GiB/; s/37.46/30.00/; s/36.04/29.00/' processes >others
 expect_status 0 why others
 has out '^Somebody else has the memory: other processes hold 16.40 GiB of the card.s 39.49 GiB, process 11 has 8 GiB'
@@ -335,6 +335,12 @@ has out 'Neither a recording nor an error of memory is in: job/rank3.log.'
 expect_status 0 why job
 has out 'about the worst, job/restart/rank0.log. .*job/rank4.log: survived'
 rm job/rank4.log
+ln -s nowhere job/rank5.log
+expect_status 0 why job
+has out 'Of 5 files this is about the worst, job/restart/rank0.log. .*a link may lead nowhere: job/rank5.log'
+rm job/rank5.log
+echo | "$replay" why - 2>err && fail "an empty line is answered"
+has err 'standard input: holds no error of memory'
 expect_status 0 why job/rank3.log job/rank2.log --json job.json
 has job.json '"path": "job/rank2.log"'
 expect_status 2 why job/rank3.log job/rank3.log
@@ -349,12 +355,14 @@ refused() {                          # the error's words, who was refused, and t
     has out "$2"
     has out "$3"
 }
-for words in 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED=cuBLAS' 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
+for words in 'cuDNN error: CUDNN_STATUS_ALLOC_FAILED=cuDNN' \
              'cuFFT error: CUFFT_ALLOC_FAILED=cuFFT' \
              "ncclUnhandledCudaError: Cuda failure 2 'out of memory'=NCCL"; do
     refused "${words%=*}" "^The card was full outside PyTorch: ${words#*=} was refused" \
             'torch.cuda.set_per_process_memory_fraction(0.9)'
 done
+refused 'CUDA error: CUBLAS_STATUS_ALLOC_FAILED' '^Often the card was full outside PyTorch: cuBLAS was refused' \
+        'torch.cuda.set_per_process_memory_fraction(0.9).*an index out of range in a kernel before it'
 refused 'CUDA error: out of memory' '^The driver was refused memory: another process has the card' \
         'torch.cuda.set_per_process_memory_fraction(0.9)'
 expect_status 0 why library --json text.json
@@ -364,6 +372,44 @@ refused 'GET was unable to find an engine to execute this computation' \
 cat others >>library
 expect_status 0 why library
 has out '^Somebody else has the memory'          # figures say more than words
+
+# ---- what is no error of memory, and what must not be advised ----
+lacks() { ! grep -qE "$1" out || fail "'$1' in: $(cat out)"; }
+shared() {                           # RANK GPU: one of several that share a card
+    printf '[rank%s]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU %s has a total '\
+'capacity of 79.15 GiB of which 5.06 MiB is free. Process 71 has 40.00 GiB memory in use. Including non-PyTorch memory'\
+', this process has 39.10 GiB memory in use. Of the allocated memory 37.20 GiB is allocated by PyTorch, and 110.00 MiB'\
+' is reserved by PyTorch but unallocated.\n' "$1" "$2"
+}
+shared 5 0 >log
+expect_status 0 why log
+has out 'probably other ranks of this run.*Rank 5 asked on GPU 0, beside others.*torch.cuda.set_device(local_rank)'
+lacks 'End process'
+{ shared 0 0; shared 1 0; } >log
+expect_status 0 why log
+has out 'Rank 0 asked on GPU 0, beside others'
+for rank_gpu in '5 5' '8 0'; do
+    shared $rank_gpu >log
+    expect_status 0 why log
+    has out 'End process 71 if it is yours'
+done
+{
+    echo 'I.cu:9: f: block: [0,0,0], thread: [4,0,0] Assertion `srcIndex < srcSelectDimSize` failed.'
+    echo 'RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`'
+} >log
+expect_status 0 why log --json text.json
+has text.json '"verdict": "index-out-of-range"'
+expect_status 0 why log
+has out '^No error of memory: an index, a label or a value is out of range'
+lacks 'memory_fraction|ALLOC_CONF|nvidia-smi'
+echo 'W bfc_allocator.cc:290] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.29GiB with freed_by_count=0'\
+'. The caller indicates that this is not a failure, but more memory may gain speed.' >log
+expect_status 0 why log
+has out '^No error: TensorFlow had no room for a faster way'
+printf 'CUDA error: out of memory\n  current device: 0, in function alloc at ggml-cuda/ggml-cuda.cu:4\n' >log
+expect_status 0 why log
+has out '^The card was full: llama.cpp was refused'
+lacks 'torch'
 
 echo "nothing of the kind" >log
 expect_status 2 why log
