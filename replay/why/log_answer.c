@@ -28,7 +28,7 @@ static bool is_after(const struct log_found *f, const struct oom_text *t)
     return f->at > t->at || (t->is_headless && t->at - f->at < HEAD_REACH);
 }
 
-enum { LATER_SHOWN = 160 };
+enum { LATER_READ = 400 };                   /* of a line, its beginning */
 
 /* Past "[2026-01-01 10:05:02] ", "[rank0]: " and times, which a log puts before each line. */
 static const char *skip_prefix(const char *line)
@@ -71,10 +71,10 @@ static void find_later_error(const char *bytes, size_t n, size_t at, char out[LO
     for (const char *line = memchr(bytes + at, '\n', n - at), *end = bytes + n; line != NULL && ++line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         const size_t length = (size_t)((stop == NULL ? end : stop) - line);
-        char text[LATER_SHOWN];
+        char text[LATER_READ];
         snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text), line);
         if (is_other_error(text))
-            snprintf(out, LOG_OWN_LINE, "%s", skip_prefix(text));
+            snprintf(out, LOG_OWN_LINE, "%.160s", skip_prefix(text));
         line = stop;
     }
     shown_clean(out, false);
