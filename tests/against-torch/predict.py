@@ -195,7 +195,7 @@ def batches(case):
                                             sys.executable, "train.py", "--batch", "{batch}")
     check("a range of batches on two cards", status == 0 and answer["fits"], (status, err))
     for card in answer["cards"]:
-        largest, name = card["largest"], card["taken_for"] or card["card"]
+        largest, name = card["largest"], "%s,context=%d" % (card["taken_for"] or card["card"], card["context_bytes"])
         seen = case.reserved(name, largest)
         check("%s: batch %d runs, and reserves what was said" % (name, largest), seen == card["peak_reserved_bytes"],
               (seen, card["peak_reserved_bytes"]))
