@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * mlx: the buffer cache of Apple's MLX, as its source describes it (BufferCache and
- * MetalAllocator), and not compared with a Mac.
+ * mlx: the buffer cache of Apple's MLX, as its source describes it (BufferCache and MetalAllocator), and not compared
+ * with a Mac.
  *
  * A cache of whole buffers: a request above a page is rounded up to pages, and takes the smallest cached buffer that is
  * less than twice as large and less than two pages larger; of equal ones the one that was freed first. Nothing is
@@ -131,7 +131,7 @@ static void mlx_release(struct mlx *m, uint64_t least)
 
 static uint64_t mlx_round(const struct mlx *m, uint64_t bytes)
 {
-    return bytes > m->page ? (bytes + m->page - 1) / m->page * m->page : bytes;
+    return bytes > m->page ? round_up(bytes, m->page) : bytes;
 }
 
 /* A buffer much larger than the request is left for a larger one. */

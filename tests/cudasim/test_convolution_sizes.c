@@ -2,15 +2,14 @@
 /* Workspaces of cuDNN's convolutions against what cuDNN 9.19 answered on an H200 (tests/gpu/convolutions). */
 #include "cudasim/standins/convolution_sizes.h"
 
+#include "tests/cudasim/card_answers.h"
 #include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { BYTES_OF_ELEMENT, CHANNELS_LAST, BATCH, CHANNELS, FILTERS, WIDTH, KERNEL, STRIDE, PADDING, GROUPS, FIRST_ANSWER,
        KEPT_APART = FIRST_ANSWER + 3, N_COLUMNS };
-enum { LINE_BYTES = 200, SLACK_BYTES = 64 << 10, N_PASSES = 3 };
+enum { SLACK_BYTES = 64 << 10, N_PASSES = 3 };
 
 static uint64_t out_width(const uint64_t row[static N_COLUMNS])
 {
@@ -26,27 +25,6 @@ static struct convolution_shape shape_of(const uint64_t row[static N_COLUMNS], e
         .filters = row[FILTERS], .groups = row[GROUPS], .input_area = row[WIDTH] * row[WIDTH],
         .kernel_area = row[KERNEL] * row[KERNEL], .output_area = out * out,
     };
-}
-
-static bool read_row(FILE *f, uint64_t row[static N_COLUMNS])
-{
-    char line[LINE_BYTES], *at = line;
-    if (fgets(line, sizeof line, f) == NULL)
-        return false;
-    for (int i = 0; i < N_COLUMNS; i++) {
-        row[i] = strtoull(at, &at, 10);
-        cr_assert_eq(*at++, i + 1 < N_COLUMNS ? ',' : '\n', "%s", line);
-    }
-    return true;
-}
-
-static FILE *open_rows(void)
-{
-    char head[LINE_BYTES];
-    FILE *f = fopen(TEST_DATA "/convolutions.csv", "r");
-    cr_assert_not_null(f);
-    cr_assert_not_null(fgets(head, sizeof head, f));
-    return f;
 }
 
 /* Within 1 % or 64 KiB. */
@@ -65,8 +43,8 @@ static struct score score_of(enum convolution_pass pass, unsigned element_bytes,
 {
     uint64_t row[N_COLUMNS];
     struct score score = { .n = 0 };
-    FILE *f = open_rows();
-    while (read_row(f, row)) {
+    FILE *f = card_answers_open(TEST_DATA "/convolutions.csv");
+    while (card_answers_read(f, row, N_COLUMNS)) {
         const struct convolution_shape s = shape_of(row, pass);
         const uint64_t answer = row[FIRST_ANSWER + pass];
         if ((row[KEPT_APART] != 0) != are_apart || s.element_bytes != element_bytes || s.groups > 1)

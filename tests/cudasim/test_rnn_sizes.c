@@ -2,14 +2,13 @@
 /* The sizes of cuDNN's RNNs against what cuDNN 9.19 answered on an H100, shape by shape (tests/gpu/rnn_sizes). */
 #include "cudasim/standins/rnn_sizes.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/cudasim/card_answers.h"
+
 #include <string.h>
 
 enum { ALGORITHM, CELL, BIAS, BOTH, TYPE, INPUT, HIDDEN, PROJECTED, LAYERS, DROPOUT, LAYOUT, STEPS, LENGTH, BATCH,
        INFERENCE, TRAINING, RESERVE, WEIGHTS, N_COLUMNS };
-enum { PERSISTENT = 3, BFLOAT16 = 9, LINE_BYTES = 400 };
+enum { PERSISTENT = 3, BFLOAT16 = 9 };
 
 static struct rnn_shape shape_of(const uint64_t row[static N_COLUMNS])
 {
@@ -24,27 +23,6 @@ static struct rnn_shape shape_of(const uint64_t row[static N_COLUMNS])
                   .early_steps = row[LAYOUT] != 0 ? row[STEPS]                  /* no packed row has longer sequences */
                                                   : early * row[BATCH]},
     };
-}
-
-static bool read_row(FILE *f, uint64_t row[static N_COLUMNS])
-{
-    char line[LINE_BYTES], *at = line;
-    if (fgets(line, sizeof line, f) == NULL)
-        return false;
-    for (int i = 0; i < N_COLUMNS; i++) {
-        row[i] = strtoull(at, &at, 10);
-        cr_assert_eq(*at++, i + 1 < N_COLUMNS ? ',' : '\n', "%s", line);
-    }
-    return true;
-}
-
-static FILE *open_rows(void)
-{
-    char head[LINE_BYTES];
-    FILE *f = fopen(TEST_DATA "/rnn_sizes.csv", "r");
-    cr_assert_not_null(f);
-    cr_assert_not_null(fgets(head, sizeof head, f));
-    return f;
 }
 
 static void print_row(const uint64_t row[static N_COLUMNS], const char *what, uint64_t said)
@@ -74,8 +52,8 @@ Test(rnn_sizes, are_what_cudnn_said)
 {
     uint64_t row[N_COLUMNS];
     int n = 0, n_wrong = 0;
-    FILE *f = open_rows();
-    while (read_row(f, row)) {
+    FILE *f = card_answers_open(TEST_DATA "/rnn_sizes.csv");
+    while (card_answers_read(f, row, N_COLUMNS)) {
         const struct rnn_shape s = shape_of(row);
         judge(row, WEIGHTS, "weights", rnn_weights_bytes(&s), &n_wrong);
         if (s.projected != 0)
@@ -96,8 +74,8 @@ Test(rnn_sizes, of_layers_above_each_other_and_of_projections_are_near)
 {
     uint64_t row[N_COLUMNS];
     int n = 0, n_near = 0;
-    FILE *f = open_rows();
-    while (read_row(f, row)) {
+    FILE *f = card_answers_open(TEST_DATA "/rnn_sizes.csv");
+    while (card_answers_read(f, row, N_COLUMNS)) {
         const struct rnn_shape s = shape_of(row);
         if (s.projected == 0 && is_training_exact(&s))
             continue;
