@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 import jsonschema
 import mcp
@@ -54,11 +55,17 @@ def call(session):
 
 def test_the_client_lists_the_tools_with_valid_schemas(session):
     tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
-    assert set(tools) == {"info", "why", "who", "fit", "tune", "diff", "verify"}
+    assert set(tools) == {"files", "info", "why", "why_text", "who", "fit", "tune", "diff", "verify"}
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        assert tool.output_schema["properties"]["schema"]["const"] == f"replay-{tool.name}/1"
+        schema = tool.output_schema["properties"].get("schema", {}).get("const")
+        assert schema == (None if tool.name == "files" else f"replay-{tool.name.split('_')[0]}/1")
         assert tool.annotations.read_only_hint
+
+
+def test_the_list_of_tools_is_short_enough_to_go_with_every_question(folder):
+    [listed] = say(folder, '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', options=["--run-programs"])
+    assert len(listed["result"]["tools"]) == 10 and len(json.dumps(listed)) < 20_000
 
 
 def test_a_program_is_run_only_if_the_server_was_started_so(session, folder, program):
@@ -91,14 +98,15 @@ def test_a_program_is_run_only_if_the_server_was_started_so(session, folder, pro
 def test_every_tool_answers_by_its_schema_and_with_words(call, tool, arguments):
     result = call(tool, **arguments)            # the client checks the answer against the declared schema, too
     assert not result.is_error and result.content[0].text.strip()
-    jsonschema.validate(result.structured_content, server.TOOLS[tool].output_schema())
+    jsonschema.validate(result.structured_content, server.TOOLS[tool].whole_schema())
+    assert result.structured_content["words"] == result.content[0].text     # some clients show one of the two
 
 
 def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
     result = call("why", recording="oom-fragmented.zst")
     want = vramreplay.why(sample("oom-fragmented")).to_dict()
     got = {**want, **result.structured_content}
-    assert got.pop("path") == "oom-fragmented.zst" and want.pop("path") and got == want
+    assert got.pop("words") and got.pop("path") == "oom-fragmented.zst" and want.pop("path") and got == want
     assert result.content[0].text.startswith("Fragmented: ") and str(folder) not in str(result)
 
 
@@ -109,14 +117,14 @@ def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
     ("info", {"recording": "."}, "is not below the folder"),
     ("info", {"recording": "nosuch.zst"}, "no such file"),
     ("info", {"recording": "bad.pickle"}, "bad.pickle: byte 0: not a recording"),
-    ("info", {}, "needs 'recording'"), ("info", {"recording": 7}, "is of type string"),
+    ("info", {}, "needs 'recording'"), ("info", {"recording": 7}, "recording is a text"),
     ("info", {"recording": "cnn.zst", "html": "x"}, "not 'html'"),
-    ("info", {"recording": "cnn.zst", "gpu": True}, "is of type integer"),
+    ("info", {"recording": "cnn.zst", "gpu": True}, "gpu is a whole number"),
     ("fit", {"recording": "cnn.zst", "policy": ["./evil.so"]}, "a plugin is not loaded"),
     ("fit", {"recording": "cnn.zst", "policy": ["evil.so:x=1"]}, "a plugin is not loaded"),
     ("fit", {"recording": "cnn.zst", "policy": ["plan:out.csv"]}, "a plan is not read"),
     ("fit", {"recording": "cnn.zst", "policy": ["tlsf:upstream=(plan:out.csv)"]}, "a plan is not read"),
-    ("fit", {"recording": "cnn.zst", "policy": [1]}, "holds texts"),
+    ("fit", {"recording": "cnn.zst", "policy": [1]}, "policy is a list of texts"),
     ("fit", {"recording": "cnn.zst", "device": "cuda:0"}, "a real card is not used"),
     ("who", {"recording": "cnn.zst", "by": "colour"}, "colour")])
 def test_what_reaches_out_or_means_nothing_is_refused_with_a_sentence(call, tool, arguments, reason):
@@ -157,7 +165,44 @@ def say(folder, *lines, options=()):
     done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", "--folder", folder, *options],
                           input="\n".join(lines), text=True, capture_output=True)
     assert done.returncode == 0 and done.stderr == ""
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    return sorted(answers, key=lambda answer: (answer.get("id") is not None, answer.get("id")))
+
+
+def test_files_lists_what_other_tools_take_and_nothing_outside(call, folder):
+    (folder / ".git").mkdir()
+    (folder / ".git" / "hidden.log").write_text("x")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "train.LOG").write_text("x")
+    listed = call("files")
+    names = {file["name"] for file in listed.structured_content["files"]}
+    assert names == {f"{name}.zst" for name in SAMPLES} | {"bad.pickle", "runs/train.LOG"}
+    assert "cnn.zst  " in listed.content[0].text and listed.structured_content["left_out"] == 0
+    only = call("files", like="TRAIN").structured_content["files"]
+    assert [file["name"] for file in only] == ["runs/train.LOG"]
+    assert "No recording" in call("files", like="nosuch").content[0].text
+
+
+def test_an_error_that_was_pasted_is_answered(call, root):
+    text = (root / "samples/oom-fragmented.log").read_text()
+    answer = call("why_text", text=text)
+    assert answer.content[0].text.startswith("Fragmented: ") and answer.structured_content["schema"] == "replay-why/1"
+    assert call("why_text", text="").is_error
+
+
+def test_a_command_that_is_no_tool_is_called_the_persons(call):
+    said = call("why", recording="oom-fragmented.zst").content[0].text
+    assert "replay run-sim" in said and "not a tool here: `replay run-sim`" in said
+    assert "not a tool here" not in call("fit", recording="cnn.zst").content[0].text
+
+
+@pytest.mark.parametrize("tool, typed, same", [
+    ("who", {"at": 3102}, {"at": "3102"}), ("fit", {"policy": "best-fit"}, {"policy": ["best-fit"]}),
+    ("info", {"gpu": "0"}, {"gpu": 0}), ("tune", {"torch": 2.9}, {"torch": "2.9"}),
+    ("who", {"at": None, "by": None}, {})])
+def test_arguments_as_models_give_them_are_taken(call, tool, typed, same):
+    got, want = (call(tool, recording="oom-fragmented.zst", **arguments) for arguments in (typed, same))
+    assert not got.is_error and got.structured_content == want.structured_content
 
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -189,7 +234,7 @@ def test_an_exception_that_nobody_thought_of_is_an_answer(folder, monkeypatch, k
     listing = {"jsonrpc": "2.0", "id": 3, "method": "tools/list"}
     requests = "".join(json.dumps(message) + "\n" for message in (CALL, listing, PING))
     server.Server(folder, 5, False, out).serve(io.StringIO(requests))
-    called, listed, pinged = [json.loads(line) for line in out.getvalue().splitlines()]
+    called, pinged, listed = sorted((json.loads(line) for line in out.getvalue().splitlines()), key=lambda a: a["id"])
     assert called["result"]["isError"] and kind.__name__ in called["result"]["content"][0]["text"]
     assert listed["error"]["code"] == -32603 and kind.__name__ in listed["error"]["message"]
     assert pinged["result"] == {} and str(folder) not in out.getvalue()
@@ -219,6 +264,25 @@ def slow_server(folder, tmp_path):
     for child in children:
         child.kill()
         child.wait()
+
+
+def test_a_cancelled_call_ends_and_is_not_answered_and_keeps_nobody_waiting(slow_server, tmp_path):
+    child = slow_server("")
+    child.stdin.write(json.dumps(PING) + "\n")
+    child.stdin.flush()
+    assert json.loads(child.stdout.readline()) == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    begun = time.monotonic()
+    child.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                                  "params": {"requestId": 1, "reason": "given up"}}) + "\n")
+    child.stdin.close()
+    assert child.wait(60) == 0 and time.monotonic() - begun < 20 and child.stdout.read() == ""
+    assert (tmp_path / "ended").exists() and not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("params", ["[]", "{}", '{"requestId":[1]}', '{"requestId":7}', "null"])
+def test_a_cancellation_of_nothing_is_nothing(folder, params):
+    cancelled = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":%s}' % params
+    assert say(folder, cancelled, json.dumps(PING)) == [{"jsonrpc": "2.0", "id": 2, "result": {}}]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

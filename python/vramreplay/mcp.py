@@ -6,129 +6,122 @@
 An assistant reads recordings in FOLDER and below it, and nothing else: not what a results file names, and no plan. No
 tool writes a file, runs a command, loads a plugin or uses a real card. Only with --run-programs there is the tool
 `predict`, which runs any command in FOLDER. Each answer is the program's JSON, by the schema that the tool declares,
-with the program's words beside it. Calls are answered one after the other.
+with the program's words in it and beside it. Each call has a thread and a process of its own: none waits for another,
+and one that is cancelled ends and is not answered.
 """
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
-import re
+import queue
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+import threading
+import time
 from pathlib import Path
-from typing import IO, Any, Dict, List, Optional, Tuple
+from typing import IO, Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from vramreplay import running
 from vramreplay.errors import ReplayError
+from vramreplay.mcp_tools import FILES_MAX, ROWS_MAX, TOOLS, Refused, Tool, taken, what_is_no_tool
 
 #: Versions of the protocol that begin with `initialize`, newest first. A newer client falls back to these.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-ROWS_MAX = 50                               # of `who`: a stack trace a row may be megabytes
-INSTRUCTIONS = ("Answers questions on recordings of GPU memory. A file that ends in an out-of-memory error: call why. "
-                "Otherwise: info, then fit for the card, tune for the setting. Figures are exact for what was "
-                "recorded; is_lower_bound says where the program may need more.")
-
-RECORDING = {"type": "string",
-             "description": "a recording below the server's folder: PyTorch's memory snapshot (.pickle), a trace "
-                            "(.zst), or for `why` a log with the OutOfMemoryError"}
-DEVICE = {"type": "string", "description": "a simulated card: 24GiB, h100-80g, sim:24GiB,context=450MiB"}
-POLICY = {"type": "array", "items": {"type": "string"},
-          "description": "allocators with settings: best-fit (PyTorch's default), expandable_segments:True, "
-                         "max_split_size_mb:128, pow2, none"}
-GPU = {"type": "integer", "minimum": 0, "description": "the device to take, of a file that recorded several"}
-PROGRAM = {"type": "array", "items": {"type": "string"}, "minItems": 1,
-           "description": "the words of a command, such as python, train.py, --batch, {batch}; it runs in the server's "
-                          "folder"}
-
-
-@dataclass(frozen=True)
-class Tool:
-    """One command of the program."""
-
-    name: str
-    title: str
-    description: str
-    options: Dict[str, Dict[str, Any]] = field(default_factory=dict)
-    inputs: Tuple[str, ...] = ("recording",)
-    optional_inputs: Tuple[str, ...] = ()
-    runs_program: bool = False              # its one input is the words of a command, not a file
-    words: Tuple[str, ...] = ()             # that each call has
-
-    def input_schema(self) -> Dict[str, Any]:
-        inputs = {name: RECORDING for name in self.inputs + self.optional_inputs}
-        properties = ({"program": PROGRAM, **self.options} if self.runs_program
-                      else {**inputs, **self.options, "gpu": GPU})
-        return {"type": "object", "properties": properties, "required": list(self.inputs),
-                "additionalProperties": False}
-
-    def output_schema(self) -> Any:
-        return json.loads(Path(__file__).with_name("schemas").joinpath(f"replay-{self.name}-1.json").read_text())
-
-    def declaration(self) -> Dict[str, Any]:
-        return {"name": self.name, "title": self.title, "description": self.description,
-                "inputSchema": self.input_schema(), "outputSchema": self.output_schema(),
-                "annotations": {"readOnlyHint": not self.runs_program, "idempotentHint": not self.runs_program,
-                                "openWorldHint": self.runs_program}}
-
-
-TOOLS = {tool.name: tool for tool in (
-    Tool("info", "What a recording holds", "What a recording covers: program, settings, peak, refused requests, and "
-         "what could not be known. Call this first on a file that you do not know."),
-    Tool("why", "Why it ran out of memory", "One verdict on an out-of-memory error: fragmented, full, leak, a setting "
-         "not in force, another process; the setting that cures it; the lines of the program that hold the memory.",
-         {"device": DEVICE}),
-    Tool("who", "Who holds the memory", "Live memory at a moment by line, file, module, category, stack, size, "
-         f"stream or pool; the {ROWS_MAX} largest groups.",
-         {"at": {"type": "string", "description": "peak, refusal, end, or the number of an event"},
-          "by": {"type": "string", "description": "line, file, module, category, stack, size, stream or pool"},
-          "grew": {"type": "string",
-                   "description": "A..B: only what was requested since event A and is live at event B"}}),
-    Tool("fit", "The smallest card", "The smallest card on which no request is refused, per policy.",
-         {"policy": POLICY, "device": DEVICE}),
-    Tool("tune", "The best setting", "The best setting of PyTorch's allocator for a recording, tried on changed copies "
-         "of it.",
-         {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
-    Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
-         {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
-    Tool("verify", "Is the replay exact?", "Whether the replayed allocator makes every decision that was recorded.",
-         {"device": DEVICE}),
-    Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it "
-         "reserves, whether it fits, the smallest card, the largest batch.",
-         {"device": DEVICE, "range": {"type": "string", "description": "NAME=A..B: the largest value that fits is "
-                                      "found; {NAME} among the program's words stands for it"},
-          "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
-          "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
-         inputs=("program",), runs_program=True),
-)}
-
-
-class Refused(Exception):
-    """A call that is not carried out. The assistant reads the sentence."""
+PROGRAMS_MOST, CALLS_MOST = 2, 8            # at once; the others wait
+SUFFIXES = frozenset((".pickle", ".pkl", ".zst", ".log", ".txt", ".out", ".err", ".json", ".csv", ".db", ".gz", ".pb",
+                      ".heap", ".sqlite", ".nsys-rep"))
+NO_RECORDINGS = frozenset(("node_modules", "site-packages", "__pycache__"))
+INSTRUCTIONS = ("Answers questions on recordings of GPU memory. An error that was pasted: call why_text. A file that "
+                "ends in an out-of-memory error: why; files lists what there is. Otherwise: info, then fit for the "
+                "card, tune for the setting. Figures are exact for what was recorded; is_lower_bound says where the "
+                "program may need more.")
 
 
 class Gone(Exception):
     """The client reads no answers any more."""
 
 
+class Call(threading.Thread):
+    """A call of a tool that is under way. It has the program's process, and sends the answer."""
+
+    def __init__(self, server: "Server", number: Any, tool: Tool, params: Dict[str, Any]) -> None:
+        super().__init__(daemon=True)
+        self.server, self.number, self.tool, self.params = server, number, tool, params
+        self.lock = threading.Lock()
+        self.child: Optional["subprocess.Popen[bytes]"] = None
+        self.is_cancelled = False
+
+    def run(self) -> None:
+        with self.server.rooms[self.tool.runs_program]:
+            if not self.is_cancelled:
+                self.server.answer_call(self)
+        self.server.calls.pop(self.number, None)
+
+    def begun(self, child: "subprocess.Popen[bytes]") -> None:
+        """The program has been started; it ends at once if nobody wants it any more."""
+        with self.lock:
+            self.child = child
+            if self.is_cancelled:
+                running.end_program(child)
+
+    def cancel(self) -> None:
+        with self.lock:
+            self.is_cancelled = True
+            if self.child is not None:
+                running.end_program(self.child)
+
+
 class Server:
-    """Answers requests one after the other. No request ends it; only Gone does."""
+    """Answers requests, calls of tools beside each other. No request ends it; only Gone does."""
 
     def __init__(self, folder: Path, timeout: float, runs_programs: bool, out: IO[str]) -> None:
         self.folder, self.timeout, self.out = folder.resolve(), timeout, out
         self.tools = {name: tool for name, tool in TOOLS.items() if runs_programs or not tool.runs_program}
+        self.calls: Dict[Any, Call] = {}
+        self.rooms = {True: threading.Semaphore(PROGRAMS_MOST), False: threading.Semaphore(CALLS_MOST)}
+        self.arrived: "queue.Queue[Union[str, Gone, None]]" = queue.Queue()
+        self.out_lock = threading.Lock()
 
     # ---- the protocol ----
 
     def serve(self, lines: IO[str]) -> None:
+        """To the end of the lines, and of the calls in them. Calls end if an exception ends this."""
+        threading.Thread(target=self.read, args=(lines,), daemon=True).start()
+        try:
+            for line in iter(self.next_line, None):
+                if line.strip():
+                    self.answer_line(line)
+            while self.calls:
+                self.next_line(0.05)
+        finally:
+            self.end_calls()
+
+    def read(self, lines: IO[str]) -> None:
         for line in lines:
-            if line.strip():
-                self.answer_line(line)
+            self.arrived.put(line)
+        self.arrived.put(None)
+
+    def next_line(self, patience: Optional[float] = None) -> Optional[str]:
+        """What has arrived, None at the end. Gone if the client went while a call was under way."""
+        try:
+            came = self.arrived.get(timeout=patience)
+        except queue.Empty:
+            return None
+        if isinstance(came, Gone):
+            raise came
+        return came
+
+    def end_calls(self) -> None:
+        calls = list(self.calls.values())
+        for call in calls:
+            call.cancel()
+        for call in calls:
+            call.join(running.PATIENCE_S + 1)
 
     def answer_line(self, line: str) -> None:
         try:
@@ -138,6 +131,8 @@ class Server:
             return
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             self.send(id=None, error={"code": INVALID_REQUEST, "message": "not a request"})
+        elif message["method"] == "notifications/cancelled":
+            self.cancel(message.get("params"))
         elif not is_number_or_text(message.get("id")):
             self.send(id=None, error={"code": INVALID_REQUEST, "message": "id is neither a whole number nor a text"})
         elif "id" in message:
@@ -146,6 +141,13 @@ class Server:
                 self.send(id=message["id"], error={"code": INVALID_PARAMS, "message": "params is no object"})
             else:
                 self.answer_or_fail(message["id"], message["method"], params)
+
+    def cancel(self, params: Any) -> None:
+        """Of a call that has been answered, or never was, nothing is left to do."""
+        number = params.get("requestId") if isinstance(params, dict) else None
+        call = self.calls.get(number) if is_number_or_text(number) else None
+        if call is not None:
+            call.cancel()
 
     def answer_or_fail(self, number: Any, method: str, params: Dict[str, Any]) -> None:
         try:
@@ -163,7 +165,8 @@ class Server:
         elif method == "tools/list":
             self.send(id=number, result={"tools": [tool.declaration() for tool in self.tools.values()]})
         elif method == "tools/call" and isinstance(params.get("name"), str) and params["name"] in self.tools:
-            self.send(id=number, result=self.call(self.tools[params["name"]], params))
+            self.calls[number] = call = Call(self, number, self.tools[params["name"]], params)
+            call.start()
         elif method == "tools/call":
             self.send(id=number, error={"code": INVALID_PARAMS, "message": f"no tool {params.get('name')!r}"})
         else:
@@ -172,8 +175,9 @@ class Server:
     def send(self, **message: Any) -> None:
         line = json.dumps({"jsonrpc": "2.0", **message}) + "\n"
         try:
-            self.out.write(line)
-            self.out.flush()
+            with self.out_lock:
+                self.out.write(line)
+                self.out.flush()
         except (OSError, ValueError) as error:      # ValueError: it is closed
             raise Gone(str(error)) from error
 
@@ -187,13 +191,18 @@ class Server:
 
     # ---- a call ----
 
-    def call(self, tool: Tool, params: Dict[str, Any]) -> Dict[str, Any]:
-        arguments, meta = params.get("arguments") or {}, params.get("_meta")
+    def answer_call(self, call: Call) -> None:
+        """Sends the result of a call, unless it was cancelled: the protocol wants no answer then."""
         try:
-            if not isinstance(arguments, dict):
-                raise Refused("arguments is no object")
-            token = meta.get("progressToken") if isinstance(meta, dict) else None
-            return self.run(tool, arguments, token if is_number_or_text(token) else None)
+            result = self.result(call)
+            if not call.is_cancelled:
+                self.send(id=call.number, result=result)
+        except Gone as gone:
+            self.arrived.put(gone)
+
+    def result(self, call: Call) -> Dict[str, Any]:
+        try:
+            return self.run(call)
         except (Refused, ReplayError) as error:
             sentence = str(error)
         except subprocess.TimeoutExpired:
@@ -209,45 +218,77 @@ class Server:
     def without_folder(self, text: str) -> str:
         return text.replace(str(self.folder) + os.sep, "")
 
-    def run(self, tool: Tool, arguments: Dict[str, Any], token: Any) -> Dict[str, Any]:
-        words = self.words(tool, arguments)
+    def run(self, call: Call) -> Dict[str, Any]:
+        arguments = call.params.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            raise Refused("arguments is no object")
+        values = taken(call.tool, arguments)
+        answer, said = self.listing(values) if call.tool.name == "files" else self.ask(call, values)
+        said += what_is_no_tool(said, set(self.tools))
+        return {"content": [{"type": "text", "text": said}], "structuredContent": {**answer, "words": said},
+                "isError": False}
+
+    def ask(self, call: Call, values: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
+        """The program's answer in JSON and in words."""
+        tool, words = call.tool, self.words(call.tool, values)
         inputs = [word for word in words if os.path.isabs(word)]
-
-        def progress(what: str, part: Optional[float]) -> None:
-            if part is not None:
-                self.send(method="notifications/progress",
-                          params={"progressToken": token, "progress": part, "total": 1, "message": what})
-
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "answer.json")
-            told = progress if token is not None else None
-            printed = running.run([tool.name, "--json", str(path), *words], inputs, told, self.timeout,
-                                  folder=str(self.folder))
-            said = printed.decode(errors="replace")
+            printed = running.run([tool.command or tool.name, "--json", str(path), *words], inputs, self.teller(call),
+                                  self.timeout, stdin=values["text"].encode(errors="replace") if "text" in values else
+                                  None, folder=str(self.folder), begun=call.begun)
             answer = json.loads(path.read_text())
         if tool.name == "who":
             answer["rows"] = answer["rows"][:ROWS_MAX]
         for name in ("path", "a", "b"):
             if isinstance(answer.get(name), str):
                 answer[name] = self.without_folder(answer[name])
-        return {"content": [{"type": "text", "text": self.without_folder(said)}],
-                "structuredContent": answer, "isError": False}
+        return answer, self.without_folder(printed.decode(errors="replace"))
 
-    def words(self, tool: Tool, arguments: Dict[str, Any]) -> List[str]:
-        """The program's words for the arguments. Refused if one is unknown, of another type, or reaches out."""
-        schema = tool.input_schema()
-        for name, value in arguments.items():
-            if name not in schema["properties"]:
-                raise Refused(f"{tool.name} takes {', '.join(schema['properties'])}, not {name!r}")
-            check(name, value, schema["properties"][name])
-        missing = [name for name in tool.inputs if name not in arguments]
-        if missing:
-            raise Refused(f"{tool.name} needs {missing[0]!r}")
-        options = {name: value for name, value in arguments.items() if name in tool.options or name == "gpu"}
+    def teller(self, call: Call) -> Optional[running.Progress]:
+        """Tells the client how far a call is, if it wants to know."""
+        meta = call.params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+
+        def progress(what: str, part: Optional[float]) -> None:
+            if part is not None and not call.is_cancelled:
+                self.send(method="notifications/progress",
+                          params={"progressToken": token, "progress": part, "total": 1, "message": what})
+
+        return progress if token is not None and is_number_or_text(token) else None
+
+    def words(self, tool: Tool, values: Dict[str, Any]) -> List[str]:
+        """The program's words for the arguments."""
+        options = running.option_words({name: value for name, value in values.items()
+                                        if name in tool.options or name == "gpu"})
         if tool.runs_program:
-            return [*running.option_words(options), "--", *arguments["program"]]
-        files = [self.inside(arguments[name]) for name in tool.inputs + tool.optional_inputs if name in arguments]
-        return [*files, *tool.words, *running.option_words(options)]
+            return [*options, "--", *values["program"]]
+        if "text" in values:
+            return ["-", *options]
+        files = [self.inside(values[name]) for name in tool.inputs + tool.optional_inputs if name in values]
+        return [*files, *tool.words, *options]
+
+    def listing(self, values: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
+        """The files below the folder that a tool may take, newest first."""
+        found = sorted(self.recordings(values.get("like", "")), key=lambda file: file["modified"], reverse=True)
+        files = found[:FILES_MAX]
+        lines = [f"{file['name']}  {file['bytes']:,} B  {file['modified']}" for file in files]
+        if len(found) > len(files):
+            lines.append(f"and {len(found) - len(files)} older ones; `like` finds them by a part of their names")
+        lines = lines or ["No recording and no log lies in this folder or below it."]
+        return {"files": files, "left_out": len(found) - len(files)}, "\n".join(lines) + "\n"
+
+    def recordings(self, like: str) -> Iterator[Dict[str, Any]]:
+        """Links are not followed, and folders whose names begin with a dot are left out."""
+        for here, folders, names in os.walk(self.folder):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NO_RECORDINGS)
+            for name in names:
+                path = Path(here, name)
+                if path.suffix.lower() in SUFFIXES and like.lower() in str(path.relative_to(self.folder)).lower():
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode):
+                        yield {"name": str(path.relative_to(self.folder)), "bytes": status.st_size,
+                               "modified": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))}
 
     def inside(self, name: str) -> str:
         """The file's real path, which lies below the folder."""
@@ -270,25 +311,6 @@ def what_failed(error: Exception) -> str:
 def is_number_or_text(value: Any) -> bool:
     """Whether the protocol allows it as an id; or there is none."""
     return value is None or (isinstance(value, (int, str)) and not isinstance(value, bool))
-
-
-TYPES = {"string": str, "integer": int, "array": list}
-
-
-def check(name: str, value: Any, schema: Dict[str, Any]) -> None:
-    """Refused if the value is not what the schema says, or names a plugin, a plan or a real card."""
-    kind = TYPES.get(schema.get("type", ""))
-    if kind and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise Refused(f"{name} is of type {schema['type']}")
-    for text in value if isinstance(value, list) else [value]:
-        if schema.get("type") == "array" and not isinstance(text, str):
-            raise Refused(f"{name} holds texts")
-        if name == "policy" and re.search(r"/|\.so\b", text):
-            raise Refused(f"{text}: a plugin is not loaded here")
-        if name == "policy" and re.search(r"\b(plan|file)\b", text):
-            raise Refused(f"{text}: a plan is not read here")
-        if name == "device" and text.startswith("cuda"):
-            raise Refused(f"{text}: a real card is not used here")
 
 
 def positive(text: str) -> float:
@@ -324,7 +346,8 @@ def main() -> None:
         parser.error(f"{arguments.folder}: is no folder")
     end_on_signals()
     try:
-        lines = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
+        # A file object of our own: Python may not close one that a thread reads when it ends.
+        lines = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace")
         Server(arguments.folder, arguments.timeout, arguments.run_programs, sys.stdout).serve(lines)
     except (KeyboardInterrupt, Gone):
         # Python writes what is left of standard output when it ends.

@@ -122,16 +122,17 @@ class Listener(threading.Thread):
                 self.progress(found[1], int(found[2]) / 100 if found[3] == "%" else None)
             except BaseException as error:          # whatever it is, it is the caller's
                 self.progress, self.failure = None, error
-                self.end_program()
+                end_program(self.child)
         elif line and not found:
             self.sentences.append(line)
 
-    def end_program(self) -> None:
-        """Ends it although the caller's thread waits for it, with SIGKILL if it does not end by itself."""
-        self.child.terminate()
-        killer = threading.Timer(PATIENCE_S, self.child.kill)       # does nothing once the program has ended
-        killer.daemon = True
-        killer.start()
+
+def end_program(child: "subprocess.Popen[bytes]") -> None:
+    """Ends it although another thread waits for it, with SIGKILL if it does not end by itself."""
+    child.terminate()
+    killer = threading.Timer(PATIENCE_S, child.kill)        # does nothing once the program has ended
+    killer.daemon = True
+    killer.start()
 
 
 def start(words: Sequence[str], has_progress: bool, has_input: bool,
@@ -155,9 +156,10 @@ def start(words: Sequence[str], has_progress: bool, has_input: bool,
 
 
 def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Progress] = None,
-        timeout: Optional[float] = None, stdin: Optional[bytes] = None, folder: Optional[str] = None) -> bytes:
+        timeout: Optional[float] = None, stdin: Optional[bytes] = None, folder: Optional[str] = None,
+        begun: Optional[Callable[["subprocess.Popen[bytes]"], None]] = None) -> bytes:
     """What the program prints. `inputs` are the files among the words, for errors; `stdin` is what it reads as "-";
-    `folder` is where it works, if not here.
+    `folder` is where it works, if not here; `begun` gets its process, for another thread to end it.
 
     InputError and HostError with the program's sentence; subprocess.TimeoutExpired after `timeout` seconds. Any
     exception here, KeyboardInterrupt included, and any of `progress` ends the program, which removes what it has half
@@ -169,6 +171,8 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
     child, stream = start(words, progress is not None, stdin is not None, folder)
     listener = Listener(child, stream, progress)
     try:
+        if begun is not None:
+            begun(child)
         listener.start()                            # from here on the caller may be told, and may want to end this
         out = communicate(child, patience, stdin)
     except BaseException:
