@@ -20,6 +20,7 @@ struct rig_config {
     uint64_t    total_bytes;                /* 0: unlimited */
     uint64_t    fail_from_call;             /* 0: never */
     uint64_t    seed;
+    bool        rises;                      /* newer segments lie above older ones; otherwise as Linux's driver does */
 };
 
 struct rig {
@@ -114,6 +115,7 @@ static inline void rig_open(struct rig *r, const struct rig_config *cfg)
         r->streams[i] = (struct stream_name){.handle = (uint64_t)i * 64, .number = i == 0 ? 0 : (i - 1) * 32 + 3};
     device.total_bytes = cfg->total_bytes != 0 ? cfg->total_bytes : DEVICE_UNLIMITED;
     device.fail_from_call = cfg->fail_from_call;
+    device.addresses = cfg->rises ? ADDRESSES_RISING : device.addresses;
     const char *suited = rig_suited_spec(cfg->policy, cfg->total_bytes);
     cr_assert_eq(policy_spec_parse(suited, &r->spec, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(device_open(&device_sim, &device, &r->device, &err), ERR_OK, "%s", err.text);

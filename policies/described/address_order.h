@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Textbook allocators (plain.h) that keep their free blocks by address: the members of a struct plain_set that do so,
+ * Textbook allocators (plain.h) that keep their free blocks by place: the members of a struct plain_set that do so,
  * and those of a table of operations.
  *
  * There are two sets, for policies that serve small requests from segments of their own. A policy without such has all

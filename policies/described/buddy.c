@@ -3,11 +3,11 @@
  * buddy: the binary buddy system, as described in Knowlton, "A fast storage allocator", CACM 8(10), 1965, and Knuth,
  * The Art of Computer Programming, vol. 1, section 2.5.
  *
- * A request is rounded up to a power of two, at least `min`. It takes the smallest free block, of these the lowest, and
- * halves it until it fits, keeping the low half. A freed block joins its buddy, the other half of the block that both
- * were cut from, while that is free and whole. If nothing fits, the device is asked for an arena, or for the rounded
- * request if that is larger; if it refuses, arenas that are one free block are given back and it is asked once more,
- * and then for the rounded request alone.
+ * A request is rounded up to a power of two, at least `min`. It takes the smallest free block, of these the lowest
+ * (the oldest arena's), and halves it until it fits, keeping the low half. A freed block joins its buddy, the other
+ * half of the block that both were cut from, while that is free and whole. If nothing fits, the device is asked for
+ * an arena, or for the rounded request if that is larger; if it refuses, arenas that are one free block are given
+ * back and it is asked once more, and then for the rounded request alone.
  */
 #include "policies/parts/free_set.h"
 #include "policies/parts/heap.h"
@@ -21,7 +21,7 @@ struct buddy {
     struct policy   base;                   /* first, so the two pointers convert */
     struct upstream upstream;
     struct heap     heap;                   /* its pieces are the arenas */
-    struct free_set free;                   /* all of stream 0; ties are addresses */
+    struct free_set free;                   /* all of stream 0; ties are places by age */
     uint64_t        min_bytes, arena_bytes; /* powers of two */
 };
 
@@ -58,6 +58,7 @@ static enum err buddy_create(const struct policy_config *cfg, struct policy **ou
     enum err e = upstream_open(&y->upstream, cfg, &cfg->values[BUDDY_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&y->heap, &y->upstream, cfg->peak_live);
+    y->heap.order = HEAP_BY_AGE;
     if (e == ERR_OK)
         e = free_set_open(&y->free, &y->heap.blocks, NULL, 1);
     if (e == ERR_OK)
@@ -75,7 +76,7 @@ static void buddy_flush(struct policy *p, uint32_t stream)
     uint32_t *idle;
     size_t n;
     (void)stream;
-    if (heap_idle_pieces(&y->heap, HEAP_BY_ADDRESS, &idle, &n) != ERR_OK) {
+    if (heap_idle_pieces(&y->heap, HEAP_BY_AGE, &idle, &n) != ERR_OK) {
         p->failure = ERR_HOST_NOMEM;
         return;
     }

@@ -8,7 +8,7 @@
 
 struct fits {
     struct address_order order;             /* first, so the two pointers convert */
-    uint64_t             next_addr;         /* next-fit: where its next search begins */
+    uint64_t             next_place;        /* next-fit: where its next search begins */
 };
 
 static const struct policy_option fits_options[] = {
@@ -22,11 +22,11 @@ static uint32_t next_fit_search(struct plain *p, uint64_t bytes, uint16_t stream
 {
     struct fits *f = (struct fits *)p;
     (void)stream;
-    uint32_t b = first_fit_find(&f->order.free, f->order.roots[0], f->next_addr, bytes);
+    uint32_t b = first_fit_find(&f->order.free, f->order.roots[0], f->next_place, bytes);
     if (b == BLOCK_NONE)
         b = first_fit_find(&f->order.free, f->order.roots[0], 0, bytes);
     if (b != BLOCK_NONE)
-        f->next_addr = heap_at(&p->heap, b)->addr + bytes;
+        f->next_place = heap_at(&p->heap, b)->tie + bytes;
     return b;
 }
 

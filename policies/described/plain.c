@@ -22,6 +22,7 @@ enum err plain_create(const struct policy_config *cfg, size_t size, const struct
     enum err e = upstream_open(&p->upstream, cfg, &cfg->values[PLAIN_UPSTREAM], err);
     if (e == ERR_OK)
         e = heap_open(&p->heap, &p->upstream, cfg->peak_live);
+    p->heap.order = HEAP_BY_AGE;
     if (e != ERR_OK)
         plain_destroy(&p->base);
     else
@@ -43,7 +44,7 @@ void plain_flush(struct policy *base, uint32_t stream)
     uint32_t *idle;
     size_t n;
     (void)stream;
-    if (heap_idle_pieces(&p->heap, HEAP_BY_ADDRESS, &idle, &n) != ERR_OK) {
+    if (heap_idle_pieces(&p->heap, HEAP_BY_AGE, &idle, &n) != ERR_OK) {
         base->failure = ERR_HOST_NOMEM;
         return;
     }

@@ -6,6 +6,8 @@
  * and all that it does not need is a free block again. A freed block coalesces with its free neighbours at once.
  * Streams play no part.
  *
+ * "The lowest" block is one of the oldest segment, and within a segment the one of the lowest address.
+ *
  * If nothing fits, the device is asked for the larger of the request and `chunk`, in multiples of `unit`. If it
  * refuses, everything wholly free is given back and it is asked once more, and then for the request alone.
  */

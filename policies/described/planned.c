@@ -31,13 +31,12 @@ static uint32_t arena_take(struct planned *p, uint64_t offset, uint64_t bytes)
 {
     const struct tie_kind places = {.has_numbers = false};
     struct block_table *t = &p->arena.blocks;
-    const uint64_t addr = p->arena_addr + offset;
-    const uint32_t b = first_fit_holding(&p->arena_free, p->arena_root, addr);
-    if (b == BLOCK_NONE || t->at[b].addr + t->at[b].size < addr + bytes)
+    const uint32_t b = first_fit_holding(&p->arena_free, p->arena_root, offset);
+    if (b == BLOCK_NONE || t->at[b].tie + t->at[b].size < offset + bytes)
         return BLOCK_NONE;
     first_fit_remove(&p->arena_free, &p->arena_root, b);
-    if (t->at[b].addr < addr)
-        first_fit_insert(&p->arena_free, &p->arena_root, block_split_front(t, b, addr - t->at[b].addr, places));
+    if (t->at[b].tie < offset)
+        first_fit_insert(&p->arena_free, &p->arena_root, block_split_front(t, b, offset - t->at[b].tie, places));
     if (t->at[b].size > bytes)
         first_fit_insert(&p->arena_free, &p->arena_root, block_split_back(t, b, t->at[b].size - bytes, places));
     return b;
@@ -62,10 +61,12 @@ static void arena_give(struct planned *p, uint32_t b)
 /* The row of the next request; NULL: it has none. */
 static const struct planned_row *next_row(struct planned *p)
 {
-    const uint64_t number = p->n_requests++;
-    if (number < p->first || (!p->is_repeated && number - p->first >= p->n_rows))
+    uint64_t number = p->n_requests++;
+    if (number >= p->n_rows && !p->is_repeated)
         return NULL;
-    const struct planned_row *row = &p->rows[(number - p->first) % p->n_rows];
+    if (number >= p->n_rows)
+        number = p->first + (number - p->first) % (p->n_rows - p->first);
+    const struct planned_row *row = &p->rows[number];
     return row->bytes > 0 ? row : NULL;
 }
 
@@ -139,6 +140,7 @@ enum err planned_create(const struct policy_config *cfg, struct planned **out, s
         return e;
     struct planned *p = (struct planned *)order;
     e = heap_open(&p->arena, &order->plain.upstream, 0);
+    p->arena.order = HEAP_BY_AGE;            /* one piece: a place is an offset */
     if (e == ERR_OK)                         /* the offsets of a plan are not rounded */
         e = first_fit_open(&p->arena_free, &p->arena.blocks, 1, 1);
     if (e != ERR_OK)

@@ -28,8 +28,8 @@ struct planned {
     bool         is_refused;                /* the device has no room for the arena: nothing goes by plan */
     struct planned_row *rows;               /* owned */
     size_t       n_rows;
-    uint64_t     first;                     /* number of the request that the first row stands for */
-    bool         is_repeated;               /* the rows begin again after the last */
+    bool         is_repeated;               /* after the last row those from `first` on begin again */
+    size_t       first;
     uint64_t     n_requests, n_planned, n_mismatched;
 };
 

@@ -183,9 +183,10 @@ static uint32_t range_block(struct stitched_pages *s, uint32_t number, uint16_t 
 {
     struct primitive_range *r = &s->ranges[number];
     const uint32_t b = block_table_new(&s->blocks);
-    *entry(s, b) = (struct block_entry){.addr = r->seg.addr, .size = r->seg.bytes, .tie = r->seg.addr,
+    *entry(s, b) = (struct block_entry){.addr = r->seg.addr, .size = r->seg.bytes, .tie = s->places_end,
                                         .segment = number, .stream = stream,
                                         .flags = BLOCK_IS_USED | BLOCK_IS_ALLOCATED};
+    s->places_end += r->seg.bytes;
     r->first = b;
     own_pages(s, b);
     return b;

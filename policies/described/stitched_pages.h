@@ -55,6 +55,7 @@ struct stitched_pages {
     struct free_set    free;
     struct primitive_range *ranges;
     size_t    n_ranges, room_ranges;
+    uint64_t  places_end;                /* blocks of one size are taken by age of their range, as in heap.h */
     struct stitched_range *stitched;
     size_t    n_stitched, room_stitched;
     uint64_t  n_pages;               /* held */

@@ -4,8 +4,12 @@
  * allocator for real-time systems", ECRTS 2004. The rest of its rules is in plain.h.
  *
  * The first level divides free blocks by powers of two, the second each power into 32 equal classes. A class is a list,
- * the last freed block first. A search rounds the request up to the next class, so that every block from there on is
+ * the last freed block first. A request is rounded up to where a class begins, so that every block from there on is
  * large enough, and takes the first block of the first class that has one: constant time, and a good fit, not the best.
+ *
+ * The block that a request gets has the rounded size, in a free block and in new memory, as in the authors' tlsf.c
+ * (MAPPING_SEARCH changes the size that malloc_ex splits off). So a freed block is found by the next request of its
+ * size, and at most 1/32 of a request is lost to rounding.
  */
 #include "policies/described/plain.h"
 
@@ -34,8 +38,7 @@ struct tlsf_class {
 static struct tlsf_class tlsf_class_of(uint64_t bytes)
 {
     const unsigned first = log2_floor(bytes);
-    const unsigned shift = first < TLSF_SECOND_BITS ? 0 : first - TLSF_SECOND_BITS;
-    return (struct tlsf_class){.first = first, .second = (unsigned)(bytes >> shift) % TLSF_SECOND};
+    return (struct tlsf_class){.first = first, .second = (unsigned)(bytes >> (first - TLSF_SECOND_BITS)) % TLSF_SECOND};
 }
 
 static void tlsf_insert(struct plain *p, uint32_t b)
@@ -70,18 +73,17 @@ static void tlsf_remove(struct plain *p, uint32_t b)
         t->first &= ~(UINT64_C(1) << c.first);
 }
 
-/* The first class whose blocks are all large enough. */
-static struct tlsf_class tlsf_class_above(uint64_t bytes)
+/* The least size of a class, and the least multiple of PLAIN_UNIT, that is large enough. */
+static uint64_t tlsf_round(uint64_t bytes)
 {
-    const unsigned first = log2_floor(bytes);
-    const uint64_t width = first < TLSF_SECOND_BITS ? 1 : UINT64_C(1) << (first - TLSF_SECOND_BITS);
-    return tlsf_class_of(bytes + width - 1);
+    const uint64_t least = align_up(bytes, PLAIN_UNIT);
+    return align_up(least, UINT64_C(1) << (log2_floor(least) - TLSF_SECOND_BITS));
 }
 
 static uint32_t tlsf_find(struct plain *p, uint64_t bytes, uint16_t stream)
 {
     struct tlsf *t = (struct tlsf *)p;
-    struct tlsf_class c = tlsf_class_above(bytes);
+    struct tlsf_class c = tlsf_class_of(bytes);
     (void)stream;
     uint32_t classes = t->second[c.first] & ~UINT32_C(0) << c.second;
     if (classes == 0) {
@@ -94,7 +96,9 @@ static uint32_t tlsf_find(struct plain *p, uint64_t bytes, uint16_t stream)
     return t->newest[c.first][__builtin_ctz(classes)];
 }
 
-static const struct plain_set tlsf_set = {.insert = tlsf_insert, .remove = tlsf_remove, .find = tlsf_find};
+static const struct plain_set tlsf_set = {
+    .insert = tlsf_insert, .remove = tlsf_remove, .find = tlsf_find, .round = tlsf_round,
+};
 
 static enum err tlsf_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The tree: down to a leaf by address or by size, and up again as far as something changes. */
+/* The tree: down to a leaf by place or by size, and up again as far as something changes. */
 #include "policies/parts/first_fit.h"
 
 #include "base/array.h"
@@ -73,13 +73,13 @@ static inline int32_t first_fit_units(const struct first_fit *f, uint64_t size)
     return units < INT32_MAX ? (int32_t)units : INT32_MAX;
 }
 
-/* The number of cells that end at or before an address: the cell where it belongs. */
-static inline unsigned first_fit_place(const struct first_fit_node *node, uint64_t addr)
+/* The number of cells that end at or before a place: the cell where it belongs. */
+static inline unsigned first_fit_cell_of(const struct first_fit_node *node, uint64_t place)
 {
-    unsigned place = 0;
+    unsigned k = 0;
     for (int i = 0; i < FIRST_FIT_MOST; i++)
-        place += node->end[i] <= addr;
-    return place;
+        k += node->end[i] <= place;
+    return k;
 }
 
 /* The cell in which a node has `below`. */
@@ -103,7 +103,7 @@ static inline struct first_fit_cell first_fit_cell_of_block(const struct first_f
     const struct block_entry *block = &f->blocks->at[b];
     assert((block->size & ((UINT64_C(1) << f->unit_shift) - 1)) == 0);
     return (struct first_fit_cell){.largest = first_fit_units(f, block->size), .below = b,
-                                   .end = block->addr + block->size};
+                                   .end = block->tie + block->size};
 }
 
 static inline void first_fit_set(struct first_fit_node *node, unsigned k, struct first_fit_cell cell)
@@ -188,12 +188,12 @@ static void first_fit_go_up(struct first_fit *f, uint32_t i, int32_t largest)
 
 /* ---- changes ---- */
 
-/* The leaf where an address belongs, in a set that is not empty. */
-static uint32_t first_fit_leaf(const struct first_fit *f, uint32_t root, uint64_t addr)
+/* The leaf where a place belongs, in a set that is not empty. */
+static uint32_t first_fit_leaf(const struct first_fit *f, uint32_t root, uint64_t place)
 {
     while (f->nodes[root].level > 0) {
         const struct first_fit_node *node = &f->nodes[root];
-        const unsigned k = first_fit_place(node, addr);
+        const unsigned k = first_fit_cell_of(node, place);
         root = node->below[k - (k == node->n)];
     }
     return root;
@@ -219,17 +219,17 @@ static uint32_t first_fit_split(struct first_fit *f, uint32_t *root, uint32_t i)
 
 void first_fit_insert(struct first_fit *f, uint32_t *root, uint32_t b)
 {
-    const uint64_t addr = f->blocks->at[b].addr;
+    const uint64_t place = f->blocks->at[b].tie;
     if (*root == 0)
         *root = first_fit_node_new(f, 0);
-    uint32_t leaf = first_fit_leaf(f, *root, addr);
+    uint32_t leaf = first_fit_leaf(f, *root, place);
     if (f->nodes[leaf].n == FIRST_FIT_MOST) {
         const uint32_t high = first_fit_split(f, root, leaf);
-        leaf = f->nodes[leaf].end[f->nodes[leaf].n - 1] <= addr ? high : leaf;
+        leaf = f->nodes[leaf].end[f->nodes[leaf].n - 1] <= place ? high : leaf;
     }
     const struct first_fit_cell cell = first_fit_cell_of_block(f, b);
     const int32_t others = sixteen_largest(f->nodes[leaf].largest);
-    first_fit_open_cell(f, leaf, first_fit_place(&f->nodes[leaf], addr), cell);
+    first_fit_open_cell(f, leaf, first_fit_cell_of(&f->nodes[leaf], place), cell);
     first_fit_go_up(f, leaf, others > cell.largest ? others : cell.largest);
 }
 
@@ -342,18 +342,18 @@ uint32_t first_fit_find(const struct first_fit *f, uint32_t root, uint64_t from,
         return first_fit_search(f, root, ~UINT32_C(0), size);
     const uint32_t leaf = first_fit_leaf(f, root, from);
     const struct first_fit_node *node = &f->nodes[leaf];
-    const unsigned k = first_fit_place(node, from);
-    const bool is_inside = k < node->n && f->blocks->at[node->below[k]].addr < from;
+    const unsigned k = first_fit_cell_of(node, from);
+    const bool is_inside = k < node->n && f->blocks->at[node->below[k]].tie < from;
     return first_fit_search(f, leaf, ~UINT32_C(0) << (k + is_inside), size);
 }
 
-uint32_t first_fit_holding(const struct first_fit *f, uint32_t root, uint64_t addr)
+uint32_t first_fit_holding(const struct first_fit *f, uint32_t root, uint64_t place)
 {
     if (root == 0)
         return BLOCK_NONE;
-    const struct first_fit_node *node = &f->nodes[first_fit_leaf(f, root, addr)];
-    const unsigned k = first_fit_place(node, addr);
-    return k < node->n && f->blocks->at[node->below[k]].addr <= addr ? node->below[k] : BLOCK_NONE;
+    const struct first_fit_node *node = &f->nodes[first_fit_leaf(f, root, place)];
+    const unsigned k = first_fit_cell_of(node, place);
+    return k < node->n && f->blocks->at[node->below[k]].tie <= place ? node->below[k] : BLOCK_NONE;
 }
 
 uint32_t first_fit_largest(const struct first_fit *f, uint32_t root)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Free blocks by address, for the lowest one that is large enough.
+ * Free blocks by place, for the lowest one that is large enough. A block's place is its tie (split_coalesce.h): its
+ * address, or where it lies if the pieces stood one after another by age (heap.h).
  *
  * A B-tree (Bayer and McCreight, "Organization and maintenance of large ordered indexes", Acta Informatica 1, 1972)
  * whose nodes also hold, for each node or block below them, the size of the largest block there:
@@ -9,17 +10,17 @@
  *                     end      [ 80 | 96 ]
  *                     below       /    \
  *       largest  [  2 |  9 |  1 ]       [  4 ]        in a leaf: the size of the block itself
- *       end      [ 10 | 40 | 80 ]       [ 96 ]        and the address after it
+ *       end      [ 10 | 40 | 80 ]       [ 96 ]        and the place after it
  *       below    [ b7 | b3 | b9 ]       [ b4 ]
  *
  * A search reads two cache lines on each level, and compares all sizes in one of them without a branch. A block knows
- * its leaf (`left`), so a block that grows or shrinks in its place is not looked for. A block's place is that of its
- * end, which does not move when a request takes the block's front.
+ * its leaf (`left`), so a block that grows or shrinks where it is is not looked for. The order is that of the blocks'
+ * ends, which do not move when a request takes a block's front.
  *
  * Two neighbours below one node that become small are joined, so that all sets together have no more nodes than
  * first_fit_reserve makes room for, and insertions cannot fail.
  *
- * A set is its root; 0 is the empty one. The blocks of a set do not overlap. If the size or the address of a block in a
+ * A set is its root; 0 is the empty one. The blocks of a set do not overlap. If the size or the place of a block in a
  * set changes, the set must be told.
  */
 #ifndef REPLAY_POLICIES_PARTS_FIRST_FIT_H
@@ -79,14 +80,14 @@ MUST_USE static inline enum err first_fit_reserve(struct first_fit *f)
 void first_fit_insert(struct first_fit *f, uint32_t *root, uint32_t b);
 void first_fit_remove(struct first_fit *f, uint32_t *root, uint32_t b);
 
-/* The size or the address of a block in a set has changed, and not its place among the others. */
+/* The size or the place of a block in a set has changed, and not the order. */
 void first_fit_update(struct first_fit *f, uint32_t b);
 
-/* The block with the lowest address >= `from` and at least `size` bytes; BLOCK_NONE if there is none. */
+/* The block with the lowest place >= `from` and at least `size` bytes; BLOCK_NONE if there is none. */
 uint32_t first_fit_find(const struct first_fit *f, uint32_t root, uint64_t from, uint64_t size);
 
-/* The block that the byte at `addr` is in; BLOCK_NONE if there is none. */
-uint32_t first_fit_holding(const struct first_fit *f, uint32_t root, uint64_t addr);
+/* The block that the byte at a place is in; BLOCK_NONE if there is none. */
+uint32_t first_fit_holding(const struct first_fit *f, uint32_t root, uint64_t place);
 
 /* The lowest of the largest blocks; BLOCK_NONE for an empty set. */
 uint32_t first_fit_largest(const struct first_fit *f, uint32_t root);

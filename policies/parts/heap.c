@@ -46,10 +46,12 @@ enum err heap_grow(struct heap *h, uint64_t bytes, uint16_t stream, uint32_t *ou
         return e;
     const uint32_t piece = h->n_vacant > 0 ? h->vacant[--h->n_vacant] : (uint32_t)h->n_pieces++;
     const uint32_t b = block_table_new(&h->blocks);
+    const uint64_t place = h->order == HEAP_BY_AGE ? h->places_end : from.addr;
+    h->places_end += bytes;
     h->pieces[piece] = (struct piece){.from = from, .bytes = bytes, .serial = h->n_taken++, .block = b};
     h->held_bytes += bytes;
     h->n_held++;
-    h->blocks.at[b] = (struct block_entry){.addr = from.addr, .size = bytes, .tie = from.addr, .segment = piece,
+    h->blocks.at[b] = (struct block_entry){.addr = from.addr, .size = bytes, .tie = place, .segment = piece,
                                            .stream = stream, .flags = BLOCK_IS_USED};
     *out = b;
     return ERR_OK;

@@ -7,6 +7,13 @@
  *
  * In these tables `segment` of a block is its piece; heap_answer translates it to the device's id. Which blocks are
  * free for whom, and in which order, is the policy's.
+ *
+ * "The lowest block" needs an order of the pieces. Whether a card's newest segment lies below or above the others is
+ * the driver's choice, and no rule of an allocator from a paper. So a heap can have its places by age: as if each piece
+ * lay after all pieces that were taken before it.
+ *
+ *     addresses (they may fall)   [ piece 1   ][ piece 0            ]
+ *     places by age               [ piece 0            ][ piece 1   ]
  */
 #ifndef REPLAY_POLICIES_PARTS_HEAP_H
 #define REPLAY_POLICIES_PARTS_HEAP_H
@@ -15,6 +22,8 @@
 #include "base/prefetch.h"
 #include "policies/parts/split_coalesce.h"
 #include "policies/parts/upstream.h"
+
+enum heap_order { HEAP_BY_ADDRESS, HEAP_BY_AGE };
 
 /* What an upstream answered, and what it was asked for. */
 struct piece {
@@ -34,14 +43,16 @@ struct heap {
     uint64_t  n_taken;                   /* pieces taken so far */
     uint64_t  held_bytes;                /* sum of the pieces */
     uint64_t  n_held;                    /* pieces held */
+    enum heap_order order;               /* of places; may be set before the first piece */
+    uint64_t  places_end;                /* by age: after the newest piece */
 };
 
 /* `peak_live`: blocks to make room for; 0: unknown. ERR_HOST_NOMEM. heap_close accepts a heap of zeros, and leaves the
- * pieces to the upstream's end. */
+ * pieces to the upstream's end. Places are addresses unless `order` is set afterwards. */
 MUST_USE enum err heap_open(struct heap *h, struct upstream *upstream, uint32_t peak_live);
 void heap_close(struct heap *h);
 
-/* Takes a piece of `bytes` (> 0). *out: one block that is all of it, in no set, of that stream, its tie its address.
+/* Takes a piece of `bytes` (> 0). *out: one block that is all of it, in no set, of that stream, its tie its place.
  * upstream_alloc's errors; ERR_HOST_NOMEM. After it there is room for two more blocks. */
 MUST_USE enum err heap_grow(struct heap *h, uint64_t bytes, uint16_t stream, uint32_t *out);
 
@@ -71,8 +82,6 @@ static HOT_INLINE void heap_expect(const struct heap *h, const struct block *b, 
     prefetch(is_next ? &at[block->prev] : block);
     prefetch(is_next ? &at[block->next] : block);
 }
-
-enum heap_order { HEAP_BY_ADDRESS, HEAP_BY_AGE };
 
 /* The blocks that are free and all of their piece, by the address or the age of the pieces: what could be given back.
  * *out is to be freed. ERR_HOST_NOMEM. */

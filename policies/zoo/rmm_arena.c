@@ -116,11 +116,9 @@ static void arena_drop_superblock(struct rmm_arena *a, uint32_t number)
     a->vacant[a->n_vacant++] = number;
 }
 
-/* Ties are the set's own, so a split gives the new block a number that nobody reads. */
 static uint32_t arena_split_front(struct rmm_arena *a, uint32_t b, uint64_t bytes)
 {
-    uint64_t unused = 0;
-    return block_split_front(&a->heap.blocks, b, bytes, (struct tie_kind){.has_numbers = true, .next_number = &unused});
+    return block_split_front(&a->heap.blocks, b, bytes, (struct tie_kind){.has_numbers = false});
 }
 
 /* Cuts the first `bytes` of an empty superblock off as a superblock of its own, whose one block, in no set, is
@@ -179,7 +177,7 @@ static void arena_join_superblocks(struct rmm_arena *a, uint32_t low)
         a->superblocks[number].owner != ARENA_GLOBAL || a->superblocks[gone].owner != ARENA_GLOBAL)
         return;
     arena_remove(a, high);
-    heap_swallow(&a->heap, low, false, true);
+    heap_swallow(&a->heap, low, false, false);
     a->superblocks[number].bytes = heap_at(&a->heap, low)->size;
     arena_drop_superblock(a, gone);
     first_fit_update(&a->free, low);
@@ -296,9 +294,9 @@ static uint32_t arena_coalesce(struct rmm_arena *a, uint32_t b)
     if (!joins_before && arena_superblock(a, b)->first == b)
         arena_superblock(a, b)->first = after;
     const uint32_t stays = joins_before ? before : after;
-    heap_swallow(&a->heap, stays, !joins_before, true);
+    heap_swallow(&a->heap, stays, !joins_before, false);
     if (joins_before && joins_after)
-        heap_swallow(&a->heap, stays, false, true);
+        heap_swallow(&a->heap, stays, false, false);
     first_fit_update(&a->free, stays);
     return stays;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The set of free blocks by address answers as a scan over all blocks does. */
+/* The set of free blocks by place answers as a scan over all blocks does. */
 #include "policies/parts/first_fit.h"
 
 #include "base/random.h"
@@ -8,20 +8,20 @@
 
 enum { BLOCKS = 500, STEPS = 9000, SIZES = 40 };
 
-/* The block with the lowest address that a search may answer, found by looking at all. */
+/* The block with the lowest place that a search may answer, found by looking at all. */
 static uint32_t scan(const struct block_entry *at, const bool *is_in, uint64_t from, uint64_t size)
 {
     uint32_t best = BLOCK_NONE;
     for (uint32_t b = 1; b <= BLOCKS; b++)
-        if (is_in[b] && at[b].addr >= from && at[b].size >= size && (best == BLOCK_NONE || at[b].addr < at[best].addr))
+        if (is_in[b] && at[b].tie >= from && at[b].size >= size && (best == BLOCK_NONE || at[b].tie < at[best].tie))
             best = b;
     return best;
 }
 
-static uint32_t scan_holding(const struct block_entry *at, const bool *is_in, uint64_t addr)
+static uint32_t scan_holding(const struct block_entry *at, const bool *is_in, uint64_t place)
 {
     for (uint32_t b = 1; b <= BLOCKS; b++)
-        if (is_in[b] && at[b].addr <= addr && addr - at[b].addr < at[b].size)
+        if (is_in[b] && at[b].tie <= place && place - at[b].tie < at[b].size)
             return b;
     return BLOCK_NONE;
 }
@@ -31,7 +31,7 @@ static uint32_t scan_largest(const struct block_entry *at, const bool *is_in)
     uint32_t best = BLOCK_NONE;
     for (uint32_t b = 1; b <= BLOCKS; b++)
         if (is_in[b] && (best == BLOCK_NONE || at[b].size > at[best].size ||
-                         (at[b].size == at[best].size && at[b].addr < at[best].addr)))
+                         (at[b].size == at[best].size && at[b].tie < at[best].tie)))
             best = b;
     return best;
 }
@@ -65,7 +65,7 @@ static uint64_t scan_largest_bytes(const struct tried *t)
     return b == BLOCK_NONE ? 0 : t->blocks.at[b].size;
 }
 
-/* Every block has a stretch of addresses of its own, in another order than their numbers. */
+/* Every block has a stretch of places of its own, in another order than their numbers. */
 static uint64_t stretch_of(uint32_t b, uint64_t bytes)
 {
     return (random_mix(b) % 1000 * (BLOCKS + 1) + b) * bytes;
@@ -81,7 +81,7 @@ static void change(struct tried *t, uint32_t b, uint64_t step_bytes, bool stays,
         return;
     }
     block->size = (1 + random_next(random) % SIZES) * step_bytes;
-    block->addr = stretch_of(b, 2 * SIZES * step_bytes) + random_next(random) % SIZES * step_bytes;
+    block->tie = stretch_of(b, 2 * SIZES * step_bytes) + random_next(random) % SIZES * step_bytes;
     if (t->is_in[b])
         first_fit_update(&t->sets, b);
     else
@@ -102,7 +102,7 @@ static void compare_with_scan(uint64_t unit, uint64_t step_bytes)
             change(&t, b, step_bytes, stays, &random);
         const uint64_t size = random_next(&random) % (SIZES + 4) * step_bytes + random_next(&random) % 2;
         const struct block_entry *at = t.blocks.at;
-        const uint64_t inside = at[b].addr + random_next(&random) % SIZES * step_bytes;
+        const uint64_t inside = at[b].tie + random_next(&random) % SIZES * step_bytes;
         const uint64_t from = random_next(&random) % 3 == 0 ? 0 : inside;
         cr_assert(first_fit_is_sound(&t.sets, t.root), "step %d", step);
         cr_assert_eq(first_fit_find(&t.sets, t.root, from, size), scan(at, t.is_in, from, size), "step %d", step);
@@ -129,7 +129,7 @@ Test(first_fit, an_empty_set_has_nothing)
 {
     struct tried t;
     tried_open(&t, 64);
-    t.blocks.at[1].addr = 512;
+    t.blocks.at[1].tie = 512;
     t.blocks.at[1].size = 64;
     cr_expect_eq(first_fit_find(&t.sets, t.root, 0, 0), BLOCK_NONE);
     cr_expect_eq(first_fit_largest(&t.sets, t.root), BLOCK_NONE);
