@@ -112,6 +112,8 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
         e = sweep_inputs_copy(&s.inputs, asked->copies.first_seed, asked->copies.n, err);
     if (e == ERR_OK && s.inputs.n == 0)
         e = err_at(err, ERR_USAGE, 0, asked->inputs[0], "holds no file");
+    if (e == ERR_OK)
+        e = sweep_inputs_deal(&s.inputs, asked->copies.n + 1, err);
     if (e != ERR_OK)
         sweep_close(&s);
     else
@@ -119,16 +121,41 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
     return e;
 }
 
-/* Whether the i-th of all runs, counted over traces, policies and devices, belongs to this shard. */
-static bool is_ours(const struct sweep *s, uint64_t i)
+/* Runs [begin, end) of a trace, counted policy by policy: those of one policy on several cards are often alike. */
+struct run_range {
+    uint64_t begin, end;
+};
+
+static uint64_t runs_each(const struct sweep *s)
 {
-    return s->asked.n_shards == 0 || i % s->asked.n_shards == s->asked.shard - 1;
+    return (uint64_t)s->policies.n * s->devices.n;
+}
+
+/* A trace's runs in this shard. Opening and copying a trace costs more than many a run, so a file has as few shards as
+ * can be: one, or if there are fewer files than shards, those whose number leaves its turn as the rest. */
+static struct run_range runs_of_shard(const struct sweep *s, size_t n_input)
+{
+    const uint64_t n_each = s->asked.copies.n + 1, n_files = s->inputs.n / n_each, n_shards = s->asked.n_shards;
+    const uint64_t turn = s->inputs.at[n_input].turn, shard = s->asked.shard - 1, n = runs_each(s);
+    if (n_shards == 0)
+        return (struct run_range){.end = n};
+    if (n_shards <= n_files)
+        return (struct run_range){.end = turn % n_shards == shard ? n : 0};
+    if (shard % n_files != turn)
+        return (struct run_range){.end = 0};
+    const uint64_t n_parts = (n_shards - turn + n_files - 1) / n_files, part = shard / n_files, all = n_each * n;
+    const uint64_t before = n_input % n_each * n;
+    const uint64_t begin = all / n_parts * part + (part < all % n_parts ? part : all % n_parts);
+    const uint64_t end = begin + all / n_parts + (part < all % n_parts);
+    return (struct run_range){.begin = begin < before ? 0 : begin - before < n ? begin - before : n,
+                              .end = end < before ? 0 : end - before < n ? end - before : n};
 }
 
 uint64_t sweep_count_runs(const struct sweep *s)
 {
-    const uint64_t all = (uint64_t)s->inputs.n * s->policies.n * s->devices.n, n = s->asked.n_shards;
-    const uint64_t ours = n == 0 ? all : all / n + (all % n >= s->asked.shard);
+    uint64_t ours = 0;
+    for (size_t i = 0; i < s->inputs.n; i++)
+        ours += runs_of_shard(s, i).end - runs_of_shard(s, i).begin;
     assert(ours >= s->n_unopened);
     return ours - s->n_unopened;
 }
@@ -461,13 +488,15 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
 static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *err)
 {
     const size_t n = s->policies.n * s->devices.n;
+    const struct run_range ours = runs_of_shard(s, n_input);
     enum err e = results_db_look(s->db, err);
     s->n_missing = s->next_missing = 0;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         char key[SHA256_HEX];
         bool is_there = false;
         const struct run_identity id = identity_at(s, n_input, s->digest, i);
-        if (!is_ours(s, (uint64_t)n_input * n + i))
+        const uint64_t number = i % s->policies.n * s->devices.n + i / s->policies.n;
+        if (number < ours.begin || number >= ours.end)
             continue;
         s->n_runs++;
         run_identity_key(&id, key);
@@ -482,11 +511,8 @@ static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail 
 
 static bool has_ours(const struct sweep *s, size_t n_input)
 {
-    const uint64_t n = (uint64_t)s->policies.n * s->devices.n;
-    for (uint64_t i = 0; i < n; i++)
-        if (is_ours(s, n_input * n + i))
-            return true;
-    return false;
+    const struct run_range ours = runs_of_shard(s, n_input);
+    return ours.begin < ours.end;
 }
 
 /* Goes on to the next input with missing runs; s->n_missing is 0 if there is none. */
@@ -549,7 +575,8 @@ enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct 
     if (s->missing == NULL)
         return err_no_memory(err);
     for (size_t i = 0; i < s->inputs.n; i++)
-        s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
+        s->bytes_total += (double)s->inputs.at[i].bytes *
+                          (double)(runs_of_shard(s, i).end - runs_of_shard(s, i).begin);
     const enum err e = results_db_open(path, is_resumed, s->watch, &s->db, err);
     return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, err) : e;
 }

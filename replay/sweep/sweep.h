@@ -41,7 +41,8 @@ struct sweep_request {
     enum start_mode    start;
     unsigned           threads;      /* 0: one per core */
     const uint64_t    *price_bytes_per_ms;           /* for the database to compare at (winner.h); NULL: as it is */
-    uint64_t           shard, n_shards;              /* 1 <= shard <= n_shards; both 0: the whole sweep */
+    uint64_t           shard, n_shards;              /* 1 <= shard <= n_shards; both 0: the whole sweep. Files are
+                                                      * dealt first; then a file's copies, then policies */
 };
 
 struct sweep {
@@ -84,7 +85,7 @@ struct sweep {
 MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *err);
 void sweep_close(struct sweep *s);
 
-/* All runs of the sweep, done or not, without those of traces known to be unreadable. */
+/* All runs of the sweep or of this shard, done or not, without those of traces known to be unreadable. */
 uint64_t sweep_count_runs(const struct sweep *s);
 
 /* Opens the database, which must exist if `is_resumed`, and runs what is missing. A trace or a run that cannot begin is

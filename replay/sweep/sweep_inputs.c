@@ -142,6 +142,28 @@ enum err sweep_inputs_copy(struct sweep_inputs *in, uint64_t first_seed, uint64_
     return is_done ? ERR_OK : err_no_memory(err);
 }
 
+static int size_compare(const void *a, const void *b)
+{
+    const struct sweep_input *x = *(struct sweep_input *const *)a, *y = *(struct sweep_input *const *)b;
+    return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : (x > y) - (x < y);
+}
+
+enum err sweep_inputs_deal(struct sweep_inputs *in, size_t n_each, struct err_detail *err)
+{
+    const size_t n = in->n / n_each;
+    struct sweep_input **files = calloc(n + 1, sizeof *files);
+    if (files == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        files[i] = &in->at[i * n_each];
+    qsort(files, n, sizeof *files, size_compare);
+    for (size_t turn = 0; turn < n; turn++)
+        for (size_t k = 0; k < n_each; k++)
+            files[turn][k].turn = turn;
+    free(files);
+    return ERR_OK;
+}
+
 void sweep_inputs_close(struct sweep_inputs *in)
 {
     for (size_t i = 0; i < in->n; i++) {

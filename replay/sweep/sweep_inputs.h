@@ -20,6 +20,7 @@ struct sweep_input {
     bool    is_left_out;             /* it could not be opened, and this was reported */
     bool    is_copy;                 /* a changed copy of the trace in this file, */
     uint64_t seed;                   /* by this seed */
+    size_t   turn;                   /* of its file among the files, the largest first */
 };
 
 struct sweep_inputs {
@@ -34,6 +35,9 @@ MUST_USE enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, st
 
 /* Appends to each input its copies, one for each of the n seeds from first_seed on. ERR_HOST_NOMEM. */
 MUST_USE enum err sweep_inputs_copy(struct sweep_inputs *in, uint64_t first_seed, uint64_t n, struct err_detail *err);
+
+/* Sets the turns of inputs of which each file has n_each, one after the other. ERR_HOST_NOMEM. */
+MUST_USE enum err sweep_inputs_deal(struct sweep_inputs *in, size_t n_each, struct err_detail *err);
 void sweep_inputs_close(struct sweep_inputs *in);
 
 #endif

@@ -103,7 +103,7 @@ expect 0 '^336 runs: 336 done now' sweep job.ini
 rows fromjob.db job.csv
 cmp -s job.csv whole.csv || fail "a job file's results differ"
 
-expect 0 '^1 runs: 1 done now' sweep beside.ini -o beside.db --shard 3/3
+expect 0 '^1 runs: 1 done now' sweep beside.ini -o beside.db --shard 1/3
 expect 0 '^1 runs: 1 done now' sweep beside.ini -o beside.db --shard 2/3
 [ ! -e ignored.db ] || fail "-o beside a job file does not go before the file's"
 
