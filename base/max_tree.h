@@ -15,6 +15,10 @@
 
 #include "base/err.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define MAX_TREE_NONE UINT32_MAX
 
 /* All zero: no numbers. */
@@ -45,5 +49,9 @@ uint32_t max_tree_from(const struct max_tree *t, uint32_t i, uint64_t least);
 
 /* The last place before `i` whose number is at least `least` (> 0); MAX_TREE_NONE if there is none. */
 uint32_t max_tree_before(const struct max_tree *t, uint32_t i, uint64_t least);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

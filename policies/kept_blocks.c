@@ -102,6 +102,7 @@ static enum err kept_alloc(struct policy *p, const struct event *req, struct blo
 {
     struct kept *k = kept_of(p);
     enum err e = make_room(k);
+    k->inner->site = p->site;
     if (e == ERR_OK)
         e = k->inner->ops->alloc(k->inner, req, out);
     if (e == ERR_OK)
@@ -158,6 +159,12 @@ static enum err kept_control(struct policy *p, const struct control *c, const st
 static enum err kept_foresee(struct policy *p, const struct event *ev, size_t n)
 {
     return kept_of(p)->inner->ops->foresee(kept_of(p)->inner, ev, n);
+}
+
+static void kept_mark(struct policy *p, uint32_t label)
+{
+    kept_of(p)->inner->ops->mark(kept_of(p)->inner, label);
+    mirror(kept_of(p));
 }
 
 /* ---- what the policy tells ---- */
@@ -246,6 +253,7 @@ static struct policy_ops ops_of(const struct policy_ops *inner)
     ops.reserve = inner->reserve != NULL ? kept_reserve : NULL;
     ops.control = inner->control != NULL ? kept_control : NULL;
     ops.foresee = inner->foresee != NULL ? kept_foresee : NULL;
+    ops.mark = inner->mark != NULL ? kept_mark : NULL;
     ops.walk = kept_walk;
     ops.largest_free = inner->largest_free != NULL ? kept_largest_free : NULL;
     ops.stats = inner->stats != NULL ? kept_stats : NULL;

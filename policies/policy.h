@@ -21,13 +21,13 @@
 extern "C" {
 #endif
 
-#define POLICY_ABI 6              /* raised when an existing member changes; appending only grows size */
+#define POLICY_ABI 7              /* raised when an existing member changes; appending only grows size */
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
 /* FUTURE: `foresee` is called with all events before the run, as for a policy that plans (stalloc). It cannot run
- * live. */
-enum policy_needs { POLICY_NEEDS_VMM = 1, POLICY_NEEDS_FUTURE = 2 };
+ * live. SITES: policy.site tells where the program makes each request. */
+enum policy_needs { POLICY_NEEDS_VMM = 1, POLICY_NEEDS_FUTURE = 2, POLICY_NEEDS_SITES = 4 };
 
 enum option_kind {
     OPTION_BYTES,                 /* a size with its unit: 128MiB */
@@ -98,7 +98,7 @@ struct policy_config {
     struct device  *device;       /* borrowed; outlives the policy */
     uint32_t        ordinal;      /* number of the device in its program; some decisions and texts use it */
     uint32_t        peak_live;    /* most requests live at once, to size tables by; 0: unknown */
-    uint64_t        seed;         /* the only source of randomness */
+    uint64_t        seed;         /* the only source of randomness: --seed */
     const struct option_value *values;       /* one per declared option, in that order */
     const struct stream_name  *streams;      /* by dense number; borrowed for the policy's life */
     uint32_t        n_streams;               /* at least 1 */
@@ -129,6 +129,8 @@ struct policy {                   /* first member of every policy */
     struct policy_counters   count;
     enum err                 failure;        /* a failure of the host in a call that cannot report it; it ends the
                                               * run */
+    uint32_t                 site;           /* POLICY_NEEDS_SITES, during alloc: a number for the request's call stack,
+                                              * the same for equal stacks; 0: not recorded, or live before the start */
 };
 
 /* One block of a segment, for walk(). */
@@ -262,6 +264,8 @@ struct policy_ops {
     uint64_t    compared;
              /* Bit i: `repeats` itself compares what the option with this index means, so that its values may differ. A
               * bit that is not set costs a run, never a wrong result. */
+    void     (*mark)(struct policy *p, uint32_t label);
+             /* The program passed a boundary, such as the end of a step. Equal labels have equal numbers. */
 };
 
 #define POLICY_SIZE_ROW(name) {#name, sizeof(struct name)},

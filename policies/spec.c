@@ -620,6 +620,14 @@ static const char *spec_skip_shell(const char *text)
     return text;
 }
 
+bool policy_spec_has_plugin(const struct policy_spec *spec)
+{
+    for (const struct policy_spec *nested = spec->nested; nested != NULL; nested = nested->next)
+        if (policy_spec_has_plugin(nested))
+            return true;
+    return spec->plugin != NULL;
+}
+
 bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path))
 {
     const struct policy_option *file = spec_file_option(spec->ops);

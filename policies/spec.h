@@ -55,6 +55,9 @@ enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const st
 /* Whether `is_good` holds for each file that the spec, or a policy in brackets in it, names for its policy to read. */
 bool policy_spec_files_are(const struct policy_spec *spec, bool (*is_good)(const char *path));
 
+/* Whether the policy, or one in brackets, is a plugin. */
+bool policy_spec_has_plugin(const struct policy_spec *spec);
+
 /* Whether two specs name one policy and give each of its options the same value, apart from those that its `repeats`
  * compares itself (policy_ops.compared). Two spellings of one value count as two values. */
 bool policy_spec_agrees(const struct policy_spec *a, const struct policy_spec *b);

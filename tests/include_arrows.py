@@ -81,7 +81,7 @@ ROOMS = [
     ("dryrun", "base sim traces import report/text report/rows replay/recording replay/plan replay/advise cudasim/core "
      "dryrun/safe dryrun/run", "What does a program need, without a GPU? Largest batch, smallest card."),
     ("replay/program", ALL, "The command line. Only tests stand above it."),
-    ("examples/policy", "base policies", "A policy built outside the tree, from installed headers."),
+    ("examples/policy", "base policies policies/parts", "A policy built outside the tree, from installed headers."),
     ("bench", ALL, "Measurements of speed and memory."),
 ]
 TEST_ROOMS = {

@@ -21,6 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Entry 0 means "no block": no neighbour, or the end of a list. Its flags say allocated and its size is larger than any
  * other, and its links may be overwritten at will. So the hot paths can read and write it without asking whether there
  * is a block. */
@@ -109,5 +113,9 @@ static inline bool block_is_free(const struct block_entry *b)
 {
     return (b->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY)) == 0;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

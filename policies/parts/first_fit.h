@@ -30,6 +30,10 @@
 
 #include <stdalign.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A node has at most FIRST_FIT_MOST cells in use; those after them are 0, so that all can be compared at once. */
 enum { FIRST_FIT_CELLS = 16, FIRST_FIT_MOST = 14 };
 
@@ -97,5 +101,9 @@ uint64_t first_fit_largest_bytes(const struct first_fit *f, uint32_t root);
 
 /* Whether every node says what is below it, in order, and no two neighbours have too few cells. */
 bool first_fit_is_sound(const struct first_fit *f, uint32_t root);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -33,6 +33,10 @@
 #include "base/units.h"
 #include "policies/parts/block_table.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- bins ---- */
 
 enum {
@@ -316,5 +320,9 @@ bool free_set_has_equal(const struct free_set *s, uint32_t b);
 
 /* Bytes of the largest block of all streams; 0 if the set is empty. */
 uint64_t free_set_largest(const struct free_set *s);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -23,6 +23,10 @@
 #include "policies/parts/split_coalesce.h"
 #include "policies/parts/upstream.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum heap_order { HEAP_BY_ADDRESS, HEAP_BY_AGE };
 
 /* What an upstream answered, and what it was asked for. */
@@ -125,5 +129,9 @@ MUST_USE enum err heaps_walk(const struct heap *const *heaps, size_t n, block_vi
 
 /* Whether every chain covers its piece without gaps, and the sums are right. */
 MUST_USE enum err heap_check(const struct heap *h, const char *policy, struct err_detail *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

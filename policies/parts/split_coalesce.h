@@ -19,6 +19,10 @@
 #include "policies/parts/block_table.h"
 #include "policies/parts/free_set.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The kind of a policy's ties. */
 struct tie_kind {
     bool      has_numbers;           /* if not: places */
@@ -120,5 +124,9 @@ static inline int block_coalesce(struct block_table *t, struct free_bins *bins, 
     }
     return n;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -17,6 +17,10 @@
 
 #include "policies/policy.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Memory that was mapped to a range. */
 struct mapped_piece {
     uint64_t offset, bytes;
@@ -71,5 +75,9 @@ void upstream_stats(const struct upstream *u, const struct own_stat *own, size_t
 
 /* The invariants of the policy there; ERR_OK for the device. */
 MUST_USE enum err upstream_check(const struct upstream *u, struct err_detail *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

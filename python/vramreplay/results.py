@@ -378,7 +378,7 @@ class ReplaySetup(Result):
     releases: str
     #: as after --from; null if the format was recognised
     format: Optional[str]
-    #: 0: nothing in a replay is random
+    #: of policies that draw random numbers; no built-in does
     seed: int
     #: as after --price: what a millisecond of driver time counts as, when runs are compared
     price_bytes_per_ms: int

@@ -11,6 +11,7 @@
 #include "base/large_pages.h"
 #include "base/prefetch.h"
 #include "replay/engine/audit.h"
+#include "replay/engine/crash_guard.h"
 #include "replay/engine/engine.h"
 #include "replay/engine/explain_run.h"
 #include "replay/engine/start_state.h"
@@ -343,6 +344,14 @@ static void lane_flush(struct lane *l, uint32_t stream, uint64_t done, uint64_t 
     meter_settle(&l->meter, l->policy, done, time_ns);
 }
 
+static void lane_mark(struct lane *l, uint32_t label, uint64_t done, uint64_t time_ns)
+{
+    if (l->policy->ops->mark == NULL)
+        return;
+    l->policy->ops->mark(l->policy, label);
+    meter_settle(&l->meter, l->policy, done, time_ns);
+}
+
 /* Handles the kinds that are rare; EVENT_ALLOC and EVENT_FREE are nearly all events. */
 static void lane_other(struct lane *l, const struct event *e, uint64_t done, const struct control *controls)
 {
@@ -366,6 +375,7 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
     default:
         if (l->cfg->what_if.has_flush_label && l->cfg->what_if.flush_label == e->slot)
             lane_flush(l, POLICY_ALL_STREAMS, done, e->time_ns);
+        lane_mark(l, e->slot, done, e->time_ns);
         lane_sample(l, done, e->time_ns, e->slot);
         break;
     }
@@ -380,6 +390,14 @@ static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
         l->watch->event(l->watch, l, ev, done);
 }
 
+/* Before an event of a watched lane: what is known of it beside the event itself. */
+static void lane_tell_site(struct lane *l, uint64_t done)
+{
+    l->event_done = done;
+    if (l->sites != NULL)
+        l->policy->site = l->is_starting ? 0 : l->sites[done - 1];
+}
+
 /* The loop. The compiler makes a copy for each pair of constants that lane_run passes, so that most lanes, small and
  * unwatched, test nothing in vain. Returns how many events ran. */
 static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, size_t n, uint64_t first,
@@ -389,6 +407,8 @@ static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, siz
     size_t i = 0;
     for (; i < n && !l->is_stopped; i++) {
         const uint64_t done = first + (i + 1) * step;
+        if (is_watched)
+            lane_tell_site(l, done);
         if (has_many && i + LANE_AHEAD < n)
             lane_look_ahead(l, &ev[i]);
         if (ev[i].kind == EVENT_ALLOC)
@@ -406,7 +426,8 @@ static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, siz
 /* Runs over events with no sample or stop between them. `first`: our number of ev[0]. */
 static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct control *controls)
 {
-    const bool is_watched = l->audit != NULL || l->watch != NULL, has_many = l->n_slots >= LANE_MANY;
+    const bool is_watched = l->audit != NULL || l->watch != NULL || l->sites != NULL;
+    const bool has_many = l->n_slots >= LANE_MANY;
     const size_t ran = has_many || is_watched ? lane_run_as(l, ev, n, first, controls, has_many, is_watched)
                                               : lane_run_as(l, ev, n, first, controls, false, false);
     if (!l->is_starting)
@@ -487,8 +508,8 @@ static void lane_heed(struct lane *l, uint64_t done)
  *           piece        piece        piece
  *                        ^ stop       ^ sample (each taken before the event there)
  */
-static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
-                           const struct control *controls)
+static void lane_run_pieces(struct lane *l, const struct event *ev, size_t n, uint64_t first,
+                            const struct control *controls)
 {
     size_t at = 0;
     lane_heed(l, first);
@@ -517,6 +538,69 @@ static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uin
                 l->next_sample_ns = next_multiple(ev[at].time_ns, l->cfg->sample_every_ns);
         }
     }
+}
+
+/* ---- plugins that crash ---- */
+
+static enum err crashed_alloc(struct policy *p, const struct event *req, struct block *out)
+{
+    (void)p, (void)req, (void)out;
+    return ERR_DEVICE_OOM;
+}
+
+static void crashed_free(struct policy *p, const struct event *req, const struct block *b)
+{
+    (void)p, (void)req, (void)b;
+}
+
+static void crashed_destroy(struct policy *p)
+{
+    (void)p;
+}
+
+static const struct policy_ops policy_crashed = {
+    POLICY_HEAD,
+    .name = "crashed",
+    .summary = "stands in for a plugin that crashed",
+    .destroy = crashed_destroy, .alloc = crashed_alloc, .free = crashed_free,
+};
+
+/* Calls a function that calls the lane's policy, and stops the lane if that crashes. */
+static void lane_guard(struct lane *l, void (*body)(void *arg), void *arg)
+{
+    const int signal = l->is_foreign ? crash_guarded(body, arg) : (body(arg), 0);
+    if (signal == 0)
+        return;
+    l->crashed = (struct policy){.ops = &policy_crashed, .device = l->device, .observer = &l->observer,
+                                 .count = l->policy->count};
+    l->policy = &l->crashed;
+    err_set(&l->err, ERR_CORRUPT, 0, "the plugin crashed: %s", crash_text(signal));
+    lane_stop(l, ERR_CORRUPT, l->event_done);
+}
+
+/* What lane_run_pieces is called with. */
+struct chunk_of_lane {
+    struct lane *lane;
+    const struct event *ev;
+    size_t n;
+    uint64_t first;
+    const struct control *controls;
+};
+
+static void run_pieces_of(void *arg)
+{
+    const struct chunk_of_lane *c = arg;
+    lane_run_pieces(c->lane, c->ev, c->n, c->first, c->controls);
+}
+
+static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
+                           const struct control *controls)
+{
+    struct chunk_of_lane chunk = {.lane = l, .ev = ev, .n = n, .first = first, .controls = controls};
+    if (l->is_foreign)
+        lane_guard(l, run_pieces_of, &chunk);
+    else
+        lane_run_pieces(l, ev, n, first, controls);
 }
 
 /* Tells the meter and the audit about a request that the policy took over from the recorded state. */
@@ -598,6 +682,37 @@ static void lane_device_call(void *arg, const struct device_call *c)
         l->others_log->call(l->others_log->arg, c);
 }
 
+/* Places the start state, or lets the policy take it over. */
+static enum err lane_place_start(struct lane *l, const struct trace_reader *in, const struct start_state *start,
+                                 struct err_detail *err)
+{
+    uint64_t refused_bytes;
+    if (policy_is_refused(l->policy, &refused_bytes)) {
+        lane_refuse_start(l, refused_bytes);
+        return ERR_OK;
+    }
+    if (l->cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run)
+        return lane_restore(l, in, start, err);
+    lane_warm(l, l->cfg->what_if.warm_bytes);
+    lane_run(l, start->events, start->n_events, 0, NULL);
+    return ERR_OK;
+}
+
+/* What lane_place_start is called with, and its answer. */
+struct start_of_lane {
+    struct lane *lane;
+    const struct trace_reader *in;
+    const struct start_state *start;
+    struct err_detail *err;
+    enum err outcome;
+};
+
+static void place_start_of(void *arg)
+{
+    struct start_of_lane *s = arg;
+    s->outcome = lane_place_start(s->lane, s->in, s->start, s->err);
+}
+
 /* Prepares a lane for its run and places the start state. */
 static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
                            const struct start_state *start, struct err_detail *err)
@@ -613,7 +728,8 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     const bool stops_at_0 = (l->explain != NULL && l->explain->event == 0) ||
                             (cfg->n_borders > 0 && cfg->borders[0] == 0);
     l->next_stop_event = stops_at_0 ? 0 : lane_next_stop(l, 0);
-    if (cfg->audit) {
+    l->is_foreign = policy_spec_has_plugin(l->spec);
+    if (cfg->audit || l->is_foreign) {
         const enum err created = audit_create(l->n_slots + 1, l->device, &l->audit);
         if (created != ERR_OK)
             return err_set(err, created, 0, "%s", err_text(created));
@@ -622,20 +738,12 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     l->others_log = l->device->log;
     if (l->audit != NULL || l->calls != NULL)
         l->device->log = &l->log;
-    enum err e = ERR_OK;
+    struct start_of_lane placing = {.lane = l, .in = in, .start = start, .err = err};
     l->is_starting = true;
-    uint64_t refused_bytes;
-    if (policy_is_refused(l->policy, &refused_bytes)) {
-        lane_refuse_start(l, refused_bytes);
-    } else if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
-        e = lane_restore(l, in, start, err);
-    } else {
-        lane_warm(l, cfg->what_if.warm_bytes);
-        lane_run(l, start->events, start->n_events, 0, NULL);
-    }
+    lane_guard(l, place_start_of, &placing);
     l->is_starting = false;
-    if (e != ERR_OK)
-        return e;
+    if (placing.outcome != ERR_OK)
+        return placing.outcome;
     if (l->watch != NULL)
         l->watch->event(l->watch, l, NULL, 0);
     if (!l->is_stopped)
@@ -644,7 +752,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
 }
 
 /* After the last event: the explanation of the end, and the last sample. */
-static void lane_end(struct lane *l, uint64_t time_ns)
+static void lane_take_end(struct lane *l, uint64_t time_ns)
 {
     assert(l->meter.now.requested <= l->meter.now.active && l->meter.now.allocated <= l->meter.now.active);
     lane_heed(l, l->events_done);
@@ -654,6 +762,23 @@ static void lane_end(struct lane *l, uint64_t time_ns)
         explain_run_end(l->explain, l, l->events_done, time_ns);
     if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
         lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
+}
+
+struct end_of_lane {
+    struct lane *lane;
+    uint64_t time_ns;
+};
+
+static void take_end_of(void *arg)
+{
+    const struct end_of_lane *end = arg;
+    lane_take_end(end->lane, end->time_ns);
+}
+
+static void lane_end(struct lane *l, uint64_t time_ns)
+{
+    struct end_of_lane end = {.lane = l, .time_ns = time_ns};
+    lane_guard(l, take_end_of, &end);
 }
 
 /* Opens device and policy. `peak_live`: how many live requests the policy makes room for. */
@@ -866,6 +991,32 @@ static bool any_lane_plans(const struct lane *lanes, size_t n)
     return false;
 }
 
+/* The call stacks of all events, if a policy needs them. *out: to be freed; NULL if none does. */
+static enum err read_sites(struct trace_reader *in, struct lane *lanes, size_t n_lanes, uint32_t **out,
+                           struct err_detail *err)
+{
+    const size_t n = (size_t)trace_info(in)->events;
+    bool is_needed = false;
+    *out = NULL;
+    for (size_t i = 0; i < n_lanes; i++)
+        is_needed |= (lanes[i].policy->ops->needs & POLICY_NEEDS_SITES) != 0;
+    if (!is_needed)
+        return ERR_OK;
+    uint64_t *events = malloc((n + 1) * sizeof *events);
+    *out = malloc((n + 1) * sizeof **out);
+    if (events == NULL || *out == NULL) {
+        free(events);
+        return err_no_memory(err);
+    }
+    for (size_t i = 0; i < n; i++)
+        events[i] = i;
+    const enum err e = trace_stacks_at(in, events, n, *out, err);
+    free(events);
+    for (size_t i = 0; i < n_lanes; i++)
+        lanes[i].sites = (lanes[i].policy->ops->needs & POLICY_NEEDS_SITES) != 0 ? *out : NULL;
+    return e;
+}
+
 /* All events of a trace, decoded for policies that plan ahead. */
 struct held_events {
     struct event *at;                        /* the start state's first; NULL: the reader has them */
@@ -995,7 +1146,10 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
         trace_enlarge_chunks(in);
     struct held_events held = {.at = NULL};
     struct crew *crew = NULL;
-    enum err e = lanes_begin(in, lanes, n_lanes, cfg, &held, err);
+    uint32_t *sites;
+    enum err e = read_sites(in, lanes, n_lanes, &sites, err);
+    if (e == ERR_OK)
+        e = lanes_begin(in, lanes, n_lanes, cfg, &held, err);
     if (e == ERR_OK && (crew = crew_start(lanes, n_lanes, cfg, trace_controls(in))) == NULL)
         e = err_no_memory(err);
     if (e == ERR_OK)
@@ -1004,5 +1158,6 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
     free(held.at);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         lane_end(&lanes[i], time_ns);
+    free(sites);
     return e;
 }

@@ -55,7 +55,7 @@ struct replay_config {
     uint64_t        borders[METER_PARTS];  /* before these events, ascending, the parts of the run end
                                             * (report/measure/meter.h), */
     unsigned        n_borders;             /* the first n_borders of them */
-    bool            audit;                 /* check every placement against an independent map */
+    bool            audit;                 /* check every placement against an independent map; of a plugin always */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* called after each chunk;
                                             * may be NULL */
     void           *progress_arg;
@@ -116,6 +116,10 @@ struct lane {
     uint64_t       next_sample_ns, next_sample_event;
     uint64_t       next_stop_event;        /* where to explain or to flush next: see lane_stop_here */
     bool           is_starting;            /* the start state is being placed */
+    bool           is_foreign;             /* a plugin serves it: it is audited, and may crash */
+    const uint32_t *sites;                 /* by event: for POLICY_NEEDS_SITES; NULL: not asked for */
+    uint64_t       event_done;             /* of a foreign lane: `done` of the event under way */
+    struct policy  crashed;                /* stands in for a policy that crashed, which is never called again */
 };
 
 /* Opens a device and a policy for a trace. `spec` and `trace` must outlive the lane. device_open's and policy_create's

@@ -215,7 +215,7 @@ static enum err session_prepare_lanes(struct session *s, struct err_detail *err)
     s->on = (struct device_runs){
         .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
         .devices = s->devices, .n_devices = s->n_devices,
-        .lanes = s->lanes,
+        .lanes = s->lanes,     .seed = s->options->seed,
         .opened = session_opened, .opened_arg = s,
     };
     return ERR_OK;
@@ -277,6 +277,7 @@ static struct report_setup setup_of(const struct options *o)
         .releases = o->texts[FLAG_GIVEN_BACK] != NULL ? o->texts[FLAG_GIVEN_BACK] : "auto",
         .format   = o->from,
         .price_bytes_per_ms = o->price,
+        .seed     = o->seed,
     };
 }
 
@@ -426,7 +427,8 @@ static const struct flag_use replay_flags[] = {
                      "recorded, " DEFAULT_POLICIES ")"),
     TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
     TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
-    TAKES(EXPLAIN), TAKES(INSERT), TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP),
+    TAKES_AS(SEED, "seed of a policy that draws random numbers, which no built-in does (default: 0)"), TAKES(EXPLAIN),
+    TAKES(INSERT), TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP),
     FLAGS_END,
 };
 

@@ -66,14 +66,16 @@ static void complain(struct sweep *s, const char *text, uint64_t *count)
 
 /* ---- the runs of a sweep ---- */
 
-static enum err check_policies(const struct sweep *s, struct err_detail *err)
+static enum err check_policies(struct sweep *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++) {
         struct policy_spec spec;
         e = policy_spec_parse(s->policies.at[i], &spec, err);
-        if (e == ERR_OK)
-            policy_spec_close(&spec);
+        if (e != ERR_OK)
+            break;
+        s->needs_sites |= (spec.ops->needs & POLICY_NEEDS_SITES) != 0;
+        policy_spec_close(&spec);
     }
     return e;
 }
@@ -274,7 +276,7 @@ static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct
 {
     const struct sweep_request *asked = &t->sweep->asked;
     struct import_config import = asked->import;
-    import.without_stacks = true;
+    import.without_stacks = !t->sweep->needs_sites;
     import.again = true;                     /* its kind and digest were looked at */
     import.progress = show_reading;
     import.progress_arg = t;

@@ -73,6 +73,7 @@ struct sweep {
     double   bytes_done, bytes_total;                /* of trace files: the unit of progress */
 
     /* The sweep's own. */
+    bool      needs_sites;                           /* a policy is told call stacks */
     struct sweep_trace *open;                        /* the current trace */
     size_t    next_input;                            /* the first input not looked at yet */
     char      digest[SHA256_HEX];                    /* of the input before it, */

@@ -66,7 +66,7 @@ expect "a sweep replays one of its runs that cannot differ" 0 "2 done now, 0 the
 
 variant old_abi -e 's/POLICY_HEAD,/.abi = 41, .size = sizeof(struct policy_ops), .sizes = policy_sizes,/'
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
-expect "and with ours" 2 "this program has 6" "$replay" "$trace" --policy ./old_abi.so
+expect "and with ours" 2 "this program has 7" "$replay" "$trace" --policy ./old_abi.so
 
 variant early \
     -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = offsetof(struct policy_ops, retire), .sizes = policy_sizes,/'
@@ -89,6 +89,8 @@ if command -v c++ >/dev/null; then
     expect "and runs" 0 '"size-cache"' "$replay" "$trace" --policy ./size_cache.so --audit --json -
     expect "its free blocks alone are enough for an account" 1 "live requests, as asked for"$'\n' \
         "$replay" "$trace" --policy ./size_cache.so --device sim:10MiB
+    expect "the example in C++ that is made of parts builds" 0 "" make two_ends.so PKG_CONFIG_PATH="$PKG_CONFIG_PATH"
+    expect "and runs" 0 '"two-ends"' "$replay" "$trace" --policy ./two_ends.so --audit --json -
     expect "also under a policy of ours" 0 "rmm-pool" \
         "$replay" "$trace" --policy 'rmm-pool:upstream=[./size_cache.so]' --audit --json -
 else
@@ -113,8 +115,21 @@ variant overlap -e 's/a->pages\[at + k\] = PAGE_MORE;/;/' -e 's/a->pages\[at\] =
     -e '/a->n_taken [+-]= n;/d'
 expect "blocks that overlap are caught by the audit, with the event" 1 "record 2: the block" \
     "$replay" "$trace" --policy ./overlap.so --audit
-expect "blocks that hold more than the segments are caught without the audit" 1 "the policy's blocks held" \
-    "$replay" "$trace" --policy ./overlap.so:arena=2MiB
+expect "and by the audit, which every plugin has" 1 "record 2: the block" \
+    "$replay" "$trace" --policy ./overlap.so
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0              # what a crashed plugin held stays
+variant crash -e 's/^static enum err page_fit_alloc.*/&/' \
+    -e '/^static enum err page_fit_alloc/,/^{/s/^{/{ static int n; if (++n == 40) *(volatile int *)0 = 1;/'
+expect "a plugin that crashes ends its own run, with the record" 1 \
+    "the plugin crashed: it used memory that is not there" \
+    "$replay" "$trace" --policy best-fit --policy ./crash.so
+expect "the others' figures stand" 1 "best-fit needs least memory" \
+    "$replay" "$trace" --policy best-fit --policy ./crash.so
+expect "a sweep keeps all its rows" 1 "4 done now" \
+    "$replay" sweep "$trace" --policy best-fit --policy ./crash.so --device 'sim:{40,80}GiB' -o crash.db
+variant abort -e 's/#include "policies\/policy.h"/&\n#include <stdlib.h>/' \
+    -e '/^static void page_fit_free/,/^{/s/^{/{ static int n; if (++n == 30) abort();/'
+expect "one that aborts, too" 1 "it aborted (SIGABRT)" "$replay" "$trace" --policy best-fit --policy ./abort.so
 variant misplaced -e 's/ERR_USAGE, 0, "page-fit: a page/ERR_USAGE, POLICY_PLACE(77, 1), "page-fit: a page/'
 expect "a mistake in an option that it does not have is said without a place" 2 "no power of two" \
     "$replay" "$trace" --policy ./misplaced.so:page=1000

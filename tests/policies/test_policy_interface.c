@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* What a policy can say and be told beyond requests: blocks that move, free blocks alone, host memory, threads. */
+/* What a policy can say and be told beyond requests: blocks that move, free blocks alone, host memory, threads,
+ * call stacks, marks. */
 #include "tests/engine_rig.h"
 
 #include <criterion/criterion.h>
@@ -329,4 +330,90 @@ Test(policy_interface, a_policy_is_told_which_thread_requests)
     tiny_run(&r, &policy_spill, records, COUNT(records), 64 << 20, true);
     cr_expect_eq(r.lane.unsupported[CONTROL_THREAD], 0, "who does not ask misses nothing");
     tiny_close(&r);
+}
+
+/* ---- where the program requests, and where its steps end ---- */
+
+enum { TOLD_MOST = 8 };
+
+/* A cache of nothing that notes what it is told. */
+struct told {
+    struct policy base;
+    uint32_t sites[TOLD_MOST], marks[TOLD_MOST];
+    size_t   n_sites, n_marks;
+};
+
+static enum err told_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
+{
+    struct told *t = calloc(1, sizeof *t);
+    (void)cfg;
+    (void)err;
+    *out = &t->base;
+    return t != NULL ? ERR_OK : ERR_HOST_NOMEM;
+}
+
+static enum err told_alloc(struct policy *p, const struct event *req, struct block *out)
+{
+    struct told *t = (struct told *)p;
+    struct segment s;
+    t->sites[t->n_sites++] = p->site;
+    const enum err e = device_segment_alloc(p->device, req->bytes, &s);
+    if (e == ERR_OK)
+        *out = (struct block){ .addr = s.addr, .bytes = req->bytes, .segment = s.id };
+    return e;
+}
+
+static void told_mark(struct policy *p, uint32_t label)
+{
+    struct told *t = (struct told *)p;
+    t->marks[t->n_marks++] = label;
+}
+
+static const struct policy_ops policy_told = {
+    POLICY_HEAD, .name = "told", .summary = "notes what it is told (tests)", .needs = POLICY_NEEDS_SITES,
+    .create = told_create, .destroy = slide_destroy, .alloc = told_alloc, .free = threaded_free, .mark = told_mark,
+};
+
+/* Two requests of one place, one of another, one without a stack; a step's end after each two. */
+static void write_places(struct rig_trace *trace)
+{
+    static const char *const forward[] = { "forward model.py:3" }, *const loss[] = { "loss model.py:9" };
+    struct err_detail err = { .text = "" };
+    struct trace_writer *w;
+    uint32_t a, b, step;
+    *trace = (struct rig_trace){ .bytes = NULL };
+    cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+    cr_assert_eq(trace_put_stack(w, forward, 1, &a, &err), ERR_OK);
+    cr_assert_eq(trace_put_stack(w, loss, 1, &b, &err), ERR_OK);
+    cr_assert_eq(trace_put_label(w, "step", 4, &step, &err), ERR_OK);
+    const struct trace_record records[] = {
+        { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 8, .stack = a },
+        { .kind = EVENT_ALLOC, .ptr = 2, .bytes = 8, .stack = b },
+        { .kind = EVENT_MARK, .label = step },
+        { .kind = EVENT_ALLOC, .ptr = 3, .bytes = 8, .stack = a }, ALLOC(4, 8),
+        { .kind = EVENT_MARK, .label = step },
+    };
+    cr_assert_eq(rig_trace_put(w, records, COUNT(records), &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(rig_trace_finish(trace, w, &err), ERR_OK, "%s", err.text);
+}
+
+Test(policy_interface, a_policy_is_told_call_stacks_and_marks)
+{
+    static char typed[] = "told";
+    const struct device_config device = { .total_bytes = 64 << 20 };
+    struct err_detail err = { .text = "" };
+    struct policy_spec spec = { .ops = &policy_told, .typed = typed, .expanded = typed };
+    struct rig_trace trace;
+    struct lane lane;
+    write_places(&trace);
+    cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lane, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(replay_run(trace.reader, &lane, 1, &(struct replay_config){ .threads = 1 }, &err), ERR_OK);
+    const struct told *t = (const struct told *)lane.policy;
+    cr_assert_eq(t->n_sites, 4);
+    cr_expect(t->sites[0] != 0 && t->sites[0] == t->sites[2] && t->sites[1] != 0 && t->sites[1] != t->sites[0]);
+    cr_expect_eq(t->sites[3], 0);
+    cr_assert_eq(t->n_marks, 2);
+    cr_expect_eq(t->marks[0], t->marks[1]);
+    lane_close(&lane);
+    rig_trace_close(&trace);
 }
