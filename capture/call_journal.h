@@ -64,8 +64,8 @@ enum call_kind {
     CALL_NO_EFFECT,                   /* first call of an entry point that does nothing; a call_text with its name */
     CALL_REFUSED,                     /* first call of an entry point that is not simulated; as NO_EFFECT */
     CALL_MISSING,                     /* an entry point was looked up by name and does not exist; as NO_EFFECT */
-    CALL_WORKSPACE,                   /* the first question for a convolution's workspace: other = enum
-                                       * device_workspaces, bytes = the size, if it is one for all */
+    CALL_WORKSPACE,                   /* a library's first question for a workspace: addr = enum workspace_library,
+                                       * other = enum device_workspaces, bytes = the size, if it is one for all */
     CALL_WAIT,                        /* the program waits for a stream; other = 1: for all of the device's */
     CALL_ALGORITHM_SEARCH,            /* cuDNN was tried out: the first plan that ran twice with the same operands */
     CALL_KINDS

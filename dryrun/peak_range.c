@@ -5,7 +5,7 @@
 #include "base/units.h"
 
 static const char *const names[RANGE_SOURCES] = {
-    [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of convolutions",
+    [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of libraries",
     [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
 };
 static const char *const keys[RANGE_SOURCES] = {

@@ -11,7 +11,7 @@
 
 enum range_source {
     RANGE_ADDRESSES,                 /* the order in which the driver gives them */
-    RANGE_WORKSPACES,                /* of convolutions */
+    RANGE_WORKSPACES,                /* of libraries */
     RANGE_SIZES,                     /* of tensors, by values that are not computed */
     RANGE_WAITS,                     /* when other streams have done their work */
     RANGE_SOURCES
@@ -32,7 +32,7 @@ void peak_range_widen(struct peak_range *r, enum range_source source, const stru
 
 bool peak_range_is_open(const struct peak_range *r);
 
-/* "Between A and B: workspaces of convolutions (-X, +Y), ..."; nothing if it has no width. */
+/* "Between A and B: workspaces of libraries (-X, +Y), ..."; nothing if it has no width. */
 void peak_range_say(struct words *w, const struct peak_range *r);
 
 /* Members of an object: low_bytes, expected_bytes, high_bytes, and an array of sources. */

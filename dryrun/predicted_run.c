@@ -492,10 +492,10 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         read_failure(out);
     if (e == ERR_OK)
-        out->has_convolutions = sim_card_has_convolutions(card, &out->workspaces, &out->workspace_bytes);
+        out->workspaces = *sim_card_workspaces(card);
     if (e == ERR_OK)
         out->has_search = sim_card_has_search(card);
-    out->are_workspaces_open = out->has_convolutions && !request->are_workspaces_typed;
+    out->are_workspaces_open = workspaces_asked_any(&out->workspaces) && !request->are_workspaces_typed;
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, err);
     free(spans.at);

@@ -18,7 +18,7 @@
 #include <limits.h>
 #include <signal.h>
 
-/* What is assumed where a program does not show it: the workspaces of convolutions, sizes that depend on values, and
+/* What is assumed where a program does not show it: the workspaces of libraries, sizes that depend on values, and
  * when a stream has done its work. */
 enum run_level {
     RUN_EXPECTED,                    /* likely workspaces; the largest sizes; at once */
@@ -68,9 +68,7 @@ struct predicted_run {
     struct step_growth growth;       /* over these */
     unsigned n_recordings;           /* of processes and cards */
     struct card_others others;       /* other processes on its card */
-    bool  has_convolutions;          /* cuDNN's stand-in was asked for a convolution's workspace */
-    enum device_workspaces workspaces;       /* what it answered */
-    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: its answer */
+    struct workspaces_asked workspaces;
     bool  has_waits;                 /* memory came back once another stream had done its work */
     uint64_t reserved_bytes;         /* at most, as PyTorch's allocator had it in this run; 0: not recorded */
     bool  has_search;                /* it searched the fastest algorithms of convolutions */

@@ -274,9 +274,9 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     enum err e = make_program(p, r->value, &program, err);
     if (e != ERR_OK)
         return e;
-    const bool are_typed = strstr(device, "cudnn-workspace=") != NULL;
-    const char *const levels[RUN_LEVELS] = { [RUN_EXPECTED] = "", [RUN_LEAST] = ",cudnn-workspace=none",
-                                             [RUN_MOST] = ",cudnn-workspace=most" };
+    const bool are_typed = strstr(device, "workspaces=") != NULL;
+    const char *const levels[RUN_LEVELS] = { [RUN_EXPECTED] = "", [RUN_LEAST] = ",workspaces=none",
+                                             [RUN_MOST] = ",workspaces=most" };
     if (!are_typed && strlen(device) + strlen(levels[r->level]) < sizeof device)
         strcat(device, levels[r->level]);
     const struct run_request request = {

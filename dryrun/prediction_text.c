@@ -155,19 +155,12 @@ static void assume_others(struct assumptions *a, const struct predicted_row *row
                   units_format_bytes(row->answer.others_bytes, bytes));
 }
 
-static void assume_convolutions(struct assumptions *a, const struct predicted_run *run)
+static void assume_workspaces(struct assumptions *a, const struct predicted_run *run)
 {
-    char bytes[UNITS_TEXT];
     if (run->has_search)
         words_add(assumption_add(a), SEARCH_CAUTION);
-    if (run->has_convolutions && run->workspaces == WORKSPACES_LIKELY)
-        words_add(assumption_add(a), "cuDNN's convolutions take the workspaces that are likely for their shapes; cuDNN "
-                                     "9.19 was asked on an H200.");
-    else if (run->has_convolutions && run->workspace_bytes > 0)
-        words_add(assumption_add(a), "Each of cuDNN's convolutions takes a workspace of %s while it runs "
-                                     "(cudnn-workspace=).", units_format_bytes(run->workspace_bytes, bytes));
-    else if (run->has_convolutions)
-        words_add(assumption_add(a), "cuDNN's convolutions take no workspace (cudnn-workspace=none).");
+    if (workspaces_asked_any(&run->workspaces))
+        workspaces_asked_say(assumption_add(a), &run->workspaces);
 }
 
 /* What the first row may take, and what decides it. */
@@ -218,7 +211,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         assume_others(a, &p->rows[0], &run->made);
         words_add_nccl(assumption_add(a));
     }
-    assume_convolutions(a, &run->made);
+    assume_workspaces(a, &run->made);
     bool is_any_bare = false;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_row *row = &p->rows[i];

@@ -214,7 +214,7 @@ static bool device_parse_card(const struct device_item *it, struct device_config
         cfg->is_windows = is_ok ? word != 0 : cfg->is_windows;
         return is_ok;
     }
-    if (text_is(it->name, it->n_name, "cudnn-workspace"))
+    if (text_is(it->name, it->n_name, "workspaces"))
         return device_parse_workspaces(it, cfg, hint);
     if (text_is(it->name, it->n_name, "capability")) {
         *hint = "a compute capability such as 8.6, from 5.3 to 12.1";
@@ -265,7 +265,7 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     const char *eq = memchr(text, '=', n);
     bool is_known;
     *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns="
-                    : "an option: context=, others=, capability=, multiprocessors=, system=, cudnn-workspace=, "
+                    : "an option: context=, others=, capability=, multiprocessors=, system=, workspaces=, "
                       "packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns=";
     if (eq == NULL)
         return false;

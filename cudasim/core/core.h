@@ -432,9 +432,9 @@ CUDASIM_API int cudasim_do_nothing(struct cudasim_site *site);   /* 0: the call 
 CUDASIM_API int cudasim_refuse(struct cudasim_site *site);       /* NOT_SUPPORTED, and a line on stderr */
 CUDASIM_API void cudasim_note_missing(const char *name);         /* looked up by name; there is none */
 
-/* What cuDNN's convolutions say that they need: cudnn-workspace= of the device's text; *bytes: if it is one size. The
- * first question is recorded. */
-CUDASIM_API enum device_workspaces cudasim_workspaces(uint64_t *bytes);
+/* What the library's calls say that they need: workspaces= of the device's text; *bytes: if convolutions have one size.
+ * The first question of each library is recorded. */
+CUDASIM_API enum device_workspaces cudasim_workspaces(enum workspace_library library, uint64_t *bytes);
 
 /* Records, once, that a program tries out algorithms (cudnn.benchmark). */
 CUDASIM_API void cudasim_note_algorithm_search(void);

@@ -51,9 +51,9 @@ void cudasim_note_missing(const char *name)
     site_note(CALL_MISSING, name);
 }
 
-enum device_workspaces cudasim_workspaces(uint64_t *bytes)
+enum device_workspaces cudasim_workspaces(enum workspace_library library, uint64_t *bytes)
 {
-    static int is_noted;
+    static int is_noted[WORKSPACE_LIBRARIES];
     *bytes = 0;
     if (cudasim_begin() != CODE_SUCCESS)
         return WORKSPACES_FIXED;
@@ -61,9 +61,9 @@ enum device_workspaces cudasim_workspaces(uint64_t *bytes)
     const struct device_config *cfg = &cudasim.devices[device].device->cfg;
     const enum device_workspaces workspaces = cfg->workspaces;
     *bytes = cfg->workspace_bytes;
-    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED) == 0)
+    if (__atomic_exchange_n(&is_noted[library], 1, __ATOMIC_RELAXED) == 0)
         cudasim_note((struct call_record){ .kind = CALL_WORKSPACE, .device = (uint8_t)device, .bytes = *bytes,
-                                           .other = (uint64_t)workspaces });
+                                           .addr = (uint64_t)library, .other = (uint64_t)workspaces });
     (void)cudasim_end(CODE_SUCCESS);
     return workspaces;
 }

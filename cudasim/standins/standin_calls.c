@@ -4,6 +4,7 @@
  * NVIDIA's libraries. A generated library (cudasim/standins/standins.c) jumps here by name.
  */
 #include "cudasim/core/entry.h"
+#include "cudasim/standins/standin_arguments.h"
 
 /* All that may write to a device: what the host copied there is no longer known. */
 ENTRY(int, cudasim_standin_work, void)
@@ -107,15 +108,7 @@ ENTRY(int, cudasim_standin_third_text, uint64_t program, const char *expression,
     return 0;
 }
 
-/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. A call that has fewer arguments
- * than these leaves the rest as it is, and nothing looks at them. */
-#define ARGUMENTS                                                                                               \
-    uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8,     \
-    uint64_t a9, uint64_t a10, uint64_t a11, uint64_t a12, uint64_t a13, uint64_t a14, uint64_t a15,            \
-    uint64_t a16, uint64_t a17, uint64_t a18, uint64_t a19, uint64_t a20
-#define POINTERS                                                                                                \
-    { a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20 }
-
+/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. */
 #define NO_WORKSPACE(type, k)                               \
     ENTRY(int, cudasim_standin_##type##_##k, ARGUMENTS)     \
     {                                                       \
@@ -124,21 +117,14 @@ ENTRY(int, cudasim_standin_third_text, uint64_t program, const char *expression,
         return 0;                                           \
     }
 
-NO_WORKSPACE(int, 4)
-NO_WORKSPACE(int, 5)
-NO_WORKSPACE(int, 6)
-NO_WORKSPACE(int, 8)
 NO_WORKSPACE(int, 12)
-NO_WORKSPACE(int, 13)
 NO_WORKSPACE(int, 14)
-NO_WORKSPACE(int, 17)
 NO_WORKSPACE(size_t, 6)
 NO_WORKSPACE(size_t, 7)
 NO_WORKSPACE(size_t, 9)
 NO_WORKSPACE(size_t, 10)
 NO_WORKSPACE(size_t, 11)
 NO_WORKSPACE(size_t, 12)
-NO_WORKSPACE(size_t, 13)
 NO_WORKSPACE(size_t, 20)
 
 /* Work whose errors the library says in host memory, at the k-th argument: there were none. */
@@ -170,26 +156,11 @@ ENTRY(int, cudasim_standin_product_elements, uint64_t matrix, int64_t *rows, int
     return 0;
 }
 
-/* The same for two sizes in a row: on the device and on the host. */
-#define NO_WORKSPACES(k)                                    \
-    ENTRY(int, cudasim_standin_sizes_##k, ARGUMENTS)        \
-    {                                                       \
-        const uint64_t arguments[] = POINTERS;              \
-        *(size_t *)(uintptr_t)arguments[k - 1] = 0;         \
-        *(size_t *)(uintptr_t)arguments[k] = 0;             \
-        return 0;                                           \
-    }
-
-NO_WORKSPACES(9)
-NO_WORKSPACES(11)
-NO_WORKSPACES(12)
-NO_WORKSPACES(18)
-
 /* What a convolution needs by calls that older releases make, whose shapes are not read: a size that was typed. */
 static uint64_t typed_workspace(void)
 {
     uint64_t bytes = 0;
-    return cudasim_workspaces(&bytes) == WORKSPACES_FIXED ? bytes : 0;
+    return cudasim_workspaces(WORKSPACES_OF_CUDNN, &bytes) == WORKSPACES_FIXED ? bytes : 0;
 }
 
 /* cudnnGetConvolution...WorkspaceSize: the seventh argument points to the size. */

@@ -171,7 +171,7 @@ static int64_t workspace_of(const struct descriptor *plan)
     if (!plan->is_convolution)
         return 0;
     s.groups = plan->weight_channels > 0 && s.channels > plan->weight_channels ? s.channels / plan->weight_channels : 1;
-    switch (cudasim_workspaces(&bytes)) {
+    switch (cudasim_workspaces(WORKSPACES_OF_CUDNN, &bytes)) {
     case WORKSPACES_LIKELY: return (int64_t)convolution_workspace_bytes(&s);
     case WORKSPACES_MOST: return (int64_t)convolution_workspace_most_bytes(&s);
     case WORKSPACES_FIXED: break;

@@ -50,9 +50,7 @@ struct sim_card {
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
     bool     has_search;             /* of the fastest algorithm of a convolution */
-    bool     has_convolutions;       /* some process asked cuDNN's stand-in for a workspace */
-    enum device_workspaces workspaces;       /* what it answers */
-    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: the answer */
+    struct workspaces_asked workspaces;      /* of some process */
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* this process is counted in n_processes */
     uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
@@ -335,13 +333,6 @@ static enum err begin_journal(struct sim_card *c, const struct call_journal *log
     return ERR_OK;
 }
 
-static void take_workspaces(struct sim_card *c, const struct call_record *r)
-{
-    c->has_convolutions = true;
-    c->workspaces = r->other < WORKSPACES_FIXED ? (enum device_workspaces)r->other : WORKSPACES_FIXED;
-    c->workspace_bytes = r->bytes;
-}
-
 static enum err take_journal(struct sim_card *c, const struct call_journal *log, struct err_detail *err)
 {
     const enum err e = begin_journal(c, log, err);
@@ -362,7 +353,7 @@ static enum err take_journal(struct sim_card *c, const struct call_journal *log,
         else if (r->kind == CALL_MISSING)
             name_list_put(&c->missing, r);
         else if (r->kind == CALL_WORKSPACE)
-            take_workspaces(c, r);
+            workspaces_asked_take(&c->workspaces, r);
         c->has_search = c->has_search || r->kind == CALL_ALGORITHM_SEARCH;
     }
     c->n_processes += has_opened && !c->has_opened;
@@ -505,11 +496,9 @@ const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n
     return c->processes;
 }
 
-bool sim_card_has_convolutions(const struct sim_card *c, enum device_workspaces *workspaces, uint64_t *each_bytes)
+const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c)
 {
-    *workspaces = c->workspaces;
-    *each_bytes = c->workspace_bytes;
-    return c->has_convolutions;
+    return &c->workspaces;
 }
 
 bool sim_card_has_search(const struct sim_card *c)
@@ -517,22 +506,14 @@ bool sim_card_has_search(const struct sim_card *c)
     return c->has_search;
 }
 
-static void print_convolutions(const struct sim_card *c)
+static void print_workspaces(const struct sim_card *c)
 {
-    char bytes[UNITS_TEXT], text[128];
-    snprintf(text, sizeof text, "Each of cuDNN's convolutions took a workspace of %s while it ran (cudnn-workspace=).",
-             units_format_bytes(c->workspace_bytes, bytes));
-    if (c->has_convolutions)
-        print_paragraph(
-            c->workspaces == WORKSPACES_LIKELY
-                ? "cuDNN's convolutions took the workspaces that are likely for their shapes; cuDNN was asked on an "
-                  "H200. On a card they may take less or more: see what the least and the most do with --device "
-                  "CARD,cudnn-workspace=none and =most, or ask predict for the range."
-            : c->workspaces == WORKSPACES_MOST
-                ? "cuDNN's convolutions took the largest workspaces that are likely for their shapes "
-                  "(cudnn-workspace=most). Most take less on a card."
-            : c->workspace_bytes > 0 ? text
-                                     : "cuDNN's convolutions took no workspace (cudnn-workspace=none).");
+    struct words w = {0};
+    workspaces_asked_say(&w, &c->workspaces);
+    if (c->workspaces.answer == WORKSPACES_LIKELY && w.text[0] != '\0')
+        words_add(&w, " The least and the most: --device CARD,workspaces=none and =most; predict tries both.");
+    if (w.text[0] != '\0')
+        print_paragraph(w.text);
     if (c->has_search)
         print_paragraph(SEARCH_CAUTION);
 }
@@ -574,10 +555,10 @@ static void print_cautions(const struct sim_card *c)
                     "A program that branches on one (a loss, a gradient norm) may have taken another path.");
     if (c->stood_in.n == 0)
         return;
-    print_convolutions(c);
+    print_workspaces(c);
     print_real(c);
     print_paragraph("cuBLAS's workspace is counted, because PyTorch allocates it, and so is what cuDNN's RNNs and "
-                    "attention need. Workspaces of cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled.");
+                    "attention need. Workspaces of cuSPARSE and NCCL are not modelled.");
     struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->stood_in.n; i++)
         text_lines_put(&lines, c->stood_in.names[i], strlen(c->stood_in.names[i]));
@@ -630,9 +611,6 @@ static void json_device(struct json_writer *w, const struct sim_card *c, int dev
     json_end_object(w);
 }
 
-static const char *const workspaces_names[] = {[WORKSPACES_LIKELY] = "likely", [WORKSPACES_MOST] = "most",
-                                               [WORKSPACES_FIXED] = "fixed"};
-
 void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status)
 {
     json_put_text(w, "program", c->asked.program);
@@ -647,11 +625,8 @@ void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int stat
     json_names(w, "did_nothing", &c->no_effect);
     json_names(w, "not_simulated", &c->refused);
     json_names(w, "unknown", &c->missing);
-    json_put_bool(w, "has_convolutions", c->has_convolutions);
     json_put_bool(w, "has_algorithm_search", c->has_search);
-    json_put_text(w, "cudnn_workspaces", c->has_convolutions ? workspaces_names[c->workspaces] : NULL);
-    json_put_number_if(w, "cudnn_workspace_bytes", c->has_convolutions && c->workspaces == WORKSPACES_FIXED,
-                       c->workspace_bytes);
+    workspaces_asked_put_json(w, &c->workspaces);
     json_put_array(w, "real_libraries");
     for (size_t i = 0; i < c->real.n; i++)
         if (c->real.all[i].is_wanted)

@@ -7,9 +7,9 @@
 #define REPLAY_DRYRUN_RUN_SIM_CARD_H
 
 #include "dryrun/run/run_child.h"
+#include "dryrun/run/workspaces_asked.h"
 #include "import/call_journal_read.h"
 #include "report/text/json_writer.h"
-#include "sim/device_workspaces.h"
 
 struct sim_card;
 
@@ -53,8 +53,8 @@ bool sim_card_has_search(const struct sim_card *c);
     "up to all that is free, some GiB, and gives it back before the program goes on: what is reserved at most may "    \
     "be higher than is said here."
 
-/* Whether a process ran convolutions of cuDNN's stand-in, and what they took (cudnn-workspace=). */
-bool sim_card_has_convolutions(const struct sim_card *c, enum device_workspaces *workspaces, uint64_t *each_bytes);
+/* What its processes asked for, together. */
+const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c);
 
 /* What a process took of each card at most. */
 struct process_use {

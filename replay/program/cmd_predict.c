@@ -155,7 +155,7 @@ const struct subcommand cmd_predict = {
             "overlay can cover is read-only meanwhile. Where the system gives no overlay, predict says so first, and "
             "lists what was written in the working folder and in those that the arguments name.\n"
             "\n"
-            "What the program does not show makes the peak a range: workspaces of convolutions, the order of "
+            "What the program does not show makes the peak a range: workspaces of libraries, the order of "
             "addresses, sizes that depend on values, when other streams are done. It fits if the highest peak fits, "
             "and may fit if a lower one does. The program then runs up to twice more, with the least and the most.\n"
             "\n"

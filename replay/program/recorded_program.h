@@ -32,9 +32,9 @@
     "\n"                                                                                                           \
     "The simulated card: memory calls behave as on a card of that size. Kernels and library calls succeed and do " \
     "nothing, so all results are zeros; what the host copied to the card comes back until a kernel may have written " \
-    "there (--values). cuDNN's convolutions take the workspaces that are likely for their shapes, or what --device " \
-    "24GiB,cudnn-workspace=128MiB (none, most) says; RNNs take what cuDNN asked for on an H100. "                  \
-    "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins. With --libraries real " \
+    "there (--values). Convolutions, transforms and factorisations take the workspaces that are likely for their " \
+    "shapes, or what --device 24GiB,workspaces=none (most, 128MiB) says; RNNs take what cuDNN asked for on an " \
+    "H100. NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins. With --libraries real " \
     "its compiler for run time, NVRTC, is the one that is installed. NVIDIA's licence for it is yours to mind. The " \
     "other libraries have NVIDIA's runtime linked in, which accepts NVIDIA's driver only.\n"                       \
     "\n"                                                                                                           \

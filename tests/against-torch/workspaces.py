@@ -98,8 +98,8 @@ def most_at_once(rows):
 
 def compare(replay, name, way):
     with tempfile.TemporaryDirectory() as folder:
-        without = requests(replay, folder, name, way, "24GiB,cudnn-workspace=none")
-        given = requests(replay, folder, name, way, "24GiB,cudnn-workspace=%d" % WORKSPACE)
+        without = requests(replay, folder, name, way, "24GiB,workspaces=none")
+        given = requests(replay, folder, name, way, "24GiB,workspaces=%d" % WORKSPACE)
     workspaces = [row for row in given if row[1] == WORKSPACE]
     is_equal = [row for row in given if row[1] != WORKSPACE] == [row for row in without if row[1] > 0]
     print("%-9s %-10s %6d requests beside the workspaces: %s; %4d workspaces, at most %d at once" %

@@ -223,7 +223,7 @@ static struct workspaces workspaces_on(const char *device)
 
 Test(standins, a_convolution_needs_the_workspace_that_the_device_says)
 {
-    const struct workspaces w = workspaces_on("sim:1GiB,cudnn-workspace=96MiB");
+    const struct workspaces w = workspaces_on("sim:1GiB,workspaces=96MiB");
     cr_expect_eq(w.plan, 96 * MIB);
     cr_expect_eq(w.asked, 96 * MIB);
     cr_expect_eq(w.chosen, 96 * MIB);
@@ -242,12 +242,12 @@ Test(standins, without_a_word_about_it_a_convolution_needs_what_is_likely)
 
 Test(standins, a_convolution_needs_nothing_if_the_device_says_so)
 {
-    cr_expect_eq(workspaces_on("sim:1GiB,cudnn-workspace=none").plan, 0);
+    cr_expect_eq(workspaces_on("sim:1GiB,workspaces=none").plan, 0);
 }
 
 Test(standins, a_convolution_needs_the_most_if_the_device_says_so)
 {
-    const struct workspaces w = workspaces_on("sim:1GiB,cudnn-workspace=most");
+    const struct workspaces w = workspaces_on("sim:1GiB,workspaces=most");
     cr_expect_gt(w.plan, 2 * (2 * 8 * 64 * 56 * 56 + 64 * 64 * 9) + 16);
 }
 

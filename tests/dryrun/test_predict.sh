@@ -238,8 +238,8 @@ expect 'what fits nowhere in its range does not' 1 'Does not fit on 178MiB: woul
     "$replay" predict --device 178MiB -o o -- ./train convolves 10
 expect 'one card of two may do' 4 'May fit, or not, on 1 of 2: 200MiB.' \
     "$replay" predict --device 1GiB --device 200MiB -o o -- ./train convolves 10
-expect 'what was typed is no range' 0 'Fits on 180MiB,cudnn-workspace=none: takes 180 MiB of 180 MiB' \
-    "$replay" predict --device 180MiB,cudnn-workspace=none -o o -- ./train convolves 10
+expect 'what was typed is no range' 0 'Fits on 180MiB,workspaces=none: takes 180 MiB of 180 MiB' \
+    "$replay" predict --device 180MiB,workspaces=none -o o -- ./train convolves 10
 "$replay" predict --device 240MiB --range batch=1..20 --json a.json -o o -- ./train convolves '{batch}' >said 2>&1
 is a.json largest 10
 expect 'the largest value is one that holds' 0 'batch=10 fits; 11 may fit' cat said

@@ -432,11 +432,11 @@ Test(device, specs_are_read)
     cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").context_bytes, 450 * MIB);
     cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").others_bytes, 2 * GIB);
     cr_expect_eq(parsed("sim:24GiB").others_bytes, 0);
-    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=128MiB").workspace_bytes, 128 * MIB);
-    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=128MiB").workspaces, WORKSPACES_FIXED);
-    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=none").workspaces, WORKSPACES_FIXED);
-    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=none").workspace_bytes, 0);
-    cr_expect_eq(parsed("sim:24GiB,cudnn-workspace=most").workspaces, WORKSPACES_MOST);
+    cr_expect_eq(parsed("sim:24GiB,workspaces=128MiB").workspace_bytes, 128 * MIB);
+    cr_expect_eq(parsed("sim:24GiB,workspaces=128MiB").workspaces, WORKSPACES_FIXED);
+    cr_expect_eq(parsed("sim:24GiB,workspaces=none").workspaces, WORKSPACES_FIXED);
+    cr_expect_eq(parsed("sim:24GiB,workspaces=none").workspace_bytes, 0);
+    cr_expect_eq(parsed("sim:24GiB,workspaces=most").workspaces, WORKSPACES_MOST);
     cr_expect_eq(parsed("sim:24GiB").workspaces, WORKSPACES_LIKELY);
     cr_expect_not(parsed("sim:24GiB,packing=off").packing);
     cr_expect_eq(parsed("sim:addresses=descending").addresses, ADDRESSES_DESCENDING);
@@ -463,7 +463,7 @@ Test(device, what_cannot_be_meant_is_refused_with_the_place)
 {
     static const char *const texts[] = {
         "", "simm", "gpu", "sim:", "sim:0", "sim:-1", "sim:24XiB", "sim:24GiB,", "sim:24GiB,packing=maybe",
-        "sim:1MiB,context=2MiB", "sim:24GiB,cudnn-workspace=much", "sim:24GiB,addresses=up", "sim:24GiB,colour=red",
+        "sim:1MiB,context=2MiB", "sim:24GiB,workspaces=much", "sim:24GiB,addresses=up", "sim:24GiB,colour=red",
         "sim:no-card",
         "sim:alloc_ns=fast", "sim:alloc_ns=", "sim:24GiB,48GiB", "sim:99999999999GiB", "sim:24GiB,capability=8",
         "sim:24GiB,capability=8.8", "sim:24GiB,capability=86", "sim:24GiB,multiprocessors=0", "sim:nvidia",

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * cuFFT: transforms of several dimensions take one copy of the signal (public reports of plans of 100 x 100 to
+ * 100 x 1500, 512 x 512 and 512 x 512 x 32 elements; cuFFT of CUDA 7.5 and 11). Long transforms of one dimension are
+ * expected to do so, too. A factor above 127 makes cuFFT use Bluestein's algorithm, whose two copies are padded to a
+ * power of two; NVIDIA's manual says "up to eight times" of that.
+ *
+ * cuSOLVER: an H200's answers for 64, 300 and 1,024 rows and columns (CUDA 13.0), and straight lines between them.
+ */
+#include "cudasim/standins/library_sizes.h"
+
+#include "base/units.h"
+
+#include <stddef.h>
+
+enum { LONGEST_IN_ONE_KERNEL = 32768, LARGEST_RADIX = 127, GOOD_RADIX = 7, BLUESTEIN_MOST = 8 };
+
+/* UINT64_MAX if it does not fit. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t largest_factor(uint64_t n)
+{
+    uint64_t largest = 1;
+    for (uint64_t factor = 2; factor <= LARGEST_RADIX; factor++)
+        for (; n % factor == 0; n /= factor)
+            largest = factor;
+    return n > 1 ? n : largest;
+}
+
+static uint64_t power_of_two_from(uint64_t n)
+{
+    uint64_t power = 1;
+    while (power < n && power < (uint64_t)1 << 62)
+        power *= 2;
+    return power;
+}
+
+/* Elements of the signal, of which real ones have half the spectrum; with Bluestein's algorithm, of two padded copies. */
+static uint64_t likely_elements(const struct transform_shape *s, uint64_t signal, uint64_t factor)
+{
+    const uint64_t last = s->sizes[s->n_dimensions - 1];
+    if (factor > LARGEST_RADIX)
+        return times(2 * power_of_two_from(times(2, last)), signal / last);
+    if (s->n_dimensions == 1 && last <= LONGEST_IN_ONE_KERNEL && factor <= GOOD_RADIX)
+        return 0;
+    return s->is_real ? signal / last * (last / 2 + 1) : signal;
+}
+
+uint64_t transform_workspace_bytes(const struct transform_shape *s, enum device_workspaces workspaces)
+{
+    uint64_t signal = s->batch, factor = 1;
+    for (int i = 0; i < s->n_dimensions; i++) {
+        const uint64_t largest = s->sizes[i] > 0 ? largest_factor(s->sizes[i]) : 1;
+        factor = largest > factor ? largest : factor;
+        signal = times(signal, s->sizes[i]);
+    }
+    if (workspaces == WORKSPACES_FIXED || signal == 0)
+        return 0;
+    const uint64_t likely = likely_elements(s, signal, factor);
+    const uint64_t most = times(signal, factor > GOOD_RADIX ? BLUESTEIN_MOST : 1);
+    const bool is_most = workspaces == WORKSPACES_MOST && most > likely;
+    return times(is_most ? most : likely, s->complex_bytes);
+}
+
+/* ---- cuSOLVER ---- */
+
+enum { ASKED = 3 };
+static const uint64_t asked_rows[ASKED] = {64, 300, 1024};
+
+/* Elements at these sizes; and the most of calls that were not asked, in matrices. PyTorch gives small matrices to cuBLAS
+ * or to other calls, so a few were asked at one or two sizes: GEQRF and ORMQR at no 64, SYEVJ at no 1,024 and SYEVD at
+ * 1,024 only. There the sizes are the nearest one's (QR), or in proportion to the matrix. */
+static const struct { uint64_t elements[ASKED], most_matrices; } solver_sizes[SOLVER_CALLS] = {
+    [SOLVER_GEQRF] = {{831520, 831520, 1572896}, 0},
+    [SOLVER_ORGQR] = {{37120, 131840, 409856}, 0},
+    [SOLVER_ORMQR] = {{476512, 476512, 2950400}, 0},
+    [SOLVER_SYEVJ] = {{7250, 101974, 1188089}, 0},
+    [SOLVER_SYEVD] = {{17021, 373996, 4357347}, 0},
+    [SOLVER_GESVDJ] = {{13408, 202240, 2168864}, 0},
+    [SOLVER_SPECTRAL] = {{0}, 5},
+    [SOLVER_TRIANGULAR] = {{0}, 1},
+};
+#define LARGEST_MATRIX ((uint64_t)1 << 48)       /* elements: larger than any card, and no sum below wraps */
+#define LEAST_MOST MIB               /* elements: 4 MiB of fp32, a little above what small matrices take */
+
+/* On the straight line between the two sizes that were asked; beyond them, as the matrix grows. */
+static uint64_t on_the_line(const uint64_t *elements, uint64_t matrix)
+{
+    uint64_t areas[ASKED];
+    for (int i = 0; i < ASKED; i++)
+        areas[i] = asked_rows[i] * asked_rows[i];
+    if (matrix <= areas[0])
+        return elements[0];
+    for (int i = 1; i < ASKED; i++)
+        if (matrix <= areas[i]) {
+            const double part = (double)(matrix - areas[i - 1]) / (double)(areas[i] - areas[i - 1]);
+            return elements[i - 1] + (uint64_t)(part * (double)(elements[i] - elements[i - 1]));
+        }
+    const double times_asked = (double)matrix / (double)areas[ASKED - 1];
+    return (uint64_t)(times_asked * (double)elements[ASKED - 1]);
+}
+
+uint64_t solver_workspace_elements(enum solver_call call, uint64_t rows, uint64_t columns,
+                                   enum device_workspaces workspaces)
+{
+    const uint64_t area = times(rows, columns), matrix = area < LARGEST_MATRIX ? area : LARGEST_MATRIX;
+    if (workspaces == WORKSPACES_FIXED || matrix == 0)
+        return 0;
+    const uint64_t likely = on_the_line(solver_sizes[call].elements, matrix);
+    const uint64_t most = 2 * likely + solver_sizes[call].most_matrices * matrix + LEAST_MOST;
+    return workspaces == WORKSPACES_MOST ? most : likely;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Workspaces of libraries, in words and as JSON. */
+#include "dryrun/run/workspaces_asked.h"
+
+#include "base/units.h"
+
+static const struct { const char *name, *workspaces; } libraries[WORKSPACE_LIBRARIES] = {
+    [WORKSPACES_OF_CUDNN] = {"cuDNN", "cuDNN's convolutions"},
+    [WORKSPACES_OF_CUFFT] = {"cuFFT", "cuFFT's transforms"},
+    [WORKSPACES_OF_CUSOLVER] = {"cuSOLVER", "cuSOLVER's factorisations"},
+};
+static const char *const answers[] = {[WORKSPACES_LIKELY] = "likely", [WORKSPACES_MOST] = "most",
+                                      [WORKSPACES_FIXED] = "fixed"};
+
+void workspaces_asked_take(struct workspaces_asked *w, const struct call_record *r)
+{
+    w->of[r->addr < WORKSPACE_LIBRARIES ? r->addr : WORKSPACES_OF_CUDNN] = true;
+    w->answer = r->other < WORKSPACES_FIXED ? (enum device_workspaces)r->other : WORKSPACES_FIXED;
+    w->bytes = r->bytes;
+}
+
+bool workspaces_asked_any(const struct workspaces_asked *w)
+{
+    bool is_any = false;
+    for (int i = 0; i < WORKSPACE_LIBRARIES; i++)
+        is_any = is_any || w->of[i];
+    return is_any;
+}
+
+/* "Workspaces of A, B and C: ". */
+static void say_whose(struct words *out, const struct workspaces_asked *w)
+{
+    int n = 0, said = 0;
+    for (int i = 0; i < WORKSPACE_LIBRARIES; i++)
+        n += w->of[i];
+    words_add(out, "Workspaces of ");
+    for (int i = 0; i < WORKSPACE_LIBRARIES; i++)
+        if (w->of[i]) {
+            words_add(out, "%s%s", said == 0 ? "" : said == n - 1 ? " and " : ", ", libraries[i].workspaces);
+            said++;
+        }
+    words_add(out, ": ");
+}
+
+void workspaces_asked_say(struct words *out, const struct workspaces_asked *w)
+{
+    char bytes[UNITS_TEXT];
+    if (!workspaces_asked_any(w))
+        return;
+    say_whose(out, w);
+    if (w->answer == WORKSPACES_LIKELY)
+        words_add(out, "those that are likely for their shapes. NVIDIA does not document them; an H200 was asked.");
+    else if (w->answer == WORKSPACES_MOST)
+        words_add(out, "the largest that are likely for their shapes (workspaces=most). Most take less on a card.");
+    else if (w->bytes > 0)
+        words_add(out, "%s for each convolution, none for others (workspaces=).", units_format_bytes(w->bytes, bytes));
+    else
+        words_add(out, "none (workspaces=none).");
+}
+
+void workspaces_asked_put_json(struct json_writer *out, const struct workspaces_asked *w)
+{
+    const bool is_any = workspaces_asked_any(w);
+    json_put_array(out, "workspace_libraries");
+    for (int i = 0; i < WORKSPACE_LIBRARIES; i++)
+        if (w->of[i])
+            json_put_text(out, NULL, libraries[i].name);
+    json_end_array(out);
+    json_put_text(out, "workspaces", is_any ? answers[w->answer] : NULL);
+    json_put_number_if(out, "workspace_bytes", is_any && w->answer == WORKSPACES_FIXED, w->bytes);
+}
