@@ -87,6 +87,15 @@ static const struct { uint64_t elements[ASKED], most_matrices; } solver_sizes[SO
 #define LARGEST_MATRIX ((uint64_t)1 << 48)       /* elements: larger than any card, and no sum below wraps */
 #define LEAST_MOST MIB               /* elements: 4 MiB of fp32, a little above what small matrices take */
 
+/* Nothing is open where the card was asked. */
+static bool was_asked(enum solver_call call, uint64_t matrix)
+{
+    bool was = false;
+    for (int i = 0; i < ASKED; i++)
+        was = was || matrix == asked_rows[i] * asked_rows[i];
+    return was && solver_sizes[call].most_matrices == 0;
+}
+
 /* On the straight line between the two sizes that were asked; beyond them, as the matrix grows. */
 static uint64_t on_the_line(const uint64_t *elements, uint64_t matrix)
 {
@@ -112,5 +121,5 @@ uint64_t solver_workspace_elements(enum solver_call call, uint64_t rows, uint64_
         return 0;
     const uint64_t likely = on_the_line(solver_sizes[call].elements, matrix);
     const uint64_t most = 2 * likely + solver_sizes[call].most_matrices * matrix + LEAST_MOST;
-    return workspaces == WORKSPACES_MOST ? most : likely;
+    return workspaces == WORKSPACES_MOST && !was_asked(call, matrix) ? most : likely;
 }
