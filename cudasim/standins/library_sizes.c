@@ -39,31 +39,40 @@ static uint64_t power_of_two_from(uint64_t n)
     return power;
 }
 
-/* Elements of the signal, of which real ones have half the spectrum; with Bluestein's algorithm, of two padded copies. */
-static uint64_t likely_elements(const struct transform_shape *s, uint64_t signal, uint64_t factor)
-{
-    const uint64_t last = s->sizes[s->n_dimensions - 1];
-    if (factor > LARGEST_RADIX)
-        return times(2 * power_of_two_from(times(2, last)), signal / last);
-    if (s->n_dimensions == 1 && last <= LONGEST_IN_ONE_KERNEL && factor <= GOOD_RADIX)
-        return 0;
-    return s->is_real ? signal / last * (last / 2 + 1) : signal;
-}
+/* The largest prime factor of a length, and the elements of all signals. */
+struct signal { uint64_t factor, elements; };
 
-uint64_t transform_workspace_bytes(const struct transform_shape *s, enum device_workspaces workspaces)
+static struct signal signal_of(const struct transform_shape *s)
 {
-    uint64_t signal = s->batch, factor = 1;
+    struct signal all = {.factor = 1, .elements = s->batch};
     for (int i = 0; i < s->n_dimensions; i++) {
         const uint64_t largest = s->sizes[i] > 0 ? largest_factor(s->sizes[i]) : 1;
-        factor = largest > factor ? largest : factor;
-        signal = times(signal, s->sizes[i]);
+        all.factor = largest > all.factor ? largest : all.factor;
+        all.elements = times(all.elements, s->sizes[i]);
     }
-    if (workspaces == WORKSPACES_FIXED || signal == 0)
+    return all;
+}
+
+/* Of a real signal half the spectrum is kept. */
+uint64_t transform_workspace_bytes(const struct transform_shape *s)
+{
+    const uint64_t last = s->sizes[s->n_dimensions - 1];
+    const struct signal all = signal_of(s);
+    if (all.elements == 0)
         return 0;
-    const uint64_t likely = likely_elements(s, signal, factor);
-    const uint64_t most = times(signal, factor > GOOD_RADIX ? BLUESTEIN_MOST : 1);
-    const bool is_most = workspaces == WORKSPACES_MOST && most > likely;
-    return times(is_most ? most : likely, s->complex_bytes);
+    if (all.factor > LARGEST_RADIX)
+        return times(times(2 * power_of_two_from(times(2, last)), all.elements / last), s->complex_bytes);
+    if (s->n_dimensions == 1 && last <= LONGEST_IN_ONE_KERNEL && all.factor <= GOOD_RADIX)
+        return 0;
+    return times(s->is_real ? all.elements / last * (last / 2 + 1) : all.elements, s->complex_bytes);
+}
+
+uint64_t transform_workspace_most_bytes(const struct transform_shape *s)
+{
+    const struct signal all = signal_of(s);
+    const uint64_t copies = times(s->complex_bytes, all.factor > GOOD_RADIX ? BLUESTEIN_MOST : 1);
+    const uint64_t likely = transform_workspace_bytes(s), most = times(all.elements, copies);
+    return most > likely ? most : likely;
 }
 
 /* ---- cuSOLVER ---- */
@@ -71,9 +80,9 @@ uint64_t transform_workspace_bytes(const struct transform_shape *s, enum device_
 enum { ASKED = 3 };
 static const uint64_t asked_rows[ASKED] = {64, 300, 1024};
 
-/* Elements at these sizes; and the most of calls that were not asked, in matrices. PyTorch gives small matrices to cuBLAS
- * or to other calls, so a few were asked at one or two sizes: GEQRF and ORMQR at no 64, SYEVJ at no 1,024 and SYEVD at
- * 1,024 only. There the sizes are the nearest one's (QR), or in proportion to the matrix. */
+/* Elements at these sizes; and the most of calls that were not asked, in matrices. PyTorch gives small matrices to
+ * cuBLAS or to other calls, so a few were asked at one or two sizes: GEQRF and ORMQR at no 64, SYEVJ at no 1,024 and
+ * SYEVD at 1,024 only. There the sizes are the nearest one's (QR), or in proportion to the matrix. */
 static const struct { uint64_t elements[ASKED], most_matrices; } solver_sizes[SOLVER_CALLS] = {
     [SOLVER_GEQRF] = {{831520, 831520, 1572896}, 0},
     [SOLVER_ORGQR] = {{37120, 131840, 409856}, 0},
@@ -84,7 +93,7 @@ static const struct { uint64_t elements[ASKED], most_matrices; } solver_sizes[SO
     [SOLVER_SPECTRAL] = {{0}, 5},
     [SOLVER_TRIANGULAR] = {{0}, 1},
 };
-#define LARGEST_MATRIX ((uint64_t)1 << 48)       /* elements: larger than any card, and no sum below wraps */
+#define LARGEST_MATRIX ((uint64_t)1 << 48)       /* elements: larger than any card, and no sum wraps */
 #define LEAST_MOST MIB               /* elements: 4 MiB of fp32, a little above what small matrices take */
 
 /* Nothing is open where the card was asked. */
@@ -113,13 +122,22 @@ static uint64_t on_the_line(const uint64_t *elements, uint64_t matrix)
     return (uint64_t)(times_asked * (double)elements[ASKED - 1]);
 }
 
-uint64_t solver_workspace_elements(enum solver_call call, uint64_t rows, uint64_t columns,
-                                   enum device_workspaces workspaces)
+static uint64_t matrix_of(uint64_t rows, uint64_t columns)
 {
-    const uint64_t area = times(rows, columns), matrix = area < LARGEST_MATRIX ? area : LARGEST_MATRIX;
-    if (workspaces == WORKSPACES_FIXED || matrix == 0)
-        return 0;
-    const uint64_t likely = on_the_line(solver_sizes[call].elements, matrix);
-    const uint64_t most = 2 * likely + solver_sizes[call].most_matrices * matrix + LEAST_MOST;
-    return workspaces == WORKSPACES_MOST && !was_asked(call, matrix) ? most : likely;
+    const uint64_t area = times(rows, columns);
+    return area < LARGEST_MATRIX ? area : LARGEST_MATRIX;
+}
+
+uint64_t solver_workspace_elements(enum solver_call call, uint64_t rows, uint64_t columns)
+{
+    const uint64_t matrix = matrix_of(rows, columns);
+    return matrix == 0 ? 0 : on_the_line(solver_sizes[call].elements, matrix);
+}
+
+uint64_t solver_workspace_most_elements(enum solver_call call, uint64_t rows, uint64_t columns)
+{
+    const uint64_t matrix = matrix_of(rows, columns), likely = solver_workspace_elements(call, rows, columns);
+    if (matrix == 0 || was_asked(call, matrix))
+        return likely;
+    return 2 * likely + solver_sizes[call].most_matrices * matrix + LEAST_MOST;
 }

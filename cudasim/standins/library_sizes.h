@@ -8,8 +8,6 @@
 #ifndef REPLAY_CUDASIM_STANDINS_LIBRARY_SIZES_H
 #define REPLAY_CUDASIM_STANDINS_LIBRARY_SIZES_H
 
-#include "sim/device_workspaces.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,8 +21,9 @@ struct transform_shape {
     unsigned complex_bytes;          /* of one complex element: 4, 8 or 16 */
 };
 
-/* In bytes; UINT64_MAX if it does not fit. */
-uint64_t transform_workspace_bytes(const struct transform_shape *s, enum device_workspaces workspaces);
+/* What is likely, and the most; UINT64_MAX if it does not fit. */
+uint64_t transform_workspace_bytes(const struct transform_shape *s);
+uint64_t transform_workspace_most_bytes(const struct transform_shape *s);
 
 enum solver_call {
     SOLVER_GEQRF,                    /* QR: the factorisation */
@@ -39,7 +38,7 @@ enum solver_call {
 };
 
 /* In elements, as an H200 answered for square matrices in fp32. */
-uint64_t solver_workspace_elements(enum solver_call call, uint64_t rows, uint64_t columns,
-                                   enum device_workspaces workspaces);
+uint64_t solver_workspace_elements(enum solver_call call, uint64_t rows, uint64_t columns);
+uint64_t solver_workspace_most_elements(enum solver_call call, uint64_t rows, uint64_t columns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Calls of libraries whose arguments are looked at by their place. A call that has fewer arguments than these leaves the
- * rest as it is, and nothing looks at them.
+ * Calls of libraries whose arguments are looked at by their place. A call that has fewer arguments than these leaves
+ * the rest as it is, and nothing looks at them.
  */
 #ifndef REPLAY_CUDASIM_STANDINS_STANDIN_ARGUMENTS_H
 #define REPLAY_CUDASIM_STANDINS_STANDIN_ARGUMENTS_H

@@ -4,7 +4,7 @@
 #include "cudasim/standins/library_sizes.h"
 #include "cudasim/standins/standin_arguments.h"
 
-/* cudaDataType, library_types.h. */
+/* cudaDataType of CUDA. */
 enum { REAL_32 = 0, REAL_64 = 1, REAL_16 = 2, COMPLEX_32 = 4, COMPLEX_64 = 5, REAL_BFLOAT16 = 14 };
 
 static unsigned real_bytes(uint64_t type)
@@ -19,14 +19,24 @@ static bool is_real(uint64_t type)
 
 /* ---- cuFFT ---- */
 
-/* cufftXtMakePlanMany(plan, dimensions, sizes, ..., input's type, ..., output's type, batch, workspace's size, type). */
+static uint64_t transform_bytes(const struct transform_shape *s)
+{
+    uint64_t unused;
+    switch (cudasim_workspaces(WORKSPACES_OF_CUFFT, &unused)) {
+    case WORKSPACES_LIKELY: return transform_workspace_bytes(s);
+    case WORKSPACES_MOST: return transform_workspace_most_bytes(s);
+    case WORKSPACES_FIXED: break;
+    }
+    return 0;
+}
+
+/* cufftXtMakePlanMany. */
 ENTRY(int, cudasim_standin_transform, int plan, int n_dimensions, const long long *sizes, const long long *in_embed,
       long long in_stride, long long in_distance, int in_type, const long long *out_embed, long long out_stride,
       long long out_distance, int out_type, long long batch, size_t *bytes)
 {
     (void)plan, (void)in_embed, (void)in_stride, (void)in_distance;
     (void)out_embed, (void)out_stride, (void)out_distance;
-    uint64_t unused;
     struct transform_shape s = {
         .n_dimensions = n_dimensions, .batch = batch > 0 ? (uint64_t)batch : 0,
         .is_real = is_real((unsigned)in_type) || is_real((unsigned)out_type),
@@ -36,7 +46,7 @@ ENTRY(int, cudasim_standin_transform, int plan, int n_dimensions, const long lon
     for (int i = 0; i < n_dimensions && i < TRANSFORM_DIMENSIONS; i++)
         s.sizes[i] = sizes[i] > 0 ? (uint64_t)sizes[i] : 0;
     if (n_dimensions >= 1 && n_dimensions <= TRANSFORM_DIMENSIONS)
-        *bytes = transform_workspace_bytes(&s, cudasim_workspaces(WORKSPACES_OF_CUFFT, &unused));
+        *bytes = transform_bytes(&s);
     return 0;
 }
 
@@ -49,13 +59,22 @@ struct solver_places {
     int size;
 };
 
-static int solver_answer(enum solver_call call, const struct solver_places *at, const uint64_t *arguments)
+static uint64_t solver_elements(enum solver_call call, uint64_t rows, uint64_t columns)
 {
     uint64_t unused;
+    switch (cudasim_workspaces(WORKSPACES_OF_CUSOLVER, &unused)) {
+    case WORKSPACES_LIKELY: return solver_workspace_elements(call, rows, columns);
+    case WORKSPACES_MOST: return solver_workspace_most_elements(call, rows, columns);
+    case WORKSPACES_FIXED: break;
+    }
+    return 0;
+}
+
+static int solver_answer(enum solver_call call, const struct solver_places *at, const uint64_t *arguments)
+{
     const uint64_t batch = at->batch == 0 ? 1 : (uint32_t)arguments[at->batch - 1];
     const uint64_t columns = (uint32_t)arguments[at->columns - 1], rows = (uint32_t)arguments[at->rows - 1] * batch;
-    const uint64_t elements = solver_workspace_elements(call, rows, columns,
-                                                        cudasim_workspaces(WORKSPACES_OF_CUSOLVER, &unused));
+    const uint64_t elements = solver_elements(call, rows, columns);
     void *const size = (void *)(uintptr_t)arguments[at->size - 1];
     if (at->type == 0) {
         *(int *)size = elements < INT32_MAX ? (int)elements : INT32_MAX;

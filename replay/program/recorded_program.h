@@ -34,9 +34,9 @@
     "nothing, so all results are zeros; what the host copied to the card comes back until a kernel may have written " \
     "there (--values). Convolutions, transforms and factorisations take the workspaces that are likely for their " \
     "shapes, or what --device 24GiB,workspaces=none (most, 128MiB) says; RNNs take what cuDNN asked for on an " \
-    "H100. NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins. With --libraries real " \
-    "its compiler for run time, NVRTC, is the one that is installed. NVIDIA's licence for it is yours to mind. The " \
-    "other libraries have NVIDIA's runtime linked in, which accepts NVIDIA's driver only.\n"                       \
+    "H100. NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins. With " \
+    "--libraries real its compiler for run time, NVRTC, is the one that is installed. NVIDIA's licence for it is " \
+    "yours to mind. The other libraries have NVIDIA's runtime linked in, which accepts NVIDIA's driver only.\n" \
     "\n"                                                                                                           \
     "Examples:\n"                                                                                                  \
     "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"                                              \

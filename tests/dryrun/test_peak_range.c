@@ -60,5 +60,5 @@ Test(peak_range, each_source_is_named_with_what_it_takes_off_and_adds)
     peak_range_widen(&r, RANGE_WORKSPACES, &none, &low);
     peak_range_say(&w, &r);
     cr_expect_str_eq(w.text, "between 924 MiB and 1.20 GiB: the order of addresses (-2 MiB), workspaces of "
-                             "convolutions (-100 MiB, +200 MiB)");
+                             "libraries (-100 MiB, +200 MiB)");
 }

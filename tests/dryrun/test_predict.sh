@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     uint64_t bytes = 0;
     void *core = dlopen("libreplay-cudasim.so", RTLD_NOW);
     const int convolves = strcmp(how, "convolves") == 0;
-    const int a_step = convolves ? mib[((int (*)(uint64_t *))dlsym(core, "cudasim_workspaces"))(&bytes)] : 10;
+    const int a_step = convolves ? mib[((int (*)(int, uint64_t *))dlsym(core, "cudasim_workspaces"))(0, &bytes)] : 10;
     const int n_steps = is_endless ? 1 << 30 : strcmp(how, "leaks60") == 0 ? 60 : 3;
     for (int i = 0; i < n_steps; i++) {
         while (strcmp(how, "waits") == 0)
