@@ -94,7 +94,7 @@ static void words_add_adapting(struct words *w, const struct prediction *p, cons
         words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
                   units_format_bytes(run->refused_bytes, bytes), row->card);
     else
-        words_add(w, "It looks at the card's free memory (%s): on another card it may take more or less",
+        words_add(w, "It looks at how much memory the card has (%s): on another card it may take more or less",
                   run->branches.looked_at_memory);
 }
 

@@ -31,7 +31,7 @@ static void take_line(struct unknown_branches *b, const char *line)
     }
     if (tells(line, ": branches on a value", place) && b->n++ < BRANCHES_SHOWN)
         memcpy(b->places[b->n - 1], place, sizeof place);
-    if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's free memory", place))
+    if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's ", place))
         memcpy(b->looked_at_memory, place, sizeof place);
 }
 

@@ -15,6 +15,7 @@ import linecache
 
 READS = ("item", "tolist", "cpu", "numpy", "to", "float")
 COLLECTS = ("append", "extend", "insert", "add", "update", "put")            # `losses.append(value)`
+SAYS = ("print", "log", "debug", "info", "warning", "warn", "write", "echo", "format", "int", "float", "round", "str")
 CERTAIN = ("isnan", "isinf", "isfinite", "isinstance", "len")                # what these say of a number is known
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
@@ -181,3 +182,22 @@ def deciding_line(file, line):
     of_file.spread(flow)
     lines = sorted(flow.decisions()) or sorted(n for other in of_file.flows.values() for n in other.decisions())
     return next((n for n in lines if n >= line), lines[0] if lines else None)
+
+
+@functools.lru_cache(maxsize=64)
+def is_only_said(file, line, attribute):
+    """Whether what this attribute has at this line is printed and no more: it is not handed to another function, returned
+    or compared. False where the source is not there."""
+    tree = _tree(file)
+    if tree is None:
+        return False
+    scope = tree
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS) and _covers(node, line):
+            scope = node
+    flow = _Flow(scope)
+    flow.reads = [n for n in flow.nodes if isinstance(n, ast.Attribute) and n.attr == attribute and _covers(n, line)]
+    flow.spread()
+    calls = [n for n in flow.nodes if isinstance(n, ast.Call) and _called(n) not in SAYS]
+    is_handed_on = any(map(flow.carries, [a for n in calls for a in (*n.args, *(k.value for k in n.keywords))]))
+    return bool(flow.reads) and not (is_handed_on or flow.returns() or any(flow.decisions()))

@@ -22,6 +22,7 @@ import ctypes
 import functools
 import linecache
 import os
+import re
 import struct
 import sys
 import threading
@@ -31,7 +32,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from replay_decisions import deciding_line
+from replay_decisions import deciding_line, is_only_said
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -878,18 +879,77 @@ def install():
 
 
 def _watch_free_memory(lines):
-    """A program that looks at the card's free memory may ask for what it finds: `replay predict` has to know."""
+    """A program that looks at the card's memory may ask for what it finds: `replay predict` has to know."""
     memory = getattr(torch.cuda, "memory", None)
     if not os.environ.get("REPLAY_TORCH_FOLLOW") or not hasattr(memory, "mem_get_info"):
         return
-    look = memory.mem_get_info
+    memory.mem_get_info = _watched(memory.mem_get_info, lines, "free memory")
+    torch.cuda.mem_get_info = memory.mem_get_info
+    _watch_total_memory(lines)
+    _watch_nvidia_smi(lines)
+    if "pynvml" in sys.modules:
+        watch_nvml(sys.modules["pynvml"])
+
+
+def _watched(look, lines, what):
+    @_hidden
+    def looks(*args, **kwargs):
+        lines.tell("looks at the card's " + what)
+        return look(*args, **kwargs)
+    return looks
+
+
+def watch_nvml(pynvml):
+    """`pynvml`: the module, just imported."""
+    if os.environ.get("REPLAY_TORCH_FOLLOW"):
+        pynvml.nvmlDeviceGetMemoryInfo = _watched(pynvml.nvmlDeviceGetMemoryInfo, _Lines(), "free memory (NVML)")
+
+
+def _watch_total_memory(lines):
+    """Of the program's own lines: a library that looks has its reasons. What is only printed decides nothing."""
+    of_card = getattr(torch._C, "_CudaDeviceProperties", None)
+    look = getattr(of_card, "total_memory", None)
+    if look is None:
+        return
 
     @_hidden
-    def mem_get_info(*args, **kwargs):
-        lines.tell("looks at the card's free memory")
-        return look(*args, **kwargs)
+    def total_memory(properties):
+        caller = sys._getframe(1)
+        file, line = caller.f_code.co_filename, caller.f_lineno
+        is_own = not file.startswith(lines.passed) and not _is_installed(file)
+        if is_own and not is_only_said(file, line, "total_memory"):
+            lines.tell("looks at the card's total memory", (file, line))
+        return look.__get__(properties)
+    of_card.total_memory = property(total_memory)
 
-    torch.cuda.mem_get_info = memory.mem_get_info = mem_get_info
+
+def _watch_nvidia_smi(lines):
+    import subprocess
+
+    begin = subprocess.Popen.__init__
+
+    @_hidden
+    def __init__(self, args, *others, **options):
+        text = args if isinstance(args, str) else " ".join(map(str, args))
+        if "nvidia-smi" in text and ("memory" in text or not re.search(r"--query-gpu|-L\b|--list-gpus", text)):
+            lines.tell("looks at the card's free memory (nvidia-smi)", _outside(subprocess.__file__))
+        begin(self, args, *others, **options)
+    subprocess.Popen.__init__ = __init__
+
+
+def _is_installed(file):
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
+
+
+def _outside(passed):
+    """The file and the line of the program's that called a module of Python's, through whatever is installed; if all
+    that called it is, the caller's."""
+    calls, frame = [], sys._getframe(2)
+    while frame is not None:
+        calls.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    calls = [(file, line) for file, line in calls if file != passed and not file.startswith("<")]
+    return next((call for call in calls if not _is_installed(call[0])), calls[0])
 
 
 def _watch_graphs(mode):

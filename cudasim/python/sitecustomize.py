@@ -328,6 +328,8 @@ def _compute_values(torch):
         import replay_values
         replay_values.install()
         sys.meta_path.insert(0, _Finder("torch._dynamo.eval_frame", replay_values.leave_compiler_alone))
+        if "pynvml" not in sys.modules:
+            sys.meta_path.insert(0, _Finder("pynvml", replay_values.watch_nvml))
     except (AttributeError, ImportError, OSError) as error:
         print("replay: PyTorch %s: small values are not computed: %s" % (torch.__version__, error), file=sys.stderr)
 

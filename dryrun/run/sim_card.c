@@ -257,10 +257,11 @@ static enum err put_standins(const struct sim_card *c, struct child_env *env, st
 
 enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *err)
 {
-    char paths[2 * PATH_MAX], python[PATH_MAX + 8];
+    char paths[2 * PATH_MAX], python[PATH_MAX + 8], programs[PATH_MAX + 8];
     const char *folder = c->standins.folder;
     snprintf(paths, sizeof paths, "%s%s%s", c->libraries, folder != NULL ? ":" : "", folder != NULL ? folder : "");
     snprintf(python, sizeof python, "%s/python", c->libraries);
+    snprintf(programs, sizeof programs, "%s/bin", c->libraries);             /* nvidia-smi */
     enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', err);
     if (e == ERR_OK)
         e = put_preload(c, first, env, err);
@@ -268,6 +269,8 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
         e = put_standins(c, env, err);
     if (e == ERR_OK)
         e = child_env_put(env, "PYTHONPATH", python, ':', err);
+    if (e == ERR_OK)
+        e = child_env_put(env, "PATH", programs, ':', err);
     if (e == ERR_OK)                         /* PyTorch keeps kernels that it compiled for a later run on a real card */
         e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', err);
     if (e == ERR_OK)

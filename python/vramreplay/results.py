@@ -1512,7 +1512,7 @@ class PredictCard(Result):
     #: if the program adapts to the card: the last request that was refused there, after which it went on. With
     #: --range it then does not fit
     refused_bytes: Optional[int]
-    #: the first line, as FILE:LINE, that looked at the card's free memory: the figures hold for this card alone
+    #: the first line, as FILE:LINE, that looked at the card's memory: the figures hold for this card alone
     looks_at_memory: Optional[str]
     #: if it does not settle: about how many steps the card lasts for
     lasts_steps: Optional[int]

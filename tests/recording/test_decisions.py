@@ -53,10 +53,32 @@ PROGRAMS = {
     "none: no Python": "this is no Python  # READ\n",
 }
 
+#: What a program does with `total`, and whether that is only to say it.
+LOOKS = {
+    "print(card.total)": True, "gb = card.total / 2 ** 30\nprint(f'{round(gb, 1)} GiB')": True,
+    "log.info('%d', card.total)": True, "n = int(card.total * 0.9)\nx = torch.empty(n)": False,
+    "if card.total > 8e9:\n    pass": False, "def f():\n    return card.total": False,
+    "print(card.total)\nrun(batch=card.total // 7)": True, "run(batch=card.total // 7)": False,
+}
+
+
+def wrong_looks(folder, is_only_said):
+    """How many of LOOKS are taken for the other."""
+    failed = 0
+    for number, (text, expected) in enumerate(LOOKS.items()):
+        path = os.path.join(folder, "look%d.py" % number)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+        line = next(i for i, line in enumerate(text.splitlines(), 1) if "card.total" in line)
+        if is_only_said(path, line, "total") != expected:
+            print("FAILED: %r is only said: not %s" % (text, expected))
+            failed += 1
+    return failed
+
 
 def main(source):
     sys.path.insert(0, os.path.join(source, "cudasim", "python"))
-    from replay_decisions import deciding_line
+    from replay_decisions import deciding_line, is_only_said
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, text) in enumerate(PROGRAMS.items()):
@@ -75,7 +97,8 @@ def main(source):
         if deciding_line(os.path.join(folder, "none.py"), 1) is not None:
             print("FAILED: a file that is not there")
             failed += 1
-    print("%d programs, %d wrong" % (len(PROGRAMS) + 1, failed))
+        failed += wrong_looks(folder, is_only_said)
+    print("%d programs, %d wrong" % (len(PROGRAMS) + len(LOOKS) + 1, failed))
     return failed > 0
 
 
