@@ -32,7 +32,8 @@ ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".
 # Options of other programs, of all commands, and former names.
 OTHER_OPTIONS = {"--flag", "--list", "--version", "--fetch", "--write", "--map-by", "--bind-to", "--prefix",
                  "--preset", "--build", "--install", "--peaks-md", "--timeout", "--run-programs",
-                 "--releases"}               # the former name of an option
+                 "--releases",               # the former name of an option
+                 "--query-gpu", "--query-compute-apps"}                  # of nvidia-smi
 OUTPUT = re.compile(r"^<!-- output: ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
 
 failures = []

@@ -196,7 +196,8 @@ def is_only_said(file, line, attribute):
         if isinstance(node, FUNCTIONS) and _covers(node, line):
             scope = node
     flow = _Flow(scope)
-    flow.reads = [n for n in flow.nodes if isinstance(n, ast.Attribute) and n.attr == attribute and _covers(n, line)]
+    reads = (n for n in flow.nodes if isinstance(n, ast.Attribute) and _covers(n, line))
+    flow.reads = [n for n in reads if n.attr == attribute]
     flow.spread()
     calls = [n for n in flow.nodes if isinstance(n, ast.Call) and _called(n) not in SAYS]
     is_handed_on = any(map(flow.carries, [a for n in calls for a in (*n.args, *(k.value for k in n.keywords))]))

@@ -596,5 +596,5 @@ enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct er
         if (e == ERR_OK && part.n > 0)
             sweep_part_done(s, &part);
     }
-    return e;
+    return e == ERR_OK ? results_db_check_there(s->db, err) : e;
 }

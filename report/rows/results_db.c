@@ -402,9 +402,8 @@ static enum err db_check_pages(struct results_db *db, const char *schema, const 
     return n_faults == 0 ? ERR_OK : err_at(err, ERR_FORMAT, 0, path, "the database is damaged");
 }
 
-/* Looks at what a schema holds. ERR_FORMAT if it is another program's. */
-static enum err db_check(struct results_db *db, const char *schema, const char *path, struct db_facts *out,
-                         struct err_detail *err)
+static enum err db_find_facts(struct results_db *db, const char *schema, const char *path, struct db_facts *out,
+                              struct err_detail *err)
 {
     char sql[80];
     int64_t application = 0, n_tables = 0, n_parameters = 0;
@@ -430,6 +429,19 @@ static enum err db_check(struct results_db *db, const char *schema, const char *
     if (e == ERR_OK)
         e = db_find_columns(db, schema, out, err);
     return e == ERR_OK && out->n_missing == db->n_columns ? no_database(path, err) : e;
+}
+
+/* Looks at what a schema holds. ERR_FORMAT if it is another program's. What is read is of one moment: another process
+ * may make its tables meanwhile, and half of them would be nobody's database. */
+static enum err db_check(struct results_db *db, const char *schema, const char *path, struct db_facts *out,
+                         struct err_detail *err)
+{
+    enum err e = db_execute(db, "SAVEPOINT facts", err);
+    if (e != ERR_OK)
+        return e;
+    e = db_find_facts(db, schema, path, out, err);
+    sqlite3_exec(db->handle, "RELEASE facts", NULL, NULL, NULL);         /* nothing was written: it cannot fail */
+    return e;
 }
 
 /* " To convert it: replay merge OLD.db -o NEW.db" for a shell, to be freed. NULL: the name would not be shown as it is,
@@ -774,7 +786,16 @@ enum err results_db_begin_puts(struct results_db *db, struct err_detail *err)
 
 enum err results_db_end_puts(struct results_db *db, struct err_detail *err)
 {
-    return db_is_in_transaction(db) ? db_run(db, db->commit, NULL, 0, err) : ERR_OK;
+    const enum err e = db_is_in_transaction(db) ? db_run(db, db->commit, NULL, 0, err) : ERR_OK;
+    return e == ERR_OK ? results_db_check_there(db, err) : e;
+}
+
+enum err results_db_check_there(struct results_db *db, struct err_detail *err)
+{
+    int has_moved = 0;
+    sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    return has_moved == 0 ? ERR_OK : err_at(err, ERR_IO, 0, db->path, "was removed or renamed meanwhile: what was written "
+                                            "is not in it");
 }
 
 enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *err)

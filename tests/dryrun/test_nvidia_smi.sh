@@ -44,5 +44,5 @@ expect "a field that nobody knows is refused" 2 'Field "colour" is not a valid f
 expect "an option that nobody knows is named" 1 "--gom=1" smi sim:1GiB --gom=1
 expect "a card that is not there" 1 "No devices were found" smi sim:1GiB -i 3
 expect "it goes on if that is wanted" 124 "GPU 0${nl}GPU 0" \
-    bash -c "set -o pipefail; timeout 2 $replay run-sim --device 1GiB -- nvidia-smi -L -lms 100 2>/dev/null | cut -c 1-5"
+    bash -c "set -o pipefail; timeout 2 $replay run-sim -- nvidia-smi -L -lms 100 2>/dev/null | cut -c 1-5"
 exit "$failed"

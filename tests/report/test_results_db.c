@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A database in a file of its own, with one run in it. */
@@ -157,6 +158,56 @@ static struct kept keep_runs(const struct made_run *runs, size_t n)
     results_db_close(db);
     cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
     return k;
+}
+
+Test(results_db, a_database_that_was_removed_meanwhile_is_an_error)
+{
+    static const struct device_usage usage;
+    struct err_detail err = { .text = "" };
+    struct kept k = keep_run("none");
+    struct results_db *db;
+    struct policy_spec spec;
+    cr_assert_eq(policy_spec_parse("none", &spec, &err), ERR_OK, "%s", err.text);
+    struct report_run run = { .spec = &spec };
+    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_check_there(db, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_begin_puts(db, &err), ERR_OK, "%s", err.text);
+    put_run(db, &run, "a", &usage);
+    unlink(k.path);
+    cr_assert_eq(results_db_end_puts(db, &err), ERR_IO);
+    cr_assert_not_null(strstr(err.text, "was removed or renamed meanwhile"), "%s", err.text);
+    results_db_close(db);
+    policy_spec_close(&spec);
+    kept_close(&k);
+}
+
+/* In a process of its own. */
+static void open_new(const char *path)
+{
+    struct err_detail err = { .text = "" };
+    struct results_db *db = NULL;
+    const enum err e = results_db_open(path, false, NULL, &db, &err);
+    if (e != ERR_OK)
+        fprintf(stderr, "%s\n", err.text);
+    _exit(e != ERR_OK);
+}
+
+/* Of 320 starts one refused the database whose tables another was making. */
+Test(results_db, programs_that_begin_a_database_together_do_not_refuse_it)
+{
+    enum { ROUNDS = 40, STARTS = 8 };
+    struct kept k = keep_run("none");
+    int n_failed = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        unlink(k.path);
+        for (int j = 0; j < STARTS; j++)
+            if (fork() == 0)
+                open_new(k.path);
+        for (int j = 0, status; j < STARTS; j++)
+            n_failed += wait(&status) < 0 || status != 0;
+    }
+    cr_assert_eq(n_failed, 0, "%d of %d", n_failed, ROUNDS * STARTS);
+    kept_close(&k);
 }
 
 Test(results_db, the_best_has_the_least_sum_of_memory_and_driver_time_at_the_price)
