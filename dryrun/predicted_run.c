@@ -8,6 +8,7 @@
 #include "dryrun/even_recording.h"
 #include "dryrun/program_log.h"
 #include "dryrun/run/journal_follow.h"
+#include "dryrun/run/journal_folder.h"
 #include "dryrun/run/journal_import.h"
 #include "dryrun/run/run_child.h"
 #include "dryrun/safe/scratch_folder.h"
@@ -72,7 +73,8 @@ static bool read_optimizer_steps(const char *folder, unsigned long pid, struct t
 {
     char path[PATH_MAX];
     *told = (struct told_steps){ .repeated = 0 };
-    FILE *f = (size_t)snprintf(path, sizeof path, "%s/%lu.steps", folder, pid) < sizeof path ? fopen(path, "r") : NULL;
+    const int n = snprintf(path, sizeof path, "%s/%lu.steps", folder, pid);
+    FILE *f = (size_t)n < sizeof path ? journal_folder_text(path) : NULL;
     if (f == NULL)
         return false;
     if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64, &told->repeated, &told->was_followed, &told->growth_bytes) < 1)

@@ -301,6 +301,43 @@ static enum err make_folder(const char *path, struct err_detail *err)
     return ERR_OK;
 }
 
+/* What lies here is loaded into the program: it is ours, or the superuser's, and nobody else may write to it. */
+static enum err check_owner(const char *path, const struct stat *st, struct err_detail *err)
+{
+    if (st->st_uid != geteuid() && st->st_uid != 0)
+        return err_at(err, ERR_INPUT, 0, path, "belongs to user %u, and what lies there would be loaded into the program. "
+                      "Let XDG_CACHE_HOME name a folder of your own", (unsigned)st->st_uid);
+    if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return err_at(err, ERR_INPUT, 0, path, "others may write to it, and what lies there would be loaded into the "
+                      "program. Remove it, or let XDG_CACHE_HOME name a folder of your own");
+    return ERR_OK;
+}
+
+/* A folder of ours that others may write to, by a loose umask, is closed to them. */
+static enum err close_folder(const char *path, struct err_detail *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return err_at(err, ERR_IO, 0, path, "%s", strerror(errno));
+    const mode_t closed = st.st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH);
+    if (st.st_uid == geteuid() && closed != (st.st_mode & 07777) && chmod(path, closed) == 0)
+        st.st_mode = (st.st_mode & ~(mode_t)07777) | closed;
+    return check_owner(path, &st, err);
+}
+
+/* The folder, and the two above it that are of replay's name. */
+static enum err close_folders(const char *folder, struct err_detail *err)
+{
+    char path[4096];
+    enum err e = ERR_OK;
+    snprintf(path, sizeof path, "%s", folder);
+    for (int i = 0; e == ERR_OK && i < 3; i++) {
+        e = close_folder(path, err);
+        *strrchr(path, '/') = '\0';
+    }
+    return e;
+}
+
 /* Writes to a temporary name first, because another run may be writing the same file. */
 static enum err write_file(const char *folder, const struct made *m, struct err_detail *err)
 {
@@ -308,9 +345,11 @@ static enum err write_file(const char *folder, const struct made *m, struct err_
     snprintf(path, sizeof path, "%s/%s", folder, m->soname);
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%d", path, (int)getpid()) >= sizeof temporary)
         return err_at(err, ERR_IO, 0, path, "the name is too long");
-    if (access(path, R_OK) == 0)
-        return ERR_OK;
-    FILE *f = fopen(temporary, "wb");
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        return check_owner(path, &st, err);
+    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *f = fd < 0 || fchmod(fd, 0644) != 0 ? NULL : fdopen(fd, "wb");
     const bool is_written = f != NULL && fwrite(m->bytes, 1, m->n, f) == m->n;
     const bool is_closed = f != NULL && fclose(f) == 0;
     if (is_written && is_closed && rename(temporary, path) == 0)
@@ -348,6 +387,8 @@ static enum err name_folder(const struct wants *w, const char *cache, char **fol
 static enum err write_all(const struct made *made, size_t n, const char *folder, struct err_detail *err)
 {
     enum err e = make_folder(folder, err);
+    if (e == ERR_OK)
+        e = close_folders(folder, err);
     for (size_t i = 0; e == ERR_OK && i < n; i++)
         e = write_file(folder, &made[i], err);
     return e;

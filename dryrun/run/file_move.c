@@ -33,8 +33,8 @@ static enum err file_copy(const char *from, const char *to, struct err_detail *e
 enum err file_move(const char *from, const char *to, struct err_detail *err)
 {
     struct stat st;
-    if (stat(from, &st) == 0 && S_ISDIR(st.st_mode))
-        return err_at(err, ERR_IO, 0, from, "cannot be read: %s", strerror(EISDIR));
+    if (lstat(from, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_at(err, ERR_IO, 0, from, "is not a regular file");
     if (rename(from, to) == 0)
         return ERR_OK;
     if (errno != EXDEV)

@@ -153,14 +153,12 @@ void journal_folder_end(const char *path, const char *command)
         fprintf(stderr, "replay %s: %s: journals are left there\n", command, path);
 }
 
-void journal_folder_remove(const char *path)
+FILE *journal_folder_text(const char *path)
 {
-    DIR *d = opendir(path);
-    for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
-        if (f->d_name[0] != '.')
-            unlinkat(dirfd(d), f->d_name, 0);
-    if (d != NULL)
-        closedir(d);
-    if (d == NULL || rmdir(path) != 0)
-        fprintf(stderr, "replay: %s: is left there: %s\n", path, strerror(errno));
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (f == NULL && fd >= 0)
+        close(fd);
+    return f;
 }

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct journal_folder {
     const char     *path;            /* borrowed */
@@ -42,7 +43,8 @@ bool journal_is_written(const char *path, unsigned pid);
 /* Removes the folder if no journal is left in it. Otherwise it says so on standard error, in the name of `command`. */
 void journal_folder_end(const char *path, const char *command);
 
-/* Removes the folder and all files in it, and says so on standard error if it cannot. */
-void journal_folder_remove(const char *path);
+/* Opens a file in the folder to read it. NULL if it is not regular: the program may put anything there, and nobody waits
+ * for a pipe's writer or follows a link. */
+FILE *journal_folder_text(const char *path);
 
 #endif

@@ -295,6 +295,16 @@ static size_t best_snapshot(const struct recording *r, unsigned pid)
     return best;
 }
 
+/* The program may have put anything there. */
+static bool is_snapshot_there(const struct recording *r, const char *path)
+{
+    struct stat st;
+    const bool is_there = lstat(path, &st) == 0;
+    if (is_there && !S_ISREG(st.st_mode))
+        fprintf(stderr, "replay %s: %s: is not a regular file, and is left out\n", command_of(r), path);
+    return is_there && S_ISREG(st.st_mode);
+}
+
 /* Snapshots are named after the process only. They are of the last program that the process was and that used a
  * device, or of the first one if none did. */
 static void take_snapshots(struct recording *r, int i)
@@ -310,7 +320,7 @@ static void take_snapshots(struct recording *r, int i)
     for (size_t k = 0; is_last && k < N_SNAPSHOTS; k++) {
         char path[PATH_MAX];
         snapshot_path(r, j->pid, k, path);
-        j->has_snapshot[k] = (!is_run_sim(r) || k == best) && access(path, R_OK) == 0;
+        j->has_snapshot[k] = (!is_run_sim(r) || k == best) && is_snapshot_there(r, path);
         r->has_snapshots = r->has_snapshots || j->has_snapshot[k];
     }
 }
@@ -322,7 +332,7 @@ static void take_rank(struct recording *r, struct recorded_journal *j)
     unsigned rank;
     j->rank = -1;
     snprintf(path, sizeof path, "%s/%u.rank", r->folder.path, j->pid);
-    FILE *in = fopen(path, "r");
+    FILE *in = journal_folder_text(path);
     if (in == NULL)
         return;
     if (j->is_read && j->n_devices > 0 && fscanf(in, "%9u", &rank) == 1)

@@ -194,7 +194,7 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
     free(c->torch);
     free(c->processes);
     if (c->journals[0] != '\0' && !keeps_journals)
-        journal_folder_remove(c->journals);
+        folder_remove(c->journals, c->asked.command);
     else if (c->journals[0] != '\0')
         journal_folder_end(c->journals, c->asked.command);
     free(c);
@@ -392,7 +392,7 @@ static void read_stand_ins(struct sim_card *c)
         name_list_put_text(&c->stood_in, c->standins.sonames[i]);
     if ((size_t)snprintf(path, sizeof path, "%s/%s", c->journals, STANDINS_LATE_FILE) >= sizeof path)
         return;
-    FILE *f = fopen(path, "r");
+    FILE *f = journal_folder_text(path);
     while (f != NULL && fgets(line, sizeof line, f) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         name_list_put_text(&c->stood_in, line);

@@ -42,6 +42,12 @@ static bool empty_path(const char *path)
     return !has_seen;
 }
 
+void folder_remove(const char *path, const char *command)
+{
+    if (!empty_path(path) || (rmdir(path) != 0 && errno != ENOENT))
+        fprintf(stderr, "replay %s: %s: could not be removed\n", command, path);
+}
+
 bool scratch_folder_empty(const struct scratch_folder *s)
 {
     return s->path[0] == '\0' || empty_path(s->path);
@@ -137,8 +143,7 @@ void scratch_folder_remove(struct scratch_folder *s, const char *command)
 {
     if (s->path[0] == '\0')
         return;
-    if (!scratch_folder_empty(s) || (rmdir(s->path) != 0 && errno != ENOENT))
-        fprintf(stderr, "replay %s: %s: could not be removed\n", command, s->path);
+    folder_remove(s->path, command);
     if (s->lock >= 0)
         close(s->lock);
     *s = (struct scratch_folder){ .lock = -1 };

@@ -25,6 +25,9 @@ int folder_make_unique(const char *parent, const char *stem, char path[static PA
  * the same user left. Returns errno, or 0. */
 int scratch_folder_make(const char *parent, const char *stem, struct scratch_folder *out);
 
+/* Removes a folder with all in it, and says so on standard error, in the name of `command`, if it cannot. */
+void folder_remove(const char *path, const char *command);
+
 /* Removes what lies in the folder, also in folders that their owner may not enter. Accepts none. False: something is
  * left. */
 bool scratch_folder_empty(const struct scratch_folder *s);

@@ -313,11 +313,12 @@ expect 'no place for the trace at the start' 3 'nowhere/r.zst: cannot be written
     "$replay" run-sim --device sim:1GiB --record nowhere/r.zst -- touch has-run
 expect_files 0 has-run
 expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
-expect 'a snapshot that cannot be read' 3 'Is a directory' \
-    "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- \
-    sh -c 'mkdir "$REPLAY_CUDASIM_JOURNAL/$$.pickle"; exec ./driver'
-expect_files 0 's.pickle'
 rm -r "$TMPDIR"/*
+expect 'what a program puts among the journals is not opened blindly' 0 'is not a regular file, and is left out' \
+    timeout 20 "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- sh -c 'cd "$REPLAY_CUDASIM_JOURNAL"
+        mkfifo $$.rank stand-ins; ln -s /etc/passwd $$.pickle; mkdir -p sub/below $$.oom.pickle; cd - && exec ./driver'
+expect_files 0 's.pickle'
+expect_files 0 "$TMPDIR/replay-run-*"
 expect 'the same as JSON' 7 ': process ' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
 for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \
@@ -349,6 +350,17 @@ int main(void)
 C
 expect 'without a stand-in it does not load' 99 'libcublas.so.12' ./uses
 expect 'with one it works' 0 '0 processes used' "$replay" run-sim --torch-libs libs -- ./uses
+expect_mode() { expect "$1 of what is preloaded" 0 "$1" sh -c "stat -c %a '$XDG_CACHE_HOME'/replay/standins/*$2"; }
+chmod 777 "$XDG_CACHE_HOME"/replay/standins/*
+expect 'a cache to which others may write is closed to them' 0 '0 processes used' \
+    "$replay" run-sim --torch-libs libs -- ./uses
+expect_mode 755 ''
+expect_mode 644 '/*.so*'
+chmod 666 "$XDG_CACHE_HOME"/replay/standins/*/*
+expect 'what others may have written is not preloaded' 2 'others may write to it' \
+    "$replay" run-sim --torch-libs libs -- ./uses
+rm -r "$XDG_CACHE_HOME"/replay/standins
+expect 'a stand-in is made anew' 0 '0 processes used' "$replay" run-sim --torch-libs libs -- ./uses
 expect 'a program that is linked with it, without' 127 'libcublas.so.12' "$replay" run-sim -- programs/linked
 expect 'and with one' 0 '0 processes used' "$replay" run-sim --torch-libs programs -- programs/linked
 
