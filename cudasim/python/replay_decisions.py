@@ -186,8 +186,8 @@ def deciding_line(file, line):
 
 @functools.lru_cache(maxsize=64)
 def is_only_said(file, line, attribute):
-    """Whether what this attribute has at this line is printed and no more: it is not handed to another function, returned
-    or compared. False where the source is not there."""
+    """Whether what this attribute has at this line is printed and no more: not handed to another function, returned or
+    compared. False where the source is not there."""
     tree = _tree(file)
     if tree is None:
         return False

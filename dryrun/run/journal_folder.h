@@ -43,8 +43,8 @@ bool journal_is_written(const char *path, unsigned pid);
 /* Removes the folder if no journal is left in it. Otherwise it says so on standard error, in the name of `command`. */
 void journal_folder_end(const char *path, const char *command);
 
-/* Opens a file in the folder to read it. NULL if it is not regular: the program may put anything there, and nobody waits
- * for a pipe's writer or follows a link. */
+/* Opens a file in the folder to read it. NULL if it is not regular: the program may put anything there, and nobody
+ * waits for a pipe's writer or follows a link. */
 FILE *journal_folder_text(const char *path);
 
 #endif

@@ -794,8 +794,8 @@ enum err results_db_check_there(struct results_db *db, struct err_detail *err)
 {
     int has_moved = 0;
     sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    return has_moved == 0 ? ERR_OK : err_at(err, ERR_IO, 0, db->path, "was removed or renamed meanwhile: what was written "
-                                            "is not in it");
+    return has_moved == 0 ? ERR_OK : err_at(err, ERR_IO, 0, db->path, "was removed or renamed meanwhile: what was "
+                                            "written is not in it");
 }
 
 enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *err)

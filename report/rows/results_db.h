@@ -68,8 +68,8 @@ MUST_USE enum err results_db_put(struct results_db *db, const struct run_identit
 MUST_USE enum err results_db_begin_puts(struct results_db *db, struct err_detail *err);
 MUST_USE enum err results_db_end_puts(struct results_db *db, struct err_detail *err);
 
-/* ERR_IO if the database no longer lies under the name by which it was opened: nobody will find what was written. An end
- * of puts looks, too. */
+/* ERR_IO if the database no longer lies under the name by which it was opened: nobody will find what was written. An
+ * end of puts looks, too. */
 MUST_USE enum err results_db_check_there(struct results_db *db, struct err_detail *err);
 
 /* Copies the runs of another database of any version, all or none. ERR_CORRUPT if both have a run and differ in it. */
