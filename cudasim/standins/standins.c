@@ -305,8 +305,8 @@ static enum err make_folder(const char *path, struct err_detail *err)
 static enum err check_owner(const char *path, const struct stat *st, struct err_detail *err)
 {
     if (st->st_uid != geteuid() && st->st_uid != 0)
-        return err_at(err, ERR_INPUT, 0, path, "belongs to user %u, and what lies there would be loaded into the program. Let "
-                      "XDG_CACHE_HOME name a folder of your own", (unsigned)st->st_uid);
+        return err_at(err, ERR_INPUT, 0, path, "belongs to user %u, and what lies there would be loaded into the "
+                      "program. Let XDG_CACHE_HOME name a folder of your own", (unsigned)st->st_uid);
     if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return err_at(err, ERR_INPUT, 0, path, "others may write to it, and what lies there would be loaded into the "
                       "program. Remove it, or let XDG_CACHE_HOME name a folder of your own");
