@@ -623,6 +623,9 @@ class WhyGrowth(Result):
     bytes_per_turn: int
     #: no backward pass was ever seen, so it may be one long forward pass as well
     may_be_one_pass: bool
+    #: no backward pass was ever seen, and it is replaced by a larger one again and again: it may be a cache
+    #: that is meant to grow
+    may_be_meant: bool
     #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
     #: 0: without stacks nothing tells
     turn: str

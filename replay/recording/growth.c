@@ -15,15 +15,20 @@ enum { WINDOWS = 48, BEGINS = 3 };
 #define EVENTS_MAX (UINT64_C(1) << 22)
 #define CELLS_MAX (UINT64_C(1) << 24)
 
-/* The low mark lies in the last two fifths of a part. A part has at least so many changes, and so many parts are tried,
+/* The low mark lies in the last two fifths of a part; of all together also in the last fifth and tenth, for what comes
+ * seldom. A part has at least so many changes, and so many parts are tried,
  * each the one before from its low mark on. Without Python stacks fewer: a short part may be one forward pass. */
-enum { LAST_PART = 5, LAST_PARTS = 2, PART_CHANGES = 16, PARTS_MAX = 8, BARE_PARTS_MAX = 2 };
+enum { LAST_PART = 10, LAST_PARTS = 4, PART_CHANGES = 16, PARTS_MAX = 8, BARE_PARTS_MAX = 2 };
 
 /* A growth is even if each quarter of the time has at least so much of its share, no window more than so much of all,
  * and so many windows some. */
 #define QUARTER_LEAST 0.35
 #define WINDOW_MOST   0.45
 enum { RISES_LEAST = 4 };
+
+/* Or it comes in bursts, as of an epoch: so many, none more than twice as large as another, nor twice as far from the
+ * next, and none is missing up to the mark. */
+enum { BURSTS_LEAST = 3, BURSTS_APART = 2 };
 
 /* It matters from a 200th of the need on. */
 enum { MATTERS_SHARE = 200 };
@@ -38,8 +43,18 @@ enum { FALLS_LEAST = 16, FALL_SHARE = 16, TURN_SHARE = 8 };
 
 /* A forward pass may consist of many calls of modules. Where no backward pass tells where one ends, what grows must
  * come in twice as many stretches as any pass had; where none was ever seen and a third of all requests is kept, as a
- * graph keeps it, in so many. Without Python stacks such a growth is never told from a pass. */
-enum { GRAPH_TURNS = 64, GRAPH_SHARE = 3 };
+ * graph keeps it, in so many. Of fewer, but at
+ * least GRAPHS_LEAST, it is said that it may be. Without Python stacks such a growth is never told from a pass. */
+enum { GRAPH_TURNS = 64, GRAPHS_LEAST = 8, GRAPH_SHARE = 3 };
+
+/* A graph keeps at least a fifth of all requests. An output that is kept may be most of the bytes, and is one of many
+ * requests. */
+enum { GRAPH_REQUESTS = 5 };
+
+/* What is replaced by a larger one again and again is held twice while that happens, and what is computed of it grows
+ * as well: it counts four times. It is no leak if it was given up
+ * before, down to an 8th, when it was at least a 16th as large: a cache of a generation grows with its input. */
+enum { REPLACED_TIMES = 4, REUSED_SHARE = 16, GIVEN_UP_SHARE = 8 };
 
 /* A buffer is full if an 8th as many requests follow as filled it, and leave next to nothing behind. */
 enum { FULL_SHARE = 8 };
@@ -58,8 +73,8 @@ struct change {
 struct group {
     uint64_t live, live_before;      /* now, and where the part begins */
     uint32_t window;                 /* the last one that is filled in */
-    uint32_t stretch, turns, births; /* of the requests that are counted */
-    bool     is_own, grows;
+    uint32_t stretch, turns, births, deaths;     /* of the requests that are counted */
+    bool     is_own, grows, is_replaced;
     uint64_t rise;
 };
 
@@ -75,11 +90,12 @@ struct grower {
     struct group   *groups;
     uint64_t       *least;           /* by group and window */
     uint64_t        moment, need_bytes, start_bytes;
-    bool            has_lines;
+    bool            has_lines, grows_in_input, holds_graphs;
     /* Of the part that is looked at. */
     size_t          begin, mark;     /* changes [begin, mark) */
     uint64_t        most[WINDOWS];   /* that is live in each window */
     uint64_t        requested, freed;            /* from the window on from which it is looked at */
+    uint64_t        n_requested;
 };
 
 /* ---- what changes ---- */
@@ -167,10 +183,10 @@ static uint64_t live_after(uint64_t live, const struct change *c)
     return is_free(c) ? live - c->bytes : live + c->bytes;
 }
 
-/* Where the part's last two fifths have least live: before which change. `live`: where the part begins. */
-static size_t find_low_mark(const struct grower *g, uint64_t live)
+/* Where the part's last `tenths` have least live: before which change. `live`: where the part begins. */
+static size_t find_low_mark(const struct grower *g, uint64_t live, size_t tenths)
 {
-    const size_t from = g->n - (g->n - g->begin) * LAST_PARTS / LAST_PART;
+    const size_t from = g->n - (g->n - g->begin) * tenths / LAST_PART;
     uint64_t least = UINT64_MAX;
     size_t mark = g->n;
     for (size_t i = g->begin; i < g->n; i++) {
@@ -282,18 +298,62 @@ static bool rises_evenly(const struct grower *g, uint32_t group, size_t from)
     return true;
 }
 
+/* The bursts in which a group rises from window `from` on, and the extremes of their sizes and distances. */
+struct bursts {
+    size_t   n, begin, nearest, farthest;
+    uint64_t bytes, smallest, largest;           /* bytes: of the last one */
+};
+
+static void end_burst(struct bursts *b)
+{
+    if (b->n == 0)
+        return;
+    b->smallest = b->bytes < b->smallest ? b->bytes : b->smallest;
+    b->largest = b->bytes > b->largest ? b->bytes : b->largest;
+}
+
+static void begin_burst(struct bursts *b, size_t window)
+{
+    end_burst(b);
+    const size_t apart = window - b->begin;
+    if (b->n > 0 && apart < b->nearest)
+        b->nearest = apart;
+    if (b->n > 0 && apart > b->farthest)
+        b->farthest = apart;
+    b->n++;
+    b->begin = window;
+    b->bytes = 0;
+}
+
+/* Whether a group rises in bursts that are alike. */
+static bool rises_in_bursts(const struct grower *g, uint32_t group, size_t from)
+{
+    struct bursts b = { .nearest = WINDOWS, .smallest = UINT64_MAX };
+    for (size_t w = from; w + 1 < WINDOWS; w++) {
+        const uint64_t rise = rise_between(g, group, w, w + 1);
+        if (rise > 0 && (w == from || rise_between(g, group, w - 1, w) == 0))
+            begin_burst(&b, w);
+        b.bytes += rise;
+    }
+    end_burst(&b);
+    return b.n >= BURSTS_LEAST && b.largest <= BURSTS_APART * b.smallest && b.farthest <= BURSTS_APART * b.nearest &&
+           WINDOWS - 1 - b.begin <= BURSTS_APART * b.nearest;
+}
+
 /* Counts what the groups request from window `from` on: in how many stretches, and how often. */
 static void count_turns(struct grower *g, size_t from)
 {
-    g->requested = g->freed = 0;
+    g->requested = g->freed = g->n_requested = 0;
     for (uint32_t i = 0; i < g->n_groups; i++)
-        g->groups[i].turns = g->groups[i].births = g->groups[i].stretch = 0;
+        g->groups[i].turns = g->groups[i].births = g->groups[i].deaths = g->groups[i].stretch = 0;
     for (size_t i = change_at(g, from); i < g->mark; i++) {
         const struct change *c = &g->changes[i];
         struct group *x = &g->groups[c->group];
         *(is_free(c) ? &g->freed : &g->requested) += c->bytes;
+        x->deaths += is_free(c);
         if (is_free(c))
             continue;
+        g->n_requested++;
         x->births++;
         x->turns += c->stretch != x->stretch;
         x->stretch = c->stretch;
@@ -371,6 +431,16 @@ static bool may_be_a_long_pass(const struct grower *g, const struct growth *out)
            out->held_requests >= 2 * out->turns;
 }
 
+/* Whether what grows is so many of all requests that it may be a graph. */
+static bool keeps_as_a_graph(const struct grower *g)
+{
+    uint64_t kept = 0;
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        if (g->groups[i].grows && g->groups[i].births > g->groups[i].deaths)
+            kept += g->groups[i].births - g->groups[i].deaths;
+    return kept >= g->n_requested / GRAPH_REQUESTS;
+}
+
 /* Whether all of a growth may be one forward pass, whose graph is still needed. */
 static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
 {
@@ -384,7 +454,7 @@ static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
         return false;
     if (most > 0)
         return calls <= 2 * most;
-    return rise >= g->requested / GRAPH_SHARE && calls < GRAPH_TURNS;
+    return rise >= g->requested / GRAPH_SHARE && calls < GRAPH_TURNS && keeps_as_a_graph(g);
 }
 
 /* Whether the growth made at least half of the difference between the need at the end and what was live at most in the
@@ -418,6 +488,42 @@ static bool is_a_full_buffer(const struct grower *g, uint32_t group, size_t from
     return births >= TURNS_LEAST && births >= x->births / FULL_SHARE && requested <= freed + rise / (2 * FULL_SHARE);
 }
 
+/* Whether a group keeps as many requests as before, each time of larger ones. */
+static bool is_replaced(const struct grower *g, uint32_t group, size_t from)
+{
+    const struct group *x = &g->groups[group];
+    uint64_t most;
+    return g->has_lines && x->births <= x->deaths + count_rises(g, group, from, &most) / 2;
+}
+
+/* Whether a group that is replaced grew before, a 16th as much at least, and was given up. */
+static bool was_given_up(const struct grower *g, uint32_t group, size_t from)
+{
+    uint64_t live = 0, peak = 0;
+    bool was = false;
+    for (size_t i = 0, end = change_at(g, from); i < end; i++) {
+        if (g->changes[i].group != group)
+            continue;
+        live = live_after(live, &g->changes[i]);
+        peak = live > peak ? live : peak;
+        was = was || (peak >= g->groups[group].rise / REUSED_SHARE && live <= peak / GIVEN_UP_SHARE);
+    }
+    return was;
+}
+
+static bool does_grow(struct grower *g, uint32_t group, size_t from)
+{
+    struct group *x = &g->groups[group];
+    if (x->rise == 0 || !(rises_evenly(g, group, from) || rises_in_bursts(g, group, from)))
+        return false;
+    x->is_replaced = is_replaced(g, group, from);
+    if (!comes_in_turns(g, group, from) || is_a_full_buffer(g, group, from))
+        return false;
+    const bool is_of_input = x->is_replaced && was_given_up(g, group, from);
+    g->grows_in_input = g->grows_in_input || is_of_input;
+    return !is_of_input;
+}
+
 /* Marks the groups that grow from window `from` on; returns by how much together. */
 static uint64_t mark_groups(struct grower *g, size_t from, uint64_t *since_quarter)
 {
@@ -428,14 +534,17 @@ static uint64_t mark_groups(struct grower *g, size_t from, uint64_t *since_quart
     for (uint32_t i = 0; i < g->n_groups; i++) {
         struct group *x = &g->groups[i];
         x->rise = rise_between(g, i, from, WINDOWS - 1);
-        x->grows = x->rise > 0 && rises_evenly(g, i, from) && comes_in_turns(g, i, from) &&
-                   !is_a_full_buffer(g, i, from);
+        x->grows = does_grow(g, i, from);
         if (x->grows && (g->has_lines || i == 0)) {
             rise += x->rise;
-            *since_quarter += rise_between(g, i, quarter, WINDOWS - 1);
+            *since_quarter += rise_between(g, i, quarter, WINDOWS - 1) * (x->is_replaced ? REPLACED_TIMES : 1);
         }
     }
-    return may_be_one_pass(g, from, rise) ? 0 : rise;
+    if (rise == 0 || !may_be_one_pass(g, from, rise))
+        return rise;
+    g->holds_graphs = g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 &&
+                      g->phases.starts[PHASE_FORWARD].n >= GRAPHS_LEAST;
+    return 0;
 }
 
 /* Looks for a growth from the part's begin, or from later on. *from: the window. */
@@ -566,6 +675,7 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
     h.n = kept;
     out->held_requests = kept;
     out->may_be_one_pass = may_be_a_long_pass(g, out);
+    out->may_be_meant = g->groups[leader(g)].is_replaced && g->phases.starts[PHASE_BACKWARD].n == 0;
     e = take_rate(g, &h, out, err);
     if (e == ERR_OK)
         e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, err)
@@ -598,20 +708,42 @@ static uint64_t go_on_after(struct grower *g, uint64_t live)
     return live;
 }
 
+/* Whether live memory had come down to the mark, by a quarter of the growth: it lies in no turn that still rises. */
+static bool came_down_to_mark(const struct grower *g, uint64_t live, uint64_t rise)
+{
+    uint64_t most = 0;
+    for (size_t i = g->begin; i < g->mark; i++)
+        live = live_after(live, &g->changes[i]);
+    for (size_t w = 0; w < WINDOWS; w++)
+        most = g->most[w] > most ? g->most[w] : most;
+    return most > live && most - live >= rise / 4;
+}
+
+/* Looks from the part's begin up to its low mark. */
+static enum err find_up_to_mark(struct grower *g, uint64_t live, size_t tenths, struct growth *out,
+                                struct err_detail *err)
+{
+    size_t from;
+    g->mark = find_low_mark(g, live, tenths);
+    if (g->mark - g->begin < WINDOWS)
+        return ERR_OK;
+    walk_part(g, live);
+    const uint64_t rise = judge_part(g, &from);
+    const bool is_low = tenths == LAST_PARTS || came_down_to_mark(g, live, rise);
+    return rise > 0 && is_low ? tell(g, from, rise, out, err) : ERR_OK;
+}
+
 static enum err find_in_parts(struct grower *g, struct growth *out, struct err_detail *err)
 {
     const size_t parts = g->phases.has_python ? PARTS_MAX : BARE_PARTS_MAX;
     uint64_t live = g->start_bytes;
     enum err e = ERR_OK;
+    for (size_t tenths = LAST_PARTS; tenths > 0 && !out->is_found && e == ERR_OK; tenths /= 2)
+        e = find_up_to_mark(g, live, tenths, out, err);
     for (size_t part = 0; part < parts && g->n - g->begin >= PART_CHANGES && !out->is_found && e == ERR_OK; part++) {
-        size_t from;
-        g->mark = find_low_mark(g, live);
+        e = find_up_to_mark(g, live, LAST_PARTS, out, err);
         if (g->mark - g->begin < WINDOWS)
             break;
-        walk_part(g, live);
-        const uint64_t rise = judge_part(g, &from);
-        if (rise > 0)
-            e = tell(g, from, rise, out, err);
         live = go_on_after(g, live);
     }
     return e;
@@ -691,6 +823,8 @@ enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_
                         .has_lines = trace_info(trace)->n_stacks > 0 };
     *out = (struct growth){ .is_found = false };
     const enum err e = trace_info(trace)->events > EVENTS_MAX ? ERR_OK : find(&g, out, err);
+    out->grows_in_input = g.grows_in_input && !out->is_found;
+    out->holds_graphs = g.holds_graphs && !out->is_found;
     phases_close(&g.phases);
     pair_map_free(&g.sizes);
     free(g.group_of);

@@ -14,7 +14,8 @@
  *
  * It must rise in many turns of the program, not in one: a forward pass holds more with every layer, and loading a
  * model with every weight. And it must be what made the difference between the turns that fitted and the end. If
- * nothing is found, the part after the low mark is looked at by itself, and so on: a leak may begin late.
+ * nothing is found, low marks nearer to the end are tried, then the part after the low mark by itself, and so on: a
+ * leak may come seldom, or begin late.
  */
 #ifndef REPLAY_REPLAY_RECORDING_GROWTH_H
 #define REPLAY_REPLAY_RECORDING_GROWTH_H
@@ -34,6 +35,11 @@ struct growth {
     uint64_t bytes;                  /* by so much */
     bool     may_be_one_pass;        /* no backward pass was ever seen, and what grows may be the graph of one long
                                       * forward pass: a recurrent network that the program unrolls itself */
+    bool     may_be_meant;           /* no backward pass was ever seen, and what grows is replaced by a larger one again
+                                      * and again: a cache of one generation, or results that are put together */
+    bool     grows_in_input;         /* nothing was found, and such a cache that had been given up before grows */
+    bool     holds_graphs;           /* nothing was found, as no backward pass came after many calls of modules whose
+                                      * graphs are held: one input, or evaluations */
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */

@@ -24,6 +24,9 @@ enum { LAST_PART = 3 };
  * earlier turns are told apart where it holds that little of the most. */
 enum { LOW_SHARE = 8, TURN_SHARE = 16, TURNS_LEAST = 2 };
 
+/* Loading is over after an 8th of the requests. */
+enum { SETUP_SHARE = 8 };
+
 /* Of inputs in any order an operation sets about 0.7 records of size in the later half; so many are a trend. */
 enum { TREND_RECORDS = 3 };
 
@@ -295,6 +298,21 @@ static unsigned count_turns(const struct larger_pass *p, size_t turn, uint64_t l
     return turns;
 }
 
+static uint64_t low_between(const struct larger_pass *p, size_t from, size_t to)
+{
+    uint64_t low = UINT64_MAX;
+    for (size_t i = from; i < to; i++)
+        low = p->live[i] < low ? p->live[i] : low;
+    return low;
+}
+
+/* From the second quarter to the last. */
+static uint64_t rise_of_low(const struct larger_pass *p)
+{
+    const uint64_t early = low_between(p, p->n / 4, p->n / 2), late = low_between(p, p->n - p->n / 4, p->n);
+    return early < late && late < UINT64_MAX ? late - early : 0;
+}
+
 /* The last turn begins where live memory was low for the last time: near the least of the last third. */
 static void find_turn(struct larger_pass *p)
 {
@@ -379,6 +397,7 @@ static void take_sums(const struct larger_pass *p, const struct larger_sums *s, 
 {
     const struct comparison *c = &s->larger;
     out->turns_before = p->turns_before;
+    out->rise_bytes = rise_of_low(p);
     if (c->now == 0 || c->usual == 0 || c->most == 0)
         return;
     out->bytes = c->now;
@@ -388,6 +407,43 @@ static void take_sums(const struct larger_pass *p, const struct larger_sums *s, 
     out->need_bytes = need_of_turn(p, s, s->worst);
     out->is_trend = s->late_records >= TREND_RECORDS;
     out->is_larger = p->turns_before >= TURNS_LEAST && 2 * c->now >= s->known && out->times >= TIMES_LEAST;
+}
+
+/* The first forward pass after the optimizer's last step that one follows. UINT64_MAX: there is none. */
+static uint64_t turn_start(const struct larger_pass *p, const struct phases *phases)
+{
+    const struct phase_starts *steps = &phases->starts[PHASE_OPTIMIZER];
+    for (size_t k = steps->n; k-- > 0;) {
+        const uint64_t at = phase_starts_after(&phases->starts[PHASE_FORWARD], steps->at[k]);
+        if (steps->at[k] < p->moment && at < p->moment)
+            return at;
+    }
+    return UINT64_MAX;
+}
+
+/* What is live from before event `turn`, and the most that earlier requests took which were freed by then. Those of
+ * the program's begin, such as a file that is loaded, make no turn. */
+static uint64_t need_as_before(const struct larger_pass *p, struct larger_sums *s, uint64_t turn)
+{
+    uint64_t base = 0;
+    int64_t live = 0, most = 0;
+    size_t k = 0;
+    if (turn == UINT64_MAX)
+        return 0;
+    for (size_t i = 0; i < p->n && p->events[i] < turn; i++) {
+        const struct request *r = &p->requests[i];
+        base += r->is_live ? r->bytes : 0;
+        if (i < p->n / SETUP_SHARE || r->died >= turn)
+            continue;
+        s->steps[k++] = (struct step){ p->events[i], (int64_t)r->bytes };
+        s->steps[k++] = (struct step){ r->died, -(int64_t)r->bytes };
+    }
+    qsort(s->steps, k, sizeof *s->steps, compare_steps);
+    for (size_t i = 0; i < k; i++) {
+        live += s->steps[i].bytes;
+        most = live > most ? live : most;
+    }
+    return most > 0 ? base + (uint64_t)most : 0;
 }
 
 static bool has_room(struct larger_pass *p, struct larger_sums *s, const struct trace_info *info)
@@ -430,6 +486,7 @@ enum err larger_input_find(struct trace_reader *trace, const struct phases *phas
         if (p.requests[i].bytes > out->largest_before)
             out->largest_before = p.requests[i].bytes;
     if (e == ERR_OK) {
+        out->turn_bytes = need_as_before(&p, &s, turn_start(&p, phases));
         sum_up(&p, &s);
         take_sums(&p, &s, out);
     }

@@ -32,6 +32,17 @@ static bool is_checkpoint(const struct stack_frame *f)
             stack_frame_is_named(f, "recompute_fn"));
 }
 
+/* Whether a module is called through torch.utils.checkpoint, which keeps its inputs alone. */
+static bool goes_through_checkpoint(const char *const *frames, size_t n)
+{
+    bool does = false;
+    for (size_t i = 0; i < n && !does; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        does = stack_frame_is_in(&f, "torch/utils") && stack_frame_file_ends(&f, "checkpoint.py");
+    }
+    return does;
+}
+
 /* The call that runs a backward pass: Tensor.backward, torch.autograd.backward and grad, and the engine's. */
 static bool is_engine(const struct stack_frame *f)
 {
@@ -119,6 +130,7 @@ static bool read_stack(struct phases *p, uint32_t stack, const char *const *fram
     const size_t n_code = stack_frames_of_code(frames, n);
     const char *line = stack_frame_of_program(frames, n_code);
     p->of_stack[stack] = (uint8_t)phase_of_frames(frames, n_code);
+    p->is_checkpointing = p->is_checkpointing || goes_through_checkpoint(frames, n_code);
     p->has_python = p->has_python || p->of_stack[stack] != PHASE_BACKWARD;
     p->line_of[stack] = text_table_put(lines, line == NULL ? "" : line, line == NULL ? 0 : strlen(line));
     return p->line_of[stack] != UINT32_MAX;

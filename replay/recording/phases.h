@@ -31,6 +31,7 @@ struct phase_starts { uint64_t *at; size_t n, room; };
 struct phases {
     uint8_t  *of_stack;              /* enum phase, by stack */
     bool      has_python;            /* a stack shows Python; otherwise nothing is known, and there are no starts */
+    bool      is_checkpointing;      /* a stack goes through torch.utils.checkpoint */
     struct phase_starts starts[PHASES], all;
     struct phase_starts graphs;      /* starts of those forward stretches that leave something for a backward pass */
     struct phase_starts refusals;    /* event numbers of refused requests */

@@ -36,7 +36,8 @@ static enum err try_one(const struct course *course, uint64_t peak, enum lever l
     return ERR_OK;
 }
 
-enum err levers_try(struct trace_reader *trace, struct levers *out, struct err_detail *err)
+enum err levers_try(struct trace_reader *trace, bool is_checkpointing, struct levers *out,
+                    struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     struct course course = { .trace = NULL };
@@ -45,7 +46,8 @@ enum err levers_try(struct trace_reader *trace, struct levers *out, struct err_d
         return ERR_OK;
     enum err e = course_read(trace, &course, err);
     for (int i = 0; i < LEVER_KINDS && e == ERR_OK; i++)
-        e = try_one(&course, info->peak_requested_bytes, (enum lever)i, out, err);
+        if (i != LEVER_CHECKPOINT || !is_checkpointing)
+            e = try_one(&course, info->peak_requested_bytes, (enum lever)i, out, err);
     course_close(&course);
     return is_none(e) ? ERR_OK : e;
 }

@@ -21,8 +21,9 @@ struct levers {
 /* "half-batch" */
 const char *lever_word(enum lever lever);
 
-/* Tries them. Recordings of more than 2^20 events, and those without what a technique needs, are not tried.
- * ERR_HOST_NOMEM, the reader's errors. */
-MUST_USE enum err levers_try(struct trace_reader *trace, struct levers *out, struct err_detail *err);
+/* Tries them, but not checkpointing if the program does that already. Recordings of more than 2^20 events, and those
+ * without what a technique needs, are not tried. ERR_HOST_NOMEM, the reader's errors. */
+MUST_USE enum err levers_try(struct trace_reader *trace, bool is_checkpointing, struct levers *out,
+                             struct err_detail *err);
 
 #endif

@@ -25,6 +25,9 @@ enum { FRAGMENTED_THIRDS = 2 };
  * use. */
 enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 
+/* If at most a quarter is free but of no use, it counts how soon it would be used up. */
+enum { FILLS_SHARE = 4 };
+
 /* ---- facts ---- */
 
 static void take_refusal(struct why *w, const struct holdings *live)
@@ -118,6 +121,7 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
         e = larger_input_find(trace, &phases, w->moment, w->asked, &w->input, err);
     if (e == ERR_OK)
         w->reached = find_reached(w, &phases);
+    w->is_checkpointing = phases.is_checkpointing;
     phases_close(&phases);
     return e;
 }
@@ -262,6 +266,21 @@ static bool fits_with_cure(const struct why *w)
     return w->cure != CURE_NONE && !w->input.is_trend && at_least <= w->usable;
 }
 
+/* A request that was survived may have been a try, which is as large as none that follows. */
+bool why_turn_exceeds(const struct why *w)
+{
+    return w->coverage.survived == 0 && w->worth != WORTH_AS_LONG_AGAIN && w->input.turn_bytes > w->usable;
+}
+
+/* At least three quarters of the card are live, and were nothing in pieces, live memory would still fill it before the
+ * program ran a quarter as long again. */
+static bool would_fill_soon(const struct why *w)
+{
+    const uint64_t need = add_capped(w->live, w->asked), left = w->usable > need ? w->usable - need : 0;
+    const bool is_little = why_unusable(w) <= w->usable / FILLS_SHARE && left < w->input.rise_bytes / 2;
+    return is_little && w->worth != WORTH_AS_LONG_AGAIN && w->input.turns_before == 0;
+}
+
 /* The request was refused on this card. What a program needs that died before a whole step is not known: a setting
  * that serves one request of it is no cure. */
 static void judge_refused(struct why *w)
@@ -269,8 +288,10 @@ static void judge_refused(struct why *w)
     const bool is_far = is_far_from_full(w);
     w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
     w->holds[VERDICT_LEAK] = w->growth.is_found;
-    w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) && !is_far && !fits_with_cure(w);
-    w->holds[VERDICT_FULL] = w->shortfall > 0 || why_is_early(w) || !is_much_unusable(w);
+    w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
+                                     (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
+    w->holds[VERDICT_FULL] = w->shortfall > 0 || why_is_early(w) || !is_much_unusable(w) || why_turn_exceeds(w) ||
+                             would_fill_soon(w);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && w->tune.n_entries > 0;
 }
 
@@ -340,7 +361,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     if (e == ERR_OK)
         judge(out);
     if (e == ERR_OK && out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
-        e = levers_try(trace, &out->levers, err);
+        e = levers_try(trace, out->is_checkpointing, &out->levers, err);
     return e;
 }
 

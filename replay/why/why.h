@@ -104,6 +104,7 @@ struct why {
     enum why_reached reached;        /* before the refusal that ended it */
     struct growth growth;
     struct larger_input input;
+    bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */
     struct holders categories;       /* at the moment; of named_bytes the category is known */
@@ -134,6 +135,9 @@ bool why_is_incurable(const struct why *w);
 
 /* What of the card is free, but was of no use for the refused request. */
 uint64_t why_unusable(const struct why *w);
+
+/* Whether the turn that died exceeds the card under any allocator, if it is as large as the largest before it. */
+bool why_turn_exceeds(const struct why *w);
 
 /* Whether the program died before it went through a whole step, so that what it needs is not known. */
 bool why_is_early(const struct why *w);

@@ -89,6 +89,9 @@ static void add_full(struct words *w, const struct why *y)
     } else if (why_is_early(y)) {
         words_add(w, "Too small, or nearly: %s were asked for with %s of %s live", text_mib(y->asked, a),
                   text_mib(y->live, b), text_mib(y->usable, c));
+    } else if (why_turn_exceeds(y)) {
+        words_add(w, "Really full: a step as large as the largest before it needs %s, and the program can have %s",
+                  text_mib(y->input.turn_bytes, a), text_mib(y->usable, b));
     } else {
         words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
                   text_mib(why_unusable(y), b), 100.0 * (double)why_unusable(y) / (double)y->usable, share_words(y));
@@ -108,7 +111,8 @@ static void add_leak(struct words *w, const struct growth *g)
                   line_of(&g->lines, 0));
     else
         words_add(w, "A leak%s: live memory grows by %s %s, at %s.",
-                  g->may_be_one_pass ? ", or one long forward pass" : "", text_mib(g->bytes_per_turn, a),
+                  g->may_be_one_pass ? ", or one long forward pass"
+                  : g->may_be_meant  ? ", or a cache that is meant to grow" : "", text_mib(g->bytes_per_turn, a),
                   turn_phrase(g), line_of(&g->lines, 0));
 }
 
@@ -441,6 +445,23 @@ static void print_context(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* Both look alike until a backward pass comes. */
+static void print_one_pass(FILE *out)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- No backward pass came. If each call is a batch of its own, as in an evaluation, it is a leak. If "
+                  "the calls are parts of one input, as of a recurrent network, it is one graph: cut it with .detach() "
+                  "every few calls, or take a smaller batch.");
+    words_print_screen(out, &w);
+}
+
+/* What is full of graphs, and no backward pass came. */
+static void print_graphs(FILE *out, const struct why *y)
+{
+    if (y->verdict == VERDICT_FULL && y->growth.holds_graphs)
+        print_one_pass(out);
+}
+
 /* A setting that is not worth it. */
 static void print_worthless(FILE *out, const struct why *y)
 {
@@ -457,12 +478,12 @@ static void print_worthless(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
-/* A program that died early may be served for a while. */
+/* A program that died early, or is nearly full, may be served for a while. */
 static void print_served(FILE *out, const struct why *y)
 {
     char a[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_FULL || !why_is_early(y) || !y->is_served)
+    if (y->verdict != VERDICT_FULL || y->worth == WORTH_NOTHING || y->shortfall > 0 || !y->is_served)
         return;
     words_add(&w, "- Of the card %s were free in pieces: %s serves this request. Whether the program gets through a "
                   "step with it is not known.", text_mib(why_unusable(y), a),
@@ -495,13 +516,11 @@ static const char *what_holds(const struct growth *g)
            "that is kept. Drop them with `del`, limit them, or keep them on the host: .cpu().";
 }
 
-/* Both look alike until a backward pass comes. */
-static void print_one_pass(FILE *out)
+static void print_meant(FILE *out)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "- No backward pass came. If each call is a batch of its own, as in an evaluation, it is a leak. If "
-                  "the calls are parts of one input, as of a recurrent network, it is one graph: cut it with .detach() "
-                  "every few calls, or take a smaller batch.");
+    words_add(&w, "- Each time it is replaced by a larger one. A generation's cache grows with its answer: limit the "
+                  "length, or generate fewer answers at once. Results that torch.cat puts together fit on the host.");
     words_print_screen(out, &w);
 }
 
@@ -522,6 +541,10 @@ static void print_growth(FILE *out, const struct why *y, const char *event_word)
         words_add(&w, " A card of twice the size would have lasted for about %" PRIu64 " more.", y->usable / each);
     words_print_screen(out, &w);
     w = (struct words){ .n = 0 };
+    if (g->may_be_meant) {
+        print_meant(out);
+        return;
+    }
     words_add(&w, "- %s", what_holds(g));
     if (y->is_by_size)
         words_add(&w, " For the line, record with torch.cuda.memory._record_memory_history(stacks=\"python\").");
@@ -584,8 +607,8 @@ static void print_levers(FILE *out, const struct why *y)
         return;
     words_add(&w, "- What makes it smaller:");
     if (inputs >= least)
-        words_add(&w, " half the batch, by about %s at that moment, or checkpointed activations (replay technique "
-                      "--checkpoint repeated);", text_mib(inputs / 2, a));
+        words_add(&w, " half the batch, by about %s at that moment%s;", text_mib(inputs / 2, a),
+                  y->is_checkpointing ? "" : ", or checkpointed activations (replay technique --checkpoint repeated)");
     if (states >= least)
         words_add(&w, " an optimizer with smaller states, in 8 bits by about %s, or without any by %s "
                       "(--optimizer sgd);", text_mib(states / 4 * 3, a), text_mib(states, b));
@@ -623,6 +646,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_coverage(out, y);
     print_what_to_record(out, y);
     print_levers(out, y);
+    print_graphs(out, y);
     print_predict(out, y);
     print_served(out, y);
     print_worthless(out, y);
@@ -709,6 +733,7 @@ static void json_growth(struct json_writer *j, const struct growth *g)
     json_put_number(j, "turns", g->turns);
     json_put_number(j, "bytes_per_turn", g->bytes_per_turn);
     json_put_bool(j, "may_be_one_pass", g->may_be_one_pass);
+    json_put_bool(j, "may_be_meant", g->may_be_meant);
     json_put_text(j, "turn", turn_word(&(struct growth){ .turn = g->turn, .turns = 1 }));
     json_put_number(j, "held_bytes", g->held_bytes);
     json_put_number(j, "held_requests", g->held_requests);

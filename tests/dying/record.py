@@ -15,6 +15,7 @@ import traceback
 import torch
 
 import programs_drawn
+import programs_fresh
 import programs_kept
 import programs_more
 import programs_seen
@@ -83,7 +84,9 @@ def die(program, card_mib, snapshot_file):
         try:
             program["run"]()
             return "lived"
-        except torch.OutOfMemoryError:
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            if not isinstance(error, torch.OutOfMemoryError) and "find an engine" not in str(error):
+                raise                                  # cuDNN's words if it gets none of its workspaces
             write_snapshot(snapshot_file)
             return "died"
     return run_child(work)

@@ -137,6 +137,60 @@ Test(growth, it_is_found_if_steps_differ_and_only_some_of_them_leak)
     }
 }
 
+Test(growth, bursts_of_equal_size_and_distance_are_one)
+{
+    for (int n = 2; n <= 5; n += 3) {
+        struct script s = script_open(true);
+        for (int burst = 0; burst < n; burst++) {
+            for (unsigned i = 0; i < 20; i++)
+                step(&s, MIB);
+            for (unsigned i = 0; i < 4; i++) {
+                const uint64_t work = request(&s, FORWARD, MIB);
+                request(&s, KEPT, 2 * MIB);
+                end(&s, work, MIB);
+            }
+        }
+        step(&s, MIB);
+        forward(&s, MIB, 4);
+        expect_growth(&s, n == 5, n == 5 ? "five evaluations keep something" : "two do");
+    }
+}
+
+/* A tensor is replaced by a larger one `n` times; it is the only one that lives on. */
+static uint64_t replace(struct script *s, unsigned n)
+{
+    uint64_t before = 0;
+    for (unsigned i = 1; i <= n; i++) {
+        step(s, MIB);
+        const uint64_t now = request(s, KEPT, i * MIB);
+        if (i > 1)
+            end(s, before, (i - 1) * MIB);
+        before = now;
+    }
+    return before;
+}
+
+Test(growth, what_is_replaced_by_a_larger_one_is_one)
+{
+    struct script s = script_open(true);
+    (void)replace(&s, STEPS);
+    forward(&s, MIB, 4);
+    expect_growth(&s, true, "a queue that is never cut");
+}
+
+Test(growth, what_was_given_up_before_grows_with_its_input)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < 3; i++)
+        end(&s, replace(&s, STEPS / 4), STEPS / 4 * MIB);
+    (void)replace(&s, STEPS);
+    struct growth g = growth_of(&s, &trace);
+    cr_expect(!g.is_found && g.grows_in_input);
+    growth_close(&g);
+    trace_close(trace);
+}
+
 Test(growth, a_late_one_is_found_after_many_steps_without)
 {
     struct script s = script_open(true);
@@ -261,6 +315,20 @@ Test(growth, one_long_input_is_told_by_how_much)
     cr_expect(in.is_larger && !in.is_trend);
     cr_expect_float_eq(in.times, 32, 0.01);
     cr_expect_eq(in.over_most, 3 * 31 * MIB);
+    trace_close(trace);
+}
+
+/* States of an optimizer that its first step made stay; what came before them on top comes again. */
+Test(growth, a_step_takes_as_much_on_top_as_the_one_before)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < 3; i++)
+        step(&s, MIB);
+    request(&s, OPTIMIZER, 20 * MIB);
+    forward(&s, MIB, 2);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    cr_expect_eq(input_of(trace, MIB).turn_bytes, 20 * MIB + (LAYERS + 2) * MIB);
     trace_close(trace);
 }
 
