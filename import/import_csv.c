@@ -374,10 +374,26 @@ static int by_time(const void *a, const void *b)
     return x->ptr < y->ptr ? -1 : x->ptr > y->ptr;
 }
 
-static enum err put_lives(struct csv_import *c, struct sorted_runs *lives, struct err_detail *err)
+/* A trace begins at time 0; the fact keeps when the instance did. */
+static enum err put_first_time(struct csv_import *c, struct sorted_runs *lives, struct err_detail *err)
 {
     const void *record;
     enum err e = sorted_runs_rewind(lives, err);
+    if (e == ERR_OK)
+        e = sorted_runs_next(lives, &record, err);
+    if (e != ERR_OK || record == NULL)
+        return e;
+    char time[24];
+    snprintf(time, sizeof time, "%" PRIu64, ((const struct csv_life *)record)->time);
+    return trace_put_meta(c->w, "first_time", time, err);
+}
+
+static enum err put_lives(struct csv_import *c, struct sorted_runs *lives, struct err_detail *err)
+{
+    const void *record;
+    enum err e = put_first_time(c, lives, err);
+    if (e == ERR_OK)
+        e = sorted_runs_rewind(lives, err);
     while (e == ERR_OK && (e = sorted_runs_next(lives, &record, err)) == ERR_OK && record != NULL) {
         const struct csv_life *life = record;
         const struct trace_record r = { .kind = life->is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = life->time,

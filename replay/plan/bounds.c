@@ -320,8 +320,8 @@ static void finder_close(struct bounds_finder *f)
     free(f);
 }
 
-/* `with_plan`: requests are placed as they come. */
-static enum err finder_open(const struct trace_reader *trace, uint64_t round_bytes, bool with_plan,
+/* `with_plan`: requests are placed as they come. `with_lives`: lifetimes are kept. */
+static enum err finder_open(const struct trace_reader *trace, uint64_t round_bytes, bool with_plan, bool with_lives,
                             struct bounds_finder **out, struct err_detail *err)
 {
     struct start_state start;
@@ -340,7 +340,7 @@ static enum err finder_open(const struct trace_reader *trace, uint64_t round_byt
     f->n_tenants = n_slots;
     f->round_bytes = round_bytes;
     f->has_plan = with_plan;
-    f->has_lives = true;
+    f->has_lives = with_lives;
     f->bounds.live_event = f->event = -1;
     for (size_t i = 0; i < start.n_events && f->error == ERR_OK; i++)
         f->error = finder_take(f, &start.events[i]) ? ERR_OK : ERR_HOST_NOMEM;
@@ -367,12 +367,12 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
 }
 
 enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
-                       struct bounds *out, struct err_detail *err)
+                       bool with_plan, struct bounds *out, struct err_detail *err)
 {
     struct bounds_finder *f = NULL;
     struct replay_config shown = *cfg;
     assert(cfg->chunk == NULL);
-    enum err e = finder_open(trace, PLAN_ROUND, true, &f, err);
+    enum err e = finder_open(trace, PLAN_ROUND, with_plan, with_plan, &f, err);
     shown.chunk = finder_take_chunk;
     shown.chunk_arg = f;
     if (e == ERR_OK) {
@@ -388,7 +388,7 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
 enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out, struct err_detail *err)
 {
     const struct replay_config cfg = { .start = START_FRESH, .caught_before = caught_before };
-    return bounds_replay(trace, NULL, 0, &cfg, out, err);
+    return bounds_replay(trace, NULL, 0, &cfg, true, out, err);
 }
 
 enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,
@@ -396,7 +396,7 @@ enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes,
 {
     struct bounds_finder *f = NULL;
     struct replay_config cfg = { .start = START_FRESH, .chunk = finder_take_chunk };
-    enum err e = finder_open(trace, round_bytes, false, &f, err);
+    enum err e = finder_open(trace, round_bytes, false, true, &f, err);
     cfg.chunk_arg = f;
     if (e == ERR_OK)
         e = replay_run(trace, NULL, 0, &cfg, err);

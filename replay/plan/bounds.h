@@ -16,7 +16,8 @@ struct bounds {
     uint64_t live_bytes;             /* most that was live at once, as requested; a request that was refused when
                                       * recorded counts at its event. No allocator needs less */
     int64_t  live_event;             /* our number of the event that reached it; -1: the start state */
-    uint64_t plan_bytes;             /* size of the offline plan, in whole pages; 0: it exceeds all addresses */
+    uint64_t plan_bytes;             /* size of the offline plan, in whole pages; 0: it exceeds all addresses, or
+                                      * none was made */
 };
 
 /*
@@ -38,9 +39,11 @@ MUST_USE enum err bounds_find(struct trace_reader *trace, uint64_t caught_before
                               struct err_detail *err);
 
 /* Does what replay_run does and finds the bounds while the trace is decoded anyway; they do not depend on the lanes.
- * `cfg` must not have a `chunk`. ERR_HOST_NOMEM and replay_run's errors. */
+ * Without `with_plan` no plan is made, which takes as long as the run of a policy. `cfg` must not have a `chunk`.
+ * ERR_HOST_NOMEM and replay_run's errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
-                                const struct replay_config *cfg, struct bounds *out, struct err_detail *err);
+                                const struct replay_config *cfg, bool with_plan, struct bounds *out,
+                                struct err_detail *err);
 
 /* The lifetimes of all requests, sizes rounded up to multiples of `round_bytes` (a power of two), and of the bounds
  * what was live. A request that was refused when recorded lives for a moment. Released with lifetimes_close.

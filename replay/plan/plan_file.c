@@ -25,6 +25,13 @@ static void times_visit(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
+/* The time of the instance at which its trace begins. Traces of before 0.2.0 do not tell. */
+static uint64_t first_time(const struct trace_reader *trace)
+{
+    const char *time = trace_meta(trace, "first_time");
+    return time == NULL ? 0 : strtoull(time, NULL, 10);
+}
+
 /* The trace starts empty, refuses nothing and frees everything: its allocs are the requests. */
 static enum err read_source(struct trace_reader *trace, size_t n, struct plan_row *rows, struct err_detail *err)
 {
@@ -33,9 +40,12 @@ static enum err read_source(struct trace_reader *trace, size_t n, struct plan_ro
     enum err e = t.in_slot == NULL || t.born == NULL
                      ? err_no_memory(err)
                      : trace_each_event(trace, times_visit, &t, err);
+    const uint64_t first = first_time(trace);
     for (size_t i = 0; i < t.n && e == ERR_OK; i++) {
         struct trace_side side;
         e = trace_side_at(trace, t.born[i], &side, err);
+        rows[i].lower += first;
+        rows[i].upper += first;
         if (e == ERR_OK)
             rows[i].id = side.record - 1;
     }

@@ -21,6 +21,7 @@ struct subcommand {
     const char *text;                /* further paragraphs, one per line; NULL for none */
     const char *failed;              /* what exit status 1 means here; NULL: it does not occur */
     bool        may_be_open;         /* exit status 4 occurs */
+    bool        may_leave_out;           /* it may leave out some of its inputs: STATUS_PART */
     const char *status_note;         /* a further sentence on exit statuses; NULL for none */
     const struct flag_use *flags;    /* the options it takes */
     size_t      n_inputs_min, n_inputs_max;

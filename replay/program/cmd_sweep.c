@@ -105,7 +105,7 @@ static void show_complaint(void *arg, const char *text)
 
 struct result_outputs {
     struct output *json, *csv;       /* NULL: not asked for */
-    bool is_stdout_taken, is_wide;
+    bool is_stdout_taken, is_wide, is_quiet;
 };
 
 static void outputs_abandon(struct result_outputs *to)
@@ -126,7 +126,7 @@ static enum err write_results(struct results_db *db, struct result_outputs *to, 
         e = output_commit(&to->json, err);
     if (e == ERR_OK)
         e = output_commit(&to->csv, err);
-    if (e != ERR_OK || to->is_stdout_taken)
+    if (e != ERR_OK || to->is_stdout_taken || to->is_quiet)
         return e;
     return results_db_write_table(db, stdout, to->is_wide ? TERMINAL_ANY : terminal_columns(stdout), err);
 }
@@ -135,6 +135,7 @@ static enum err write_results(struct results_db *db, struct result_outputs *to, 
 static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *err)
 {
     to->is_wide = o->is_wide;
+    to->is_quiet = o->is_given[FLAG_QUIET];
     if (o->out == NULL)
         return err_set(err, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results. Add "
                        "-o results.db, for instance");
@@ -179,7 +180,9 @@ static enum exit_status sweep_status(const struct sweep *s)
 {
     if (s->host_error != ERR_OK)
         return STATUS_OURS;
-    return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
+    if (s->n_left_out > 0)
+        return s->n_finished + s->n_done_before > 0 ? STATUS_PART : STATUS_USAGE;
+    return s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
 /* Replays the runs that are not stored yet, in this process or in all ranks, and writes the results. */
@@ -203,7 +206,7 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
     if (!to->is_stdout_taken)
         print_counts(s);
     const enum err written = write_results(s->db, to, err);
-    if (written == ERR_OK && !to->is_stdout_taken)
+    if (written == ERR_OK && !to->is_stdout_taken && !to->is_quiet)
         print_next(o->out);
     return written;
 }
@@ -280,7 +283,8 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(COPIES), TAKES(SHARD), TAKES(RESUME)
 
-static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(WIDE), TAKES(SHOW_JOB), TAKES(HELP), FLAGS_END};
+static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(WIDE), TAKES(QUIET), TAKES(SHOW_JOB), TAKES(HELP),
+                                               FLAGS_END};
 static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
 
 static bool is_job_file(const char *path)
@@ -292,7 +296,8 @@ static bool is_job_file(const char *path)
 /* Whether an option may be typed beside a job file: it may differ between the parts of one job. */
 static bool may_stand_beside(enum flag_id id)
 {
-    return id == FLAG_OUT || id == FLAG_THREADS || id == FLAG_SHARD || id == FLAG_RESUME || id == FLAG_WIDE;
+    return id == FLAG_OUT || id == FLAG_THREADS || id == FLAG_SHARD || id == FLAG_RESUME || id == FLAG_WIDE ||
+           id == FLAG_QUIET;
 }
 
 static bool has_other_options(const struct options *o)
@@ -324,8 +329,8 @@ static enum exit_status sweep_job_file(const struct options *o, const struct ran
     struct job job = { .options = { .n_inputs = 0 } };
     enum err e = ERR_OK;
     if (o->n_inputs > 1 || has_other_options(o))
-        e = err_at(&err, ERR_USAGE, 0, o->inputs[0], "beside a job file only -o, --threads, --shard, --resume and "
-                   "--wide may be typed");
+        e = err_at(&err, ERR_USAGE, 0, o->inputs[0], "beside a job file only -o, --threads, --shard, --resume, "
+                   "--wide and --quiet may be typed");
     if (e == ERR_OK)
         e = job_read(o->inputs[0], job_flags, &job, &err);
     if (e == ERR_OK && job.options.n_inputs == 0)
@@ -476,7 +481,7 @@ const struct subcommand cmd_sweep = {
     .summary = "replay traces through many policies and on many cards, with the results in a database (SQLite)",
     .text = "TRACE is a file, or a folder of files. Folders or files named rank0, rank1, ... are the ranks of one job. "
             "Instead of traces, one job file NAME.ini may be given: its keys are these options, and 'trace'; -o, "
-            "--threads, --shard, --resume and --wide may be typed beside it.\n"
+            "--threads, --shard, --resume, --wide and --quiet may be typed beside it.\n"
             "\n"
             "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it "
             "gets a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes "
@@ -501,8 +506,9 @@ const struct subcommand cmd_sweep = {
             "  replay sweep runs/ --policy 'max_split_size_mb:{32,64,128}' -o results.db\n"
             "  replay report results.db\n",
     .failed = "a run failed its audit or could not be finished; a run out of memory is a result",
-    .status_note = "If a trace was left out, which is said on standard error, the status is 2. After a signal all "
-                   "finished runs are stored, and the same command goes on.",
+    .status_note = "What was left out is said on standard error; if nothing else was asked for, the status is 2. "
+                   "After a signal all finished runs are stored, and the same command goes on.",
+    .may_leave_out = true,
     .flags = sweep_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

@@ -72,7 +72,8 @@ static void print_statuses(FILE *out, const struct subcommand *c)
         const bool is_failed = rows[i].number == STATUS_FAILED && c != NULL;
         snprintf(number, sizeof number, "%d", rows[i].number);
         const bool is_open = rows[i].number == STATUS_OPEN && c != NULL;
-        if ((!is_failed || c->failed != NULL) && (!is_open || c->may_be_open))
+        const bool is_part = rows[i].number == STATUS_PART && c != NULL;
+        if ((!is_failed || c->failed != NULL) && (!is_open || c->may_be_open) && (!is_part || c->may_leave_out))
             help_print_row(out, number, COLUMN, is_failed ? c->failed : rows[i].meaning);
     }
     help_print_row(out, "128 + N", COLUMN, "ended by signal N");

@@ -108,7 +108,7 @@ static enum err runs_on_device(struct device_runs *r, size_t d, const struct rep
     if (e != ERR_OK || is_real)
         return e;
     r->has_bounds = true;
-    return bounds_replay(r->trace, lanes, r->n_policies, cfg, &r->bounds, err);
+    return bounds_replay(r->trace, lanes, r->n_policies, cfg, !r->without_plan, &r->bounds, err);
 }
 
 static void runs_compare(struct device_runs *r, size_t d, size_t p)

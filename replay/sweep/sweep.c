@@ -400,7 +400,7 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
     if (e != ERR_OK)
         return e;
     e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, err)
-                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, err);
+                      : bounds_replay(t->reader, lanes, n, &cfg, true, &t->bounds, err);
     t->n_running = 0;
     if (e == ERR_OK && (e = check_interrupted(t->sweep, err)) != ERR_OK)
         return e;

@@ -77,7 +77,7 @@ static struct written replay_and_write(const char *policy, const char *device)
     cr_assert_eq(device_choose(device, trace, &choice, &err), ERR_OK);
     cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &err), ERR_OK, "%s", err.text);
     struct bounds bounds;
-    cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, true, &bounds, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &err), ERR_OK, "%s",
                  err.text);
     struct written w = { .csv = text_of(report_csv, &report), .table = text_of(write_table, &report) };

@@ -39,6 +39,13 @@ grep -q '"lower_bound_bytes": 102' proof.json || fail "odd: $(cat proof.json)"
 check plan.csv proof.json >checked 2>&1 || fail "odd: $(tail -1 checked)"
 grep -q '^0,0,2,47,' plan.csv || fail "odd: the plan has other times than its source: $(cat plan.csv)"
 
+
+# An instance need not begin at 0.
+awk -F, -v OFS=, 'NR > 1 { $2 += 7; $3 += 7 } 1' odd.csv >later.csv
+expect_status 0 plan later.csv -o later-plan.csv
+grep -q '^0,7,9,47,' later-plan.csv || fail "later: the plan has other times than its source: $(cat later-plan.csv)"
+grep -q '^7,14,15,46,' later-plan.csv || fail "later: the plan has other times than its source: $(cat later-plan.csv)"
+
 # The same input gives the same plan, and a plan can be read again.
 expect_status 0 plan odd.csv -o again.csv
 cmp -s plan.csv again.csv || fail "a second plan differs"

@@ -45,7 +45,7 @@ static void sample_open(struct sample_report *s)
     }
     const struct replay_config cfg = {.audit = true, .borders = {1, 2, 3}, .n_borders = 3};
     struct bounds bounds;
-    cr_assert_eq(bounds_replay(s->trace.reader, s->lanes, N_LANES, &cfg, &bounds, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(bounds_replay(s->trace.reader, s->lanes, N_LANES, &cfg, true, &bounds, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(result_gather(s->trace.reader, "a trace", &bounds, NULL, s->lanes, N_LANES, &s->device, s->runs,
                                &s->report, &err), ERR_OK, "%s", err.text);
 }

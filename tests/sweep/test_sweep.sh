@@ -189,6 +189,8 @@ expect 2 'beside a job file only' sweep job.ini many/1.trace --policy none -o x.
 printf 'policy\n' >wrong.ini
 expect 2 "line 1: expected 'key = value'" sweep wrong.ini
 expect 2 'left out: .*notes.json' sweep job/notes.json --policy none -o x.db
+expect 5 '1 done now, 0 there already; 1 left out' sweep many/1.trace job/notes.json --policy none -o x.db --quiet
+grep -q 'best setting' out && fail 'a quiet sweep prints its summary'
 cp "$replay" alone                              # no part for MPI is beside it, as in a build without
 OMPI_COMM_WORLD_SIZE=2 ./alone sweep many --policy none -o x.db >out 2>&1 && fail "a rank of a program without MPI"
 grep -q 'was built without MPI: .* --shard' out || fail "a rank of a program without MPI: $(cat out)"
