@@ -343,9 +343,12 @@ class ReplayTrace(Result):
     #: the same, but a request that was refused when recorded counts while it is asked for: no allocator needs
     #: less
     live_peak_bytes: int
+    #: requested and not freed, as a mean over time: each state counts by how long it lasts; null: no times were
+    #: recorded
+    mean_live_bytes: Optional[int]
     #: what an offline plan needs, which knows every lifetime beforehand: the least of first fit in order of
     #: time and, up to 2^20 requests, of the 16384 largest by size and by length of life with the rest above
-    #: them; null: more than all addresses
+    #: them; null: more than all addresses, or not asked for
     offline_plan_bytes: Optional[int]
     #: of the recorded device, or what of it the program could have
     capacity_bytes: Optional[int]
@@ -395,6 +398,13 @@ class Gauges(Result):
     active_bytes: int
     #: all memory that the allocator has from the device
     reserved_bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class ReplayRunMean(Result):
+    """`mean` of ReplayRun: over time."""
+    #: reserved, as a mean over time until the run ended; null: no times were recorded
+    reserved_bytes: Optional[int]
 
 
 @dataclass(frozen=True, repr=False)
@@ -535,6 +545,8 @@ class ReplayRun(Result):
     outcome: str
     #: highest values, each at its own time
     peak: Gauges
+    #: over time; null: no times were recorded
+    mean: Optional[ReplayRunMean]
     #: the same four when reserved last rose to its peak
     at_peak: Gauges
     #: what was held for the most bytes that were live at once

@@ -756,6 +756,8 @@ static void lane_take_end(struct lane *l, uint64_t time_ns)
 {
     assert(l->meter.now.requested <= l->meter.now.active && l->meter.now.allocated <= l->meter.now.active);
     lane_heed(l, l->events_done);
+    if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
+        meter_end(&l->meter, l->is_stopped ? l->stopped_ns : time_ns);
     if (!l->is_stopped)
         lane_end_parts(l, l->events_done);
     if (!l->is_stopped && l->explain != NULL && l->explain->event == EXPLAIN_END)

@@ -50,6 +50,7 @@ struct bounds_finder {
     uint64_t       round_bytes;      /* requests of the plans are multiples of this power of two */
     uint64_t       live_bytes;       /* now */
     uint64_t       time_ns;          /* of the current event */
+    double         live_byte_ns;     /* live_bytes, each value times how long it lasted */
     int64_t        event;            /* the current one; -1: the start state */
     uint64_t       caught_before;    /* as in replay_config */
     struct bounds  bounds;           /* so far */
@@ -279,6 +280,7 @@ static bool finder_end(struct bounds_finder *f, struct tenant *t)
 
 static bool finder_take(struct bounds_finder *f, const struct event *e)
 {
+    f->live_byte_ns += (double)f->live_bytes * (double)(e->time_ns - f->time_ns);
     f->time_ns = e->time_ns;
     switch (e->kind) {
     case EVENT_ALLOC:
@@ -360,6 +362,7 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     if (e != ERR_OK)
         return err_set(err, e, 0, "no memory for the lifetimes of the trace");
     *out = f->bounds;
+    out->mean_live_bytes = f->time_ns == 0 ? 0 : (uint64_t)(f->live_byte_ns / (double)f->time_ns);
     if (f->has_plan)
         out->plan_bytes =
             align_up(f->stretches.height < by_lifetimes ? f->stretches.height : by_lifetimes, DEVICE_PAGE_BYTES);

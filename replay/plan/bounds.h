@@ -15,6 +15,7 @@
 struct bounds {
     uint64_t live_bytes;             /* most that was live at once, as requested; a request that was refused when
                                       * recorded counts at its event. No allocator needs less */
+    uint64_t mean_live_bytes;        /* over the time of the trace; 0: it has no times */
     int64_t  live_event;             /* our number of the event that reached it; -1: the start state */
     uint64_t plan_bytes;             /* size of the offline plan, in whole pages; 0: it exceeds all addresses, or
                                       * none was made */

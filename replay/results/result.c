@@ -257,6 +257,7 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
         .starts_mid_run               = info->starts_mid_run,
         .peak_requested_bytes         = info->peak_requested_bytes,
         .live_peak_bytes              = bounds->live_bytes,
+        .mean_live_bytes              = bounds->mean_live_bytes,
         .offline_plan_bytes           = bounds->plan_bytes,
         .capacity_bytes               = info->capacity_bytes,
         .recorded_peak_reserved_bytes = info->recorded_peak_reserved_bytes,

@@ -66,10 +66,23 @@ static void meter_look_at_ranges(struct meter *m, struct device *device)
     }
 }
 
+/* What was reserved until now lasted until now. */
+static void meter_pass_time(struct meter *m, uint64_t time_ns)
+{
+    m->reserved_byte_ns += (double)m->now.reserved * (double)(time_ns - m->reserved_since_ns);
+    m->reserved_since_ns = time_ns;
+}
+
+void meter_end(struct meter *m, uint64_t time_ns)
+{
+    meter_pass_time(m, time_ns);
+}
+
 void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
 {
     const struct device_usage *u = &p->device->usage;
     m->device_changes_seen = u->changes;
+    meter_pass_time(m, time_ns);
     const uint64_t maps = u->maps + u->unmaps + u->recounts;
     if (maps != m->device_maps_seen) {
         m->device_maps_seen = maps;

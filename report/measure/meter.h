@@ -99,6 +99,8 @@ struct meter {
     struct meter_part parts[METER_PARTS];
     unsigned n_parts;                /* that have ended */
     struct meter_part part_start;    /* what was counted when the present part began; its peak: so far */
+    double   reserved_byte_ns;       /* `now.reserved`, each value times how long it lasted, */
+    uint64_t reserved_since_ns;      /* up to here */
 };
 
 /* Frees the table of segments; the numbers stay readable. */
@@ -156,6 +158,15 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
         m->at_live_peak.reserved = device->usage.reserved_bytes;
     }
     return was_idle || device->usage.changes != m->device_changes_seen;
+}
+
+/* The run ends. */
+void meter_end(struct meter *m, uint64_t time_ns);
+
+/* The mean of what was reserved, over the time of the trace; 0: the trace has no times, or the run has not ended. */
+static inline uint64_t meter_mean_reserved(const struct meter *m)
+{
+    return m->reserved_since_ns == 0 ? 0 : (uint64_t)(m->reserved_byte_ns / (double)m->reserved_since_ns);
 }
 
 /* The present part of the run ends, and the next one begins. */

@@ -29,6 +29,7 @@ struct report_trace {
     bool        starts_mid_run;
     uint64_t    peak_requested_bytes;
     uint64_t    live_peak_bytes;     /* the same plus requests refused when recorded: no allocator needs less */
+    uint64_t    mean_live_bytes;     /* over its time; 0: it has no times */
     uint64_t    offline_plan_bytes;  /* what a plan that knows all lifetimes needs; 0 = no plan was made */
     uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
     uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
