@@ -159,6 +159,8 @@ def expect_readings(browser, best):
         const run = [...scene.runs.values()].find(r => table.settings[table.rows[r.row][1]].label === 'best-fit');
         return [run.row, run.peak_moment];
     })()""")
+    data = browser.eval(PAGE_DATA)
+    show(browser, a=next(o[0] for o in data['ooms']))
     refusal = text_of(browser, 'refusal')
     expect('the request' in refusal and 'hole' in refusal, 'the refusal is not drawn:', refusal)
     show(browser, a=row, at=peak)
@@ -202,7 +204,7 @@ def expect_one_winner(browser, text):
 
 def answer_of(browser):
     """The sentences of the answer on top, which only the page has."""
-    return browser.eval("[...document.querySelectorAll('#answer p')].map(p => p.textContent)")
+    return browser.eval("[...document.querySelectorAll('#answer p, .told')].map(p => p.textContent)")
 
 
 def expect_usable(browser):
@@ -276,6 +278,93 @@ def test_numbers(browser):
     expect_usable(browser)
     expect_categories(browser, trace)
     expect_files(runs)
+
+
+# Of a page about one recording: what stands where, and the figures of one thing that are in several places.
+FIRST_SCREEN = """(() => {
+    const bottom = name => document.querySelector(name)?.getBoundingClientRect().bottom ?? -1;
+    return { verdict: bottom('.verdict'), figures: bottom('.key-figures'), picture: bottom('#picture-canvas'),
+        acts: document.querySelectorAll('#answer .paste, #answer .act').length,
+        isFolded: !document.getElementById('prose').open,
+        drawn: [...document.getElementById('picture-canvas').getContext('2d').getImageData(0, 0, 400, 200).data]
+            .some(v => v > 0) };
+})()"""
+ANSWER = """(() => {
+    const { scene, heldAt } = window.replayPage, table = JSON.parse(document.getElementById('data').textContent);
+    const i = table.columns.findIndex(c => c.name === 'peak_reserved_bytes') + 4, ran = table.answer.as_it_ran;
+    const figures = Object.fromEntries([...document.querySelectorAll('.key-figures div')].map(
+        d => [d.firstChild.textContent, d.lastChild.textContent]));
+    return { figures, recorded: table.answer.recorded_reserved_bytes, ran: table.rows[ran]?.[i] ?? null,
+        verdict: document.querySelector('.verdict').textContent, title: document.title,
+        keys: document.getElementById('picture-keys').textContent, refusals: scene.trace.refusals,
+        what: document.body.innerText };
+})()"""
+SAMPLES_LOOKED_AT = ['oom-fragmented', 'oom-leak', 'oom-too-large', 'oom-halves-batch', 'oom-others', 'oom-long-run',
+                     'gpt-varlen-default', 'gpt-varlen-expand']
+
+
+def expect_agreeing(browser, name, told):
+    """A figure that is said twice is the same; one that was not recorded but replayed is called so."""
+    answer = browser.eval(ANSWER)
+    figures = answer['figures']
+    expect(name in answer['title'] and samples not in answer['what'], name, 'is called', answer['title'])
+    expect(len(figures) == 3, name, 'has the figures', figures)
+    for thing in 'reserved at most', 'live at most':
+        if thing in figures:
+            expect(figures[thing] in answer['verdict'], name, figures, 'but', answer['verdict'])
+    if 'reserved at most' in figures:
+        expect(answer['recorded'] == told, name, 'recorded', answer['recorded'], told)
+    if answer['ran'] is not None and answer['recorded'] > 0 and answer['ran'] != answer['recorded']:
+        expect('as it ran, replayed' in answer['keys'], name, 'calls a replayed figure recorded:', answer['keys'])
+    if name.startswith('oom') and name != 'oom-long-run':
+        expect(len(answer['refusals']) > 0, name, 'has no refusal that was recorded')
+
+
+def test_first_screens(browser):
+    """The verdict, what to do, three figures and a picture are in the first screen, at each width; figures agree."""
+    for name in SAMPLES_LOOKED_AT:
+        trace = os.path.join(samples, name + '.trace.zst')
+        run('report', trace, '--html', 'first.html')
+        told = json.loads(run('info', trace, '--json', '-'))['recorded']['peak_reserved_bytes']
+        for width, height in (1440, 900), (800, 1000), (390, 844):
+            browser.open(os.path.join(folder, 'first.html'), width=width, height=height)
+            expect_quiet(browser, name)
+            first = browser.eval(FIRST_SCREEN)
+            expect(0 < first['verdict'] < first['figures'] < first['picture'] <= height, name, width, first)
+            expect(first['acts'] == 1 and first['isFolded'] and first['drawn'], name, width, first)
+        expect_agreeing(browser, name, told)
+
+
+Y_RANGE = """(() => {
+    const { view, chart } = window.replayPage;
+    return [chart.graph.yAxisRange(), view.from, view.to];
+})()"""
+
+
+def drag(browser, x, y, to_x, to_y):
+    """A drag of the left button."""
+    steps = [('mouseMoved', x, y), ('mousePressed', x, y), ('mouseMoved', (x + to_x) / 2, (y + to_y) / 2),
+             ('mouseMoved', to_x, to_y), ('mouseReleased', to_x, to_y)]
+    for kind, at_x, at_y in steps:
+        browser.call('Input.dispatchMouseEvent', type=kind, x=at_x, y=at_y, button='left', clickCount=1)
+    browser.eval(FRAMES)
+
+
+def test_zoom(browser):
+    """A drag in any direction zooms along the time alone, and All shows everything again."""
+    browser.open(os.path.join(folder, 'run.html'), width=1280)
+    browser.eval("document.getElementById('timeline').scrollIntoView({ block: 'center' })")
+    x, y, w, h = browser.eval("""(() => { const b = document.getElementById('timeline').getBoundingClientRect();
+        return [b.left, b.top, b.width, b.height] })()""")
+    height, *window = browser.eval(Y_RANGE)
+    for to_x, to_y in (0.31, 0.8), (0.7, 0.6):
+        drag(browser, x + w * 0.3, y + h * 0.2, x + w * to_x, y + h * to_y)
+        zoomed, *_ = browser.eval(Y_RANGE)
+        expect(zoomed == height, 'a drag makes the height', zoomed, 'of', height)
+    expect(browser.eval(Y_RANGE)[1:] != window, 'a drag along the time does not zoom')
+    browser.eval("document.getElementById('zoom-all').click()")
+    browser.eval(FRAMES)
+    expect(browser.eval(Y_RANGE) == [height] + window, 'All shows', browser.eval(Y_RANGE))
 
 
 def test_long(browser):
@@ -678,7 +767,8 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_long, test_size, test_widths, test_paper, test_markup, test_many,
+        for test in (test_numbers, test_first_screens, test_zoom, test_long, test_size, test_widths, test_paper,
+                     test_markup, test_many,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
                      test_two_recordings, test_narrow_tables, test_points_open, test_no_motion, test_keys_alone):
             test(browser)

@@ -47,6 +47,20 @@ static enum err add_source(struct report_session *s, const char *path, struct er
     return e;
 }
 
+/* A page about one recording shows what the person ran beside what everybody can set. */
+static enum err add_default_policies(struct report_session *s, struct err_detail *err)
+{
+    const char *policies[N_DEFAULT_POLICIES + 1];
+    memcpy(policies, default_policies, sizeof default_policies);
+    char *recorded = s->html == NULL || s->n_traces != 1 ? NULL
+        : report_recorded_setting(s->traces[0], s->options, default_policies, N_DEFAULT_POLICIES);
+    policies[N_DEFAULT_POLICIES] = recorded;
+    const enum err e = page_runs_add_traces(&s->runs, s->traces, s->n_traces, policies,
+                                            N_DEFAULT_POLICIES + (recorded != NULL), err);
+    free(recorded);
+    return e;
+}
+
 static enum err add_traces(struct report_session *s, struct err_detail *err)
 {
     const struct options *o = s->options;
@@ -56,8 +70,7 @@ static enum err add_traces(struct report_session *s, struct err_detail *err)
                    : err_set(err, ERR_USAGE, 0, "--policy and --device are for traces; "
                                                 "these results were computed already");
     if (o->n_policies == 0)
-        return page_runs_add_traces(&s->runs, s->traces, s->n_traces, default_policies, N_DEFAULT_POLICIES,
-                                    err);
+        return add_default_policies(s, err);
     return page_runs_add_traces(&s->runs, s->traces, s->n_traces, o->policies, o->n_policies, err);
 }
 

@@ -3,7 +3,9 @@
 #include "replay/program/report_answer.h"
 
 #include "base/text_stream.h"
+#include "import/import.h"
 #include "replay/results/detailed_runs.h"
+#include "replay/recording/recorded_settings.h"
 #include "replay/results/foreign_run.h"
 #include "replay/why/why.h"
 
@@ -44,6 +46,14 @@ static void put_promise(FILE *to, const struct why *y, const char *event_word)
     fputs(w.text, to);
 }
 
+static void put_act(FILE *to, const struct why *y, const char *event_word)
+{
+    struct words w = { .n = 0 };
+    (void)event_word;
+    why_add_act(&w, y);
+    fputs(w.text, to);
+}
+
 /* Empty texts become none. */
 static void drop_empty(char **text)
 {
@@ -58,12 +68,25 @@ static enum err take_words(const struct why *y, const char *event_word, struct p
     out->verdict = text_of(y, event_word, put_verdict);
     out->paste = text_of(y, event_word, put_paste);
     out->promise = text_of(y, event_word, put_promise);
+    out->act = text_of(y, event_word, put_act);
     out->reasons = text_of(y, event_word, why_print_reasons);
-    if (out->verdict == NULL || out->paste == NULL || out->promise == NULL || out->reasons == NULL)
+    if (out->verdict == NULL || out->paste == NULL || out->promise == NULL || out->reasons == NULL ||
+        out->act == NULL)
         return ERR_HOST_NOMEM;
     drop_empty(&out->paste);
     drop_empty(&out->promise);
+    drop_empty(&out->act);
     return ERR_OK;
+}
+
+/* Adds a figure to those of the answer. Without memory it is left out. */
+static void put_figure(struct page_answer *out, const char *name, const char *value)
+{
+    for (size_t i = 0; i < PAGE_FIGURES; i++)
+        if (out->figures[i].value == NULL) {
+            out->figures[i] = (struct page_figure){ .name = name, .value = strdup(value) };
+            return;
+        }
 }
 
 /* The smallest card on which the recorded settings run the recording. */
@@ -86,15 +109,156 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     if (fit.card != NULL && !is_least)
         words_add(&w, "; of cards with a name, %s", fit.card->name);
     words_add(&w, ".");
+    if (fit.smallest_bytes < y->reserved && !y->has_refusal)
+        words_add(&w, " That is less than PyTorch reserves without need: on it, cached memory is given back before a "
+                      "request is refused.");
     if (!fit.is_monotone)
         words_add(&w, " Some from %s on run it, too, but not one of %s.", text_mib(fit.least_running_bytes, size),
                   text_mib(fit.larger_failing_bytes, other));
     out->card = strdup(w.text);
+    if (!y->has_refusal)
+        put_figure(out, device->config.context_bytes > 0 ? "smallest card, with context" : "smallest card",
+                   text_card(fit.smallest_bytes, size));
     return out->card != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
-static enum err answer_trace(struct trace_reader *trace, const char *device_text, const struct replay_config *cfg,
-                             struct page_answer *out, struct err_detail *err)
+/* ---- the figures and the rows that the answer is about ---- */
+
+/* At a refusal: what was asked for, what was live and what of the card could be had. Else what was live and reserved;
+ * the smallest card comes with the sentence about it. */
+static void take_figures(const struct why *y, struct page_answer *out)
+{
+    char size[TEXT_NUMBER];
+    const uint64_t usable = y->tune.baseline.trial.fits ? y->recorded_usable : y->usable;
+    if (y->has_refusal)
+        put_figure(out, "asked for", text_mib(y->asked, size));
+    put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib(y->live, size));
+    if (!y->has_refusal)
+        put_figure(out, "reserved at most", text_mib(y->reserved, size));
+    else if (y->verdict == VERDICT_FRAGMENTED)
+        put_figure(out, "free, in pieces", text_mib(why_unusable(y), size));
+    else if (usable > 0 && usable != DEVICE_UNLIMITED)
+        put_figure(out, "it could have", text_mib(usable, size));
+}
+
+/* Whether two specs set the same, whichever way they were spelled and whatever the release. */
+static bool is_same_setting(const struct policy_spec *a, const struct policy_spec *b)
+{
+    if (a->ops != b->ops)
+        return false;
+    for (size_t i = 0; i < a->n_options; i++) {
+        const struct policy_option *o = &a->ops->options[i];
+        const struct option_value *x = &a->values[i], *y = &b->values[i];
+        const bool is_text = o->kind == OPTION_TEXT || o->kind == OPTION_PAIRS;
+        if (strcmp(o->name, "version") == 0)
+            continue;
+        if (x->is_set != y->is_set || x->number != y->number || memcmp(&x->ratio, &y->ratio, sizeof x->ratio) != 0 ||
+            (is_text && x->is_set && strcmp(x->text, y->text) != 0))
+            return false;
+    }
+    return true;
+}
+
+static bool is_setting(const char *typed, const struct policy_spec *spec)
+{
+    struct err_detail reason;
+    struct policy_spec one;
+    if (policy_spec_parse_foreign(typed, &one, &reason) != ERR_OK)
+        return false;
+    const bool is_same = is_same_setting(&one, spec);
+    policy_spec_close(&one);
+    return is_same;
+}
+
+/* The row of a policy; VERDICT_NONE: there is none. */
+static size_t row_of(const struct verdict *v, const struct policy_spec *spec)
+{
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        if (is_setting(run_table_text(v->table, row, "policy"), spec))
+            return row;
+    return VERDICT_NONE;
+}
+
+char *report_recorded_setting(const char *path, const struct options *o, const char *const *known, size_t n_known)
+{
+    struct trace_reader *trace;
+    struct policy_spec spec;
+    struct err_detail reason;
+    bool is_new = false;
+    char *typed = NULL;
+    if (trace_open_any(path, o->from, &o->import, &trace, &reason) != ERR_OK)
+        return NULL;
+    if (recorded_policy(trace, &spec, &reason) == ERR_OK) {
+        is_new = strcmp(spec.ops->name, "pytorch") == 0;
+        for (size_t i = 0; i < n_known && is_new; i++)
+            is_new = !is_setting(known[i], &spec);
+        if (is_new)
+            typed = strdup(spec.typed);
+        policy_spec_close(&spec);
+    }
+    trace_close(trace);
+    return typed;
+}
+
+/* The cure; where nothing was refused, the best run if its gain matters. */
+static size_t recommended_row(const struct why *y, const struct verdict *v, size_t as_it_ran)
+{
+    const size_t best = v->cases[0].best_row;
+    if (y->cure != CURE_NONE)
+        return row_of(v, &y->tune.entries[y->tune.winner].spec);
+    if (y->has_refusal || best == VERDICT_NONE || as_it_ran == VERDICT_NONE)
+        return VERDICT_NONE;
+    const uint64_t was = (uint64_t)run_table_number(v->table, as_it_ran, "card_peak_bytes");
+    const uint64_t now = (uint64_t)run_table_number(v->table, best, "card_peak_bytes");
+    return now + was / TUNE_GAIN_SHARE < was ? best : VERDICT_NONE;
+}
+
+/* Whether the replay under the recorded settings reserves about what was recorded. Where the recording begins in
+ * mid-run it cannot: what was cached before is not in it. Elsewhere a difference means that something is not recorded,
+ * such as the card or a limit, and the run is not what ran. */
+static bool is_like_recorded(const struct why *y, uint64_t replayed)
+{
+    const uint64_t recorded = y->recorded_reserved, apart = replayed > recorded ? replayed - recorded
+                                                                                : recorded - replayed;
+    return recorded == 0 || y->coverage.begins != BEGINS_EMPTY || apart <= recorded / TUNE_GAIN_SHARE;
+}
+
+/* Says how the replay of what was recorded differs from the recording. */
+static enum err take_replayed(const struct why *y, uint64_t replayed, struct page_answer *out)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->recorded_reserved == 0 || replayed == y->recorded_reserved)
+        return ERR_OK;
+    words_add(&w, "Recorded: %s reserved at most. Replayed with the recorded settings: %s",
+              text_mib(y->recorded_reserved, a), text_mib(replayed, b));
+    words_add(&w, "%s", y->coverage.begins != BEGINS_EMPTY
+                            ? ", because the recording begins in mid-run and what was cached before is left out."
+                            : ", because something is not recorded, such as the card's size or a limit.");
+    if (out->as_it_ran == VERDICT_NONE)
+        words_add(&w, " So no run here is called \"as it ran\".");
+    out->replayed = strdup(w.text);
+    return out->replayed != NULL ? ERR_OK : ERR_HOST_NOMEM;
+}
+
+static enum err take_rows(const struct why *y, const struct verdict *v, struct page_answer *out)
+{
+    const size_t row = row_of(v, &y->tune.baseline.spec);
+    out->has_card = y->is_card_named || y->recorded_usable > 0;
+    out->recorded_reserved_bytes = y->recorded_reserved;
+    out->as_it_ran = out->recommended = VERDICT_NONE;
+    if (row == VERDICT_NONE)
+        return ERR_OK;
+    const uint64_t replayed = (uint64_t)run_table_number(v->table, row, "peak_reserved_bytes");
+    if (!y->tune.baseline.trial.fits || y->has_refusal || is_like_recorded(y, replayed)) {
+        out->as_it_ran = row;
+        out->recommended = recommended_row(y, v, row);
+    }
+    return take_replayed(y, replayed, out);
+}
+
+static enum err answer_trace(struct trace_reader *trace, const char *device_text, const struct verdict *v,
+                             const struct replay_config *cfg, struct page_answer *out, struct err_detail *err)
 {
     struct device_choice device;
     struct why y = { .event = -1 };
@@ -104,6 +268,10 @@ static enum err answer_trace(struct trace_reader *trace, const char *device_text
     e = why_read(trace, false, &device, cfg, &y, err);
     if (e == ERR_OK)
         e = take_words(&y, trace_event_word(trace), out);
+    if (e == ERR_OK)
+        take_figures(&y, out);
+    if (e == ERR_OK)
+        e = take_rows(&y, v, out);
     if (e == ERR_OK)
         e = take_card(trace, &device, &y, cfg, out, err);
     why_close(&y);
@@ -126,7 +294,7 @@ enum err report_answer_find(struct page *page, const struct replay_config *cfg, 
         e = detailed_runs_note(page, "The recording is long, so this page does not say why it ran out of memory: ask "
                                "`replay why` and `replay fit`.");
     else
-        e = answer_trace(trace, device, cfg, &page->answer, &reason);
+        e = answer_trace(trace, device, v, cfg, &page->answer, &reason);
     trace_close(trace);
     return e == ERR_HOST_NOMEM ? err_set(err, e, 0, "no memory for the answer of a page") : ERR_OK;
 }
@@ -137,6 +305,10 @@ void report_answer_close(struct page_answer *a)
     free(a->paste);
     free(a->promise);
     free(a->card);
+    free(a->act);
+    free(a->replayed);
+    for (size_t i = 0; i < PAGE_FIGURES; i++)
+        free(a->figures[i].value);
     free(a->reasons);
     *a = (struct page_answer){ .verdict = NULL };
 }

@@ -145,6 +145,16 @@ static enum err pack_stacks(const struct trace_lives *t, char **out, size_t *n)
 
 /* ---- events ---- */
 
+static void put_refusals(struct packed_columns *p, const struct trace_lives *t)
+{
+    uint64_t before = 0;
+    packed_put(p, t->n_refusals);
+    for (size_t i = 0; i < t->n_refusals; before = t->refusals[i++].moment)
+        packed_put(p, t->refusals[i].moment - before);
+    for (size_t i = 0; i < t->n_refusals; i++)
+        packed_put(p, t->refusals[i].bytes);
+}
+
 static enum err pack_events(const struct trace_reader *trace, const struct trace_lives *t, char **out, size_t *n)
 {
     struct packed_columns p = { .at = NULL };
@@ -165,6 +175,7 @@ static enum err pack_events(const struct trace_reader *trace, const struct trace
         const char *label = trace_label(trace, t->marks[i].label);
         packed_put_text(&p, label, strlen(label));
     }
+    put_refusals(&p, t);
     return packed_finish(&p, out, n);
 }
 

@@ -56,6 +56,19 @@ static void take_mark(struct lives_pass *p, uint32_t label, uint64_t moment)
     marks[t->n_marks++] = (struct trace_mark){ .moment = moment, .label = label };
 }
 
+static void take_refusal(struct lives_pass *p, uint64_t bytes, uint64_t moment)
+{
+    struct trace_lives *t = p->out;
+    if (t->n_refusals >= RECORDED_REFUSALS_MAX)
+        return;
+    struct trace_refusal *refusals = array_grow(t->refusals, t->n_refusals, &t->room_refusals, sizeof *refusals);
+    p->is_short |= refusals == NULL;
+    if (refusals == NULL)
+        return;
+    t->refusals = refusals;
+    refusals[t->n_refusals++] = (struct trace_refusal){ .moment = moment, .bytes = bytes };
+}
+
 static void visit(void *arg, const struct event *ev, uint64_t number)
 {
     struct lives_pass *p = arg;
@@ -79,6 +92,8 @@ static void visit(void *arg, const struct event *ev, uint64_t number)
         end_life(p, ev->slot, moment);
     } else if (ev->kind == EVENT_MARK) {
         take_mark(p, ev->slot, moment);
+    } else if (ev->kind == EVENT_OOM) {
+        take_refusal(p, ev->bytes, moment);
     }
 }
 
@@ -252,5 +267,6 @@ void trace_lives_close(struct trace_lives *t)
     free(t->places);
     free(t->numbers);
     free(t->marks);
+    free(t->refusals);
     *t = (struct trace_lives){ .n_events = 0 };
 }

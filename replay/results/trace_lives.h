@@ -14,6 +14,7 @@ enum {
     LIVES_MAX = 200000,              /* requests of a trace that are drawn one by one */
     LIVE_SAMPLES = 1024,             /* moments, evenly spaced, at which all live bytes are known */
     MARKS_MAX = 2000,
+    RECORDED_REFUSALS_MAX = 64,               /* requests that were refused when recorded */
     NUMBERED_MAX = 1000000,          /* events of a trace whose numbers in the source are all kept */
 };
 
@@ -30,6 +31,8 @@ struct trace_lives {
     struct trace_mark { uint64_t moment; uint32_t label; } *marks;   /* the first MARKS_MAX */
     size_t    n_marks, room_marks;
     uint64_t  n_all_marks;
+    struct trace_refusal { uint64_t moment, bytes; } *refusals;     /* as recorded: the first RECORDED_REFUSALS_MAX */
+    size_t    n_refusals, room_refusals;
     struct text_table  frames;       /* of the drawn requests' stacks */
     struct stack_table stacks;       /* life.stack is a number of these; 0: none */
     uint32_t *lines;                 /* by stack - 1: the frame that tells a person where it comes from */

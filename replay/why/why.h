@@ -151,6 +151,9 @@ void why_add_verdict(struct words *words, const struct why *w);
 void why_add_also(struct words *words, const struct why *w);
 void why_put_paste(FILE *out, const struct why *w, const char *indent);
 void why_add_promise(struct words *words, const struct why *w);
+
+/* What to do where there is nothing to paste, in a line; empty with a cure. */
+void why_add_act(struct words *words, const struct why *w);
 void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
 /* The members verdict, also, trace, ... of the object that is open (report/SCHEMA.md, replay-why/1). */

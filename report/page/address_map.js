@@ -209,8 +209,7 @@ function listenToMaps() {
 function drawPickers() {
   for (const which of ['a', 'b']) {
     const select = byId('pick-' + which);
-    select.replaceChildren(...runsHere().map(run => element('option', { value: run.row, textContent:
-      settingOf(data.rows[run.row]) +
+    select.replaceChildren(...runsHere().map(run => element('option', { value: run.row, textContent: roleText(run.row) +
       (isOk(data.rows[run.row]) ? '' : ' (' + data.rows[run.row][ROW.outcome] + ')') })));
     select.value = view[which];
   }

@@ -144,12 +144,18 @@ function frameText(text) {
   return found && !found[2].startsWith('??') ? found[2] + ' ' + found[1] : text;
 }
 
+const PYTHON_FRAME = /\.py:\d+\b/;
+
+/* What `replay who` calls what has no stack: where Python was recorded it comes from a backward pass. */
+const stacklessName = trace => trace.stacks.texts.some(text => PYTHON_FRAME.test(text))
+  ? '(backward pass, no Python stack)' : '(no stack recorded)';
+
 /* The line of the program that made a request. */
 function lineOf(trace, i) {
   const stack = trace.stack[i];
   if (stack > 0)
     return frameText(trace.stacks.texts[trace.stacks.lines[stack - 1]]);
-  return trace.born[i] === 0 ? '(before the recording)' : '(no stack recorded)';
+  return trace.born[i] === 0 ? '(before the recording)' : trace.stackless ??= stacklessName(trace);
 }
 
 /* ---- groups ---- */

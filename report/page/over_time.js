@@ -189,7 +189,7 @@ function drawRunKeys() {
     const box = element('input', { type: 'checkbox', checked: isShown(i) });
     box.addEventListener('change', () => show({ hidden: view.hidden ^ (1 << i) }));
     return element('label', { className: 'line-key' }, box, dashKey(runColor(i), RUN_DASHES[i % RUN_DASHES.length], 3),
-      breakable(settingOf(data.rows[run.row])));
+      breakable(settingOf(data.rows[run.row])), element('strong', { textContent: roleOf(run.row) }));
   });
   byId('run-keys').replaceChildren(...keys, element('span', { className: 'line-key' },
     dashKey(color('live'), LIVE_DASH, 3), 'live data'));
@@ -260,13 +260,24 @@ function timeAt(moment) {
   return course.time[Math.max(0, upperBound(course.moment, moment) - 1)];
 }
 
-/* What dygraphs' own zooming and panning leads to. A double click shows everything. */
+/* What dygraphs' own zooming and panning leads to: along the time alone. A double click shows everything. */
 function chartModel() {
-  const all = () => show({ from: 0, to: scene.trace.n_events });
-  return { ...Dygraph.defaultInteractionModel, dblclick: all };
+  const all = () => show({ from: 0, to: scene.trace.n_events }), usual = Dygraph.defaultInteractionModel;
+  return { ...usual, dblclick: all, mousemove(event, graph, context) {
+    context.dragStartY = event.pageY - (context.py ?? 0);        /* a drag that leans is one along the time */
+    usual.mousemove(event, graph, context);
+  } };
+}
+
+/* Whatever a drag or a pinch made of the other axis is undone. */
+function keepHeight(graph) {
+  const [least, most] = graph.yAxisRange();
+  if (least !== 0 || Math.abs(most - chart.height) > chart.height * 1e-9)
+    graph.updateOptions({ valueRange: [0, chart.height] });
 }
 
 function windowChanged(graph) {
+  keepHeight(graph);
   const [from, to] = graph.xAxisRange();
   const last = scene.trace.n_events;
   show({ from: Math.max(0, from), to: Math.min(last, Math.max(to, from + 1)) });
@@ -278,11 +289,12 @@ function drawChart() {
   chart.unit = unitOf(most);
   chart.most = most;
   const top = Math.max(most, ...levelsHere().map(l => l.bytes));
+  chart.height = top * 1.1 / chart.unit.bytes;
   chart.width = host.clientWidth;
   clearTimeout(chart.timer);
   chart.graph?.destroy();
   chart.graph = stepChart(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), lines.map(lineStyle), chart.unit, {
-    valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
+    valueRange: [0, chart.height], dateWindow: [view.from, view.to],
     xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
     interactionModel: chartModel(), under: drawUnderlay, plugins: [wordsOnTop],
     clickCallback: (event, x) => show({ at: clampMoment(x) }),

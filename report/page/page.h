@@ -42,10 +42,24 @@ struct page_run {
     char       *explanation;         /* of the first refusal, lines of text; NULL: none */
 };
 
+/* A figure of the answer: "asked for", "26.37 MiB". The value is owned. */
+struct page_figure {
+    const char *name;
+    char       *value;
+};
+
+enum { PAGE_FIGURES = 3 };
+
 /* The answer on top of a page about one trace. The texts are owned; NULL: there is none. */
 struct page_answer {
-    char *verdict;                   /* a sentence */
+    char *verdict;                   /* sentences, the first by itself says it */
     char *paste;                     /* a line for a shell */
+    char *act;                       /* without such a line: what to do */
+    struct page_figure figures[PAGE_FIGURES];        /* up to the first without a value */
+    char *replayed;                  /* how what follows differs from what was recorded */
+    size_t as_it_ran, recommended;   /* rows of the table; VERDICT_NONE: none is that */
+    bool   has_card;                 /* the card that the runs are on was recorded or named */
+    uint64_t recorded_reserved_bytes;                /* what the recording says PyTorch reserved; 0: it does not */
     char *promise;                   /* what the line achieves */
     char *card;                      /* the smallest card */
     char *reasons;                   /* lines, each "- ..." */

@@ -78,19 +78,24 @@ function describe() {
   const t = data.cases[0], cards = new Set(data.cases.map(c => c.device));
   const counts = 'Traces: ' + grouped(data.n_traces) + ', cards: ' + grouped(cards.size) + ', settings: ' +
     grouped(data.settings.length) + ', runs: ' + grouped(data.rows.length) + '.';
-  byId('what').textContent = data.n_traces > 1 ? counts : 'Trace ' + t.trace_path + ' (' + t.trace_source + '): ' +
+  byId('what').textContent = data.n_traces > 1 ? counts : t.trace_path.replace(/^.*\//, '') + ' (' +
+    t.trace_source + '): ' +
     grouped(t.trace_events) + ' events, ' + grouped(t.trace_allocs) + ' requests, ' +
-    (t.trace_starts === 'empty' ? 'from the start' : 'starting in mid-run') + '. At most ' +
-    bytesText(t.trace_peak_requested_bytes) + ' requested at once. ' + counts;
+    (t.trace_starts === 'empty' ? 'from the start' : 'starting in mid-run') + '.' +
+    (data.rows.length > data.settings.length ? ' ' + counts : '');
 }
 
 /* ---- a case ---- */
 
-/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; the one that takes
- * most memory and the best; else the first two. */
+/* The runs that are laid side by side at first: A and B of a difference; as it ran and what is recommended; a refused
+ * one and the best; the one that takes most memory and the best; else the first two. */
 function firstPair(rows) {
   if (DIFFERENCE && rows.length > 1)
     return { a: rows[0], b: rows[1] };
+  if (rows.includes(data.answer?.as_it_ran)) {
+    const a = data.answer.as_it_ran, best = data.answer.recommended ?? data.cases[view.case].best;
+    return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
+  }
   const best = data.cases[view.case].best, refused = rows.find(i => !isOk(data.rows[i]));
   const most = rows.reduce((a, b) => takenOf(data.rows[b]) > takenOf(data.rows[a]) ? b : a, rows[0]);
   const a = refused ?? (most !== best ? most : rows.find(i => i !== best)) ?? rows[0];
@@ -137,16 +142,18 @@ async function loadCase() {
   sayWhyNot(rows);
 }
 
-const largestAt = moment => heldAt(scene.trace, moment).reduce((most, i) =>
-  most < 0 || scene.trace.bytes[i] > scene.trace.bytes[most] ? i : most, -1);
+/* The bits of the runs that a chart leaves out at first: where it is known what ran, all but two. */
+function firstHidden({ a, b }) {
+  return data.answer?.as_it_ran === a ? runsHere().reduce((bits, run, i) =>
+    run.row === a || run.row === b && roleOf(b) ? bits : bits | 1 << i, 0) : 0;
+}
 
-/* Where a case is first looked at: all of it, at the refusal of run A, else at the peak of what is live. The largest
- * request there is chosen. */
+/* Where a case is first looked at: all of it, at the refusal of run A, else at the peak of what is live. */
 function firstLook() {
   const pair = firstPair([...scene.runs.keys()]), run = scene.runs.get(pair.a);
   const at = run?.refusals[0]?.[0] ?? scene.peak;
-  return { ...pair, from: 0, to: scene.trace.n_events, at, request: largestAt(at), group: -1,
-    zoom: 1, top: 0, hidden: 0, hold: run?.refusals.length ? 'refusal' : 'peak', since: 0,
+  return { ...pair, from: 0, to: scene.trace.n_events, at, request: -1, group: -1,
+    zoom: 1, top: 0, hidden: firstHidden(pair), hold: run?.refusals.length ? 'refusal' : 'peak', since: 0,
     color: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size' };
 }
 
@@ -221,6 +228,7 @@ function listenToState() {
   onView(['case', 'a', 'hold', 'since', 'at', 'color'], drawn(holdersSoon));
   onView(['case', 'a'], drawn(drawRefusal));
   onView(['case', 'a'], drawn(drawFragmentation));
+  onView(['case'], drawn(drawPicture));
 }
 
 let holdersTimer = 0;
@@ -255,6 +263,7 @@ function listenToControls() {
   on('pick-b', 'change', event => show({ b: Number(event.target.value) }));
   listenToRequests();
   listenToMaps();
+  listenToPicture();
 }
 
 /* What depends on the width or the colours. */
@@ -323,6 +332,6 @@ async function start() {
 }
 
 /* For a person at the browser's console, and for tests: what is shown, and everything unpacked. */
-Object.assign(window.replayPage, { view, scene, show, memoryAt, holesAt, heldAt, framesOf });
+Object.assign(window.replayPage, { view, scene, chart, show, memoryAt, holesAt, heldAt, framesOf });
 
 start();

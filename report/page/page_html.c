@@ -49,37 +49,6 @@ static void put_differences(FILE *out, const struct page_difference *d)
     }
 }
 
-static void put_sentences(FILE *out, const struct page *p)
-{
-    if (p->difference != NULL)
-        put_differences(out, p->difference);
-    else
-        put_verdict(out, p);
-}
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
-/* Files by their names alone, if these differ; what is pointed at says all. */
-static void put_heading(FILE *out, const struct page *p)
-{
-    static const char *const sides[] = { "What differs between A: ", " and B: " };
-    if (p->difference == NULL)
-        fputs("GPU memory: what each allocator setting makes of it", out);
-    for (int i = 0; i < 2 && p->difference != NULL; i++) {
-        const char *const *full = p->difference->names, *names[] = { file_name(full[0]), file_name(full[1]) };
-        const char *name = strcmp(names[0], names[1]) == 0 ? full[i] : names[i];
-        fprintf(out, "%s<span title=\"", sides[i]);
-        put_text(out, full[i], strlen(full[i]));
-        fputs("\">", out);
-        put_text(out, name, strlen(name));
-        fputs("</span>", out);
-    }
-}
-
 static void put_paragraph(FILE *out, const char *kind, const char *text)
 {
     if (text == NULL)
@@ -92,7 +61,7 @@ static void put_paragraph(FILE *out, const char *kind, const char *text)
 /* Items that begin with "- ", broken for a terminal: a line that begins with a space goes on with the one before. */
 static void put_reasons(FILE *out, const char *text)
 {
-    fputs("<details><summary>Reasons</summary><ul>", out);
+    fputs("<ul>", out);
     for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         const char *from = line + strspn(line, " ");
         fputs(from > line ? " " : "\n<li>", out);
@@ -100,7 +69,101 @@ static void put_reasons(FILE *out, const char *text)
             from += 2;
         put_text(out, from, (size_t)(end - from));
     }
-    fputs("\n</ul></details>\n", out);
+    fputs("\n</ul>\n", out);
+}
+
+/* What an answer stands on is folded below its picture; without an answer the sentences are the head of the page. */
+static void put_sentences(FILE *out, const struct page *p)
+{
+    const struct page_answer *a = &p->answer;
+    if (p->difference != NULL) {
+        put_differences(out, p->difference);
+    } else if (a->verdict == NULL) {
+        put_verdict(out, p);
+    } else {
+        fputs("<details id=\"prose\"><summary>Reasons, and how the settings compare</summary>\n", out);
+        put_paragraph(out, "told", a->promise);
+        put_paragraph(out, "told", a->card);
+        if (a->reasons != NULL)
+            put_reasons(out, a->reasons);
+        put_paragraph(out, "told", a->replayed);
+        put_verdict(out, p);
+        fputs("</details>\n", out);
+    }
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* What a page about one recording is called: its file, without the folder of the machine. */
+static void put_file(FILE *out, const struct page *p)
+{
+    const char *name = file_name(run_table_text(p->verdict->table, 0, "trace_path"));
+    if (p->verdict->n_traces != 1) {
+        fputs("GPU memory: what each allocator setting makes of it", out);
+        return;
+    }
+    fputs("GPU memory of ", out);
+    put_text(out, name, strlen(name));
+}
+
+/* What a tab or a list of files shows. */
+static void put_title(FILE *out, const struct page *p)
+{
+    if (p->difference == NULL)
+        put_file(out, p);
+    for (int i = 0; i < 2 && p->difference != NULL; i++) {
+        const char *name = file_name(p->difference->names[i]);
+        fputs(i == 0 ? "" : " and ", out);
+        put_text(out, name, strlen(name));
+    }
+}
+
+/* Files by their names alone, if these differ; what is pointed at says all. */
+static void put_heading(FILE *out, const struct page *p)
+{
+    static const char *const sides[] = { "What differs between A: ", " and B: " };
+    if (p->difference == NULL)
+        put_file(out, p);
+    for (int i = 0; i < 2 && p->difference != NULL; i++) {
+        const char *const *full = p->difference->names, *names[] = { file_name(full[0]), file_name(full[1]) };
+        const char *name = strcmp(names[0], names[1]) == 0 ? full[i] : names[i];
+        fprintf(out, "%s<span title=\"", sides[i]);
+        put_text(out, full[i], strlen(full[i]));
+        fputs("\">", out);
+        put_text(out, name, strlen(name));
+        fputs("</span>", out);
+    }
+}
+
+/* The first sentence by itself says it. */
+static size_t first_sentence(const char *text)
+{
+    const char *at = text;
+    while ((at = strstr(at, ". ")) != NULL && !(at[2] >= 'A' && at[2] <= 'Z'))
+        at++;
+    return at == NULL ? strlen(text) : (size_t)(at + 1 - text);
+}
+
+/* "Fragmented:", or all of a sentence without a colon: what stands largest. */
+static size_t first_clause(const char *text, size_t n)
+{
+    const char *colon = strstr(text, ": ");
+    return colon != NULL && (size_t)(colon - text) < n ? (size_t)(colon + 1 - text) : n;
+}
+
+static void put_figures(FILE *out, const struct page_answer *a)
+{
+    fputs("<dl class=\"key-figures\">", out);
+    for (size_t i = 0; i < PAGE_FIGURES && a->figures[i].value != NULL; i++) {
+        fprintf(out, "<div><dt>%s</dt><dd>", a->figures[i].name);
+        put_text(out, a->figures[i].value, strlen(a->figures[i].value));
+        fputs("</dd></div>", out);
+    }
+    fputs("</dl>\n", out);
 }
 
 /* The answer stands in the page itself, so that it is seen before any script has run. */
@@ -109,17 +172,22 @@ static void put_answer(FILE *out, const struct page *p)
     const struct page_answer *a = &p->answer;
     if (a->verdict == NULL)
         return;
-    fputs("<section id=\"answer\" aria-label=\"The answer\">\n", out);
-    put_paragraph(out, "verdict", a->verdict);
+    const size_t n = first_sentence(a->verdict), kind = first_clause(a->verdict, n);
+    fputs("<section id=\"answer\" aria-label=\"The answer\">\n<p class=\"verdict\">", out);
+    put_text(out, a->verdict, kind);
+    fputs("<span>", out);
+    put_text(out, a->verdict + kind, n - kind);
+    fputs("</span></p>\n", out);
+    if (a->verdict[n] != '\0')
+        put_paragraph(out, "lead", a->verdict + n + 1);
+    put_paragraph(out, "act", a->act);
     if (a->paste != NULL) {
-        fputs("<pre class=\"paste\"><code>", out);
+        fputs("<div class=\"paste\"><pre><code>", out);
         put_text(out, a->paste, strlen(a->paste));
-        fputs("</code></pre>\n", out);
+        fputs("</code></pre><button type=\"button\" class=\"plain\" id=\"copy-paste\" hidden>Copy"
+              "</button></div>\n", out);
     }
-    put_paragraph(out, "lead", a->promise);
-    put_paragraph(out, "lead", a->card);
-    if (a->reasons != NULL)
-        put_reasons(out, a->reasons);
+    put_figures(out, a);
     fputs("</section>\n", out);
 }
 
@@ -145,6 +213,7 @@ struct mark {
 static const struct mark marks[] = {
     { .name = "style", .part = page_style },
     { .name = "dygraph_style", .part = page_dygraph_style },
+    { .name = "title", .put = put_title },
     { .name = "heading", .put = put_heading },
     { .name = "answer", .put = put_answer },
     { .name = "sentences", .put = put_sentences },

@@ -261,6 +261,21 @@ static void put_runs(struct json_writer *w, const struct page *p)
     json_end_array(w);
 }
 
+/* Which rows the answer is about, for what is drawn of it. */
+static void put_answer(struct json_writer *w, const struct page_answer *a)
+{
+    if (a->verdict == NULL)
+        return;
+    json_put_object(w, "answer");
+    if (a->as_it_ran != VERDICT_NONE)
+        json_put_number(w, "as_it_ran", a->as_it_ran);
+    if (a->recommended != VERDICT_NONE)
+        json_put_number(w, "recommended", a->recommended);
+    json_put_bool(w, "has_card", a->has_card);
+    json_put_number(w, "recorded_reserved_bytes", a->recorded_reserved_bytes);
+    json_end_object(w);
+}
+
 void page_json(FILE *out, const struct page *p)
 {
     struct json_writer w = json_writer(out);
@@ -277,6 +292,7 @@ void page_json(FILE *out, const struct page *p)
     put_cases(&w, v);
     json_put_number(&w, "n_traces", v->n_traces);
     json_put_number(&w, "n_devices", v->n_devices);
+    put_answer(&w, &p->answer);
     put_rows(&w, v);
     put_order(&w, v);
     put_ooms(&w, v->table);

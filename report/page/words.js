@@ -50,6 +50,12 @@ function bytesText(n) {
   return size >= KIB ? (n / KIB).toFixed(1) + ' KiB' : n + ' B';
 }
 
+/* As the program writes sizes that readers compare: 1340 MiB, 372.80 MiB. */
+function exactText(n) {
+  const unit = n >= 16 * GIB ? [GIB, ' GiB'] : n >= MIB ? [MIB, ' MiB'] : n >= KIB ? [KIB, ' KiB'] : [1, ' B'];
+  return (n % unit[0] === 0 ? n / unit[0] : (n / unit[0]).toFixed(2)) + unit[1];
+}
+
 /* A card's size, as people name it: 7.79 GiB, 300 MiB. */
 function cardText(n) {
   const unit = n >= 4 * GIB || n % GIB === 0 ? { name: ' GiB', bytes: GIB } : { name: ' MiB', bytes: MIB };

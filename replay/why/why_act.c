@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What to do where no setting cures it, in one line for a page: the reasons tell more. */
+#include "replay/why/why.h"
+
+#include "report/text/text.h"
+
+#include <string.h>
+
+/* What is full gets smaller by its largest part. */
+static void add_smaller(struct words *w, const struct why *y)
+{
+    const char *most = y->named_bytes > 0 && y->categories.n > 0 ? holder_name(&y->categories, 0) : "";
+    char a[TEXT_NUMBER];
+    if (strcmp(most, "activations") == 0 || strcmp(most, "inputs") == 0)
+        words_add(w, "Take a smaller batch, or checkpoint activations");
+    else if (strcmp(most, "optimizer state") == 0)
+        words_add(w, "Take an optimizer with smaller states");
+    else if (strcmp(most, "parameters") == 0 || strcmp(most, "gradients") == 0)
+        words_add(w, "Keep fewer weights on this card, or a smaller type of them");
+    else
+        words_add(w, "Keep less at once");
+    if (most[0] != '\0')
+        words_add(w, ": %s of what is live are %s", text_mib(y->categories.at[0].bytes, a), most);
+    words_add(w, ". Or take a larger card.");
+}
+
+static void add_leak(struct words *w, const struct why *y)
+{
+    if (y->growth.lines.n > 0)
+        words_add(w, "See what %s keeps.", holder_name(&y->growth.lines, 0));
+    words_add(w, " Usually it is a loss or an output with its graph: keep loss.item() or out.detach() instead.");
+}
+
+static void add_fragmented(struct words *w, const struct why *y)
+{
+    (void)y;
+    words_add(w, "No setting that was tried cures it: replay fit finds a card that is large enough.");
+}
+
+static void add_cache(struct words *w, const struct why *y)
+{
+    (void)y;
+    words_add(w, "Nothing needs to be done. To run it on a smaller card, ask replay tune for a setting.");
+}
+
+static void add_untold(struct words *w, const struct why *y)
+{
+    words_add(w, y->is_state ? "Record its history: torch.cuda.memory._record_memory_history() at the program's start."
+                             : "Ask again about the card that it ran on, with --device, or give replay why the log.");
+}
+
+static void add_others(struct words *w, const struct why *y)
+{
+    (void)y;
+    words_add(w, "Free the card: nvidia-smi shows which other processes are on it.");
+}
+
+static void add_limited(struct words *w, const struct why *y)
+{
+    (void)y;
+    words_add(w, "Raise the limit: set_per_process_memory_fraction, a MIG slice's, or the container's.");
+}
+
+static void add_one_tensor(struct words *w, const struct why *y)
+{
+    words_add(w, "Make that tensor smaller, or compute it in pieces%s%s.", y->asked_line[0] != '\0' ? ", at " : "",
+              y->asked_line);
+}
+
+static void add_larger_input(struct words *w, const struct why *y)
+{
+    (void)y;
+    words_add(w, "Cut or split the largest inputs, or take a smaller batch for them.");
+}
+
+static void add_not_in_force(struct words *w, const struct why *y)
+{
+    (void)y;
+    words_add(w, "Mend how the setting is asked for, then look again.");
+}
+
+void why_add_act(struct words *w, const struct why *y)
+{
+    static void (*const says[VERDICT_RECORDING_ENDS + 1])(struct words *, const struct why *) = {
+        [VERDICT_NOT_IN_FORCE] = add_not_in_force, [VERDICT_SOMEBODY_ELSE] = add_others,
+        [VERDICT_LIMITED] = add_limited,           [VERDICT_ONE_TENSOR] = add_one_tensor,
+        [VERDICT_LEAK] = add_leak,                 [VERDICT_LARGER_INPUT] = add_larger_input,
+        [VERDICT_FULL] = add_smaller,              [VERDICT_FRAGMENTED] = add_fragmented,
+        [VERDICT_CACHE] = add_cache,               [VERDICT_RECORDING_ENDS] = add_untold,
+    };
+    if (y->cure == CURE_NONE)
+        says[y->verdict](w, y);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * The answer as one picture: live memory over the whole recording by what it is for, what is reserved for it as it ran
+ * and as recommended, the card, and each refused request on top of what was live, all on one scale.
+ */
+
+const PICTURE_KINDS = 7;             /* the smaller ones share a colour */
+const PICTURE_POINT = 12;            /* pixels around the pointer that a refusal answers to */
+const picture = { groups: null, sums: null, moments: null, most: 0, refusals: [] };
+
+const isAsItRan = row => row === data.answer?.as_it_ran;
+
+/* "as it ran", "recommended", or nothing. A replay that reserves another amount than was recorded says so. */
+function roleOf(row) {
+  if (!data.answer || row !== data.answer.recommended && !isAsItRan(row))
+    return '';
+  const recorded = data.answer.recorded_reserved_bytes;
+  return !isAsItRan(row) ? 'recommended' : recorded > 0 && recorded !== cellOf(data.rows[row], 'peak_reserved_bytes')
+    ? 'as it ran, replayed' : 'as it ran';
+}
+
+const settingWords = row => settingOf(data.rows[row]).replace(/^best-fit$/, "PyTorch's defaults").replace(PREFIX, '');
+
+/* A setting's label and what it is to the person who asks. */
+const roleText = row => settingOf(data.rows[row]) + (roleOf(row) ? ' (' + roleOf(row) + ')' : '');
+
+/* The runs that the picture draws: as it ran, then the recommended one. */
+const picturedRuns = () => [data.answer.as_it_ran, data.answer.recommended].map(row => scene.runs.get(row))
+  .filter(run => run);
+
+/* Refused requests, [moment, bytes]: those of the recording, and where it has none those of the run as it ran. */
+function picturedRefusals() {
+  return scene.trace.refusals.length > 0 ? scene.trace.refusals : picturedRuns()[0]?.refusals ?? [];
+}
+
+/* What is live at a moment, and of each kind. Where the recording has no categories a kind is a line. */
+function sumsAt(moment) {
+  const sums = new Float64Array(picture.groups.groups.length);
+  for (const i of heldAt(scene.trace, moment))
+    sums[picture.groups.of[i]] += scene.trace.bytes[i];
+  return sums;
+}
+
+/* Where the legend's figures are from: the last refusal, else the peak. */
+const toldMoment = () => picturedRefusals().at(-1)?.[0] ?? scene.peak;
+
+/* ---- values ---- */
+
+/* Bytes of each kind in each of so many columns: a request adds to the columns from its birth to its free. */
+function sumColumns(width) {
+  const trace = scene.trace, last = trace.n_events, n = Math.min(PICTURE_KINDS, picture.groups.groups.length) + 1;
+  const moments = Float64Array.from({ length: width }, (_, x) => {
+    const from = Math.floor(last * x / width), end = Math.max(from + 1, Math.floor(last * (x + 1) / width));
+    return momentOfMost(scene.liveSteps, from, end);
+  });
+  const sums = Array.from({ length: n }, () => new Float64Array(width + 1));
+  const columnOf = moment => upperBound(moments, moment - 1);
+  for (let i = 0; i < trace.n; i++) {
+    const kind = sums[Math.min(n - 1, picture.rank[picture.groups.of[i]])];
+    kind[columnOf(trace.born[i])] += trace.bytes[i];
+    kind[columnOf(trace.freed[i])] -= trace.bytes[i];
+  }
+  for (const kind of sums)
+    for (let x = 1; x < width; x++)
+      kind[x] += kind[x - 1];
+  for (let x = 0; x < width; x++)
+    sums[n - 1][x] += restAt(trace, moments[x]);
+  return { moments, sums };
+}
+
+/* Kinds in order of what they hold at the moment that is told. */
+function preparePicture() {
+  picture.groups = groupsOf(scene.trace, hasCategories(scene.trace) ? 'category' : 'line');
+  const at = sumsAt(toldMoment()), order = picture.groups.groups.map((_, i) => i);
+  order.sort((a, b) => at[b] - at[a] || a - b);
+  picture.rank = [];
+  order.forEach((group, place) => { picture.rank[group] = place; });
+  picture.order = order;
+  picture.told = at;
+  picture.refusals = picturedRefusals();
+}
+
+const reservedAt = (run, moment) => moment > run.n_moments ? null : extremesOfLine({ steps: run.reserved,
+  course: run.course, gauge: 'reserved' }, moment, moment + 1).most;
+
+/* The card, if it is the one that the recording or the person named. */
+const pictureCard = () => data.answer.has_card ? capacityOf(picturedRuns()[0] ?? runsHere()[0]) : null;
+
+/* The highest thing that is drawn, without a card that is far above it. */
+function pictureTop(sums) {
+  const live = sums[0].reduce((most, _, x) => Math.max(most, sums.reduce((sum, kind) => sum + kind[x], 0)), KIB);
+  const asked = picture.refusals.map(([moment, bytes]) => valueAt(scene.liveSteps, moment) + bytes);
+  const lines = picturedRuns().map(run => extremesOfLine({ steps: run.reserved, course: run.course, gauge: 'reserved' },
+    0, Infinity).most);
+  const most = Math.max(live, ...asked, ...lines, data.answer.recorded_reserved_bytes), card = pictureCard();
+  return card !== null && card <= 1.6 * most ? Math.max(card, most) : most;
+}
+
+/* ---- drawing ---- */
+
+const kindColor = place => color('kind-' + Math.min(place, PICTURE_KINDS));
+
+/* A pen knows where the plot is and how high a byte stands. */
+function penOf(context, x, y, width, height, most) {
+  const scale = height / (most * 1.08);
+  return { context, left: x, top: y, width, height, right: x + width, base: y + height,
+    yOf: bytes => y + height - bytes * scale, xOf: moment => x + width * moment / scene.trace.n_events };
+}
+
+function drawScale(pen, most) {
+  const { context } = pen, unit = unitOf(most);
+  context.textAlign = 'end';
+  context.lineWidth = 1;
+  for (const tick of ticksTo(most / unit.bytes, 5)) {
+    const y = Math.round(pen.yOf(tick * unit.bytes)) + 0.5;
+    context.strokeStyle = color('line');
+    strokeLine(context, pen.left, y, pen.right, y, []);
+    context.fillStyle = color('quiet');
+    context.fillText(grouped(tick * 1000) === grouped(tick) + ',000' || tick === 0 ? grouped(tick) : String(tick),
+      pen.left - 6, y + 4);
+  }
+  context.textAlign = 'start';
+  context.fillText(unit.name, pen.left - 42, pen.top - 6);
+}
+
+function drawAreas(pen, sums) {
+  const width = sums[0].length - 1, below = new Float64Array(width);
+  sums.forEach((kind, place) => {
+    const { context } = pen;
+    context.fillStyle = kindColor(place);
+    for (let x = 0; x < width; x++) {
+      const from = pen.yOf(below[x]), to = pen.yOf(below[x] += Math.max(0, kind[x]));
+      if (from - to > 0.05)
+        context.fillRect(pen.left + x, to, 1, from - to + (place > 0 ? 0.3 : 0));
+    }
+  });
+}
+
+/* The line of a run, from step to step. */
+function drawReserved(pen, run, moments, stroke, dash) {
+  const { context } = pen;
+  context.save();
+  context.strokeStyle = stroke;
+  context.lineWidth = 2;
+  context.setLineDash(dash);
+  context.beginPath();
+  let before = null;
+  moments.forEach((moment, x) => {
+    const bytes = reservedAt(run, moment);
+    if (bytes === null)
+      return;
+    if (before === null)
+      context.moveTo(pen.left + x, pen.yOf(bytes));
+    else
+      context.lineTo(pen.left + x, pen.yOf(before));
+    context.lineTo(pen.left + x, pen.yOf(bytes));
+    before = bytes;
+  });
+  context.stroke();
+  context.restore();
+}
+
+const LEVEL_NAME = 200;              /* pixels of a name */
+
+/* A line over the whole width with its name above it, at the left unless a refusal is there. */
+function drawLevel(pen, bytes, text, dash) {
+  const { context } = pen, y = Math.round(pen.yOf(bytes)) + 0.5;
+  context.strokeStyle = context.fillStyle = color('text');
+  context.lineWidth = 1.5;
+  strokeLine(context, pen.left, y, pen.right, y, dash);
+  const isTaken = picture.refusals.some(([moment]) => pen.xOf(moment) < pen.left + LEVEL_NAME);
+  context.textAlign = isTaken ? 'end' : 'start';
+  writeOver(context, text, isTaken ? pen.right - 6 : pen.left + 6, y - 5);
+}
+
+/* A refused request stands on what was live; the last one carries its size. */
+function drawRefused(pen) {
+  const { context } = pen, all = picture.refusals;
+  all.forEach(([moment, bytes], i) => {
+    const x = Math.min(pen.right - 2, pen.xOf(moment)), live = valueAt(scene.liveSteps, moment);
+    const from = pen.yOf(live), to = Math.min(from - 4, pen.yOf(live + bytes));
+    context.fillStyle = context.strokeStyle = color('chosen');
+    context.fillRect(x - 2, to, 4, from - to);
+    context.lineWidth = 2;
+    strokeLine(context, x - 6, to - 6, x + 6, to + 6, []);
+    strokeLine(context, x - 6, to + 6, x + 6, to - 6, []);
+    if (i < all.length - 1)
+      return;
+    const isLeft = x > (pen.left + pen.right) / 2;
+    context.textAlign = isLeft ? 'end' : 'start';
+    context.font = '600 13px system-ui, sans-serif';
+    writeOver(context, 'refused: ' + exactText(bytes) + (all.length > 1 ? ', and ' + (all.length - 1) + ' before' : ''),
+      x + (isLeft ? -12 : 12), Math.max(pen.top + 30, to + 16));
+    context.font = PICTURE_FONT;
+  });
+}
+
+const PICTURE_FONT = '12px system-ui, sans-serif';
+
+/* Everything but words around it, into a part of a canvas. */
+function paintPicture(context, x, y, width, height) {
+  const columns = Math.max(1, Math.floor(width)), { moments, sums } = sumColumns(columns), most = pictureTop(sums);
+  const pen = penOf(context, x, y, columns, height, most), runs = picturedRuns(), card = pictureCard();
+  const recorded = data.answer.recorded_reserved_bytes, ran = runs[0];
+  context.font = PICTURE_FONT;
+  drawScale(pen, most * 1.08);
+  drawAreas(pen, sums);
+  for (const run of runs)
+    drawReserved(pen, run, moments, color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'),
+      isAsItRan(run.row) ? [] : [6, 3]);
+  if (card !== null && card <= most)
+    drawLevel(pen, card, 'the card, ' + cardText(card), []);
+  if (recorded > 0 && recorded <= most && recorded !== (ran && cellOf(data.rows[ran.row], 'peak_reserved_bytes')))
+    drawLevel(pen, recorded, 'reserved as recorded, at most ' + exactText(recorded), [4, 4]);
+  drawRefused(pen);
+  picture.moments = moments;
+  return pen;
+}
+
+/* ---- words ---- */
+
+function pictureKeys() {
+  const total = picture.told.reduce((sum, bytes) => sum + bytes, 0) || 1;
+  const keys = picture.order.filter((group, place) => place < PICTURE_KINDS && picture.told[group] / total >= 0.005);
+  const items = keys.map((group, place) => {
+    const sample = element('i');
+    sample.style.background = kindColor(place);
+    return element('span', { className: 'key' }, sample, element('span', {},
+      element('span', { className: 'label', textContent: picture.groups.groups[group].name + ' ' }),
+      element('strong', { textContent: exactText(picture.told[group]) }), ' ',
+      element('span', { className: 'unit', textContent: (100 * picture.told[group] / total).toFixed(0) + '%' })));
+  });
+  const lines = picturedRuns().map(run => element('span', { className: 'key' }, dashKey(
+    color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'), isAsItRan(run.row) ? [] : [6, 3], 3),
+  'reserved ' + roleOf(run.row) + ' (' + settingWords(run.row) + ')'));
+  return [...items, ...lines];
+}
+
+function pictureSays() {
+  return 'Live memory ' + (hasCategories(scene.trace) ? 'by what it is for' : 'by line') + '; figures ' +
+    (picture.refusals.length > 0 ? 'when the request was refused' : 'at its peak') + ', ' +
+    momentText(scene.trace, toldMoment()) + '. ' + (picturedRuns().length > 0 ? 'Lines are replayed. ' : '') +
+    'Click to look closer.';
+}
+
+/* What the pointer is at: the moment, what is live, reserved, and of which kinds. */
+function pictureTip(moment) {
+  const near = picture.refusals.find(([at]) => Math.abs(at - moment) * byId('picture-canvas').clientWidth <
+    PICTURE_POINT * scene.trace.n_events);
+  const at = near ? near[0] : moment, sums = sumsAt(at), kinds = picture.order.filter(group => sums[group] > 0);
+  const lines = [momentText(scene.trace, at) + ': ' + exactText(sums.reduce((a, b) => a + b, 0) +
+    restAt(scene.trace, at)) + ' live',
+  ...picturedRuns().filter(run => reservedAt(run, at) !== null).map(run => exactText(reservedAt(run, at)) +
+    ' reserved ' + roleOf(run.row)),
+  ...kinds.slice(0, 4).map(group => exactText(sums[group]) + ' ' + picture.groups.groups[group].name)];
+  return (near ? ['refused: ' + exactText(near[1])] : []).concat(lines);
+}
+
+/* ---- the page ---- */
+
+let picturePen = null;
+
+function drawPicture() {
+  const figure = byId('picture'), canvas = byId('picture-canvas');
+  figure.hidden = !data.answer || !scene.trace;
+  if (figure.hidden)
+    return;
+  preparePicture();
+  const width = canvas.clientWidth, height = canvas.clientHeight, dense = Math.min(2, devicePixelRatio || 1);
+  canvas.width = Math.round(width * dense);
+  canvas.height = Math.round(height * dense);
+  const context = canvas.getContext('2d');
+  context.scale(dense, dense);
+  picturePen = paintPicture(context, 46, 18, width - 54, height - 26);
+  byId('picture-keys').replaceChildren(...pictureKeys());
+  byId('picture-says').textContent = pictureSays();
+  canvas.setAttribute('aria-label', pictureTip(toldMoment()).join('; '));
+}
+
+function listenToPicture() {
+  const canvas = byId('picture-canvas'), momentAt = event => {
+    const x = event.clientX - canvas.getBoundingClientRect().left - picturePen.left;
+    return picture.moments[Math.min(picture.moments.length - 1, Math.max(0, Math.floor(x)))];
+  };
+  canvas.addEventListener('pointermove', event => showTip(event, pictureTip(momentAt(event))));
+  canvas.addEventListener('pointerleave', hideTip);
+  canvas.addEventListener('click', event => openMoment(momentAt(event)));
+  canvas.addEventListener('keydown', event => {
+    if (event.key === 'Enter')
+      openMoment(toldMoment());
+  });
+  byId('save-picture').addEventListener('click', savePicture);
+  byId('copy-link').addEventListener('click', event => copyText(location.href, event.target));
+  const paste = byId('copy-paste');
+  if (!paste)
+    return;
+  paste.hidden = false;
+  paste.addEventListener('click', () => copyText(paste.previousElementSibling.textContent, paste));
+}
+
+function openMoment(moment) {
+  moveCursor(moment);
+  byId('detail').scrollIntoView();
+}
+
+/* ---- sending it ---- */
+
+/* Says on the button whether it worked: a browser may refuse. */
+async function copyText(text, button) {
+  const before = button.dataset.name ??= button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+  } catch (refused) {
+    button.textContent = 'Refused by the browser';
+  }
+  setTimeout(() => { button.textContent = before; }, 2000);
+}
+
+/* Breaks a text into lines of at most so many pixels. */
+function wrapText(context, text, width) {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const longer = (lines.at(-1) + ' ' + word).trim();
+    if (context.measureText(longer).width > width && lines.at(-1) !== '')
+      lines.push(word);
+    else
+      lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+/* The verdict, what to do and the picture, as large as a preview of a link. */
+function pictureCanvas() {
+  const canvas = element('canvas', { width: 1200, height: 630 }), context = canvas.getContext('2d');
+  let y = 56;
+  context.fillStyle = color('back');
+  context.fillRect(0, 0, 1200, 630);
+  const write = (selector, font, height) => {
+    const text = document.querySelector(selector)?.textContent;
+    context.font = font + ' system-ui, sans-serif';
+    context.fillStyle = color('text');
+    for (const line of text ? wrapText(context, text, 1120).slice(0, 2) : []) {
+      context.fillText(line, 40, y);
+      y += height;
+    }
+  };
+  write('#answer .verdict', '600 30px', 38);
+  write('#answer .act, #answer .paste code', '20px', 30);
+  paintPicture(context, 90, y, 1070, 570 - y);
+  context.textAlign = 'start';
+  context.fillStyle = color('quiet');
+  context.font = '16px system-ui, sans-serif';
+  context.fillText(document.title, 40, 606);
+  return canvas;
+}
+
+function savePicture() {
+  const name = document.title.replace(/[^\w.-]+/g, '-') + '.png';
+  pictureCanvas().toBlob(blob => {
+    const link = element('a', { href: URL.createObjectURL(blob), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+}
