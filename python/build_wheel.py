@@ -18,6 +18,15 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+DYGRAPHS = pathlib.Path("/usr/share/doc/libjs-dygraphs/copyright")       # it is in the program: every page has it
+
+#: Under which licence each Debian package's library is taken (SPDX). Debian's notices also name those of tools and tests
+#: that are not in the wheel, and the other one where there is a choice: their texts would say what does not hold.
+TAKEN_UNDER = {"libelf1": "LGPL-3.0-or-later", "libjansson4": "MIT", "liblz4-1": "BSD-2-Clause",
+               "libprotobuf-c1": "BSD-2-Clause", "libsqlite3-0": "blessing", "libssl3": "Apache-2.0",
+               "libzstd1": "BSD-3-Clause", "libjs-dygraphs": "MIT"}
+#: The texts that such a licence needs beside the notice. The LGPL adds to the GPL, so it needs both.
+TEXTS = {"Apache-2.0": ["Apache-2.0"], "LGPL-3.0-or-later": ["LGPL-3", "GPL-3"]}
 
 
 def commit_time():
@@ -58,22 +67,30 @@ def debian_package(path):
     raise SystemExit(f"build_wheel: no Debian package owns {path}, so its licence is not known")
 
 
+def licence_of(package):
+    if package not in TAKEN_UNDER:
+        raise SystemExit(f"build_wheel: TAKEN_UNDER does not say under which licence {package} is taken")
+    return TAKEN_UNDER[package]
+
+
 def add_notices(folder, build):
     """Put the licence of each library in `folder`/vramreplay.libs, an unpacked wheel, beside our own."""
     paths = library_paths(build)
     info = only(folder, "*.dist-info")
-    notices = {}
-    for library in sorted((folder / "vramreplay.libs").iterdir()):
+    files = {"libjs-dygraphs": DYGRAPHS}
+    for library in (folder / "vramreplay.libs").iterdir():
         package = debian_package(paths[re.match(r"(.+)-[0-9a-f]{8}\.", library.name)[1]])
-        notice = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_text()
-        notices[f"{package}.txt"] = notice
-        for name in re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", notice):
-            notices[f"{name}.txt"] = pathlib.Path("/usr/share/common-licenses", name).read_text()
-    for name, text in notices.items():
-        (info / "licenses" / name).write_text(text)
+        files[package] = pathlib.Path(f"/usr/share/doc/{package}/copyright")
+    licences = {package: licence_of(package) for package in files}
+    for text in sorted({text for licence in licences.values() for text in TEXTS.get(licence, [])}):
+        files[text] = pathlib.Path("/usr/share/common-licenses", text)
+    for name, file in files.items():
+        (info / "licenses" / f"{name}.txt").write_text(file.read_text())
     metadata = info / "METADATA"
-    listed = "".join(f"License-File: {name}\n" for name in ["LICENSE", *sorted(notices)])
-    metadata.write_text(metadata.read_text().replace("License-File: LICENSE\n", listed))
+    listed = "".join(f"License-File: {name}\n" for name in ["LICENSE", *sorted(f"{name}.txt" for name in files)])
+    expression = " AND ".join(["BSD-3-Clause", *sorted(set(licences.values()) - {"BSD-3-Clause"})])
+    metadata.write_text(metadata.read_text().replace("License-File: LICENSE\n", listed)
+                        .replace("License-Expression: BSD-3-Clause\n", f"License-Expression: {expression}\n"))
 
 
 def repair(raw, dist, work, *options):

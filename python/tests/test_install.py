@@ -104,8 +104,11 @@ def test_each_library_inside_has_its_notice(wheel):
         notices = {pathlib.Path(n).name for n in names if ".dist-info/licenses/" in n}
         metadata = package.read(next(n for n in names if n.endswith("METADATA"))).decode()
     assert len(libraries) == 7
-    assert {"LICENSE", "libssl3.txt", "Apache-2.0.txt", "libzstd1.txt", "libprotobuf-c1.txt", "libelf1.txt",
-            "liblz4-1.txt"} <= notices
+    assert notices == {"LICENSE", "Apache-2.0.txt", "GPL-3.txt", "LGPL-3.txt", "libelf1.txt", "libjansson4.txt",
+                       "libjs-dygraphs.txt", "liblz4-1.txt", "libprotobuf-c1.txt", "libsqlite3-0.txt", "libssl3.txt",
+                       "libzstd1.txt"}
+    assert re.search(r"^License-Expression: (.*)$", metadata, re.M)[1] == (
+        "BSD-3-Clause AND Apache-2.0 AND BSD-2-Clause AND LGPL-3.0-or-later AND MIT AND blessing")
     assert set(re.findall(r"^License-File: (.*)$", metadata, re.M)) == notices
 
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Marked tests run on the simulated card, fail where they take too much, and say what changed since the baseline."""
 import json
+import os
 import re
+import shutil
 
 import pytest
-from vramreplay import pytest_plugin
+from vramreplay import commands, pytest_plugin
 
 HEAD = """
 import ctypes, pytest
@@ -64,7 +66,11 @@ def test_the_baseline_is_written_kept_and_compared(outcome, pytester):
     result = outcome(GUARDED % "4 << 20, 8 << 20")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["12.00 MiB*baseline 10.00 MiB*: 2,097,152 B too much", "Since the baseline:",
-                                 "At its peak B requests 2 MiB (20.0%) more than A*"])
+                                 "  +8.00 MiB (8,388,608 B)  8 MiB", "  -6.00 MiB (6,291,456 B)  6 MiB",
+                                 "Its recording, for replay who and why: *.trace.zst"])
+    kept = result.stdout.str().partition("for replay who and why: ")[2].splitlines()[0]
+    assert commands.info(kept).peak_requested_bytes == 12 << 20
+    shutil.rmtree(os.path.dirname(kept))
 
 
 @pytest.mark.parametrize("text, reason", [
@@ -81,8 +87,20 @@ def test_markdown_has_every_peak_and_the_diff(outcome, pytester):
     outcome(GUARDED % "4 << 20", "--update-peaks")
     outcome(GUARDED % "5 << 20", "--peaks-md", "peaks.md")
     text = (pytester.path / "peaks.md").read_text()
-    assert "| `test_it.py::test_step` (failed) | sim:1GiB | 5.00 MiB (5,242,880 B) | 4.00 MiB" in text
+    assert "| `test_it.py::test_step` (failed) | `sim:1GiB` | 5.00 MiB (5,242,880 B) | 4.00 MiB" in text
     assert "Since the baseline:" in text and text.count("```") == 2
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("plain", "`plain`"), ("a|b `x` <img src=x>", "`` a\\|b `x` <img src=x> ``"), ("a\nb\u202e", "`a?b?`"),
+    ("``` x", "```` ``` x ````")])
+def test_a_name_ends_neither_its_code_nor_its_row(name, shown):
+    assert pytest_plugin.in_code(name) == shown
+
+
+def test_a_folder_whose_name_begins_with_a_dash_is_no_option(outcome, pytester):
+    (pytester.mkdir("-x") / "test_it.py").write_text(HEAD + LIMITED % "10 MiB")
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", "./-x/test_it.py").assert_outcomes(passed=1)
 
 
 def test_two_runs_take_the_same_bytes(outcome, pytester):

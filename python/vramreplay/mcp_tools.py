@@ -80,7 +80,7 @@ class Tool:
                                 "openWorldHint": self.runs_program}}
 
 
-FILES_SCHEMA = {"properties": {"files": {"type": "array"}, "left_out": {"type": "integer"}},
+FILES_SCHEMA: Dict[str, Any] = {"properties": {"files": {"type": "array"}, "left_out": {"type": "integer"}},
                 "required": ["files", "left_out"]}
 
 TOOLS = {tool.name: tool for tool in (

@@ -185,7 +185,8 @@ def held_by_frames(frame: Any) -> Tuple[int, int]:
 
 def storages(value: Any, depth: int = 1) -> Dict[int, int]:
     """Address and bytes of a tensor's memory on the card; of a list, tuple or dict those of its members."""
-    if isinstance(value, getattr(torch, "Tensor", ())):
+    kind: Any = getattr(torch, "Tensor", ())
+    if isinstance(value, kind):
         if not value.is_cuda:
             return {}
         storage = value.untyped_storage()

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,18 @@ def size_text(n: int) -> str:
     return f"{n:,} B" if unit == "b" else f"{n / UNITS[unit]:.2f} {unit[0].upper()}iB ({n:,} B)"
 
 
+def longest_ticks(text: str, least: int = 0) -> int:
+    """Of the runs of backticks in a text, the length of the longest."""
+    return max([least, *map(len, re.findall("`+", text))])
+
+
+def in_code(text: str) -> str:
+    """Markdown that shows a name as it is, in a table too: names are the tests' own, and may hold anything."""
+    clean = re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "?", text).replace("|", "\\|")
+    ticks = "`" * (1 + longest_ticks(clean))
+    return f"{ticks} {clean} {ticks}" if "`" in clean else f"`{clean}`"
+
+
 @dataclass
 class Peak:
     """What a test took of the card."""
@@ -99,14 +112,14 @@ def read_baseline(file: Path) -> Dict[str, Dict[str, Any]]:
     if not file.exists():
         return {}
     try:
-        peaks = json.loads(file.read_text())
+        peaks: Any = json.loads(file.read_text())
     except ValueError as error:
         raise pytest.UsageError(f"{file}: is no JSON: {error}") from None
     for name, peak in peaks.items() if isinstance(peaks, dict) else [("", None)]:
         is_peak = isinstance(peak, dict) and isinstance(peak.get("device"), str) and type(peak.get("peak_bytes")) is int
         if not is_peak:
             raise pytest.UsageError(f"{file}: {name or 'it'} is no peak: {{TEST: {{device, peak_bytes}}}} is expected")
-    return peaks
+    return dict(peaks)
 
 
 class Guard:
@@ -166,10 +179,11 @@ class Guard:
         for peak in self.peaks:
             cells = [size_text(n) if n is not None else "" for n in (peak.bytes, peak.baseline, peak.limit)]
             mark = " (failed)" if peak.is_failed else ""
-            lines.append(f"| `{peak.name}`{mark} | {peak.device} | {' | '.join(cells)} |")
+            lines.append(f"| {in_code(peak.name)}{mark} | {in_code(peak.device)} | {' | '.join(cells)} |")
         for peak in self.peaks:
             if peak.details:
-                lines += ["", f"### {peak.name}", "", "```", *peak.details, "```"]
+                fence = "`" * (1 + longest_ticks("\n".join(peak.details), 2))
+                lines += ["", f"### {in_code(peak.name)}", "", fence, *peak.details, fence]
         return "\n".join(lines) + "\n"
 
 
@@ -219,9 +233,9 @@ class PeakTest(pytest.Item):
                 self.user_properties.append((PEAK, json.dumps(asdict(peak))))
 
     def judge(self, peak: Peak, recording: Path) -> None:
-        before = self.guard.baseline.get(peak.name)
-        if before and before["device"] == peak.device:
-            peak.baseline = before["peak_bytes"]
+        kept_peak = self.guard.baseline.get(peak.name)
+        if kept_peak and kept_peak["device"] == peak.device:
+            peak.baseline = kept_peak["peak_bytes"]
         if peak.limit is None and peak.baseline is None:
             raise TooMuchMemory(f"{size_text(peak.bytes)} at the peak on {peak.device}, nothing to compare it with: "
                                 f"no limit, no baseline of this card in {self.guard.file}. --update-peaks writes one")
@@ -230,7 +244,8 @@ class PeakTest(pytest.Item):
         if peak.bytes <= most:
             return
         peak.is_failed = True
-        peak.details = holders(recording) + difference(self.guard.recording_of(peak.name), recording)
+        before = self.guard.recording_of(peak.name)
+        peak.details = [*holders(recording), *difference(before, recording), *kept(recording)]
         word = "limit" if peak.limit is not None else "baseline"
         first = (f"{size_text(peak.bytes)} at the peak on {peak.device}, {word} {size_text(most)}: "
                  f"{peak.bytes - most:,} B too much")
@@ -245,7 +260,7 @@ def run_on_card(item: PeakTest, device: str, recording: Path) -> int:
     config = item.config
     ini = ["-c", str(config.inipath)] if config.inipath else []
     test = [sys.executable, "-m", "pytest", "-q", "--runxfail", "-p", "no:cacheprovider", "-o", "addopts=", *ini,
-            f"--rootdir={config.rootpath}", item.nodeid]
+            f"--rootdir={config.rootpath}", "./" + item.nodeid]         # a folder may begin with a dash
     words = [files.program(), "run-sim", "--device", device, "--record", recording, "--json", summary, "--", *test]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_ADDOPTS", "PYTEST_XDIST"))}
     done = subprocess.run([str(word) for word in words], cwd=config.rootpath, env={**env, RESULT: str(result)},
@@ -275,13 +290,26 @@ def holders(recording: Path) -> List[str]:
     return ["At the peak hold most:", *(f"  {row.share:6.1%}  {size_text(row.bytes)}  {row.name}" for row in rows)]
 
 
+def kept(recording: Path) -> List[str]:
+    """A failed test's recording stays, to be asked or to be uploaded by a job."""
+    if not recording.exists():
+        return []
+    name = shutil.copy(recording, tempfile.mkdtemp(prefix="vramreplay-peak-"))
+    return [f"Its recording, for replay who and why: {name}"]
+
+
 def difference(before: Path, after: Path) -> List[str]:
-    """The program's `diff` of the baseline's recording and this one."""
+    """The lines that hold more at the peak than they did in the baseline's recording, and those that hold less."""
     from vramreplay import commands, errors
 
     if not before.exists():
         return []
     try:
-        return ["", "Since the baseline:", *commands.text("diff", before, after).rstrip().splitlines()]
+        held = [{row.name: row.bytes for row in commands.who(file, at="peak").rows} for file in (before, after)]
     except errors.ReplayError as error:
         return [f"What has changed is not known: {error}"]
+    grown = {name: held[1].get(name, 0) - held[0].get(name, 0) for name in {*held[0], *held[1]}}
+    names = sorted((name for name in grown if grown[name]), key=lambda name: (-grown[name], name))
+    more = [f"  {'+' if grown[name] > 0 else '-'}{size_text(abs(grown[name]))}  {name}" for name in names]
+    shown = more if len(more) <= HOLDERS else [*more[:HOLDERS], f"  and {len(more) - HOLDERS} lines more"]
+    return ["Since the baseline:", *shown] if shown else ["Since the baseline each line holds the same at the peak."]

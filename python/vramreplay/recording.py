@@ -2,12 +2,33 @@
 """A recording with its questions as methods."""
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+import functools
+import inspect
+import os
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
-from vramreplay import commands, pages, results
+from vramreplay import commands, pages
 from vramreplay.commands import Path
 from vramreplay.running import Progress
-from vramreplay.sampled import Samples
+
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def question(ask: Callable[Concatenate[Path, P], R]) -> Callable[Concatenate[Recording, P], R]:
+    """A function of commands.py as a method: its file is the recording's, and its options are those of both."""
+    def method(self: Any, /, *arguments: Any, **options: Any) -> Any:
+        return ask(self.path, *arguments, **{**self.options, **options})
+
+    functools.update_wrapper(method, ask)
+    asked = inspect.signature(ask)
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    others = list(asked.parameters.values())[1:]
+    setattr(method, "__signature__", asked.replace(parameters=[first, *others]))
+    return method
 
 
 class Recording:
@@ -19,39 +40,19 @@ class Recording:
     def __init__(self, path: Path, **options: Any) -> None:
         self.path, self.options = path, options
 
-    def _with(self, options: Any) -> Any:
-        return {**self.options, **options}
+    info = question(commands.info)
+    replay = question(commands.replay)
+    why = question(commands.why)
+    who = question(commands.who)
+    fit = question(commands.fit)
+    tune = question(commands.tune)
+    verify = question(commands.verify)
+    diff = question(commands.diff)                  # the other may be a Recording, too: it is a path
+    samples = question(commands.samples)
+    report = question(pages.report)
 
-    def info(self, **options: Any) -> results.Info:
-        """commands.info of this file; so do the others."""
-        return commands.info(self.path, **self._with(options))
-
-    def replay(self, **options: Any) -> results.Replay:
-        return commands.replay(self.path, **self._with(options))
-
-    def why(self, **options: Any) -> results.Why:
-        return commands.why(self.path, **self._with(options))
-
-    def who(self, **options: Any) -> results.Who:
-        return commands.who(self.path, **self._with(options))
-
-    def fit(self, **options: Any) -> results.Fit:
-        return commands.fit(self.path, **self._with(options))
-
-    def tune(self, **options: Any) -> results.Tune:
-        return commands.tune(self.path, **self._with(options))
-
-    def verify(self, **options: Any) -> results.Verify:
-        return commands.verify(self.path, **self._with(options))
-
-    def diff(self, other: Union["Recording", Path, None] = None, **options: Any) -> results.Diff:
-        return commands.diff(self.path, other.path if isinstance(other, Recording) else other, **self._with(options))
-
-    def samples(self, **options: Any) -> Samples:
-        return commands.samples(self.path, **self._with(options))
-
-    def report(self, **options: Any) -> pages.Report:
-        return pages.report(self.path, **self._with(options))
+    def __fspath__(self) -> str:
+        return os.fsdecode(self.path)
 
     def __repr__(self) -> str:
         return f"Recording({str(self.path)!r})"

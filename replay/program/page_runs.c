@@ -50,6 +50,7 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
     const struct options *o = r->options;
     const struct sweep_request asked = {
         .inputs = traces, .n_inputs = n, .policies = policies, .n_policies = n_policies,
+        .has_default_policies = o->n_policies == 0,
         .devices = o->devices, .n_devices = o->n_devices, .from = o->from, .import = o->import, .on_oom = o->on_oom,
         .start = o->start, .threads = o->threads,
     };

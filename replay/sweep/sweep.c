@@ -329,7 +329,8 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
 static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *err)
 {
     sweep_note_host_error(s, e);
-    complain(s, err->text, &s->n_left_out);
+    const bool is_lacking = s->asked.has_default_policies && (e == ERR_USAGE || e == ERR_UNSUPPORTED);
+    complain(s, err->text, is_lacking ? &s->n_lacking : &s->n_left_out);
 }
 
 static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_detail *err)

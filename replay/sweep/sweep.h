@@ -32,6 +32,7 @@ struct sweep_request {
     size_t             n_inputs;
     const char *const *policies;     /* as typed, braces and all */
     size_t             n_policies;
+    bool               has_default_policies;         /* nobody named them: what the recorded release lacks is no fault */
     const char *const *devices;      /* the same; none: "sim" */
     size_t             n_devices;
     struct sweep_copies copies;      /* each trace also runs on these */
@@ -67,6 +68,7 @@ struct sweep {
     uint64_t n_unopened;                             /* of n_runs: their traces could not be opened */
     uint64_t n_wrong;                                /* ended in an error or failed the audit */
     uint64_t n_left_out;                             /* traces and runs that could not begin */
+    uint64_t n_lacking;                              /* runs of a default policy that the recorded release refuses */
     uint64_t n_no_traces;                            /* files in folders that are no traces */
     enum err host_error;                             /* ERR_HOST_NOMEM or ERR_IO: not only inputs failed, but the
                                                       * host did */

@@ -23,6 +23,11 @@ readonly policies=(--policy best-fit --policy pow2 --policy none)
 "$replay" a.trace "${policies[@]}" --device sim:300MiB --json run.json --csv run.csv >/dev/null
 "$replay" merge results.db -o copy.db --json sweep.json >/dev/null || fail merge
 
+# ---- a setting that the recorded release lacks: no fault if nobody named it ----
+old=$3/tests/data/layouts/2.0.1.pickle
+expect 0 'left out: .*expandable_segments' "$old"
+expect 2 'the report is incomplete' "$old" --policy best-fit --policy expandable_segments:True
+
 # ---- the same runs, from wherever they come ----
 expect 0 'best-fit needs least memory' results.db --csv db.csv --md db.md --html db.html
 expect 0 'best-fit needs least memory' sweep.json --csv json.csv --md json.md
