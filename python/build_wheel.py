@@ -20,8 +20,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DYGRAPHS = pathlib.Path("/usr/share/doc/libjs-dygraphs/copyright")       # it is in the program: every page has it
 
-#: Under which licence each Debian package's library is taken (SPDX). Debian's notices also name those of tools and tests
-#: that are not in the wheel, and the other one where there is a choice: their texts would say what does not hold.
+#: Under which licence each Debian package's library is taken (SPDX). Debian's notices also name those of tools and of
+#: tests, and the other one where there is a choice: their texts would say what does not hold.
 TAKEN_UNDER = {"libelf1": "LGPL-3.0-or-later", "libjansson4": "MIT", "liblz4-1": "BSD-2-Clause",
                "libprotobuf-c1": "BSD-2-Clause", "libsqlite3-0": "blessing", "libssl3": "Apache-2.0",
                "libzstd1": "BSD-3-Clause", "libjs-dygraphs": "MIT"}

@@ -32,7 +32,7 @@ struct sweep_request {
     size_t             n_inputs;
     const char *const *policies;     /* as typed, braces and all */
     size_t             n_policies;
-    bool               has_default_policies;         /* nobody named them: what the recorded release lacks is no fault */
+    bool               has_default_policies;         /* nobody named them: a release that lacks one is no fault */
     const char *const *devices;      /* the same; none: "sim" */
     size_t             n_devices;
     struct sweep_copies copies;      /* each trace also runs on these */
