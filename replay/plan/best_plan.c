@@ -17,7 +17,6 @@ enum {
     REST_PART    = 256,              /* the others are at most this part of the live peak, if there are few enough */
     PROOF_FIRST  = 6,                /* requests of the first search for a proof; then twice as many, and so on */
     PROOF_MAX    = 256,
-    STEPS_EACH   = 16,               /* tries of the exact search between lower bound and plan */
     PLACING_WORK = 128,              /* to place a request where few others are */
     STEPS_A_WORK = 4,                /* a look at so many steps is a unit of work */
 };
@@ -270,29 +269,47 @@ static enum err try_height(struct planner *p, struct plan_search *s, uint64_t he
     return e;
 }
 
-/* Searches plans of the n largest requests: at the target first, then by bisection between what was not found and the
- * best plan. A search that gives up counts as one that finds nothing, for this time. */
+/* Searches a plan of `height` and completes it. False: none was found. */
+static bool is_found(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t height,
+                     uint64_t work, enum err *error)
+{
+    enum plan_verdict verdict = PLAN_UNKNOWN;
+    *error = try_height(p, s, height, work < p->work_left ? work : p->work_left, &verdict);
+    if (*error == ERR_OK && verdict == PLAN_FOUND)
+        complete(p, order, n);
+    return verdict == PLAN_FOUND && p->best->plan_bytes <= height;
+}
+
+/* Tries heights by bisection between what was not found and the best plan, until `reserve` is left. A search that gives
+ * up counts as one that finds nothing, for this time. */
+static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t floor,
+                       uint64_t work, uint64_t reserve)
+{
+    const uint64_t align = p->limits->align_bytes;
+    uint64_t low = floor;
+    enum err e = ERR_OK;
+    while (e == ERR_OK && !is_done(p) && p->work_left > reserve) {
+        uint64_t height = low + (p->best->plan_bytes - low) / 2 / align * align;
+        height += height == low ? align : 0;
+        if (height >= p->best->plan_bytes)
+            break;
+        if (!is_found(p, s, order, n, height, work, &e))
+            low = height;
+    }
+    return e;
+}
+
+/* Searches plans of the n largest requests: at the target with half of the work, then by bisection, where each height
+ * gets an eighth, until an eighth is left. A search seldom succeeds late. */
 static enum err search_largest(struct planner *p, const uint32_t *order, uint32_t n)
 {
-    const uint64_t align = p->limits->align_bytes, enough = p->limits->enough_bytes;
+    const uint64_t enough = p->limits->enough_bytes, all = p->work_left;
     const uint64_t floor = enough > p->best->lower_bytes ? enough : p->best->lower_bytes;
-    const uint64_t grant = p->work_left / 2;
-    uint64_t low = floor, height = floor;
     struct plan_search *s = NULL;
     make_items(p, order, n);
     enum err e = plan_search_open(p->items, n, &s);
-    for (int i = 0; i < STEPS_EACH && e == ERR_OK && !is_done(p) && height < p->best->plan_bytes; i++) {
-        enum plan_verdict verdict;
-        e = try_height(p, s, height, i == 0 ? grant : grant / STEPS_EACH, &verdict);
-        if (e != ERR_OK)
-            break;
-        if (verdict == PLAN_FOUND)
-            complete(p, order, n);
-        if (verdict != PLAN_FOUND || p->best->plan_bytes > height)
-            low = height;
-        height = low + (p->best->plan_bytes - low) / 2 / align * align;
-        height += height == low ? align : 0;
-    }
+    if (e == ERR_OK && floor < p->best->plan_bytes && !is_found(p, s, order, n, floor, all / 2, &e) && e == ERR_OK)
+        e = bisect(p, s, order, n, floor, all / 8, all / 8);
     plan_search_close(s);
     return e;
 }
