@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # One winner: the terminal, --json, Markdown, the page and the database's view `best` name the same run, `fit` and
-# `tune` name the same setting on every bundled sample, and runs that are added to a comparison do not change who wins
-# among the others.
+# `tune` name the same setting on every bundled sample, and `why` too if it names one. Runs that are added to a
+# comparison do not change who wins among the others.
 set -u
 replay=$1
 source=$3
@@ -88,6 +88,15 @@ else:
 EOF
 }
 
+# why_names OPTION...: the setting that why recommends, or says to serve what was refused; nothing if it names none
+why_names() {
+    "$replay" why "$@" --json why.json >/dev/null 2>&1
+    python3 -c "
+import json
+why = json.load(open('why.json'))
+print(((why['recommended'] or why['serves_refused']) or {'conf': ''})['conf'])"
+}
+
 # agree TRACE OPTION...: what tune recommends, or the default if it changes nothing, wins wherever it competes
 agree() {
     local tuned said=
@@ -101,6 +110,9 @@ agree() {
     "$replay" "$@" "${tried[@]}" --json all.json >/dev/null 2>&1
     "$replay" fit "$@" "${tried[@]}" --json fit.json >/dev/null 2>&1
     said="$(named all.db) $(named all.json) $(named fit.json) ${tuned:-best-fit}"
+    local cure
+    cure=$(why_names "$@")
+    [ -z "$cure" ] || [ "$cure" = "$tuned" ] || fail "$*: why names $cure, tune ${tuned:-nothing}"
     [ "$(named all.db)" != - ] || return 0              # nobody gets through: fit says what would, tune what is lacking
     [ "$(tr ' ' '\n' <<<"$said" | sort -u | wc -l)" = 1 ] || fail "$*: sweep, replay, fit and tune name $said"
     grep -qF "$(named all.db) " all.report || fail "$*: report does not name $(named all.db): $(cat all.report)"
@@ -111,6 +123,16 @@ done
 agree "$samples/gpt-varlen-default.trace.zst" --device 8GiB
 agree "$samples/gpt-varlen-default.trace.zst" --device 240MiB
 agree "$samples/530-270.trace.zst" --device sim:2GiB
+n_cures=0
+for name in varying_results embeddings_served some_buffers_stay checkerboard_freed every_second_freed; do
+    trace=$source/tests/dying/recordings/$name.zst
+    "$replay" tune "$trace" >tune.txt 2>&1
+    cure=$(why_names "$trace")
+    [ "$cure" = "$(sed -n 's/^  export PYTORCH_CUDA_ALLOC_CONF=//p' tune.txt | head -1)" ] ||
+        fail "$name: why names $cure, and tune: $(grep export tune.txt)"
+    [ -z "$cure" ] || n_cures=$((n_cures + 1))
+done
+[ "$n_cures" = 5 ] || fail "why names a setting for $n_cures of 5 programs that fragment their card"
 
 # ---- two policies that reserve everything at once, and so hardly call the driver, change nothing among the others ----
 for pool in one two; do
