@@ -367,6 +367,57 @@ def test_zoom(browser):
     expect(browser.eval(Y_RANGE) == [height] + window, 'All shows', browser.eval(Y_RANGE))
 
 
+TIP = "document.getElementById('tip').innerText"
+PLACES = """['timeline', 'requests', 'map-a'].map(id => document.getElementById(id).getBoundingClientRect()).map(
+    b => [b.left, b.top, b.right, b.bottom])"""
+
+
+def test_one_view(browser):
+    """Chart and maps are in one view of a laptop's screen, and the pointer says what it is at: a request, a hole."""
+    run('report', os.path.join(samples, 'oom-fragmented.trace.zst'), '--html', 'view.html')
+    browser.open(os.path.join(folder, 'view.html'), width=1440, height=900)
+    browser.eval("document.getElementById('detail').scrollIntoView(); 0")
+    chart, stack, (left, top, right, bottom) = browser.eval(PLACES)
+    expect(0 <= min(chart[1], top) and max(stack[3], bottom) <= 900 and chart[2] <= left, 'one view:', chart, stack,
+           top)
+    said = []
+    for k in range(60):
+        browser.call('Input.dispatchMouseEvent', type='mouseMoved', x=left + (right - left) * (k % 10 + 0.5) / 10,
+                     y=top + 8 + 16 * (k // 10))
+        said.append(browser.eval(TIP))
+    expect(any('hole' in s and 'last used by' in s and 'in a segment of' in s for s in said), 'no hole in', said)
+    expect(any(s.startswith('2 MiB') or 'forward' in s for s in said), 'no request in', said)
+
+
+def test_search(browser):
+    """What is found in a stack is lit and counted, `/` leads there, and W, A and D zoom and move along the time."""
+    browser.open(os.path.join(folder, 'view.html'))
+    browser.press('/')
+    expect(browser.eval('document.activeElement.id') == 'find', '/ leads to', browser.eval('document.activeElement.id'))
+    browser.eval("""(() => { const find = document.getElementById('find'); find.value = 'train_step';
+        find.dispatchEvent(new Event('input')); })()""")
+    browser.eval(FRAMES)
+    n = browser.eval("""(() => { const { scene, framesOf } = window.replayPage, t = scene.trace;
+        return [...t.stack].filter(s => framesOf(t, s).some(f => f.text.includes('train_step'))).length; })()""")
+    says = text_of(browser, 'find-says')
+    expect(n > 0 and says.startswith('%d requests' % n), n, 'are there but', says)
+    browser.eval("document.getElementById('requests').focus(); window.replayPage.show({ at: 500 })")
+    browser.eval(FRAMES)
+    windows = []
+    for key in 'w', 'd', 'a':
+        browser.press(key)
+        browser.eval(FRAMES)
+        windows.append(browser.eval('[window.replayPage.view.from, window.replayPage.view.to]'))
+    zoomed, moved, back = windows
+    expect(moved[0] > zoomed[0] and back == zoomed, 'the keys lead to', windows)
+    for fragment in '#at=0.5', '#zoom=0', '#zoom=1e300', '#color=constructor':
+        browser.open(os.path.join(folder, 'view.html'), fragment=fragment)
+        expect_quiet(browser, fragment)
+        expect(browser.eval('!/NaN|Infinity|undefined|e-\\d/.test(document.body.innerText)'), fragment,
+               'shows what is no figure')
+        expect(browser.eval("document.getElementById('color').value") != '', fragment, 'empties a choice')
+
+
 def test_long(browser):
     """Many more events than a page has points: no peak is lost, and the page stays small."""
     run('generate', 'mix:300', '--events', '60000', '-o', 'long.trace')
@@ -767,7 +818,8 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_first_screens, test_zoom, test_long, test_size, test_widths, test_paper,
+        for test in (test_numbers, test_first_screens, test_zoom, test_one_view, test_search, test_long, test_size,
+                     test_widths, test_paper,
                      test_markup, test_many,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
                      test_two_recordings, test_narrow_tables, test_points_open, test_no_motion, test_keys_alone):

@@ -4,7 +4,7 @@
  * bytes a line, the same for both runs. A segment keeps its place as long as it lives (lives.js, packMemory).
  */
 
-const MAP_LINE = 13, MAP_GAP = 3, MAP_LINES = 26;
+const MAP_LINE = 13, MAP_GAP = 3, MAP_LINES = 26, MAP_ZOOM_MOST = 4096;
 const maps = {
   a: { canvas: 'map-a', says: 'map-a-says' }, b: { canvas: 'map-b', says: 'map-b-says' },
 };
@@ -148,8 +148,46 @@ function blockAtByte(run, byte) {
   return -1;
 }
 
+/* Who had a free stretch last, -1: nobody that is drawn. */
+function lastIn(run, { addr, bytes }) {
+  const trace = scene.trace;
+  let last = -1;
+  for (let i = 0; i < trace.n; i++)
+    if (trace.ended[i] <= view.at && run.addr[i] > 0 && run.addr[i] < addr + bytes &&
+        addr < run.addr[i] + run.block[i] && (last < 0 || trace.ended[i] > trace.ended[last]))
+      last = i;
+  return last;
+}
+
+/* A segment in a line: its size, and the request that it was made for. */
+function segmentText(run, piece) {
+  const i = scene.trace.born.indexOf(piece.born), word = piece.kind === MEMORY_RANGE ? 'range' : 'segment';
+  return 'in a ' + word + ' of ' + exactText(piece.extent) + (piece.born === 0 ? ', there from the start'
+    : ', made ' + momentText(scene.trace, piece.born) + (i < 0 ? '' : ' for ' + lineOf(scene.trace, i)));
+}
+
+/* What a byte of a map is, in lines: a request, a hole or a cached segment. */
+function mapTip(run, byte) {
+  const i = blockAtByte(run, byte);
+  const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.place <= byte &&
+    byte < m.place + m.extent);
+  if (!piece)
+    return [];
+  if (i >= 0)
+    return [...requestTip(i), segmentText(run, piece)];
+  const addr = byte - piece.place + piece.addr;
+  const hole = holesAt(run, scene.trace, view.at).find(h => h.addr <= addr && addr < h.addr + h.bytes);
+  if (!hole)
+    return ['not mapped', segmentText(run, piece)];
+  const last = lastIn(run, hole);
+  return [(hole.before < 0 && hole.after < 0 ? 'cached: ' : 'a hole: ') + exactText(hole.bytes) + ' free',
+    ...(last < 0 ? [] : ['last used by ' + lineOf(scene.trace, last) + ', freed ' +
+      momentText(scene.trace, scene.trace.freed[last] - 1)]), segmentText(run, piece)];
+}
+
 function zoomMap(factor) {
-  const most = Math.max(...runsAB().map(run => run.extent), 1), zoom = Math.min(4096, Math.max(1, view.zoom * factor));
+  const most = Math.max(...runsAB().map(run => run.extent), 1);
+  const zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, view.zoom * factor));
   const middle = view.top + most / view.zoom / 2, chosen = placeOfChosen() ?? middle;
   const top = Math.max(0, Math.min(most - most / zoom, (factor > 1 ? chosen : middle) - most / zoom / 2));
   show({ zoom, top });
@@ -190,7 +228,8 @@ function listenToMaps() {
   for (const which of ['a', 'b']) {
     const canvas = byId(maps[which].canvas), here = event =>
       blockAtByte(scene.runs.get(view[which]), byteAtPointer(canvas, event));
-    canvas.addEventListener('pointermove', event => pointAt(here(event)));
+    canvas.addEventListener('pointermove', event => pointAt(here(event), event, mapTip(scene.runs.get(view[which]),
+      byteAtPointer(canvas, event))));
     canvas.addEventListener('pointerleave', () => pointAt(-1));
     canvas.addEventListener('click', event => chooseRequest(here(event)));
     canvas.addEventListener('keydown', event => walkMap(which, event));

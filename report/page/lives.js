@@ -180,6 +180,10 @@ const hasCategories = trace => trace.categories !== null && trace.category.some(
 function groupNamer(trace, kind) {
   if (kind === 'size')
     return sizeNamer(trace);
+  if (kind === 'find') {
+    const isFound = finder(trace, view.find);
+    return i => isFound(i) ? FOUND : 'all other requests';
+  }
   const words = kind === 'category' && hasCategories(trace) ? trace.categories.split(',') : null;
   return words ? i => words[trace.category[i]] : i => lineOf(trace, i);
 }

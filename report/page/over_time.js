@@ -182,7 +182,11 @@ function dashKey(stroke, dash, width) {
   return svg('svg', { width: 36, height: 14, 'aria-hidden': true }, line);
 }
 
-const runColor = i => color('run-' + i % RUN_DASHES.length);
+/* As it ran and what is recommended have the colours of the picture. */
+function runColor(i) {
+  const { row } = runsHere()[i];
+  return color(!roleOf(row) ? 'run-' + i % RUN_DASHES.length : isAsItRan(row) ? 'as-it-ran' : 'recommended');
+}
 
 function drawRunKeys() {
   const keys = runsHere().map((run, i) => {
@@ -376,5 +380,12 @@ function moveCursor(moment) {
 function zoomTime(factor) {
   const last = scene.trace.n_events, span = Math.min(last, Math.max(8, (view.to - view.from) * factor));
   const from = Math.max(0, Math.min(last - span, view.at - span / 2));
+  show({ from, to: from + span });
+}
+
+/* Zooms by a factor; a moment stays where it is. */
+function zoomTimeAt(factor, moment) {
+  const last = scene.trace.n_events, before = view.to - view.from, span = Math.min(last, Math.max(8, before * factor));
+  const from = Math.max(0, Math.min(last - span, moment - (moment - view.from) * span / before));
   show({ from, to: from + span });
 }

@@ -168,6 +168,13 @@ function possible(changes) {
   for (const key of ['at', 'from', 'to', 'since'])
     if (kept[key] !== undefined)
       kept[key] = Math.min(scene.trace.n_events, Math.max(0, kept[key]));
+  for (const key of ['at', 'since'])
+    if (kept[key] !== undefined)
+      kept[key] = Math.round(kept[key]);
+  if (kept.zoom !== undefined)
+    kept.zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, kept.zoom));
+  if (kept.top !== undefined)
+    kept.top = Math.min(Math.max(...runsHere().map(run => run.extent)), Math.max(0, kept.top));
   if (!(kept.to > kept.from)) {
     delete kept.from;
     delete kept.to;
@@ -206,26 +213,28 @@ function chooseRun(row) {
 
 function regroup() {
   scene.groups = groupsOf(scene.trace, view.color);
+  if (view.color === 'find')
+    sayFound();
   byId('color').value = view.color;
   [...byId('color').options].find(o => o.value === 'category').disabled = !hasCategories(scene.trace);
 }
 
 function listenToState() {
   const drawn = draw => changes => { if (scene.trace) draw(changes); };
-  onView(['case', 'color'], drawn(regroup));
+  onView(['case', 'color', 'find'], drawn(regroup));
   onView(['case', 'hidden', 'axis', 'a', 'b'], drawn(() => {
     drawRunKeys();
     drawPickers();
     drawChart();
   }));
   onView(['from', 'to'], drawn(moveChart));
-  onView(['case', 'color', 'group', 'request'], drawn(colorRequests));
-  onView(['case', 'color', 'group'], drawn(drawGroups));
-  onView(['case', 'color', 'group', 'request', 'from', 'to', 'hidden', 'axis'], drawn(drawRequests));
+  onView(['case', 'color', 'find', 'group', 'request'], drawn(colorRequests));
+  onView(['case', 'color', 'find', 'group'], drawn(drawGroups));
+  onView(['case', 'color', 'find', 'group', 'request', 'from', 'to', 'hidden', 'axis'], drawn(drawRequests));
   onView(['case', 'at', 'from', 'to', 'hidden', 'axis'], drawn(drawCursor));
-  onView(['case', 'at', 'a', 'b', 'request', 'group', 'color', 'zoom', 'top'], drawn(drawMaps));
+  onView(['case', 'at', 'a', 'b', 'request', 'group', 'color', 'find', 'zoom', 'top'], drawn(drawMaps));
   onView(['case', 'request', 'group', 'a', 'b'], drawn(drawSelection));
-  onView(['case', 'a', 'hold', 'since', 'at', 'color'], drawn(holdersSoon));
+  onView(['case', 'a', 'hold', 'since', 'at', 'color', 'find'], drawn(holdersSoon));
   onView(['case', 'a'], drawn(drawRefusal));
   onView(['case', 'a'], drawn(drawFragmentation));
   onView(['case'], drawn(drawPicture));
@@ -245,7 +254,7 @@ function holdersSoon(changes) {
 function listenToControls() {
   const on = (id, type, act) => byId(id).addEventListener(type, act);
   on('at', 'input', event => moveCursor(Number(event.target.value)));
-  on('color', 'change', event => show({ color: event.target.value, group: -1 }));
+  on('color', 'change', event => show({ color: event.target.value, group: -1, find: '' }));
   on('axis', 'change', event => show({ axis: event.target.value }));
   on('hold', 'change', event => show({ hold: event.target.value }));
   on('mark', 'click', () => show({ since: view.at, hold: 'growth' }));
@@ -264,6 +273,8 @@ function listenToControls() {
   listenToRequests();
   listenToMaps();
   listenToPicture();
+  listenToSearch();
+  listenToKeys();
 }
 
 /* What depends on the width or the colours. */

@@ -188,7 +188,7 @@ function listenToRequests() {
     if (start)
       show({ at: momentOfX(x + plotArea().x) });
     else
-      pointAt(requestAt(x, y));
+      pointAt(requestAt(x, y), event);
   });
   canvas.addEventListener('pointerup', event => {
     const [x, y] = place(event), isClick = start && Math.abs(x - start[0]) + Math.abs(y - start[1]) < 4;
@@ -203,12 +203,20 @@ function listenToRequests() {
   pointAt(-1);
 }
 
-const HOW_TO_MOVE = 'In the upper chart drag to zoom, shift and drag to move, double-click to see all. ' +
-  'In the lower one each shape is a request: drag to move the cursor, click to choose one.';
+/* A request at the pointer: its size, line and age. */
+function requestTip(i) {
+  const t = scene.trace, age = (t.freed[i] > t.n_events ? 'live to the end' : 'freed ' + momentText(t, t.freed[i] - 1));
+  return [exactText(t.bytes[i]), lineOf(t, i), (t.born[i] === 0 ? 'live from the start'
+    : 'requested at ' + wordOfEvents() + ' ' + grouped(t.place[i])) + ', ' + age];
+}
 
-/* Says what the pointer is at, without choosing it; if that is nothing, what a pointer can do. */
-function pointAt(i) {
-  byId('points-at').textContent = i < 0 ? HOW_TO_MOVE : requestText(i);
+/* Says what the pointer is at, without choosing it. */
+function pointAt(i, event, lines = i < 0 ? [] : requestTip(i)) {
+  byId('points-at').textContent = i < 0 ? '' : requestText(i);
+  if (event && lines.length > 0)
+    showTip(event, lines);
+  else
+    hideTip();
 }
 
 /* ---- groups ---- */

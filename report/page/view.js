@@ -13,14 +13,18 @@ const view = {
   from: 0, to: 0,                    /* the window of moments that is drawn */
   request: -1,                       /* the selection: a request; -1: none */
   group: -1,                         /* or a group of requests; -1: none */
-  color: 'line',                     /* what makes a group: line, size or category */
+  color: 'line',                     /* what makes a group: line, size, category or find */
+  find: '',                          /* what is looked for in lines, stacks and sizes */
   hold: 'at',                        /* whose bytes "who holds it" shows: at (the cursor), peak, refusal, growth */
   since: 0,                          /* growth is counted from this moment */
   zoom: 1, top: 0,                   /* of the maps: magnification, first byte shown */
   hidden: 0,                         /* runs that the chart leaves out, a bit each */
   axis: 'event',                     /* what the chart's ticks say: event or time */
 };
-const VIEW_TEXTS = ['color', 'hold', 'axis'];
+const VIEW_TEXTS = ['color', 'hold', 'axis', 'find'];
+/* What a text may be; what is looked for may be anything. */
+const VIEW_WORDS = { color: ['line', 'size', 'category', 'find'], hold: ['at', 'peak', 'refusal', 'growth'],
+  axis: ['event', 'time'] };
 const VIEW_NUMBERS = ['case', 'a', 'b', 'request', 'group', 'hidden'];
 
 const drawers = [];                  /* { keys, draw }: called when one of the keys has changed */
@@ -78,7 +82,7 @@ const isOfView = (key, value) => VIEW_NUMBERS.includes(key) ? Number.isSafeInteg
 function readAddress() {
   const changes = {};
   for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
-    if (VIEW_TEXTS.includes(key) && /^[a-z]+$/.test(text))
+    if (VIEW_TEXTS.includes(key) && (VIEW_WORDS[key]?.includes(text) ?? text.length <= 100))
       changes[key] = text;
     else if (key in view && !VIEW_TEXTS.includes(key) && text !== '' && isOfView(key, Number(text)))
       changes[key] = Number(text);
