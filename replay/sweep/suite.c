@@ -65,7 +65,7 @@ static enum err run_trace(const struct suite_request *asked, const struct expans
         const size_t n = strlen(device);
         snprintf(device + n, sizeof device - n, "%s%" PRIu64, i > 0 ? "," : "", capacity_mib(t, i));
     }
-    strcat(device, "}MiB");
+    strcat(device, "}MiB,addresses=" SUITE_ADDRESSES);
     path_of(asked, t, path);
     const struct sweep_request request = {
         .inputs = inputs, .n_inputs = 1, .policies = (const char *const *)expanded->at, .n_policies = expanded->n,
@@ -120,7 +120,8 @@ static enum err take_run(const struct suite_request *asked, struct suite *s, str
         if (strcmp(path, run_table_text(table, row, "trace_path")) != 0)
             continue;
         for (unsigned i = 0; i < SURVIVAL_CAPACITIES; i++) {
-            snprintf(device, sizeof device, "sim:%" PRIu64 "MiB", capacity_mib(&traces[t], i));
+            snprintf(device, sizeof device, "sim:%" PRIu64 "MiB,addresses=" SUITE_ADDRESSES,
+                     capacity_mib(&traces[t], i));
             if (strcmp(device, run_table_text(table, row, "device_typed")) != 0)
                 continue;
             count_run(r, &traces[t], i, table, row);
