@@ -89,6 +89,15 @@ static void put_figure(struct page_answer *out, const char *name, const char *va
         }
 }
 
+/* The smallest card as a figure. Where no run is like what was recorded, the sentence with its reason tells more. */
+static void put_card(const struct device_choice *device, uint64_t bytes, bool is_least, struct page_answer *out)
+{
+    char size[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    words_add(&w, "%s%s", is_least ? "at least " : "", text_card(bytes, size));
+    put_figure(out, device->config.context_bytes > 0 ? "smallest card, with context" : "smallest card", w.text);
+}
+
 /* The smallest card on which the recorded settings run the recording. */
 static enum err take_card(struct trace_reader *trace, const struct device_choice *device, const struct why *y,
                           const struct replay_config *cfg, struct page_answer *out, struct err_detail *err)
@@ -116,9 +125,8 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
         words_add(&w, " Some from %s on run it, too, but not one of %s.", text_mib(fit.least_running_bytes, size),
                   text_mib(fit.larger_failing_bytes, other));
     out->card = strdup(w.text);
-    if (!y->has_refusal)
-        put_figure(out, device->config.context_bytes > 0 ? "smallest card, with context" : "smallest card",
-                   text_card(fit.smallest_bytes, size));
+    if (!y->has_refusal && out->as_it_ran != VERDICT_NONE)
+        put_card(device, fit.smallest_bytes, is_least, out);
     return out->card != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
