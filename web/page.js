@@ -4,8 +4,8 @@
 
 const FILE_MAX = 2 ** 31;                    /* browsers give a page no larger array */
 const ANSWER = '/answer';                    /* see engine_frame.js */
-const SETTINGS = ['best-fit', 'expandable_segments:True', 'max_split_size_mb:128', 'garbage_collection_threshold:0.8',
-                  'none'];
+const SETTINGS_HINT = ['as recorded, and what everybody can set', '', 'or, for example:', 'expandable_segments:True',
+                       'garbage_collection_threshold:0.8'];
 
 /* What is asked: the words of the command after the file's name. Only `report` takes settings. */
 const QUESTIONS = {
@@ -123,8 +123,13 @@ async function ask() {
   setBusy(false);
 }
 
+/* A log is asked why; anything else is drawn, unless another question was chosen. */
 function take(chosen) {
   file = chosen;
+  if (/\.(log|txt|out|err)$/i.test(file.name) && part('question').value === 'report') {
+    part('question').value = 'why';
+    part('question').onchange();
+  }
   setBusy(false);
   ask();
 }
@@ -141,7 +146,7 @@ function save() {
 function begin() {
   for (const [name, text] of Object.entries(QUESTIONS))
     part('question').add(new Option(text, name));
-  part('settings').value = SETTINGS.join('\n');
+  part('settings').placeholder = SETTINGS_HINT.join('\n');
   part('question').onchange = () => { part('settings-label').hidden = part('question').value !== 'report'; };
   part('form').onsubmit = event => { event.preventDefault(); ask(); };
   part('file').onchange = event => event.target.files.length && take(event.target.files[0]);
@@ -155,6 +160,11 @@ function begin() {
     event.preventDefault();
     if (event.dataTransfer.files.length)
       take(event.dataTransfer.files[0]);
+  });
+  addEventListener('paste', event => {
+    const text = event.clipboardData.getData('text');
+    if (!/^(INPUT|TEXTAREA)$/.test(event.target.tagName) && text.trim() !== '')
+      take(new File([text], 'pasted.log'));
   });
   document.documentElement.dataset.state = 'drawn';
 }
