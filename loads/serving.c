@@ -5,6 +5,8 @@
  *
  *     contiguous   a tensor for keys and one for values in each layer, one token longer at each step by concatenation
  *                  (Hugging Face's DynamicCache): the worst that an allocator meets
+ *     reserved     the same tensors, made for the longest request that there may be when a request begins
+ *                  (FasterTransformer, Orca): what PagedAttention's paper compares with
  *     paged        blocks of some tokens for all layers, shared by prompts that begin alike (vLLM, Mooncake)
  *
  * A step of the server takes `step_us`. In it each running request advances by a chunk of its prompt, or by a token of
@@ -15,14 +17,15 @@
 #include "loads/prefix_blocks.h"
 #include "loads/training.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum serving_option {
     REQUESTS, N, RATE, CACHE, LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, RUNNING, CHUNK, BLOCK, POOL, STEP_US,
-    CARD
+    LONGEST, CARD
 };
-enum { CONTIGUOUS, PAGED };
+enum { CONTIGUOUS, PAGED, RESERVED };
 enum { ELEMENT_BYTES = 2, NS_PER_US = 1000 };
 
 static const struct load_option serving_options[] = {
@@ -30,7 +33,7 @@ static const struct load_option serving_options[] = {
                   "file of a published request trace; made: requests made up"},
     [N] = {"n", LOAD_NUMBER, 1, 100000000, "64", NULL, "requests, or the first of the file's"},
     [RATE] = {"rate", LOAD_NUMBER, 1, 1000000, "4", NULL, "requests a second, where they are made up"},
-    [CACHE] = {"cache", LOAD_WORD, 0, 0, "contiguous", "contiguous|paged", "how keys and values are kept"},
+    [CACHE] = {"cache", LOAD_WORD, 0, 0, "contiguous", "contiguous|paged|reserved", "how keys and values are kept"},
     [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "layers of the model"},
     [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
     [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
@@ -43,6 +46,7 @@ static const struct load_option serving_options[] = {
     [BLOCK] = {"block", LOAD_NUMBER, 1, 1 << 16, "16", NULL, "paged: tokens in a block (Mooncake's ids: 512)"},
     [POOL] = {"pool", LOAD_NUMBER, 0, UINT32_MAX, "0", NULL, "paged: blocks at once; 0: no limit"},
     [STEP_US] = {"step_us", LOAD_NUMBER, 1, 1000000000, "20000", NULL, "microseconds of a step"},
+    [LONGEST] = {"longest", LOAD_NUMBER, 1, 1 << 24, "2048", NULL, "reserved: tokens that each request has room for"},
     [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "cuBLAS's workspace follows it"},
     {.name = NULL},
 };
@@ -131,7 +135,7 @@ static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens,
         const uint32_t qkv = layers_linear(l, x, layer->qkv[0], layer->qkv[1], n_rows, width + 2 * s->kv_width).storage;
         tape_drop(t, last_qkv);
         last_qkv = qkv;
-        if (a != NULL)
+        if (a != NULL && s->v[CACHE].number == CONTIGUOUS)
             layers_grow_cache(l, &a->caches[i], qkv, (a->n_done + n_rows) * s->kv_width * ELEMENT_BYTES);
         const uint64_t n_keys = a != NULL ? a->n_done + n_rows : 0;
         const uint32_t mixed = layers_flash_attention(l, &heads, n_keys, x);
@@ -175,9 +179,20 @@ static void prompt_share(struct server *s, struct active *a)
         a->n_done = r->prompt - 1;
 }
 
+/* Keys and values of a layer for as many tokens as there may be. */
+static struct layers_cache cache_reserve(struct server *s)
+{
+    const uint64_t bytes = s->v[LONGEST].number * s->kv_width * ELEMENT_BYTES;
+    const uint32_t keys = tape_new(tape_of(s), bytes);
+    return (struct layers_cache){.keys = keys, .values = tape_new(tape_of(s), bytes)};
+}
+
 static enum err active_begin(struct server *s, const struct served_request *r, struct err_detail *err)
 {
     const uint64_t n_blocks = blocks_of(s, r->prompt + r->answer), n_layers = s->v[LAYERS].number;
+    if (s->v[CACHE].number == RESERVED && r->prompt + r->answer > s->v[LONGEST].number)
+        return err_set(err, ERR_USAGE, 0, "serve: a request has %" PRIu64 " tokens, more than longest=%" PRIu64,
+                       r->prompt + r->answer, s->v[LONGEST].number);
     struct active a = {.request = r, .tokens = TAPE_NONE, .n_promised = n_blocks > r->n_ids ? n_blocks : r->n_ids};
     a.caches = malloc(n_layers * sizeof *a.caches);
     a.own = malloc(n_blocks * sizeof *a.own);
@@ -187,7 +202,7 @@ static enum err active_begin(struct server *s, const struct served_request *r, s
         return err_no_memory(err);
     }
     for (uint64_t i = 0; i < n_layers; i++)
-        a.caches[i] = LAYERS_NO_CACHE;
+        a.caches[i] = s->v[CACHE].number == RESERVED ? cache_reserve(s) : LAYERS_NO_CACHE;
     if (s->v[CACHE].number == PAGED)
         prompt_share(s, &a);
     else

@@ -311,6 +311,18 @@ Test(loads, prompts_that_begin_alike_share_blocks_and_the_oldest_unused_goes_fir
     trace_close(r);
     snprintf(text, sizeof text, "serve:requests=%s,cache=paged,block=16,pool=3", path);
     expect_refused(text, "more than pool=3");
+
+    /* A cache that is reserved has two tensors in each layer, for as many tokens as there may be, from begin to end. */
+    snprintf(text, sizeof text,
+             "serve:requests=%s,cache=reserved,longest=100,layers=3,width=264,heads=2,vocabulary=64,running=1", path);
+    struct blocks reserved = {.bytes = 100 * 264 * 2};
+    r = load_open(text, 0);
+    each_event(r, count_blocks, &reserved);
+    cr_expect_eq(reserved.most, 3 * 2, "%" PRIu64 " tensors at most", reserved.most);
+    cr_expect_eq(reserved.n, 3 * 3 * 2, "%" PRIu64 " tensors", reserved.n);
+    trace_close(r);
+    snprintf(text, sizeof text, "serve:requests=%s,cache=reserved,longest=48", path);
+    expect_refused(text, "more than longest=48");
     remove(path);
 }
 
