@@ -268,7 +268,7 @@ static void words_add_written(struct words *w, struct prediction *p, const struc
                   overlay_is_whole(&p->overlay) ? "The program's files are as they were; w" : "W", written.n);
     else
         words_add(w, "Files that were written meanwhile, on values that are not real (%zu): ", written.n);
-    words_add(w, "%s%s.", names.text, written.n > NAMES_SHOWN ? ", ..." : "");
+    words_add(w, "%s%s", names.text, written.n > NAMES_SHOWN ? ", ..." : ".");
 }
 
 /* ---- text ---- */

@@ -44,7 +44,7 @@ def test_the_action_passes_and_fails_with_its_tests(action, tmp_path):
     (tmp_path / "test_it.py").write_text(TEST % "4 MiB")
     done, summary, output = action()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| `test_it.py::test_step` | sim:1GiB | 4.00 MiB (4,194,304 B) |" in summary
+    assert "| `test_it.py::test_step` | `sim:1GiB` | 4.00 MiB (4,194,304 B) |" in summary
     assert output == f"summary={tmp_path}/peaks.md\n"
     (tmp_path / "test_it.py").write_text(TEST % "3 MiB")
     done, summary, _ = action()

@@ -43,6 +43,12 @@ def test_a_caught_error_has_the_verdict_as_a_note(python, tmp_path):
     assert f"replay tune ./{snapshot.name}" in done.stdout
 
 
+def test_the_first_caught_error_is_told_although_the_program_prints_it_alone(python):
+    done = python("import vramreplay.torch as h" + CATCH + CATCH)
+    assert done.stderr.count("vramreplay: out of memory: Fragmented: ") == 1
+    assert "More: replay why ./oom-" in done.stderr
+
+
 def test_no_older_snapshot_is_written_over_and_no_link_followed(python, tmp_path):
     plant = ("import vramreplay.torch as h, os\nopen('others', 'w').write('kept')\n"
              "os.symlink('others', f'oom-{os.getpid()}-1.pickle')\n")
@@ -54,7 +60,7 @@ def test_no_older_snapshot_is_written_over_and_no_link_followed(python, tmp_path
 def test_an_uncaught_error_shows_the_verdict_after_the_traceback(python):
     done = python("import vramreplay.torch\ntorch.empty(1 << 40)")
     assert done.returncode == 1
-    assert 0 < done.stderr.index("OutOfMemoryError: CUDA out of memory") < done.stderr.index("Fragmented: ")
+    assert 0 < done.stderr.index("OutOfMemoryError: CUDA out of memory") < done.stderr.rindex("Fragmented: ")
 
 
 MESSAGE = ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 24.00 GiB of which "

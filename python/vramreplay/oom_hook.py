@@ -143,7 +143,10 @@ def explain(hook: Hook, error: Any) -> None:
     except BaseException:
         os.unlink(path)
         raise
-    add_note(error, f"{verdict(hook, path, str(error))}\n\nAsk more of it: replay who {path}; replay tune {path}")
+    said = verdict(hook, path, str(error))
+    add_note(error, f"{said}\n\nAsk more of it: replay who {path}; replay tune {path}")
+    if hook.n_errors == 1 and sys.stderr is not None:       # a program that prints the error alone shows no notes
+        print(f"vramreplay: out of memory: {said.splitlines()[0]} More: replay why {path}", file=sys.stderr)
     kept = traceback_words(sys._getframe())
     if kept:
         add_note(error, kept)
