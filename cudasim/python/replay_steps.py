@@ -4,13 +4,14 @@ validation was seen.
 
 A step is what lies between two steps of one optimizer: a forward pass, a backward pass, an update. Layers of a forward
 pass, what a compiler tries, and requests during a warm-up are none. The place where enough steps were equal follows
-from the program, never from the clock. There the program's history is written, and it waits to be stopped:
+from the program, never from the clock:
 
     steps of the optimizer     1      2      3      4      5      6
     between them                  A      B      B      B      B      B
                                                                       ^ five were equal
 
-Then the epoch is cut short: the loader that feeds the steps ends, as it does after its last batch, and a Trainer of
+A program is looked at for some seconds more, as long as it has made few requests: an evaluation, a larger image, a layer
+that is thawed may come after equal steps. If its steps are equal then, the epoch is cut short: the loader that feeds the steps ends, as it does after its last batch, and a Trainer of
 Transformers is asked for the evaluation that it makes now and then. What the program does there counts, too. After it,
 the next steps show that the training goes on. A program that fails because its loader ended is answered as if it had
 been stopped before.
@@ -25,6 +26,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 PERIOD_MOST = 32                     # steps that differ among themselves, and as a whole repeat
+LOOK_REQUESTS = 20000                # a program that has made fewer is not stopped; these take some seconds
 IDLE_STEPS = 50                      # after so many steps of others nobody waits for an optimizer that made none
 GROWING_STEPS = 1000                 # a program that holds more with every step goes on for so long
 MATTERS = 100000                     # a growth matters if so many steps of it double the peak
@@ -192,7 +194,7 @@ class Steps:
     def end_if_repeated(self, steps):
         period, n = steps.period(self.least), len(steps.steps)
         waits = any(other.counts is None for other in self.known.values()) and self.n < IDLE_STEPS
-        if period == 0 or waits:
+        if period == 0 or waits or steps.counts[0] < LOOK_REQUESTS:
             return
         has_settled = steps.has_settled(period, self.least)
         if has_settled and self.cut_epoch():
