@@ -10,11 +10,12 @@ from the program, never from the clock:
     between them                  A      B      B      B      B      B
                                                                       ^ five were equal
 
-A program is looked at for some seconds more, as long as it has made few requests: an evaluation, a larger image, a layer
-that is thawed may come after equal steps. If its steps are equal then, the epoch is cut short: the loader that feeds the steps ends, as it does after its last batch, and a Trainer of
-Transformers is asked for the evaluation that it makes now and then. What the program does there counts, too. After it,
-the next steps show that the training goes on. A program that fails because its loader ended is answered as if it had
-been stopped before.
+A program is looked at for some seconds more, as long as it has made few requests: an evaluation, a larger image, a
+layer that is thawed may come after equal steps. If its steps are equal then, the epoch is cut short: the loader that
+feeds the steps ends, as it does after its last batch, and a Trainer of Transformers is asked for the evaluation that it
+makes now and then. What the program does there counts, too. After it, the next steps show that the training goes on. A
+program that fails because its loader ended is answered as if it had been stopped before. At the end the program's
+history is written, and it waits to be stopped.
 """
 import os
 import sys
