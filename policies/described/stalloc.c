@@ -214,11 +214,12 @@ static enum err lives_read(const struct event *ev, size_t n_events, size_t first
 /* Places the requests of `order`, and writes their rows. ERR_HOST_NOMEM. */
 static enum err place_all(struct profiled **order, size_t n, size_t events, struct planned_row *rows)
 {
-    struct profiled **placed = malloc(array_bytes(n + 1, sizeof *placed));
+    const size_t n_placed = n < PLANNED_MAX ? n : PLANNED_MAX;
+    struct profiled **placed = malloc(array_bytes(n_placed + 1, sizeof *placed));
     if (placed == NULL)
         return ERR_HOST_NOMEM;
     qsort(order, n, sizeof *order, compare_order);
-    for (size_t i = 0; i < n && i < PLANNED_MAX; i++) {
+    for (size_t i = 0; i < n_placed; i++) {
         order[i]->offset = lowest_offset(order[i], placed, i, events);
         place(order[i], placed, i);
         rows[order[i]->row] = (struct planned_row){.bytes = order[i]->bytes, .offset = order[i]->offset};
