@@ -116,6 +116,7 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *                                  its settings one by one
  *   TRACE_META_PLATFORM            "windows" (replay/recording/platforms.def), where the recording was made, if
  *                                  its call stacks tell that it is not plain Linux
+ *   TRACE_META_CAPABILITY          "8.6", the compute capability of the (simulated) card that kernels were chosen for
  *   TRACE_META_LIMIT               TRACE_LIMIT_TEXT: a limit that refused requests although the card had room
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
  *                                  TRACE_EXIT: it ends with the program;
@@ -124,6 +125,7 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 #define TRACE_META_RELEASE "profile"  /* holds the PyTorch release whose layout the recording has; older traces exist,
                                        * so the name on disk stays */
 #define TRACE_META_PLATFORM "platform"
+#define TRACE_META_CAPABILITY "compute capability"
 #define TRACE_META_LIMIT   "limit"
 #define TRACE_LIMIT_TEXT   "at least %" PRIu64 ", below %" PRIu64 ", of %" PRIu64 " bytes"
 #define TRACE_LIMIT_SCAN   "at least %" SCNu64 ", below %" SCNu64 ", of %" SCNu64 " bytes"

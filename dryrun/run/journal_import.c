@@ -46,6 +46,7 @@ struct recording {
     struct journal_folder folder;
     const char *out;
     enum recording_rules rules;
+    unsigned capability;             /* of the simulated card; 0: a real one */
     struct recorded_journal *journals;
     size_t n_traces, n_used;         /* pairs of journal and device with calls; journals with calls */
     bool   has_snapshots;
@@ -133,7 +134,8 @@ static const char *program_shown(const char *command_line)
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
                                        const char *what, bool ends_at_exit, const char *path, struct err_detail *err)
 {
-    const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit };
+    const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit,
+                                       .capability = r->capability };
     char name[PATH_MAX];
     file_name(r, j, (int)device, what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, err);
@@ -422,10 +424,10 @@ static void say_if_nothing_recorded(const struct recording *r)
         fprintf(stderr, "replay %s: no calls for CUDA memory were recorded, so there is no trace\n", command_of(r));
 }
 
-enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
-                          bool *is_whole, struct err_detail *err)
+enum err recording_import(const char *folder, const char *out, enum recording_rules rules, unsigned capability,
+                          struct json_writer *json, bool *is_whole, struct err_detail *err)
 {
-    struct recording r = { .out = out, .rules = rules, .json = json, .is_whole = true };
+    struct recording r = { .out = out, .rules = rules, .capability = capability, .json = json, .is_whole = true };
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, err);
     if (e != ERR_OK)
         return e;

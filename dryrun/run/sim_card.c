@@ -40,6 +40,7 @@ struct sim_card {
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
     char   journals[PATH_MAX];       /* of this run only; "" before it is made */
     char   cache[PATH_MAX];          /* of stand-ins */
+    unsigned capability;             /* 86 for 8.6 */
     char  *torch;                    /* what was found, "FOLDER:a:b", "" for none; NULL: none was looked for */
     struct standins standins;
     struct real_libraries real;      /* of --libraries real; the program has those that are wanted */
@@ -87,12 +88,14 @@ static enum err check_libraries(const struct sim_card_request *r, struct err_det
 /* A size alone is one of a simulated card. */
 static enum err choose_device(struct sim_card *c, struct err_detail *err)
 {
-    struct device_config cfg;
+    struct device_config cfg = device_defaults();
     const struct device_ops *ops;
     int count;
     const char *typed = c->asked.device != NULL ? c->asked.device : "sim";
     snprintf(c->device, sizeof c->device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
-    return cudasim_parse_devices(c->device, &cfg, &ops, &count, err);
+    const enum err e = cudasim_parse_devices(c->device, &cfg, &ops, &count, err);
+    c->capability = e == ERR_OK ? device_found(&cfg).capability : 0;
+    return e;
 }
 
 static enum err find_libraries(struct sim_card *c, struct err_detail *err)
@@ -497,6 +500,11 @@ const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n
 {
     *n = c->n_uses;
     return c->processes;
+}
+
+unsigned sim_card_capability(const struct sim_card *c)
+{
+    return c->capability;
 }
 
 const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c)

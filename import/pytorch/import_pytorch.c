@@ -47,6 +47,7 @@ struct pytorch_import {
     size_t next_free_run;             /* index of the first of walk.free_runs that is not put yet */
     uint32_t *start_rows;             /* by index into walk.start: number of the segment in the trace */
     bool without_stacks, ends_at_exit;
+    unsigned capability;             /* 86 for 8.6; 0: not known */
     bool has_epoch;
     char notes[NOTES_BYTES];
     size_t n_notes;
@@ -168,6 +169,13 @@ static void note_room(struct pytorch_import *p, const struct walk_room *room)
          is_known ? "" : "the device's capacity, ");
 }
 
+static enum err put_capability(struct pytorch_import *p, struct err_detail *err)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u.%u", p->capability / 10 % 100, p->capability % 10);
+    return p->capability == 0 ? ERR_OK : trace_put_meta(p->out, TRACE_META_CAPABILITY, text, err);
+}
+
 static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *err)
 {
     char text[LINE_BYTES];
@@ -237,6 +245,8 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     const char *platform = find_platform(p->s);
     if (e == ERR_OK && platform != NULL)
         e = trace_put_meta(p->out, TRACE_META_PLATFORM, platform, err);
+    if (e == ERR_OK)
+        e = put_capability(p, err);
     if (e == ERR_OK)
         e = put_limit(p, &room, err);
     if (e == ERR_OK && w->n_forgotten > 0)
@@ -787,7 +797,7 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
                                struct err_detail *err)
 {
     struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks,
-                               .ends_at_exit = cfg->ends_at_exit};
+                               .ends_at_exit = cfg->ends_at_exit, .capability = cfg->capability};
     uint32_t device = 0;
     enum err e = pytorch_read(in, cfg, &p.s, err);
     if (e != ERR_OK)

@@ -295,14 +295,24 @@ static void print_best(const struct fit_session *s)
     printf("\n");
 }
 
-/* PyTorch takes other kernels on another class of card; no recording tells which. */
+/* PyTorch takes other kernels on another class of card. A simulated card's recording tells its class. */
 static void add_other_class(struct words *w, const struct fit_session *s)
 {
-    if (s->device.context_source == NULL || trace_meta(s->trace, TRACE_META_RELEASE) == NULL)
+    const char *recorded = trace_meta(s->trace, TRACE_META_CAPABILITY);
+    const unsigned capability = device_found(&s->device.config).capability;
+    char asked[16];
+    snprintf(asked, sizeof asked, "%u.%u", capability / 10 % 100, capability % 10);
+    if (s->device.context_source == NULL || trace_meta(s->trace, TRACE_META_RELEASE) == NULL ||
+        (recorded != NULL && strcmp(recorded, asked) == 0))
         return;
-    words_add(w, "%sRequests are those of the card it was recorded on. If that is of another class than %s, PyTorch "
-                 "may take other kernels there, which need more or less: `replay predict --device %s -- python "
-                 "PROGRAM` tells.", w->n > 0 ? " " : "", s->device.typed, s->device.typed);
+    words_add(w, "%s", w->n > 0 ? " " : "");
+    if (recorded != NULL)
+        words_add(w, "It was recorded for compute capability %s, and %s has %s: ", recorded, s->device.typed, asked);
+    else
+        words_add(w, "Requests are those of the card it was recorded on. If that is of another class than %s, ",
+                  s->device.typed);
+    words_add(w, "PyTorch may take other kernels there, which need more or less: `replay predict --device %s -- python "
+                 "PROGRAM` tells.", s->device.typed);
 }
 
 /* What was set aside on the card given, and on the named cards. */

@@ -15,18 +15,19 @@ static enum err report(const struct sim_card *card, const char *path, int status
                        struct err_detail *err)
 {
     const char *journals = sim_card_journals(card);
+    const unsigned capability = sim_card_capability(card);
     struct json_writer w = json_writer(out);
     enum err e = ERR_OK;
     *is_whole = true;
     sim_card_print(card, status);
     if (out == NULL)
-        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, NULL, is_whole, err)
+        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, capability, NULL, is_whole, err)
                             : ERR_OK;
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-run-sim/1");
     sim_card_put_json(&w, card, status);
     if (path != NULL) {
-        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, &w, is_whole, err);
+        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, capability, &w, is_whole, err);
     } else {
         json_put_array(&w, "files");
         json_end_array(&w);

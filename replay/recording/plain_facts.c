@@ -10,6 +10,7 @@
 #include "traces/trace.h"
 #include "traces/trace_edit.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,13 @@ static bool is_limit(const char *text)
     return recorded_limit_parse(text, &l);
 }
 
+/* "8.6". */
+static bool is_capability(const char *text)
+{
+    const size_t n = strspn(text, "0123456789");
+    return n >= 1 && n <= 2 && text[n] == '.' && isdigit((unsigned char)text[n + 1]) && text[n + 2] == '\0';
+}
+
 static bool is_platform(const char *text)
 {
     enum platform p;
@@ -109,6 +117,7 @@ bool fact_is_plain(const char *what, const char *text)
         { TRACE_META_RELEASE, is_release },
         { TRACE_META_PLATFORM, is_platform },
         { TRACE_META_LIMIT, is_limit },
+        { TRACE_META_CAPABILITY, is_capability },
         { TRACE_META_BEGINS, is_end },
         { TRACE_META_ENDS, is_end },
         { "conf", pytorch_conf_is_plain },

@@ -54,7 +54,7 @@ from torch import nn
 layers = [nn.TransformerEncoderLayer(256, 4, 1024, 0.0, batch_first=True) for _ in range(6)]
 model = nn.Sequential(nn.Embedding(8000, 256), *layers, nn.Linear(256, 8000)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
-for _ in range(25):
+for _ in range(100):
     x = torch.randint(0, 8000, (8, 256)).cuda()
     with torch.autograd.graph.save_on_cpu(pin_memory=True):
         loss = nn.functional.cross_entropy(model(x).flatten(0, 1), x.flatten())
@@ -65,21 +65,34 @@ for _ in range(25):
 EPOCHS = """
 import sys, torch
 from torch.utils.data import DataLoader, TensorDataset
-train = DataLoader(TensorDataset(torch.randn(1600, 64)), batch_size=16, num_workers=int(sys.argv[2]))
+train = DataLoader(TensorDataset(torch.randn(32000, 64)), batch_size=16, num_workers=int(sys.argv[2]))
 check = DataLoader(TensorDataset(torch.randn(4096, 64)), batch_size=4096)
 model = torch.nn.Sequential(torch.nn.Linear(64, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 batches = iter(train)
 for epoch in range(1 if sys.argv[1] == "iterator" else 2):
     n = 0
-    for x, in (train if sys.argv[1] != "iterator" else (next(batches) for _ in range(100))):
+    for x, in (train if sys.argv[1] != "iterator" else (next(batches) for _ in range(2000))):
         model(x.cuda()).mean().backward()
         optimizer.step()
         optimizer.zero_grad()
         n += 1
-    assert n == 100 or sys.argv[1] != "counts"
+    assert n == 2000 or sys.argv[1] != "counts"
     with torch.no_grad():
         model(next(iter(check))[0].cuda())
+"""
+BY_HAND = """
+import torch
+x = torch.randn(4000, 512)
+model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.GELU(), torch.nn.Linear(2048, 10)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for epoch in range(1000):
+    for i in range(0, 4000, 100):
+        model(x[i:i + 100].cuda()).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        model(x.cuda())
 """
 ENDLESS = """
 import torch
@@ -163,7 +176,7 @@ class Case:
         self.replay, self.folder = replay, pathlib.Path(folder)
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
-                           ("offload", OFFLOAD), ("epochs", EPOCHS),
+                           ("offload", OFFLOAD), ("epochs", EPOCHS), ("by_hand", BY_HAND),
                            ("ends", ENDS), ("looks", LOOKS), ("skips", SKIPS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
@@ -265,6 +278,8 @@ def validation(case):
         found = peak(*program, "epochs", n)
         check("the validation after an epoch is seen, with %s workers" % n,
               found == (whole[0], "steps repeat", True), (found, whole))
+    evaluated = peak("--", sys.executable, "by_hand.py")
+    check("an evaluation by hand is seen", evaluated[1] == "steps repeat" and evaluated[0] > 100 << 20, evaluated)
     for how in "iterator", "counts":
         found = peak(*program, how, "0")
         check("an epoch that cannot be cut short (%s) is left out" % how,

@@ -5,6 +5,7 @@
  */
 #include "base/units.h"
 #include "import/import.h"
+#include "replay/recording/plain_facts.h"
 #include "tests/json_file.h"
 
 #include <criterion/criterion.h>
@@ -1081,6 +1082,23 @@ Test(import_pytorch, captures_are_controls_and_give_their_pool_to_segments_that_
     cr_expect(events[1].kind == EVENT_ALLOC && events[1].pool == 1);
     cr_expect_null(strstr(trace_meta(r, TRACE_META_RELEASE), "2.1"), "records of ours say nothing about the release");
     trace_close(r);
+}
+
+Test(import_pytorch, the_class_of_the_card_is_a_fact_if_the_recorder_knows_it)
+{
+    static struct snap s;
+    snap_begin(&s);
+    snap_record(&s, "segment_alloc", BASE, 2 * MIB);
+    snap_record(&s, "alloc", BASE, 512);
+    snap_segments(&s);
+    snap_end(&s);
+    const struct import_config known = {.gpu = -1, .capability = 86};
+    struct trace_reader *r = import_snap(&s, &known), *unknown = import_snap(&s, &auto_config);
+    cr_expect_str_eq(trace_meta(r, TRACE_META_CAPABILITY), "8.6");
+    cr_expect(fact_is_plain(TRACE_META_CAPABILITY, "8.6") && !fact_is_plain(TRACE_META_CAPABILITY, "8.6 of Ann's"));
+    cr_expect_null(trace_meta(unknown, TRACE_META_CAPABILITY));
+    trace_close(r);
+    trace_close(unknown);
 }
 
 Test(import_pytorch, frees_that_record_only_their_end_are_frees)

@@ -245,7 +245,7 @@ refuse 2 'stop or skip' loop.trace --on-oom go
 refuse 2 'whole number from 1 to 1024' loop.trace --threads 0
 refuse 2 'whole number' generate mix:10 -o a --seed -1
 refuse 2 'whole number' generate mix:10 -o a --seed 18446744073709551616
-refuse 2 "unknown option '--seed'" loop.trace --seed 1               # nothing in a replay is random
+refuse 2 'whole number' loop.trace --seed -1                          # of a plugin
 refuse 2 'number of events or a time' loop.trace --sample-every 10m
 refuse 2 'number of events or a time' loop.trace --sample-every 18446744073709551615s
 refuse 2 "device 'sim:24Gb0'" loop.trace --device sim:24Gb0
