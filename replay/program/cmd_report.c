@@ -52,11 +52,13 @@ static enum err add_default_policies(struct report_session *s, struct err_detail
 {
     const char *policies[N_DEFAULT_POLICIES + 1];
     memcpy(policies, default_policies, sizeof default_policies);
-    char *recorded = s->html == NULL || s->n_traces != 1 ? NULL
-        : report_recorded_setting(s->traces[0], s->options, default_policies, N_DEFAULT_POLICIES);
+    char *recorded = NULL;
+    enum err e = s->html == NULL || s->n_traces != 1 ? ERR_OK
+        : report_recorded_setting(s->traces[0], s->options, default_policies, N_DEFAULT_POLICIES, &recorded);
+    if (e != ERR_OK)
+        return err_no_memory(err);
     policies[N_DEFAULT_POLICIES] = recorded;
-    const enum err e = page_runs_add_traces(&s->runs, s->traces, s->n_traces, policies,
-                                            N_DEFAULT_POLICIES + (recorded != NULL), err);
+    e = page_runs_add_traces(&s->runs, s->traces, s->n_traces, policies, N_DEFAULT_POLICIES + (recorded != NULL), err);
     free(recorded);
     return e;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Asks `err` for the verdict and the cure, and `fit` for the smallest card under the recorded settings. */
+/* Asks `why` for the verdict and the cure, and `fit` for the smallest card under the recorded settings. */
 #include "replay/program/report_answer.h"
 
 #include "base/text_stream.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `err` tries hundreds of settings: beyond so many events that takes minutes. */
+/* `why` tries hundreds of settings: beyond so many events that takes minutes. */
 enum { ANSWERED_EVENTS_MAX = 1000000 };
 
 /* Writes with one function of why.h into a text of its own; NULL without memory. */
@@ -79,23 +79,24 @@ static enum err take_words(const struct why *y, const char *event_word, struct p
     return ERR_OK;
 }
 
-/* Adds a figure to those of the answer. Without memory it is left out. */
-static void put_figure(struct page_answer *out, const char *name, const char *value)
+/* Adds a figure to those of the answer. */
+static enum err put_figure(struct page_answer *out, const char *name, const char *value)
 {
-    for (size_t i = 0; i < PAGE_FIGURES; i++)
-        if (out->figures[i].value == NULL) {
-            out->figures[i] = (struct page_figure){ .name = name, .value = strdup(value) };
-            return;
-        }
+    size_t i = 0;
+    while (i + 1 < PAGE_FIGURES && out->figures[i].value != NULL)
+        i++;
+    free(out->figures[i].value);
+    out->figures[i] = (struct page_figure){ .name = name, .value = strdup(value) };
+    return out->figures[i].value != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
 /* The smallest card as a figure. Where no run is like what was recorded, the sentence with its reason tells more. */
-static void put_card(const struct device_choice *device, uint64_t bytes, bool is_least, struct page_answer *out)
+static enum err put_card(const struct device_choice *device, uint64_t bytes, bool is_least, struct page_answer *out)
 {
     char size[TEXT_NUMBER];
     struct words w = { .n = 0 };
     words_add(&w, "%s%s", is_least ? "at least " : "", text_card(bytes, size));
-    put_figure(out, device->config.context_bytes > 0 ? "smallest card, with context" : "smallest card", w.text);
+    return put_figure(out, device->config.context_bytes > 0 ? "smallest card, with context" : "smallest card", w.text);
 }
 
 /* The smallest card on which the recorded settings run the recording. */
@@ -125,28 +126,30 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
         words_add(&w, " Some from %s on run it, too, but not one of %s.", text_mib(fit.least_running_bytes, size),
                   text_mib(fit.larger_failing_bytes, other));
     out->card = strdup(w.text);
-    if (!y->has_refusal && out->as_it_ran != VERDICT_NONE)
-        put_card(device, fit.smallest_bytes, is_least, out);
-    return out->card != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    if (out->card == NULL)
+        return ERR_HOST_NOMEM;
+    return !y->has_refusal && out->as_it_ran != VERDICT_NONE ? put_card(device, fit.smallest_bytes, is_least, out)
+                                                             : ERR_OK;
 }
 
 /* ---- the figures and the rows that the answer is about ---- */
 
 /* At a refusal: what was asked for, what was live and what of the card could be had. Else what was live and reserved;
  * the smallest card comes with the sentence about it. */
-static void take_figures(const struct why *y, struct page_answer *out)
+static enum err take_figures(const struct why *y, struct page_answer *out)
 {
     char size[TEXT_NUMBER];
     const uint64_t usable = y->tune.baseline.trial.fits ? y->recorded_usable : y->usable;
-    if (y->has_refusal)
-        put_figure(out, "asked for", text_mib(y->asked, size));
-    put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib(y->live, size));
+    enum err e = y->has_refusal ? put_figure(out, "asked for", text_mib(y->asked, size)) : ERR_OK;
+    if (e == ERR_OK)
+        e = put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib(y->live, size));
+    if (e != ERR_OK)
+        return e;
     if (!y->has_refusal)
-        put_figure(out, "reserved at most", text_mib(y->reserved, size));
-    else if (y->verdict == VERDICT_FRAGMENTED)
-        put_figure(out, "free, in pieces", text_mib(why_unusable(y), size));
-    else if (usable > 0 && usable != DEVICE_UNLIMITED)
-        put_figure(out, "it could have", text_mib(usable, size));
+        return put_figure(out, "reserved at most", text_mib(y->reserved, size));
+    if (y->verdict == VERDICT_FRAGMENTED)
+        return put_figure(out, "free, in pieces", text_mib(why_unusable(y), size));
+    return usable > 0 && usable != DEVICE_UNLIMITED ? put_figure(out, "it could have", text_mib(usable, size)) : ERR_OK;
 }
 
 /* Whether two specs set the same, whichever way they were spelled and whatever the release. */
@@ -167,53 +170,59 @@ static bool is_same_setting(const struct policy_spec *a, const struct policy_spe
     return true;
 }
 
-static bool is_setting(const char *typed, const struct policy_spec *spec)
+/* The only error is ERR_HOST_NOMEM: what does not parse is another setting. */
+static enum err find_same_setting(const char *typed, const struct policy_spec *spec, bool *is_same)
 {
     struct err_detail reason;
     struct policy_spec one;
-    if (policy_spec_parse_foreign(typed, &one, &reason) != ERR_OK)
-        return false;
-    const bool is_same = is_same_setting(&one, spec);
-    policy_spec_close(&one);
-    return is_same;
+    const enum err e = policy_spec_parse_foreign(typed, &one, &reason);
+    *is_same = e == ERR_OK && is_same_setting(&one, spec);
+    if (e == ERR_OK)
+        policy_spec_close(&one);
+    return e == ERR_HOST_NOMEM ? e : ERR_OK;
 }
 
 /* The row of a policy; VERDICT_NONE: there is none. */
-static size_t row_of(const struct verdict *v, const struct policy_spec *spec)
+static enum err find_row(const struct verdict *v, const struct policy_spec *spec, size_t *row)
 {
-    for (size_t row = 0; row < v->table->n_rows; row++)
-        if (is_setting(run_table_text(v->table, row, "policy"), spec))
-            return row;
-    return VERDICT_NONE;
+    bool is_same = false;
+    enum err e = ERR_OK;
+    for (*row = 0; e == ERR_OK && *row < v->table->n_rows; ++*row) {
+        e = find_same_setting(run_table_text(v->table, *row, "policy"), spec, &is_same);
+        if (is_same)
+            return ERR_OK;
+    }
+    *row = VERDICT_NONE;
+    return e;
 }
 
-char *report_recorded_setting(const char *path, const struct options *o, const char *const *known, size_t n_known)
+enum err report_recorded_setting(const char *path, const struct options *o, const char *const *known, size_t n_known,
+                                 char **out)
 {
     struct trace_reader *trace;
     struct policy_spec spec;
     struct err_detail reason;
-    bool is_new = false;
-    char *typed = NULL;
-    if (trace_open_any(path, o->from, &o->import, &trace, &reason) != ERR_OK)
-        return NULL;
-    if (recorded_policy(trace, &spec, &reason) == ERR_OK) {
-        is_new = strcmp(spec.ops->name, "pytorch") == 0;
-        for (size_t i = 0; i < n_known && is_new; i++)
-            is_new = !is_setting(known[i], &spec);
-        if (is_new)
-            typed = strdup(spec.typed);
+    *out = NULL;
+    enum err e = trace_open_any(path, o->from, &o->import, &trace, &reason);
+    if (e != ERR_OK)
+        return e == ERR_HOST_NOMEM ? e : ERR_OK;
+    e = recorded_policy(trace, &spec, &reason);
+    if (e == ERR_OK) {
+        bool is_known = strcmp(spec.ops->name, "pytorch") != 0;
+        for (size_t i = 0; e == ERR_OK && i < n_known && !is_known; i++)
+            e = find_same_setting(known[i], &spec, &is_known);
+        *out = e == ERR_OK && !is_known ? strdup(spec.typed) : NULL;
+        e = e == ERR_OK && !is_known && *out == NULL ? ERR_HOST_NOMEM : e;
         policy_spec_close(&spec);
     }
     trace_close(trace);
-    return typed;
+    return e == ERR_HOST_NOMEM ? e : ERR_OK;
 }
 
-/* The cure; where nothing was refused, the best run if its gain matters. */
-static size_t recommended_row(const struct why *y, const struct verdict *v, size_t as_it_ran)
+/* The best run, where nothing was refused and its gain matters. */
+static size_t gaining_row(const struct why *y, const struct verdict *v, size_t as_it_ran)
 {
     const size_t best = v->cases[0].best_row;
-    if (y->cure != CURE_NONE)
-        return row_of(v, &y->tune.entries[y->tune.winner].spec);
     if (y->has_refusal || best == VERDICT_NONE || as_it_ran == VERDICT_NONE)
         return VERDICT_NONE;
     const uint64_t was = (uint64_t)run_table_number(v->table, as_it_ran, "card_peak_bytes");
@@ -251,18 +260,21 @@ static enum err take_replayed(const struct why *y, uint64_t replayed, struct pag
 
 static enum err take_rows(const struct why *y, const struct verdict *v, struct page_answer *out)
 {
-    const size_t row = row_of(v, &y->tune.baseline.spec);
+    size_t row;
+    enum err e = find_row(v, &y->tune.baseline.spec, &row);
     out->has_card = y->is_card_named || y->recorded_usable > 0;
     out->recorded_reserved_bytes = y->recorded_reserved;
     out->as_it_ran = out->recommended = VERDICT_NONE;
-    if (row == VERDICT_NONE)
-        return ERR_OK;
+    if (e != ERR_OK || row == VERDICT_NONE)
+        return e;
     const uint64_t replayed = (uint64_t)run_table_number(v->table, row, "peak_reserved_bytes");
     if (!y->tune.baseline.trial.fits || y->has_refusal || is_like_recorded(y, replayed)) {
         out->as_it_ran = row;
-        out->recommended = recommended_row(y, v, row);
+        out->recommended = gaining_row(y, v, row);
+        if (y->cure != CURE_NONE)
+            e = find_row(v, &y->tune.entries[y->tune.winner].spec, &out->recommended);
     }
-    return take_replayed(y, replayed, out);
+    return e == ERR_OK ? take_replayed(y, replayed, out) : e;
 }
 
 static enum err answer_trace(struct trace_reader *trace, const char *device_text, const struct verdict *v,
@@ -277,7 +289,7 @@ static enum err answer_trace(struct trace_reader *trace, const char *device_text
     if (e == ERR_OK)
         e = take_words(&y, trace_event_word(trace), out);
     if (e == ERR_OK)
-        take_figures(&y, out);
+        e = take_figures(&y, out);
     if (e == ERR_OK)
         e = take_rows(&y, v, out);
     if (e == ERR_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Fuzz target: a log, of which `err` reads the error that ended the run. What is said of it is plain text, and JSON.
+ * Fuzz target: a log, of which `why` reads the error that ended the run. What is said of it is plain text, and JSON.
  */
 #define _GNU_SOURCE                                  /* open_memstream */
 #include "replay/why/log_answer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* A refusal that the program survived is not the one that ended it: coverage, bounds, the engine and `err` agree. */
+/* A refusal that the program survived is not the one that ended it: coverage, bounds, the engine and `why` agree. */
 #include "replay/why/why.h"
 
 #include "base/units.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What `err` says of recordings that other people published, and what a recorded refusal says of the card. Of the
+ * What `why` says of recordings that other people published, and what a recorded refusal says of the card. Of the
  * public recordings at hand one ends with a refusal; no other verdict but "nothing was refused" and "the recording
  * ends" is among them.
  */
