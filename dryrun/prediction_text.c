@@ -404,6 +404,10 @@ static void words_add_fit(struct words *w, const struct prediction *p)
         words_add(w, " of %s", units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
         words_add(w, n == 2 ? "Fits on both cards" : "Fits on all %zu cards", n);
+        if (!p->has_range && prediction_row_adapts(p, row)) {
+            words_add(w, ". ");
+            words_add_adapting(w, p, row);
+        }
     } else if (prediction_is_open(p)) {
         words_add(w, "May fit, or not, on %zu of %zu: ", p->n_rows - n, p->n_rows);
         words_add_failing(w, p);
@@ -533,6 +537,8 @@ static void words_add_need(struct words *w, const struct prediction *p)
         return;
     words_add_card(w, p);
     words_add(w, ".");
+    if (p->smallest.smallest_bytes < row->answer.card_peak_bytes)
+        words_add(w, " There PyTorch gives back cached memory that it keeps on %s.", row->answer.device.typed);
     if (row->answer.device.config.model != NULL)
         words_add(w, " The size is that of cards like %s.", row->answer.device.config.model->name);
 }

@@ -330,6 +330,22 @@ function wrapText(context, text, width) {
   return lines;
 }
 
+/* The picture's keys in one row, as far as it goes. */
+function paintKeys(context, y, width) {
+  let x = 40;
+  context.font = '16px system-ui, sans-serif';
+  for (const key of document.querySelectorAll('#picture-keys .key')) {
+    const text = key.textContent.trim(), long = 22 + context.measureText(text).width, sample = key.querySelector('i');
+    if (!sample || x + long > width)
+      continue;
+    context.fillStyle = getComputedStyle(sample).backgroundColor;
+    context.fillRect(x, y - 11, 12, 12);
+    context.fillStyle = color('text');
+    context.fillText(text, x + 18, y);
+    x += long + 18;
+  }
+}
+
 /* The verdict, what to do and the picture, as large as a preview of a link. */
 function pictureCanvas() {
   const canvas = element('canvas', { width: 1200, height: 630 }), context = canvas.getContext('2d');
@@ -340,14 +356,15 @@ function pictureCanvas() {
     const text = document.querySelector(selector)?.textContent;
     context.font = font + ' system-ui, sans-serif';
     context.fillStyle = color('text');
-    for (const line of text ? wrapText(context, text, 1120).slice(0, 2) : []) {
+    for (const line of text ? wrapText(context, text, 1120).slice(0, 4) : []) {
       context.fillText(line, 40, y);
       y += height;
     }
   };
   write('#answer .verdict', '600 30px', 38);
   write('#answer .act, #answer .paste code', '20px', 30);
-  paintPicture(context, 90, y, 1070, 570 - y);
+  paintKeys(context, y, 1160);
+  paintPicture(context, 90, y + 24, 1070, 546 - y);
   context.textAlign = 'start';
   context.fillStyle = color('quiet');
   context.font = '16px system-ui, sans-serif';
