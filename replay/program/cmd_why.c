@@ -116,7 +116,7 @@ static enum err refuse_text(const struct why_session *s, const char *bytes, size
 {
     if (n == 0 || memchr(bytes, '\0', n) != NULL || is_json(bytes, n))
         return ERR_FORMAT;
-    char mention[LOG_OWN_LINE];
+    char mention[2 * LOG_OWN_LINE];
     log_answer_mention(&s->log, mention, sizeof mention);
     if (mention[0] != '\0')
         return err_at(err, ERR_FORMAT, 0, shown_path(s), "%s", mention);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/log_answer.h"
 
-#include "base/shown.h"
 #include "replay/why/log_clean.h"
 #include "replay/why/oom_answer.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -26,58 +24,6 @@ static bool is_after(const struct log_found *f, const struct oom_text *t)
 {
     enum { HEAD_REACH = 200 };
     return f->at > t->at || (t->is_headless && t->at - f->at < HEAD_REACH);
-}
-
-enum { LATER_READ = 400 };                   /* of a line, its beginning */
-
-/* Past "[2026-01-01 10:05:02] ", "[rank0]: " and times, which a log puts before each line. */
-static const char *skip_prefix(const char *line)
-{
-    for (const char *at = line;; line = at) {
-        if (*at == '[' && strchr(at, ']') != NULL)
-            at = strchr(at, ']') + 1;
-        else if (isdigit((unsigned char)*at))
-            at += strcspn(at, " \t");
-        at += strspn(at, ": \t-|");
-        if (at == line)
-            return line;
-    }
-}
-
-/* "KeyError: 'x'", "json.decoder.JSONDecodeError: ...": a Python error, and neither of memory nor of a launcher that
- * only passes one on. What was refused may be None afterwards, so an error about None is no other one. */
-static bool is_other_error(const char *line)
-{
-    static const char *const parts[] = { "memory", "Memory", "CUDA", "ChildFailed", "CalledProcess", "ProcessRaised",
-                                         "ProcessExited", "Engine", "WorkerProc", "SystemExit", "'NoneType' object" };
-    size_t name = 0;
-    line = skip_prefix(line);
-    while (line[name] != '\0' && (isalnum((unsigned char)line[name]) || line[name] == '.' || line[name] == '_'))
-        name++;
-    const bool is_named = (name > 5 && memcmp(line + name - 5, "Error", 5) == 0) ||
-                          (name > 9 && memcmp(line + name - 9, "Exception", 9) == 0);
-    if (!is_named || (line[name] != '\0' && line[name] != ':'))
-        return false;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strstr(line, parts[i]) != NULL)
-            return false;
-    return true;
-}
-
-/* The last such line after the one that begins at or holds `at`. */
-static void find_later_error(const char *bytes, size_t n, size_t at, char out[LOG_OWN_LINE])
-{
-    out[0] = '\0';
-    for (const char *line = memchr(bytes + at, '\n', n - at), *end = bytes + n; line != NULL && ++line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        const size_t length = (size_t)((stop == NULL ? end : stop) - line);
-        char text[LATER_READ];
-        snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text), line);
-        if (is_other_error(text))
-            snprintf(out, LOG_OWN_LINE, "%.160s", skip_prefix(text));
-        line = stop;
-    }
-    shown_clean(out, false);
 }
 
 /* ---- which error is answered ---- */
@@ -126,7 +72,7 @@ static void read_end(struct log_answer *a, const char *bytes, size_t n)
         a->end = LOG_GOES_ON;                        /* the host's next program may write to the same log */
     if (!log_end_line(bytes, at, n, a->last_line, sizeof a->last_line))
         a->last_line[0] = '\0';
-    find_later_error(bytes, n, at, a->later);
+    log_later_read(bytes, n, at, a->end == LOG_SURVIVED, &a->later);
 }
 
 /* The card of a Jetson has no memory of its own: whatever says that it is full says that the machine is. */
@@ -152,6 +98,7 @@ static void take_mention(struct log_answer *a, const struct log_forms_walk *w)
     a->mention_line = 1;
     for (size_t i = 0; i < w->mention_at; i++)
         a->mention_line += w->text[i] == '\n';
+    log_later_read(w->text, w->n, 0, true, &a->later);
 }
 
 static void read_found(struct log_answer *a, const struct log_walk *w, bool has_text, size_t n)
@@ -198,9 +145,17 @@ void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform syst
 void log_answer_mention(const struct log_answer *a, char *out, size_t room)
 {
     out[0] = '\0';
-    if (a->mention != NULL)
-        snprintf(out, room, "speaks of \"%s\" (line %" PRIu64 "), but is no error of a program: no line of it is one "
-                 "as a program writes it. Give the whole log of the run", a->mention, a->mention_line);
+    if (a->mention == NULL)
+        return;
+    const int n = snprintf(out, room, "speaks of \"%s\" (line %" PRIu64 "), but is no error of a program: no line "
+                           "of it is one as a program writes it. ", a->mention, a->mention_line);
+    if (n < 0 || (size_t)n >= room)
+        return;
+    if (a->later.other[0] != '\0')
+        snprintf(out + n, room - (size_t)n, "It ends with another error, which memory has no part in: %s",
+                 a->later.other);
+    else
+        snprintf(out + n, room - (size_t)n, "Give the whole log of the run");
 }
 
 enum verdict_kind log_answer_verdict(const struct log_answer *a)

@@ -7,6 +7,7 @@
 #define REPLAY_REPLAY_WHY_LOG_ANSWER_H
 
 #include "replay/why/log_end.h"
+#include "replay/why/log_later.h"
 #include "replay/why/log_walk.h"
 
 enum { LOG_OWN_LINE = 240 };
@@ -25,8 +26,7 @@ struct log_answer {
     const char *mention;             /* nothing was found, but these words; NULL: not even such. Static */
     uint64_t mention_line;
     char own_line[LOG_OWN_LINE];     /* of the program, which asked; "": not known */
-    char later[LOG_OWN_LINE];        /* the last line of the log that names an error which memory has no part in; "":
-                                      * none comes after the one that is answered */
+    struct log_later later;          /* errors after the one that is answered, or, of a mention, of the whole log */
 };
 
 /* Reads the log, after cleaning it in place. `dropped`: lines that were before it. `system`: a platform that a person

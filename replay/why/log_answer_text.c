@@ -29,6 +29,8 @@ static void print_figures(FILE *out, const struct log_figures *f)
     add_figure(&w, f->free, "free");
     add_figure(&w, f->allowed, "allowed");
     add_figure(&w, f->total, "in all");
+    if (f->tokens != OOM_TEXT_UNKNOWN)
+        words_add(&w, "%s %" PRIu64 " tokens are the longest that fits", w.n == 0 ? "- In the text:" : ",", f->tokens);
     if (w.n == 0)
         return;
     words_add(&w, ".");
@@ -102,7 +104,7 @@ static void print_where(FILE *out, const struct log_answer *a)
     struct words w = { .n = 0 };
     words_add(&w, "- This is a text of %s, in line %" PRIu64, a->found.form->stack, a->found.line);
     if (a->found.n_errors > 1)
-        words_add(&w, "; of %" PRIu64 " such words the one that tells most and stands last", a->found.n_errors);
+        words_add(&w, ". %" PRIu64 " lines of the log speak of memory, and this one tells most", a->found.n_errors);
     if (a->text.n_errors > 0)
         words_add(&w, ". The OutOfMemoryErrors of PyTorch before it were survived, or led to it: %" PRIu64,
                   a->text.n_errors);
@@ -125,13 +127,17 @@ static void print_lacks(FILE *out, const struct oom_text *t)
 static void print_next(FILE *out, const struct log_answer *a)
 {
     const enum verdict_kind v = a->found.verdict;
-    if ((a->caller != NULL && !a->caller->is_in_torch) || (a->found.form->lever[0] != '@' && !a->facts.has_torch))
+    const char *recorder = oom_answer_recorder(a->facts.platform);
+    struct words w = { .n = 0 };
+    if (recorder == NULL || (a->caller != NULL && !a->caller->is_in_torch) ||
+        (a->found.form->lever[0] != '@' && !a->facts.has_torch))
         return;
-    if (v == VERDICT_LIBRARY || v == VERDICT_WORKSPACE || (v == VERDICT_UNTOLD && strcmp(a->found.form->stack,
-        "pytorch") == 0))
-        text_print_screen(out, "- The text does not tell how much PyTorch held. A recording does, and which setting "
-                               "needs less: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay "
-                               "why.");
+    if (v != VERDICT_LIBRARY && v != VERDICT_WORKSPACE &&
+        (v != VERDICT_UNTOLD || strcmp(a->found.form->stack, "pytorch") != 0))
+        return;
+    words_add(&w, "- The text does not tell how much PyTorch held. A recording does, and which setting needs less: %s",
+              recorder);
+    words_print_screen(out, &w);
 }
 
 static void print_advice(FILE *out, const struct log_answer *a)
@@ -213,10 +219,10 @@ static bool is_no_error(const struct log_answer *a)
 static void print_end(FILE *out, const struct log_answer *a)
 {
     struct words w = { .n = 0 };
-    if (is_no_error(a) && a->later[0] == '\0')
+    if (is_no_error(a) && a->later.other[0] == '\0')
         return;
-    if (a->later[0] != '\0')
-        words_add(&w, "The log ends with another error: %s. %s what follows:", a->later,
+    if (a->later.other[0] != '\0')
+        words_add(&w, "The log ends with another error: %s. %s what follows:", a->later.other,
                   a->end == LOG_SURVIVED ? "The program survived"
                                          : "If that one ended the run, the program survived");
     else if (a->end == LOG_SURVIVED)
@@ -231,14 +237,26 @@ static void print_end(FILE *out, const struct log_answer *a)
     fputc('\n', out);
 }
 
+static void print_consequence(FILE *out, const struct log_answer *a)
+{
+    struct words w = { .n = 0 };
+    if (a->later.of_it[0] == '\0')
+        return;
+    words_add(&w, "- What the log names after it came of it, of its handling, or of a process that lost it: %s.",
+              a->later.of_it);
+    words_print_screen(out, &w);
+}
+
 void log_answer_print(FILE *out, const struct log_answer *a)
 {
     print_end(out, a);
     if (!a->is_text) {
         print_form(out, a);
+        print_consequence(out, a);
         return;
     }
     oom_answer_print(out, &a->text, &a->facts, a->own_line[0] == '\0' ? NULL : a->own_line);
+    print_consequence(out, a);
     print_killed(out, a);
     card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);
 }
@@ -274,7 +292,7 @@ static void json_form(struct json_writer *j, const struct log_answer *a)
 
 static const char *end_word(const struct log_answer *a)
 {
-    return a->later[0] != '\0'         ? "another-error"
+    return a->later.other[0] != '\0'   ? "another-error"
            : a->end == LOG_SURVIVED    ? "survived"
            : a->end == LOG_GOES_ON     ? "goes-on"
                                        : "here";
@@ -284,7 +302,7 @@ void log_answer_json(struct json_writer *j, const struct log_answer *a)
 {
     json_put_text(j, "verdict", why_word(log_answer_verdict(a)));
     json_put_text(j, "end", end_word(a));
-    json_put_text(j, "later_error", a->later[0] == '\0' ? NULL : a->later);
+    json_put_text(j, "later_error", a->later.other[0] == '\0' ? NULL : a->later.other);
     if (a->is_text)
         oom_answer_json(j, &a->text, &a->facts);
     else

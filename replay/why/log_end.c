@@ -67,7 +67,8 @@ static const char *const recoveries[] = { "skipp", "retry", "recover", "trying b
                                           "decreased", "lowered", "continuing", "failed with value", NULL };
 static const char *const negations[] = { "could not", "cannot", "unable to", "failed to", NULL };
 /* Words that say of an error in its own line that the program does without. */
-static const char *const tolerances[] = { "is not a failure", "falling back", NULL };
+static const char *const tolerances[] = { "is not a failure", "falling back", "failed to allocate pinned",
+                                           NULL };
 static const char *const completions[] = { "done", "finished", "complete", "saved", "written", "100%", "max_epochs",
                                            "max_steps", NULL };
 static const char *const failures[] = { "traceback (most", "childfailed", "calledprocess", "exit code", "exitcode",

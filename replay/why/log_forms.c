@@ -51,7 +51,8 @@ static const struct {
 static struct log_figures figures_unknown(void)
 {
     return (struct log_figures){ OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN,
-                                 OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN };
+                                 OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN, OOM_TEXT_UNKNOWN,
+                                 OOM_TEXT_UNKNOWN };
 }
 
 /* Some stacks write bytes without their unit. */
@@ -254,6 +255,15 @@ static const struct log_form *judge_killed(struct log_forms_walk *w, const struc
     return &forms[FORM_KERNEL_STRANGER];
 }
 
+/* The reason that llama.cpp gives in the line after "Failed to allocate pinned memory", which has a form. */
+static bool is_of_pinned(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    static const char *const words[] = { "pinned memory", NULL };
+    const size_t line = letters_line_begin(w->text, at);
+    return (form == &forms[FORM_LLAMA_VULKAN] || form == &forms[FORM_LLAMA_VULKAN_PIECE]) && line > 0 &&
+           line_holds(w, letters_line_begin(w->text, line - 1), at, words);
+}
+
 /* TensorFlow's own line says that it is none; that has a form. */
 static bool is_tolerated(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
@@ -270,7 +280,8 @@ static bool is_tolerated(const struct log_forms_walk *w, const struct log_form *
 void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
 {
     const struct log_form *form = &forms[i];
-    if (!has_near(w, form, at) || is_tolerated(w, form, at) || (form->rank == 0 && !is_named_error(w, form, at)))
+    if (!has_near(w, form, at) || is_tolerated(w, form, at) || is_of_pinned(w, form, at) ||
+        (form->rank == 0 && !is_named_error(w, form, at)))
         return;
     if (is_mention(w, form, at)) {
         w->mention = form->rank > 0 ? form : w->mention;

@@ -19,6 +19,7 @@ struct log_form {
 /* Bytes; OOM_TEXT_UNKNOWN: the text does not say. */
 struct log_figures {
     uint64_t asked, total, free, allowed, others, allocated, reserved;
+    uint64_t tokens;                 /* the longest sequence that fits; no bytes */
     uint64_t pinned;                 /* free, in segments that live blocks keep */
 };
 

@@ -235,5 +235,6 @@ uint64_t letters_bytes_after(const char *text, const char *words)
     if (letters_find(text, words, &after) == NULL || !is_digit(*after))
         return UINT64_MAX;
     const size_t n = strspn(after, "0123456789");
-    return n < 20 && (after[n] == '\0' || strchr(".%", after[n]) == NULL) ? strtoull(after, NULL, 10) : UINT64_MAX;
+    const bool is_part = after[n] == '%' || (after[n] == '.' && is_digit(after[n + 1]));
+    return n < 20 && !is_part ? strtoull(after, NULL, 10) : UINT64_MAX;
 }

@@ -97,6 +97,8 @@ static const char *find_setting(const struct oom_text *t, const struct log_facts
                                    a->verdict == VERDICT_FULL_OR_FRAGMENTED;
     const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked && !facts->is_not_in_force);
     const bool is_refused = facts != NULL && facts->is_not_in_force;
+    if (is_limited && there <= a->account.allowed / MEMORY_GAIN_SHARE)
+        return NULL;                                 /* a scrap serves one request, and raising the limit serves all */
     if (!may_lie_in_pieces || there < (is_limited ? a->account.asked : a->account.least_asked) || is_on)
         return NULL;
     if (!t->is_early && may_set(a, facts, "expandable_segments", is_refused))
@@ -362,10 +364,20 @@ static void print_one_tensor(FILE *out, const char *line)
                            "outer product that was not meant.");
 }
 
-/* `record` and `predict` know CUDA, and ROCm's PyTorch, which is written as CUDA's. */
-static bool is_recorded_on(enum platform p)
+/* `record` and `predict` know CUDA on Linux, which a text that names no platform may be of. */
+static bool is_simulated(enum platform p)
 {
-    return p != PLATFORM_XPU && p != PLATFORM_MPS && p != PLATFORM_NPU;
+    return p == PLATFORM_UNKNOWN || p == PLATFORM_LINUX || p == PLATFORM_WSL || p == PLATFORM_JETSON;
+}
+
+const char *oom_answer_recorder(enum platform p)
+{
+    if (is_simulated(p))
+        return "replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay why.";
+    if (p == PLATFORM_XPU || p == PLATFORM_MPS || p == PLATFORM_NPU)
+        return NULL;
+    return "at the program's begin torch.cuda.memory._record_memory_history(stacks=\"python\"), and where the error is "
+           "caught torch.cuda.memory._dump_snapshot(\"snapshot.pickle\"), then replay why snapshot.pickle.";
 }
 
 static void print_full(FILE *out, const struct oom_answer *a, const struct log_facts *facts, const char *line)
@@ -377,7 +389,7 @@ static void print_full(FILE *out, const struct oom_answer *a, const struct log_f
     }
     words_add(&less, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a smaller "
                      "type, an optimizer with less state.");
-    if (is_recorded_on(a->platform))
+    if (is_simulated(a->platform))
         words_add(&less, " `replay predict -- python YOUR_PROGRAM` finds without a card which batch fits.");
     words_print_screen(out, &less);
     if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
@@ -464,14 +476,14 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
 static void print_next(FILE *out, const struct oom_answer *a)
 {
     struct words w = { .n = 0 };
-    if (a->verdict == VERDICT_SOMEBODY_ELSE || !is_recorded_on(a->platform))
+    const char *recorder = oom_answer_recorder(a->platform);
+    if (a->verdict == VERDICT_SOMEBODY_ELSE || recorder == NULL)
         return;
     words_add(&w, "- This is all that the error's text tells%s. A recording tells ",
               a->setting != NULL ? ", so the setting is worth a try, not certain" : "");
     if (a->verdict == VERDICT_FRAGMENTED || a->verdict == VERDICT_FULL_OR_FRAGMENTED)
         words_add(&w, "which setting cures it, and ");
-    words_add(&w, "whose lines hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay "
-                  "why.");
+    words_add(&w, "whose lines hold the memory: %s", recorder);
     words_print_screen(out, &w);
 }
 
@@ -505,12 +517,18 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
                           "platform does not support it. Without it: ");
     add_verdict(&first, t, &a);
     words_print_screen(out, &first);
-    if (a.setting != NULL)
+    const bool is_limited = a.verdict == VERDICT_LIMITED;            /* the limit is raised first */
+    if (a.setting != NULL && !is_limited)
         print_setting(out, t, &a, facts);
     fputc('\n', out);
     if (facts != NULL && facts->shared != NULL)
         oom_answer_print_shared(out, facts->shared);
     print_why_so(out, t, &a, facts, line);
+    if (a.setting != NULL && is_limited) {
+        text_print_screen(out, "- If it must stay, less of what is allowed may lie idle with:");
+        print_setting(out, t, &a, facts);
+        fputc('\n', out);
+    }
     print_release(out, t, &a, facts);
     if (facts != NULL && facts->is_guess)
         oom_answer_print_guess(out);

@@ -35,6 +35,10 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
 /* The member text of the object that is open (report/SCHEMA.md, replay-why/1). */
 void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts);
 
+/* What makes a recording there, as the end of a sentence: `record`, which knows CUDA on Linux, or PyTorch's own lines.
+ * NULL: nothing that is read does. Static. */
+const char *oom_answer_recorder(enum platform p);
+
 /* Why the system counts as Windows, if only the log's encoding tells, as a paragraph. */
 void oom_answer_print_guess(FILE *out);
 

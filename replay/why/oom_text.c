@@ -189,7 +189,7 @@ static bool read_text(const char *text, struct oom_text *t)
 /* ---- the texts of a log ---- */
 
 /* "[rank3]: ", as PyTorch begins the lines of a rank's traceback. */
-static int64_t read_rank(const char *text, size_t at)
+int64_t oom_text_rank(const char *text, size_t at)
 {
     static const char word[] = "[rank";
     for (size_t i = letters_line_begin(text, at); i + strlen(word) < at; i++)
@@ -244,7 +244,7 @@ static bool read_at(const char *text, size_t at, size_t n, struct oom_text *out)
     if (next != NULL)
         one[next - one] = '\0';
     const bool is_whole = read_text(one, out);
-    out->rank = read_rank(text, at);
+    out->rank = oom_text_rank(text, at);
     out->root_rank = -1;
     out->time = read_time(text, at);
     return is_whole;

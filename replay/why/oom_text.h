@@ -64,6 +64,9 @@ bool oom_text_is_card(uint64_t bytes);
 /* The first that such a text lacks: "the card's capacity". NULL: nothing. Static. */
 const char *oom_text_lacks(const struct oom_text *t);
 
+/* The rank that the line of text[at] begins with, before it, as "[rank3]: "; -1: it names none. */
+int64_t oom_text_rank(const char *text, size_t at);
+
 /* How far a figure of the text may be off: half of its second decimal. */
 uint64_t oom_text_rounding(uint64_t bytes);
 
