@@ -129,6 +129,8 @@ static void print_next(FILE *out, const struct log_answer *a)
     const enum verdict_kind v = a->found.verdict;
     const char *recorder = oom_answer_recorder(a->facts.platform);
     struct words w = { .n = 0 };
+    if (oom_answer_print_recording(out, &a->facts))
+        return;
     if (recorder == NULL || (a->caller != NULL && !a->caller->is_in_torch) ||
         (a->found.form->lever[0] != '@' && !a->facts.has_torch))
         return;

@@ -11,7 +11,7 @@
 
 enum sign_kind {
     SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_TORCH, SIGN_IS_WITHIN,
-    SIGN_IS_NOT_IN_FORCE, SIGN_IS_SET
+    SIGN_IS_NOT_IN_FORCE, SIGN_IS_SET, SIGN_IS_RECORDING
 };
 
 #define SIGN_PLATFORM(platform, phrase) { SIGN_IS_PLATFORM, phrase, PLATFORM_##platform, NULL, NULL },
@@ -29,6 +29,7 @@ static const struct sign {
 } signs[] = {
 #include "replay/why/log_signs.def"
     { SIGN_IS_SET, "ALLOC_CONF", PLATFORM_UNKNOWN, NULL, NULL },
+    { SIGN_IS_RECORDING, ": PyTorch's requests, process ", PLATFORM_UNKNOWN, NULL, NULL },
 };
 
 enum { N_SIGNS = sizeof signs / sizeof signs[0], NONE = N_SIGNS };
@@ -75,6 +76,23 @@ static unsigned read_rocm(const struct log_facts_walk *w, size_t at)
     return version < 100 ? version : 0;
 }
 
+/* "replay run-sim: run.zst: PyTorch's requests, process 41, device 0": the first counts. A name that a shell would not
+ * take as it stands is left out, because it would be pasted. */
+static void take_recording(struct log_facts_walk *w, size_t at)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+";
+    size_t from = at;
+    while (from > 0 && at - from < sizeof w->facts.recording && w->text[from - 1] != '\0' &&
+           strchr(plain, w->text[from - 1]) != NULL)
+        from--;
+    const size_t n = at - from;
+    if (w->facts.recording[0] != '\0' || n == 0 || n >= sizeof w->facts.recording || w->text[from] == '-' ||
+        from < 2 || memcmp(w->text + from - 2, ": ", 2) != 0)
+        return;
+    memcpy(w->facts.recording, w->text + from, n);
+    w->facts.recording[n] = '\0';
+}
+
 void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
 {
     switch (signs[i].kind) {
@@ -103,6 +121,9 @@ void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
         break;
     case SIGN_IS_SET:
         take_variable(w, at);
+        break;
+    case SIGN_IS_RECORDING:
+        take_recording(w, at);
         break;
     }
 }

@@ -18,6 +18,7 @@ struct log_facts {
                                       * Static */
     const char *within;              /* the framework around the program: "vllm"; NULL: none is known. Static */
     const char *within_advice;       /* its own options; NULL. Static */
+    char recording[160];             /* of this run, as `run-sim` or `predict` names it in the log; "": none is named */
     bool is_expandable_asked;        /* the log shows that expandable_segments:True was set */
     bool is_split_asked;             /* the same of max_split_size_mb */
     bool is_not_in_force;            /* it says that expandable segments are not supported here */

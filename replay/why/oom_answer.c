@@ -16,15 +16,6 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 /* ---- the account ---- */
 
-static uint64_t find_least_asked(const struct oom_text *t)
-{
-    if (t->asked == TORCH_SMALL_SEGMENT)
-        return 1;
-    if (t->asked == TORCH_LARGE_SEGMENT)
-        return TORCH_SMALL_MAX + 1;
-    return t->asked < TORCH_OWN_MIN ? t->asked : minus(t->asked, TORCH_OWN_ROUNDING + oom_text_rounding(t->asked)) + 1;
-}
-
 /* What other processes hold: those that the text lists, or all that is neither free nor this process. A text that names
  * no process tells only what is outside of PyTorch, of which a context is the program's own. */
 static uint64_t find_others(const struct oom_text *t)
@@ -46,7 +37,7 @@ static struct memory_account account_of(const struct oom_text *t)
     const uint64_t pools = t->private_pools == OOM_TEXT_UNKNOWN ? 0 : t->private_pools;
     return (struct memory_account){
         .asked = t->asked,
-        .least_asked = find_least_asked(t),
+        .least_asked = oom_text_least_asked(t),
         .total = t->total,
         .free = t->free,
         .allowed = t->allowed,
@@ -227,6 +218,7 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
 static const char *first_words(const struct oom_text *t)
 {
     return t->first == OOM_FIRST_BY_LAUNCHER ? "torchrun names it as the first to fail"
+           : t->first == OOM_SHORT           ? "no setting cures that one, whichever was the first to end"
            : t->first == OOM_FIRST_BY_TIME   ? "by the times of the lines the first to end"
            : t->rank >= 0                    ? "the first rank to end, if the log keeps the order"
                                              : "the first process to end, if the log keeps the order";
@@ -473,9 +465,22 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
         words_print_screen(out, &w);
 }
 
-static void print_next(FILE *out, const struct oom_answer *a)
+bool oom_answer_print_recording(FILE *out, const struct log_facts *facts)
 {
     struct words w = { .n = 0 };
+    if (facts == NULL || facts->recording[0] == '\0')
+        return false;
+    words_add(&w, "- The log names a recording of this run, which tells more than the text: replay why %s",
+              facts->recording);
+    words_print_screen(out, &w);
+    return true;
+}
+
+static void print_next(FILE *out, const struct oom_answer *a, const struct log_facts *facts)
+{
+    struct words w = { .n = 0 };
+    if (oom_answer_print_recording(out, facts))
+        return;
     const char *recorder = oom_answer_recorder(a->platform);
     if (a->verdict == VERDICT_SOMEBODY_ELSE || recorder == NULL)
         return;
@@ -534,7 +539,7 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
         oom_answer_print_guess(out);
     print_which(out, t);
     print_held(out, t, &a);
-    print_next(out, &a);
+    print_next(out, &a, facts);
 }
 
 void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts)

@@ -39,6 +39,9 @@ void oom_answer_json(struct json_writer *j, const struct oom_text *t, const stru
  * NULL: nothing that is read does. Static. */
 const char *oom_answer_recorder(enum platform p);
 
+/* The recording that the log names as its own, as a paragraph. False: it names none. */
+bool oom_answer_print_recording(FILE *out, const struct log_facts *facts);
+
 /* Why the system counts as Windows, if only the log's encoding tells, as a paragraph. */
 void oom_answer_print_guess(FILE *out);
 

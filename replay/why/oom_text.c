@@ -2,6 +2,7 @@
 /* Reads the letters of a text without their layout (log_letters.h). */
 #include "replay/why/oom_text.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/why/log_letters.h"
 
@@ -24,6 +25,15 @@ uint64_t oom_text_rounding(uint64_t bytes)
 {
     const uint64_t unit = bytes > GIB ? GIB : bytes > MIB ? MIB : bytes > KIB ? KIB : 0;
     return unit / 200 + (unit > 0);
+}
+
+uint64_t oom_text_least_asked(const struct oom_text *t)
+{
+    if (t->asked == TORCH_SMALL_SEGMENT)
+        return 1;
+    if (t->asked == TORCH_LARGE_SEGMENT)
+        return TORCH_SMALL_MAX + 1;
+    return t->asked < TORCH_OWN_MIN ? t->asked : t->asked - (TORCH_OWN_ROUNDING + oom_text_rounding(t->asked)) + 1;
 }
 
 /* Of what the card has, what is free, and what PyTorch reserved, together. */
@@ -326,6 +336,27 @@ static bool is_among_ranks(const struct deaths *d, const struct oom_text *t)
     return t->gpu == 0 && t->rank % CARDS != 0;
 }
 
+/* Whether all that is free, cached and in private pools is less than the request, so that no setting serves it. What
+ * a limit leaves is another matter. */
+static bool is_short(const struct oom_text *t)
+{
+    const uint64_t cached = t->reserved - t->allocated, pools = t->private_pools == OOM_TEXT_UNKNOWN ? 0
+                                                                                                    : t->private_pools;
+    const uint64_t rounding = oom_text_rounding(t->free) + oom_text_rounding(cached) + oom_text_rounding(pools);
+    const uint64_t gain = add_capped(add_capped(t->free, rounding), add_capped(cached, pools));
+    return t->allowed == OOM_TEXT_UNKNOWN && oom_text_least_asked(t) > gain;
+}
+
+/* The first line that is short. NULL: none is. */
+static const struct oom_text *find_short(const struct deaths *d)
+{
+    const struct oom_text *found = NULL;
+    for (size_t i = 0; i < d->n; i++)
+        if (is_short(&d->at[i]) && (found == NULL || d->at[i].line < found->line))
+            found = &d->at[i];
+    return found;
+}
+
 static void choose_first(const struct deaths *d, const char *text, size_t n, struct oom_text *out)
 {
     const struct oom_text *first = &d->at[0];
@@ -338,8 +369,12 @@ static void choose_first(const struct deaths *d, const char *text, size_t n, str
         if (is_earlier(&d->at[i], first, has_times))
             first = &d->at[i];
     const struct oom_text *root = read_root(text, n, &rank, &local) ? find_root(d, rank, local) : NULL;
-    *out = root != NULL ? *root : *first;
-    out->first = root != NULL ? OOM_FIRST_BY_LAUNCHER : has_times ? OOM_FIRST_BY_TIME : OOM_FIRST_OF_LINES;
+    const struct oom_text *shorter = root != NULL || is_short(first) ? NULL : find_short(d);
+    *out = root != NULL ? *root : shorter != NULL ? *shorter : *first;
+    out->first = root != NULL      ? OOM_FIRST_BY_LAUNCHER
+                 : shorter != NULL ? OOM_SHORT
+                 : has_times       ? OOM_FIRST_BY_TIME
+                                   : OOM_FIRST_OF_LINES;
     out->root_rank = rank;
     out->is_of_ranks = is_among_ranks(d, out);
     out->is_root_missing = rank >= 0 && root == NULL && out->rank >= 0;

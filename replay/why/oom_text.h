@@ -14,7 +14,8 @@
 #define OOM_TEXT_UNKNOWN UINT64_MAX
 
 /* Of several ranks that died, what tells which was the first. */
-enum oom_text_first { OOM_FIRST_OF_LINES, OOM_FIRST_BY_TIME, OOM_FIRST_BY_LAUNCHER };
+enum oom_text_first { OOM_FIRST_OF_LINES, OOM_FIRST_BY_TIME, OOM_FIRST_BY_LAUNCHER,
+                      OOM_SHORT };   /* nothing: it is one that no setting cures, as it may cure the first */
 
 /* Bytes; OOM_TEXT_UNKNOWN: the text does not say, which holds for process, allowed,
  * private_pools and expandable_reserve only. */
@@ -54,8 +55,9 @@ struct oom_text {
 /* Looks for such texts in text[0, n), whatever stands around and within them: a log, a traceback, line breaks, colours,
  * a prefix of each line. A program may survive an error and try again, so each rank died of its last one. Takes the
  * first of these, because a rank that dies may take others with it: the one that torchrun names, or the earliest by the
- * times of the lines, or the first line. False if there is none with all sizes that every
- * release writes; then *out is the last that lacks some, or has line 0. */
+ * times of the lines, or the first line. If a setting may cure that one, and the launcher does not name it, the first
+ * that none cures counts: the run dies of it in any case. False if there is none with all sizes that every release
+ * writes; then *out is the last that lacks some, or has line 0. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
 
 /* Whether a card can have so many bytes: some, and no more than any that is sold. */
@@ -63,6 +65,9 @@ bool oom_text_is_card(uint64_t bytes);
 
 /* The first that such a text lacks: "the card's capacity". NULL: nothing. Static. */
 const char *oom_text_lacks(const struct oom_text *t);
+
+/* The smallest request that the segment asked for may stand for. */
+uint64_t oom_text_least_asked(const struct oom_text *t);
 
 /* The rank that the line of text[at] begins with, before it, as "[rank3]: "; -1: it names none. */
 int64_t oom_text_rank(const char *text, size_t at);

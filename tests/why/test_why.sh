@@ -309,6 +309,12 @@ error() {                            # BEFORE GPU SIZE: a line of a log
 'e allocated memory 75.91 GiB is allocated by PyTorch, and 1.21 GiB is reserved by PyTorch but unallocated.\n' \
         "$1" "$3" "$2"
 }
+{ error '' 0 '1.25 GiB'; echo "replay run-sim: out/a.zst: PyTorch's requests, process 41, device 0"; } >named
+expect_status 0 why named
+has out 'The log names a recording of this run, which tells more than the text: replay why out/a.zst'
+sed -i 's#out/a#a$(b)#' named
+expect_status 0 why named
+grep -q 'names a recording' out && fail "a name is to be pasted that a shell expands: $(cat out)"
 { echo start; error '[rank3]: ' 3 '1.25 GiB'; error '[rank1]: ' 1 '640.00 MiB'; } >ranks
 expect_status 0 why ranks
 has out 'The log holds 2 such errors. This is about the one in line 2, of rank 3: the first rank to end, '\
