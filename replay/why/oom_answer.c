@@ -99,10 +99,20 @@ static const char *find_setting(const struct oom_text *t, const struct log_facts
                    NULL;
 }
 
+/* Whether the request would fit only if nearly all that is free and cached were put together, which no setting does for
+ * sure: pages that are used in part stay. */
+static bool takes_nearly_all(const struct oom_answer *a)
+{
+    const uint64_t gain = add_capped(a->judgement.room, add_capped(a->account.cached, a->account.pools));
+    return a->account.asked > gain - gain / MEMORY_GAIN_SHARE;
+}
+
 struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts *facts)
 {
     struct oom_answer a = { .account = account_of(t), .platform = platform_of(t, facts) };
     a.judgement = memory_judge(&a.account);
+    if (a.judgement.giver == GIVER_CACHE && takes_nearly_all(&a))
+        a.judgement.giver = GIVER_CACHE_OR_LIVE;
     a.verdict = verdict_of(a.judgement.giver);
     a.setting = find_setting(t, facts, &a);
     if (facts != NULL && facts->is_not_in_force)
