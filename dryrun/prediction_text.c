@@ -371,9 +371,10 @@ static void words_add_seen(struct words *w, const struct prediction *p)
 static void words_add_ends(struct words *w, const struct predicted_row *row)
 {
     char low[UNITS_TEXT], high[UNITS_TEXT];
-    if (peak_range_is_open(&row->range))
-        words_add(w, " (%s to %s)", units_format_bytes(row->range.low_bytes, low),
-                  units_format_bytes(row->range.high_bytes, high));
+    units_format_bytes(row->range.low_bytes, low);
+    units_format_bytes(row->range.high_bytes, high);
+    if (strcmp(low, high) != 0)                  /* ends that read alike tell nothing */
+        words_add(w, " (%s to %s)", low, high);
 }
 
 /* Whether it fits, and what it takes. The caller ends the sentence. */
