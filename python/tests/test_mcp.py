@@ -258,6 +258,8 @@ def slow_server(folder, tmp_path):
         child.stdin.write(json.dumps(CALL) + "\n")
         child.stdin.flush()
         assert "notifications/progress" in child.stdout.readline()
+        while not (tmp_path / "begun").exists() and child.poll() is None:    # the shell is past its own start
+            time.sleep(0.01)
         return child
 
     yield start
