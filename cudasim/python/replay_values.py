@@ -930,11 +930,17 @@ def _watch_nvidia_smi(lines):
 
     @_hidden
     def __init__(self, args, *others, **options):
-        text = args if isinstance(args, str) else " ".join(map(str, args))
-        if "nvidia-smi" in text and ("memory" in text or not re.search(r"--query-gpu|-L\b|--list-gpus", text)):
+        if _asks_for_memory(args):
             lines.tell("looks at the card's free memory (nvidia-smi)", _outside(subprocess.__file__))
         begin(self, args, *others, **options)
     subprocess.Popen.__init__ = __init__
+
+
+def _asks_for_memory(args):
+    """Whether a command is nvidia-smi and shows memory. What can be read only once is left for the command."""
+    words = [args] if isinstance(args, str) else args if isinstance(args, (list, tuple)) else []
+    text = " ".join(map(str, words))
+    return "nvidia-smi" in text and ("memory" in text or not re.search(r"--query-gpu|-L\b|--list-gpus", text))
 
 
 def _is_installed(file):
@@ -943,13 +949,13 @@ def _is_installed(file):
 
 def _outside(passed):
     """The file and the line of the program's that called a module of Python's, through whatever is installed; if all
-    that called it is, the caller's."""
+    that called it is, the caller's. None: no file did (python -c)."""
     calls, frame = [], sys._getframe(2)
     while frame is not None:
         calls.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
     calls = [(file, line) for file, line in calls if file != passed and not file.startswith("<")]
-    return next((call for call in calls if not _is_installed(call[0])), calls[0])
+    return next((call for call in calls if not _is_installed(call[0])), calls[0] if calls else None)
 
 
 def _watch_graphs(mode):

@@ -117,6 +117,14 @@ for step in range(20):
     del x
 print("reserved", torch.cuda.max_memory_reserved())
 """
+STARTS = """
+import pathlib, subprocess, sys, torch
+torch.zeros(8, device="cuda")
+words = (word for word in (sys.executable, "-c", "print('generated')"))
+assert subprocess.run(words, capture_output=True, text=True).stdout == "generated\\n"
+assert subprocess.run(pathlib.Path("/bin/true")).returncode == 0
+exec(compile("subprocess.run(['nvidia-smi'], capture_output=True)", "<string>", "exec"))
+"""
 SKIPS = """
 import sys, torch
 for step in range(20):
@@ -177,7 +185,7 @@ class Case:
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
                            ("offload", OFFLOAD), ("epochs", EPOCHS), ("by_hand", BY_HAND),
-                           ("ends", ENDS), ("looks", LOOKS), ("skips", SKIPS), ("values", VALUES)):
+                           ("ends", ENDS), ("looks", LOOKS), ("starts", STARTS), ("skips", SKIPS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
     def start(self, *words):
@@ -244,6 +252,8 @@ def adapting(case):
               int(said.split()[-1]) == card["peak_reserved_bytes"], (said, card["peak_reserved_bytes"]))
         check("its line is named", (card["looks_at_memory"] or "").endswith("looks.py:3"), card)
     check("and no smallest card", answer["smallest_card_bytes"] is None, answer)
+    status, _, out, err = case.predict("--device", "1GiB", "--", sys.executable, "starts.py")
+    check("a program starts others as it likes", status == 0, out + err)
     _, answer, out, _ = case.predict("--device", "1GiB", "--range", "n=1..2000", "--", sys.executable, "skips.py",
                                      "{n}")
     check("a refused batch that is skipped does not fit", answer["cards"][0]["largest"] == 1024, out)
