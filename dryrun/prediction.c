@@ -211,13 +211,13 @@ static void run_device(const char *card, bool is_enlarged, char text[static PATH
     const size_t n = strcspn(rest, ",");
     const struct device_config cfg = card_config(card);
     const struct device_model found = device_found(&cfg);
-    char alone[CARD_BYTES];
+    char alone[CARD_BYTES], class[CAPABILITY_TEXT];
     card_alone(card, alone);
     const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(alone) : NULL;
     int n_text = snprintf(text, PATH_MAX, "sim:%s", rest);
     if (is_enlarged)
-        n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%u.%u,multiprocessors=%u", ENLARGED, rest + n,
-                          found.capability / 10, found.capability % 10, found.multiprocessors);
+        n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%s,multiprocessors=%u", ENLARGED, rest + n,
+                          capability_text(found.capability, class), found.multiprocessors);
     if (context != NULL && n_text > 0 && n_text < PATH_MAX)
         snprintf(text + n_text, PATH_MAX - (size_t)n_text, ",context=%" PRIu64, context->bytes);
 }

@@ -23,7 +23,7 @@ struct import_config {
     bool without_stacks;              /* leave out call stacks */
     bool without_path;                /* the trace does not name the file, which is gone afterwards */
     bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it */
-    unsigned capability;              /* of the card, 86 for 8.6, if the recorder knows it; 0: nobody does */
+    const char *capability;           /* of the card, "8.6", if the recorder knows it; NULL: nobody does */
     bool final_state;                 /* set by trace_open_final_state */
     bool again;                       /* the name was opened before: input_open_again */
     uint64_t memory_limit;            /* what an input may unpack to, in bytes; 0: by its size (input.h, trace.h) */

@@ -5,6 +5,7 @@
 #include "sim/card_table.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Threads and blocks of a multiprocessor, its shared memory, the most of a block, what is reserved; registers. */
@@ -55,6 +56,12 @@ const struct device_model *device_model_for(uint64_t bytes)
 const struct compute_class *compute_class_at(size_t i)
 {
     return i < N_CLASSES ? &classes[i] : NULL;
+}
+
+const char *capability_text(unsigned capability, char text[CAPABILITY_TEXT])
+{
+    snprintf(text, CAPABILITY_TEXT, "%u.%u", capability / 10, capability % 10);
+    return text;
 }
 
 const struct compute_class *compute_class_of(unsigned capability)

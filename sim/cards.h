@@ -57,6 +57,10 @@ const struct device_model *device_model_for(uint64_t bytes);
  * laptop's). Fills out[0, room) in the order of the table; returns how many there are, which may be more. */
 size_t cards_find(const char *text, size_t n, const struct device_model **out, size_t room);
 
+/* "8.6" of 86. Returns `text`. */
+enum { CAPABILITY_TEXT = 16 };
+const char *capability_text(unsigned capability, char text[CAPABILITY_TEXT]);
+
 /* NULL for a capability that is not in the table. */
 const struct compute_class *compute_class_of(unsigned capability);
 

@@ -62,8 +62,8 @@ struct device_config {
     bool     is_windows;             /* the driver is that of Windows, also below WSL: it keeps less of the memory */
     unsigned capability;             /* 86 for 8.6; 0: the model's */
     unsigned multiprocessors;        /* 0: the model's */
-    enum device_workspaces workspaces;           /* what cuDNN's convolutions ask for */
-    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: each of them */
+    enum device_workspaces workspaces;           /* what libraries ask for */
+    uint64_t workspace_bytes;        /* WORKSPACES_FIXED: each convolution */
 
     /* For a real device only. When it is opened, the card tells `total_bytes`, `context_bytes` and `others_bytes`: all
      * of its memory, less what is taken. A limit replaces them. */
@@ -283,9 +283,9 @@ extern const struct device_ops device_sim;
 extern const struct device_ops device_cuda;
 
 /* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "A100 80GB", "sim:unlimited"; further
- * options: capability=8.6, multiprocessors=84, system=linux|windows|wsl, packing=on|off,
- * addresses=linux|rising|first-fit|descending, and call costs (alloc_ns=, ... sync_ns=). `has_total` says whether the
- * text gave a capacity. ERR_USAGE with the place and reason. */
+ * options: capability=8.6, multiprocessors=84, system=linux|windows|wsl, workspaces=likely|most|none|128MiB,
+ * packing=on|off, addresses=linux|rising|first-fit|descending, and call costs (alloc_ns=, ... sync_ns=). `has_total`
+ * says whether the text gave a capacity. ERR_USAGE with the place and reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *err);
 

@@ -46,7 +46,7 @@ struct recording {
     struct journal_folder folder;
     const char *out;
     enum recording_rules rules;
-    unsigned capability;             /* of the simulated card; 0: a real one */
+    const char *capability;          /* of the simulated card; NULL: a real one */
     struct recorded_journal *journals;
     size_t n_traces, n_used;         /* pairs of journal and device with calls; journals with calls */
     bool   has_snapshots;
@@ -424,7 +424,7 @@ static void say_if_nothing_recorded(const struct recording *r)
         fprintf(stderr, "replay %s: no calls for CUDA memory were recorded, so there is no trace\n", command_of(r));
 }
 
-enum err recording_import(const char *folder, const char *out, enum recording_rules rules, unsigned capability,
+enum err recording_import(const char *folder, const char *out, enum recording_rules rules, const char *capability,
                           struct json_writer *json, bool *is_whole, struct err_detail *err)
 {
     struct recording r = { .out = out, .rules = rules, .capability = capability, .json = json, .is_whole = true };

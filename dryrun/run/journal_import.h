@@ -33,11 +33,11 @@ size_t recording_stem_length(const char *name);
 
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
- * runs. `capability`: of the simulated card, 86 for 8.6; 0: the card is a real one. `json` (may be NULL) gets the array
+ * runs. `capability`: of the simulated card, "8.6"; NULL: the card is a real one. `json` (may be NULL) gets the array
  * `files`, and for record `processes`. *is_whole: no call is missing. ERR_UNSUPPORTED if run-sim has recorded nothing;
  * ERR_IO; the errors of trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
-                                   unsigned capability, struct json_writer *json, bool *is_whole,
+                                   const char *capability, struct json_writer *json, bool *is_whole,
                                    struct err_detail *err);
 
 /* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */

@@ -40,7 +40,7 @@ struct sim_card {
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
     char   journals[PATH_MAX];       /* of this run only; "" before it is made */
     char   cache[PATH_MAX];          /* of stand-ins */
-    unsigned capability;             /* 86 for 8.6 */
+    char   capability[CAPABILITY_TEXT];
     char  *torch;                    /* what was found, "FOLDER:a:b", "" for none; NULL: none was looked for */
     struct standins standins;
     struct real_libraries real;      /* of --libraries real; the program has those that are wanted */
@@ -94,7 +94,8 @@ static enum err choose_device(struct sim_card *c, struct err_detail *err)
     const char *typed = c->asked.device != NULL ? c->asked.device : "sim";
     snprintf(c->device, sizeof c->device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
     const enum err e = cudasim_parse_devices(c->device, &cfg, &ops, &count, err);
-    c->capability = e == ERR_OK ? device_found(&cfg).capability : 0;
+    if (e == ERR_OK)
+        (void)capability_text(device_found(&cfg).capability, c->capability);
     return e;
 }
 
@@ -502,7 +503,7 @@ const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n
     return c->processes;
 }
 
-unsigned sim_card_capability(const struct sim_card *c)
+const char *sim_card_capability(const struct sim_card *c)
 {
     return c->capability;
 }

@@ -36,8 +36,8 @@ void sim_card_close(struct sim_card *c, bool keeps_journals);
 MUST_USE enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env,
                                    struct err_detail *err);
 
-/* The compute capability that its programs see, 86 for 8.6. */
-unsigned sim_card_capability(const struct sim_card *c);
+/* The compute capability that its programs see: "8.6". */
+const char *sim_card_capability(const struct sim_card *c);
 
 /* The folder of the journals, absolute. */
 const char *sim_card_journals(const struct sim_card *c);

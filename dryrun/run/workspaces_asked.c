@@ -42,6 +42,17 @@ static void say_whose(struct words *out, const struct workspaces_asked *w)
     words_add(out, ": ");
 }
 
+static void say_likely(struct words *out, const struct workspaces_asked *w)
+{
+    words_add(out, "those that are likely for their shapes, because NVIDIA does not document them.");
+    if (w->of[WORKSPACES_OF_CUFFT])
+        words_add(out, " cuFFT's are read off public reports; no card was asked.");
+    if (w->of[WORKSPACES_OF_CUDNN] || w->of[WORKSPACES_OF_CUSOLVER])
+        words_add(out, " An H200 was asked about some of %s.",
+                  !w->of[WORKSPACES_OF_CUSOLVER] ? "cuDNN's" : !w->of[WORKSPACES_OF_CUDNN] ? "cuSOLVER's"
+                                                                                          : "cuDNN's and cuSOLVER's");
+}
+
 void workspaces_asked_say(struct words *out, const struct workspaces_asked *w)
 {
     char bytes[UNITS_TEXT];
@@ -49,7 +60,7 @@ void workspaces_asked_say(struct words *out, const struct workspaces_asked *w)
         return;
     say_whose(out, w);
     if (w->answer == WORKSPACES_LIKELY)
-        words_add(out, "those that are likely for their shapes. NVIDIA does not document them; an H200 was asked.");
+        say_likely(out, w);
     else if (w->answer == WORKSPACES_MOST)
         words_add(out, "the largest that are likely for their shapes (workspaces=most). Most take less on a card.");
     else if (w->bytes > 0)

@@ -144,7 +144,7 @@ static void card_text(const struct smi_cards *c, int card, const char *name, cha
     else if (strcmp(name, "pci.bus") == 0)
         snprintf(text, SMI_NAME_BYTES, "0x%02X", (unsigned)card + 1);
     else if (strcmp(name, "compute_cap") == 0)
-        snprintf(text, SMI_NAME_BYTES, "%u.%u", c->model.capability / 10, c->model.capability % 10);
+        (void)capability_text(c->model.capability, text);
     else if (strcmp(name, "pstate") == 0)
         snprintf(text, SMI_NAME_BYTES, "P0");
     else if (strcmp(name, "compute_mode") == 0)

@@ -47,7 +47,7 @@ struct pytorch_import {
     size_t next_free_run;             /* index of the first of walk.free_runs that is not put yet */
     uint32_t *start_rows;             /* by index into walk.start: number of the segment in the trace */
     bool without_stacks, ends_at_exit;
-    unsigned capability;             /* 86 for 8.6; 0: not known */
+    const char *capability;          /* "8.6"; NULL: not known */
     bool has_epoch;
     char notes[NOTES_BYTES];
     size_t n_notes;
@@ -169,13 +169,6 @@ static void note_room(struct pytorch_import *p, const struct walk_room *room)
          is_known ? "" : "the device's capacity, ");
 }
 
-static enum err put_capability(struct pytorch_import *p, struct err_detail *err)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%u.%u", p->capability / 10 % 100, p->capability % 10);
-    return p->capability == 0 ? ERR_OK : trace_put_meta(p->out, TRACE_META_CAPABILITY, text, err);
-}
-
 static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *err)
 {
     char text[LINE_BYTES];
@@ -245,8 +238,8 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     const char *platform = find_platform(p->s);
     if (e == ERR_OK && platform != NULL)
         e = trace_put_meta(p->out, TRACE_META_PLATFORM, platform, err);
-    if (e == ERR_OK)
-        e = put_capability(p, err);
+    if (e == ERR_OK && p->capability != NULL)
+        e = trace_put_meta(p->out, TRACE_META_CAPABILITY, p->capability, err);
     if (e == ERR_OK)
         e = put_limit(p, &room, err);
     if (e == ERR_OK && w->n_forgotten > 0)

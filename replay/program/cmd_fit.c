@@ -299,9 +299,8 @@ static void print_best(const struct fit_session *s)
 static void add_other_class(struct words *w, const struct fit_session *s)
 {
     const char *recorded = trace_meta(s->trace, TRACE_META_CAPABILITY);
-    const unsigned capability = device_found(&s->device.config).capability;
-    char asked[16];
-    snprintf(asked, sizeof asked, "%u.%u", capability / 10 % 100, capability % 10);
+    char asked[CAPABILITY_TEXT];
+    (void)capability_text(device_found(&s->device.config).capability, asked);
     if (s->device.context_source == NULL || trace_meta(s->trace, TRACE_META_RELEASE) == NULL ||
         (recorded != NULL && strcmp(recorded, asked) == 0))
         return;

@@ -85,11 +85,11 @@ static enum err make_traces(struct record_run *run, int status, FILE *out, struc
 {
     struct json_writer w = json_writer(out);
     if (out == NULL)
-        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, 0, NULL, &run->is_whole, err);
+        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, &run->is_whole, err);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-record/1");
     json_put_number(&w, "status", (unsigned)status);
-    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, 0, &w, &run->is_whole, err);
+    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, &w, &run->is_whole, err);
     json_end_object(&w);
     return e;
 }

@@ -15,7 +15,7 @@ static enum err report(const struct sim_card *card, const char *path, int status
                        struct err_detail *err)
 {
     const char *journals = sim_card_journals(card);
-    const unsigned capability = sim_card_capability(card);
+    const char *capability = sim_card_capability(card);
     struct json_writer w = json_writer(out);
     enum err e = ERR_OK;
     *is_whole = true;

@@ -31,13 +31,13 @@ static void list_devices(void)
 {
     static const char maker[] = "NVIDIA ";
     const struct device_model *m;
-    char text[UNITS_TEXT];
+    char text[UNITS_TEXT], class[CAPABILITY_TEXT];
     printf("\nCards (--device NAME in any spelling, such as 4090 or \"A100 80GB\"; or 24GiB,\n"
            "sim:unlimited; GB and G mean GiB everywhere): name, memory, compute capability.\n"
            "Advice chooses among those with a *:\n");
     for (size_t i = 0; (m = card_at(i)) != NULL; i++)
-        printf("%c %-20s%10s %2u.%u %s\n", m->is_often ? '*' : ' ', m->name, units_format_bytes(m->total_bytes, text),
-               m->capability / 10, m->capability % 10,
+        printf("%c %-20s%10s %4s %s\n", m->is_often ? '*' : ' ', m->name, units_format_bytes(m->total_bytes, text),
+               capability_text(m->capability, class),
                m->title + (strncmp(m->title, maker, strlen(maker)) == 0 ? strlen(maker) : 0));
 }
 

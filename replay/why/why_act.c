@@ -2,6 +2,7 @@
 /* What to do where no setting cures it, in one line for a page: the reasons tell more. */
 #include "replay/why/why.h"
 
+#include "replay/why/card_tools.h"
 #include "report/text/text.h"
 
 #include <string.h>
@@ -31,18 +32,6 @@ static void add_leak(struct words *w, const struct why *y)
     words_add(w, " Usually it is a loss or an output with its graph: keep loss.item() or out.detach() instead.");
 }
 
-static void add_fragmented(struct words *w, const struct why *y)
-{
-    (void)y;
-    words_add(w, "No setting that was tried cures it: replay fit finds a card that is large enough.");
-}
-
-static void add_cache(struct words *w, const struct why *y)
-{
-    (void)y;
-    words_add(w, "Nothing needs to be done. To run it on a smaller card, ask replay tune for a setting.");
-}
-
 static void add_untold(struct words *w, const struct why *y)
 {
     words_add(w, y->is_state ? "Record its history: torch.cuda.memory._record_memory_history() at the program's start."
@@ -51,14 +40,7 @@ static void add_untold(struct words *w, const struct why *y)
 
 static void add_others(struct words *w, const struct why *y)
 {
-    (void)y;
-    words_add(w, "Free the card: nvidia-smi shows which other processes are on it.");
-}
-
-static void add_limited(struct words *w, const struct why *y)
-{
-    (void)y;
-    words_add(w, "Raise the limit: set_per_process_memory_fraction, a MIG slice's, or the container's.");
+    words_add(w, "Free the card: %s shows which other processes are on it.", card_tools_shows(y->tune.platform));
 }
 
 static void add_one_tensor(struct words *w, const struct why *y)
@@ -67,27 +49,25 @@ static void add_one_tensor(struct words *w, const struct why *y)
               y->asked_line);
 }
 
-static void add_larger_input(struct words *w, const struct why *y)
-{
-    (void)y;
-    words_add(w, "Cut or split the largest inputs, or take a smaller batch for them.");
-}
-
-static void add_not_in_force(struct words *w, const struct why *y)
-{
-    (void)y;
-    words_add(w, "Mend how the setting is asked for, then look again.");
-}
+/* What needs no figure of the recording's. */
+static const char *const sentences[VERDICT_RECORDING_ENDS + 1] = {
+    [VERDICT_NOT_IN_FORCE] = "Mend how the setting is asked for, then look again.",
+    [VERDICT_LIMITED] = "Raise the limit: set_per_process_memory_fraction, a MIG slice's, or the container's.",
+    [VERDICT_LARGER_INPUT] = "Cut or split the largest inputs, or take a smaller batch for them.",
+    [VERDICT_FRAGMENTED] = "No setting that was tried cures it: replay fit finds a card that is large enough.",
+    [VERDICT_CACHE] = "Nothing needs to be done. To run it on a smaller card, ask replay tune for a setting.",
+};
 
 void why_add_act(struct words *w, const struct why *y)
 {
     static void (*const says[VERDICT_RECORDING_ENDS + 1])(struct words *, const struct why *) = {
-        [VERDICT_NOT_IN_FORCE] = add_not_in_force, [VERDICT_SOMEBODY_ELSE] = add_others,
-        [VERDICT_LIMITED] = add_limited,           [VERDICT_ONE_TENSOR] = add_one_tensor,
-        [VERDICT_LEAK] = add_leak,                 [VERDICT_LARGER_INPUT] = add_larger_input,
-        [VERDICT_FULL] = add_smaller,              [VERDICT_FRAGMENTED] = add_fragmented,
-        [VERDICT_CACHE] = add_cache,               [VERDICT_RECORDING_ENDS] = add_untold,
+        [VERDICT_SOMEBODY_ELSE] = add_others, [VERDICT_ONE_TENSOR] = add_one_tensor, [VERDICT_LEAK] = add_leak,
+        [VERDICT_FULL] = add_smaller,         [VERDICT_RECORDING_ENDS] = add_untold,
     };
-    if (y->cure == CURE_NONE)
+    if (y->cure != CURE_NONE)
+        return;
+    if (sentences[y->verdict] != NULL)
+        words_add(w, "%s", sentences[y->verdict]);
+    else
         says[y->verdict](w, y);
 }

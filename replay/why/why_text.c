@@ -6,6 +6,7 @@
 #include "replay/advise/settings_paste.h"
 #include "replay/recording/phases.h"
 #include "replay/recording/recorded_settings.h"
+#include "replay/why/card_tools.h"
 #include "report/text/text.h"
 
 #include <assert.h>
@@ -170,8 +171,9 @@ static void add_fragmented(struct words *w, const struct why *y)
 static void add_cache(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
-    words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which nvidia-smi shows beside "
-                 "what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b));
+    words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which %s shows beside "
+                 "what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b),
+              card_tools_shows(y->tune.platform));
     if (y->reserved > y->live)
         words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
 }
@@ -307,21 +309,21 @@ static void print_cure(FILE *out, const struct why *y)
 /* ---- reasons ---- */
 
 /* The card has room for a request that was refused: what that may come from. */
-static const char *what_else(const struct why *y)
+static void add_what_else(struct words *w, const struct why *y)
 {
     if (y->verdict == VERDICT_LIMITED)
-        return " The limit may be torch.cuda.set_per_process_memory_fraction or per_process_memory_fraction in the "
-               "allocator's settings, a MIG slice's or vGPU's quota, or one of the container: the recording does "
-               "not tell "
-               "which.";
-    if (y->verdict == VERDICT_SOMEBODY_ELSE)
-        return " Others are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If "
-               "this is not the card it ran on, leave out --device.";
-    if (y->is_card_named)
-        return " If that is the card it ran on, others had memory of it, or a limit such as "
-               "set_per_process_memory_fraction refused the request: neither is in the recording. The error's text "
-               "tells more: replay why LOG.";
-    return " With --device and the card it ran on, the answer is about that card.";
+        words_add(w, " The limit may be torch.cuda.set_per_process_memory_fraction or per_process_memory_fraction in "
+                     "the allocator's settings, a MIG slice's or vGPU's quota, or one of the container: the "
+                     "recording does not tell which.");
+    else if (y->verdict == VERDICT_SOMEBODY_ELSE)
+        words_add(w, " Others are processes that %s shows, or a limit such as set_per_process_memory_fraction. If this "
+                     "is not the card it ran on, leave out --device.", card_tools_shows(y->tune.platform));
+    else if (y->is_card_named)
+        words_add(w, " If that is the card it ran on, others had memory of it, or a limit such as "
+                     "set_per_process_memory_fraction refused the request: neither is in the recording. The error's "
+                     "text tells more: replay why LOG.");
+    else
+        words_add(w, " With --device and the card it ran on, the answer is about that card.");
 }
 
 static void print_refusal(FILE *out, const struct why *y, const char *event_word)
@@ -335,7 +337,7 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
                   text_mib(y->asked, a), text_mib(y->live, b));
         if (y->recorded_usable > 0)
             words_add(&w, " Of the card it could have %s.", text_mib(y->recorded_usable, c));
-        words_add(&w, "%s", what_else(y));
+        add_what_else(&w, y);
         words_print_screen(out, &w);
         return;
     }

@@ -108,16 +108,24 @@ Test(results_db, remarks_are_rows_in_order)
     kept_close(&k);
 }
 
+/* The database of a kept run, open to put more into it. */
+static struct results_db *reopen(const struct kept *k, struct policy_spec *spec)
+{
+    struct err_detail err = { .text = "" };
+    struct results_db *db;
+    cr_assert_eq(policy_spec_parse("none", spec, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(results_db_open(k->path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
+    return db;
+}
+
 Test(results_db, what_is_put_between_begin_and_end_is_there_at_once)
 {
     static const struct device_usage usage;
     struct err_detail err = { .text = "" };
     struct kept k = keep_run("none");
-    struct results_db *db;
     struct policy_spec spec;
-    cr_assert_eq(policy_spec_parse("none", &spec, &err), ERR_OK, "%s", err.text);
+    struct results_db *db = reopen(&k, &spec);
     struct report_run run = { .spec = &spec };
-    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
     for (int twice = 0; twice < 2; twice++)
         cr_assert_eq(results_db_begin_puts(db, &err), ERR_OK, "%s", err.text);
     put_run(db, &run, "a", &usage);
@@ -165,11 +173,9 @@ Test(results_db, a_database_that_was_removed_meanwhile_is_an_error)
     static const struct device_usage usage;
     struct err_detail err = { .text = "" };
     struct kept k = keep_run("none");
-    struct results_db *db;
     struct policy_spec spec;
-    cr_assert_eq(policy_spec_parse("none", &spec, &err), ERR_OK, "%s", err.text);
+    struct results_db *db = reopen(&k, &spec);
     struct report_run run = { .spec = &spec };
-    cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(results_db_check_there(db, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(results_db_begin_puts(db, &err), ERR_OK, "%s", err.text);
     put_run(db, &run, "a", &usage);

@@ -113,6 +113,11 @@ has fit.json '"if_step_goes_on": null'
 expect_status 0 why "$data/gpt-fp32.trace.zst"
 has out '^Nothing was refused: live data peaks at 129.39 MiB, and PyTorch reserves 146 MiB, '\
 'which nvidia-smi shows beside what CUDA takes for itself. The other 16.61 MiB are cache.'
+for one in rocm:rocm-smi xpu:xpu-smi; do
+    expect_status 0 why "$data/gpt-fp32.trace.zst" --system "${one%:*}"
+    has out "which ${one#*:} shows beside"
+done
+expect_status 0 why "$data/gpt-fp32.trace.zst"
 grep -q 'CUDA context' out && fail "a context of a card that nobody named: $(cat out)"
 expect_status 0 why "$data/gpt-fp32.trace.zst" --device a100-40g
 has out 'Of the 39.39 GiB of a100-40g about 532 MiB go to the CUDA context and libraries, at most 1.11 GiB seen'
