@@ -4,6 +4,8 @@
 
 #include "base/units.h"
 
+#include <string.h>
+
 static const char *const names[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of libraries",
     [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
@@ -38,6 +40,12 @@ void peak_range_widen(struct peak_range *r, enum range_source source, const stru
 bool peak_range_is_open(const struct peak_range *r)
 {
     return r->low_bytes < r->high_bytes;
+}
+
+bool peak_range_shows(const struct peak_range *r)
+{
+    char low[UNITS_TEXT], high[UNITS_TEXT];
+    return strcmp(units_format_bytes(r->low_bytes, low), units_format_bytes(r->high_bytes, high)) != 0;
 }
 
 static void say_source(struct words *w, const struct peak_range *r, enum range_source source, bool is_first)

@@ -32,6 +32,9 @@ void peak_range_widen(struct peak_range *r, enum range_source source, const stru
 
 bool peak_range_is_open(const struct peak_range *r);
 
+/* Whether a person sees it: ends that read alike tell nothing. */
+bool peak_range_shows(const struct peak_range *r);
+
 /* "Between A and B: workspaces of libraries (-X, +Y), ..."; nothing if it has no width. */
 void peak_range_say(struct words *w, const struct peak_range *r);
 

@@ -166,7 +166,7 @@ static void assume_workspaces(struct assumptions *a, const struct predicted_run 
 /* What the first row may take, and what decides it. */
 static void assume_range(struct assumptions *a, const struct predicted_row *row)
 {
-    if (!row->is_known || !peak_range_is_open(&row->range))
+    if (!row->is_known || !peak_range_shows(&row->range))
         return;
     struct words *w = assumption_add(a);
     words_add(w, "What %.60s takes lies ", row->card);
@@ -371,10 +371,9 @@ static void words_add_seen(struct words *w, const struct prediction *p)
 static void words_add_ends(struct words *w, const struct predicted_row *row)
 {
     char low[UNITS_TEXT], high[UNITS_TEXT];
-    units_format_bytes(row->range.low_bytes, low);
-    units_format_bytes(row->range.high_bytes, high);
-    if (strcmp(low, high) != 0)                  /* ends that read alike tell nothing */
-        words_add(w, " (%s to %s)", low, high);
+    if (peak_range_shows(&row->range))
+        words_add(w, " (%s to %s)", units_format_bytes(row->range.low_bytes, low),
+                  units_format_bytes(row->range.high_bytes, high));
 }
 
 /* Whether it fits, and what it takes. The caller ends the sentence. */
@@ -454,7 +453,7 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
                                                                    "not known" });
         return;
     }
-    if (peak_range_is_open(&row->range))
+    if (peak_range_shows(&row->range))
         units_format_bytes(row->range.high_bytes, most);
     terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
                                  row->card, policy, largest,

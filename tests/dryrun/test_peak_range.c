@@ -45,6 +45,7 @@ Test(peak_range, without_anything_open_there_is_no_word)
     peak_range_say(&w, &r);
     cr_expect_eq(w.n, 0);
     cr_expect(!peak_range_is_open(&r));
+    cr_expect(!peak_range_shows(&r));
 }
 
 Test(peak_range, each_source_is_named_with_what_it_takes_off_and_adds)
@@ -61,4 +62,11 @@ Test(peak_range, each_source_is_named_with_what_it_takes_off_and_adds)
     peak_range_say(&w, &r);
     cr_expect_str_eq(w.text, "between 924 MiB and 1.20 GiB: the order of addresses (-2 MiB), workspaces of "
                              "libraries (-100 MiB, +200 MiB)");
+}
+
+Test(peak_range, ends_that_read_alike_are_open_and_not_shown)
+{
+    const struct peak_range r = { .low_bytes = 10 * GIB, .expected_bytes = 10 * GIB, .high_bytes = 10 * GIB + MIB };
+    cr_expect(peak_range_is_open(&r));
+    cr_expect(!peak_range_shows(&r));
 }
