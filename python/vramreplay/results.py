@@ -433,9 +433,9 @@ class ReplayRunSegments(Result):
 
 @dataclass(frozen=True, repr=False)
 class ReplayRunFragmentation(Result):
-    """`fragmentation` of ReplayRun: the first four when reserved last rose to its peak."""
-    #: allocated - requested, when reserved last rose to its peak; below 0 if frees were pending, because these
-    #: still count as requested
+    """`fragmentation` of ReplayRun: the first four at the moment of at_peak."""
+    #: allocated - requested, at the moment of at_peak; below 0 if frees were pending, because these still count
+    #: as requested
     internal_bytes: int
     #: reserved - allocated, at the same moment
     external_bytes: int
@@ -547,7 +547,7 @@ class ReplayRun(Result):
     peak: Gauges
     #: over time; null: no times were recorded
     mean: Optional[ReplayRunMean]
-    #: the same four when reserved last rose to its peak
+    #: the same four at the peak of reserved: of its moments the first with most requested
     at_peak: Gauges
     #: what was held for the most bytes that were live at once
     at_live_peak: ReplayRunAtLivePeak
@@ -561,7 +561,7 @@ class ReplayRun(Result):
     host_peak_bytes: int
     #: whole segments of the device
     segments: ReplayRunSegments
-    #: the first four when reserved last rose to its peak
+    #: the first four at the moment of at_peak
     fragmentation: ReplayRunFragmentation
     #: calls that reached the driver
     device_calls: int

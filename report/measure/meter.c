@@ -94,6 +94,11 @@ void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event,
         return;
     m->peak.reserved = u->reserved_peak_bytes;
     meter_raise(&m->part_start.peak_reserved_bytes, m->peak.reserved);
+    meter_keep_peak(m, p, event, time_ns);
+}
+
+void meter_keep_peak(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
+{
     m->at_peak_sample = meter_sample_now(m, p, event, time_ns);
     m->at_peak_sample.now.reserved = m->peak.reserved;       /* it may have been higher during the event */
     m->at_peak = m->at_peak_sample.now;

@@ -83,7 +83,7 @@ struct meter_segment {
 
 struct meter {
     struct meter_bytes now, peak;
-    struct meter_bytes at_peak;      /* all gauges when reserved last rose to a new peak */
+    struct meter_bytes at_peak;      /* all gauges at the peak of reserved: of its moments the first with most live */
     struct meter_bytes at_live_peak; /* all gauges when requested last rose to a new peak */
     struct meter_sample at_peak_sample;
 #define METER_COUNTER(name, meaning) uint64_t name;
@@ -129,17 +129,28 @@ static inline uint64_t meter_inactive_split(const struct meter *m)
     return m->split_bytes > m->now.active ? m->split_bytes - m->now.active : 0;
 }
 
+/* Keeps this moment as the one of the peak of reserved. */
+void meter_keep_peak(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns);
+
+/* Whether reserved is at its peak with more live than when it was before. */
+static inline bool meter_is_fuller(const struct meter *m)
+{
+    return m->now.reserved == m->peak.reserved && m->now.requested > m->at_peak.requested;
+}
+
 /* Ends the accounting of an event, after gauges and segments have been updated: reads the device if it was called, then
  * raises the peak of the inactive split. */
 static inline void meter_settle(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
 {
     if (p->device->usage.changes != m->device_changes_seen)
         meter_device_moved(m, p, event, time_ns);
+    if (meter_is_fuller(m))
+        meter_keep_peak(m, p, event, time_ns);
     meter_raise(&m->inactive_split_peak, meter_inactive_split(m));
 }
 
 /* A request was served; its segment id is below n_segments. Returns false if meter_settle would find nothing to do: the
- * device was not called, and the block lies in a segment that was active before. */
+ * device was not called, the block lies in a segment that was active before, and the peak is no fuller. */
 static inline bool meter_alloc(struct meter *m, const struct device *device, uint64_t requested, const struct block *b)
 {
     assert(b->segment < m->n_segments);
@@ -157,7 +168,7 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
         m->at_live_peak = m->now;
         m->at_live_peak.reserved = device->usage.reserved_bytes;
     }
-    return was_idle || device->usage.changes != m->device_changes_seen;
+    return was_idle || meter_is_fuller(m) || device->usage.changes != m->device_changes_seen;
 }
 
 /* The run ends. */

@@ -105,7 +105,7 @@ function pointsOf(rows) {
   return [...points.values()];
 }
 
-const isRecommended = p => p.rows.includes(data.cases[view.case].best);
+const isRecommended = p => p.rows.includes(bestHere());
 
 function pointText(p) {
   return p.names.slice(0, 6).join(', ') + (p.names.length > 6 ? ' and ' + (p.names.length - 6) + ' more' : '') + ': ' +

@@ -78,9 +78,10 @@ const capacityOf = run => data.rows[run.row][ROW.capacity];
 /* Horizontal lines: the card, where it is near enough, and what no allocator can do without. */
 function levelsHere() {
   const cards = [...new Set(shownRuns().map(capacityOf))].filter(c => c !== null && c <= 3 * chart.most);
+  const { trace_peak_requested_bytes: live, trace_live_peak_bytes: asked } = data.cases[view.case];
   return [...cards.map(bytes => ({ bytes, text: 'the card ' + cardText(bytes), dash: [] })),
-    { bytes: data.cases[view.case].trace_peak_requested_bytes, text: 'live peak: no allocator needs less',
-      dash: [4, 4] }];
+    { bytes: Math.max(live, asked ?? 0), text: (asked > live ? 'live peak with what was refused' : 'live peak') +
+      ': no allocator needs less', dash: [4, 4] }];
 }
 
 function strokeLine(context, x0, y0, x1, y1, dash) {
@@ -362,7 +363,8 @@ function cursorText() {
   });
   const live = linesHere().pop(), held = extremesOfLine(live, view.at, view.at + 1);
   const text = momentText(scene.trace, view.at);
-  return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' + chartText(held.most) +
+  return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' +
+    (held.least === held.most ? '' : 'up to ') + chartText(held.most) +
     ' live; reserved: ' + parts.join(', ') + '.';
 }
 

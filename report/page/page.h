@@ -58,6 +58,7 @@ struct page_answer {
     struct page_figure figures[PAGE_FIGURES];        /* up to the first without a value */
     char *replayed;                  /* how what follows differs from what was recorded */
     size_t as_it_ran, recommended;   /* rows of the table; VERDICT_NONE: none is that */
+    bool   is_uncured;               /* a request was refused, and no setting cures that: then none is called best */
     bool   has_card;                 /* the card that the runs are on was recorded or named */
     uint64_t recorded_reserved_bytes;                /* what the recording says PyTorch reserved; 0: it does not */
     char *promise;                   /* what the line achieves */

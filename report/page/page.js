@@ -342,7 +342,10 @@ async function start() {
   window.replayPage.drawnAt = performance.now();
 }
 
-/* For a person at the browser's console, and for tests: what is shown, and everything unpacked. */
-Object.assign(window.replayPage, { view, scene, chart, show, memoryAt, holesAt, heldAt, framesOf });
+/* For a person at the browser's console, and for tests: what is shown, everything unpacked, and what is drawn of it. */
+Object.assign(window.replayPage, { view, scene, chart, show, memoryAt, holesAt, heldAt, framesOf, says: {
+  levels: levelsHere, tip: pictureTip, reserved: reservedAt,
+  live: moment => extremesOfLine(linesHere().pop(), moment, moment + 1).most,
+} });
 
 start();

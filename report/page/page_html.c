@@ -87,6 +87,8 @@ static void put_sentences(FILE *out, const struct page *p)
         if (a->reasons != NULL)
             put_reasons(out, a->reasons);
         put_paragraph(out, "told", a->replayed);
+        if (a->is_uncured)
+            put_paragraph(out, "told", "No setting cures it. As far as the recording goes, the settings compare so:");
         put_verdict(out, p);
         fputs("</details>\n", out);
     }
@@ -122,17 +124,19 @@ static void put_title(FILE *out, const struct page *p)
     }
 }
 
-/* Files by their names alone, if these differ; what is pointed at says all. */
+/* Files by their names alone, if these differ; what is pointed at says in which folder below the shared one. */
 static void put_heading(FILE *out, const struct page *p)
 {
     static const char *const sides[] = { "What differs between A: ", " and B: " };
     if (p->difference == NULL)
         put_file(out, p);
     for (int i = 0; i < 2 && p->difference != NULL; i++) {
-        const char *const *full = p->difference->names, *names[] = { file_name(full[0]), file_name(full[1]) };
-        const char *name = strcmp(names[0], names[1]) == 0 ? full[i] : names[i];
+        const struct page_difference *d = p->difference;
+        const char *full = d->names[i] + page_folder_of_names(d), *names[] = { file_name(d->names[0]),
+                                                                             file_name(d->names[1]) };
+        const char *name = strcmp(names[0], names[1]) == 0 ? full : names[i];
         fprintf(out, "%s<span title=\"", sides[i]);
-        put_text(out, full[i], strlen(full[i]));
+        put_text(out, full, strlen(full));
         fputs("\">", out);
         put_text(out, name, strlen(name));
         fputs("</span>", out);

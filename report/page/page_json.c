@@ -5,12 +5,43 @@
  */
 #include "report/page/page_json.h"
 
+#include "base/text_stream.h"
 #include "report/text/json_writer.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REMARKS_SHOWN = 60 };
+
+/* ---- no folder of the machine ---- */
+
+/* The first n letters of a path, as far as another has the same up to a slash, that included. */
+static size_t shared_folder(const char *a, size_t n, const char *b)
+{
+    size_t same = 0;
+    while (same < n && b[same] == a[same])
+        same++;
+    while (same > 0 && a[same - 1] != '/')
+        same--;
+    return same;
+}
+
+size_t page_folder_of_names(const struct page_difference *d)
+{
+    return shared_folder(d->names[0], strlen(d->names[0]), d->names[1]);
+}
+
+/* The letters of the folder that all traces are in. */
+static size_t folder_of_traces(const struct run_table *t)
+{
+    const char *first = run_table_text(t, 0, "trace_path");
+    size_t n = shared_folder(first, strlen(first), first);
+    for (size_t row = 0; row < t->n_rows; row++)
+        n = shared_folder(first, n, run_table_text(t, row, "trace_path"));
+    return n;
+}
 
 /* ---- what names mean ---- */
 
@@ -74,13 +105,16 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
 static void put_cases(struct json_writer *w, const struct verdict *v)
 {
     static const char *const columns[] = { "trace_path", "trace_digest", "trace_source", "trace_events", "trace_allocs",
-                                           "trace_starts", "trace_peak_requested_bytes", "trace_capacity_bytes",
-                                           "trace_numbering", "device" };
+                                           "trace_starts", "trace_ends", "trace_peak_requested_bytes",
+                                           "trace_live_peak_bytes", "trace_capacity_bytes", "trace_numbering",
+                                           "device" };
+    const char *first = run_table_text(v->table, 0, "trace_path");
+    const size_t n_folder = folder_of_traces(v->table);
     json_put_array(w, "cases");
     for (size_t i = 0; i < v->n_cases; i++) {
         const struct verdict_case *t = &v->cases[i];
         json_put_object(w, NULL);
-        json_put_text(w, "label", t->label);
+        json_put_text(w, "label", t->label + (strncmp(t->label, first, n_folder) == 0 ? n_folder : 0));
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
             field_json(w, columns[c], run_table_cell(v->table, t->first_row, columns[c]));
         if (t->best_row != VERDICT_NONE)
@@ -272,11 +306,12 @@ static void put_answer(struct json_writer *w, const struct page_answer *a)
     if (a->recommended != VERDICT_NONE)
         json_put_number(w, "recommended", a->recommended);
     json_put_bool(w, "has_card", a->has_card);
+    json_put_bool(w, "is_uncured", a->is_uncured);
     json_put_number(w, "recorded_reserved_bytes", a->recorded_reserved_bytes);
     json_end_object(w);
 }
 
-void page_json(FILE *out, const struct page *p)
+static void put_page(FILE *out, const struct page *p)
 {
     struct json_writer w = json_writer(out);
     const struct verdict *v = p->verdict;
@@ -305,4 +340,67 @@ void page_json(FILE *out, const struct page *p)
         json_put_text(&w, NULL, p->notes[i]);
     json_end_array(&w);
     json_end_object(&w);
+}
+
+/* ---- all ---- */
+
+/* How a path in a folder begins as JSON writes it: a quote, and the folder. free() it; NULL without memory. */
+static char *folder_begin(const char *path, size_t n)
+{
+    struct json_writer w = { .is_compact = true, .is_embedded = true };
+    struct text_stream to;
+    char *folder = strndup(path, n);
+    if (folder != NULL && (w.out = text_stream_open(&to)) != NULL)
+        json_quote(&w, folder);
+    char *begin = folder != NULL ? text_stream_take(&to) : NULL;
+    free(folder);
+    if (begin != NULL)
+        begin[strlen(begin) - 1] = '\0';
+    return begin;
+}
+
+/* Whether the value that begins here is a path: of a trace, or of a side of a difference. */
+static bool is_path(const char *text, const char *value)
+{
+    static const char *const keys[] = { "\"trace_path\":", "\"a\":", "\"b\":" };
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const size_t n = strlen(keys[i]);
+        is_one |= (size_t)(value - text) >= n && memcmp(value - n, keys[i], n) == 0;
+    }
+    return is_one;
+}
+
+/* Copies the data. Paths lose their folder, which begins in one of two ways: of traces, of sides. */
+static void put_without_folders(FILE *out, const char *text, char *const begins[2])
+{
+    const char *at = text;
+    for (const char *quote = text; (quote = strchr(quote, '"')) != NULL; quote++)
+        for (int i = 0; i < 2; i++) {
+            const size_t n = strlen(begins[i]);
+            if (quote < at || strncmp(quote, begins[i], n) != 0 || !is_path(text, quote))
+                continue;
+            fwrite(at, 1, (size_t)(quote + 1 - at), out);
+            at = quote + n;
+        }
+    fputs(at, out);
+}
+
+void page_json(FILE *out, const struct page *p)
+{
+    const struct run_table *t = p->verdict->table;
+    const struct page_difference *d = p->difference;
+    struct text_stream to;
+    char *begins[] = { folder_begin(run_table_text(t, 0, "trace_path"), folder_of_traces(t)),
+                       folder_begin(d == NULL ? "" : d->names[0], d == NULL ? 0 : page_folder_of_names(d)) };
+    if (text_stream_open(&to) != NULL)
+        put_page(to.file, p);
+    char *text = text_stream_take(&to);
+    if (text == NULL || begins[0] == NULL || begins[1] == NULL)
+        put_page(out, p);
+    else
+        put_without_folders(out, text, begins);
+    free(text);
+    free(begins[0]);
+    free(begins[1]);
 }

@@ -7,7 +7,11 @@
 
 #include <stdio.h>
 
-/* One line of JSON, escaped for use within HTML. */
+/* One line of JSON, escaped for use within HTML. Paths are told from the folder on that all share: other folders are
+ * the machine's alone. */
 void page_json(FILE *out, const struct page *p);
+
+/* The letters of the folder that both sides of a difference are in. */
+size_t page_folder_of_names(const struct page_difference *d);
 
 #endif

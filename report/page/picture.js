@@ -245,8 +245,8 @@ function pictureSays() {
 
 /* What the pointer is at: the moment, what is live, reserved, and of which kinds. */
 function pictureTip(moment) {
-  const near = picture.refusals.find(([at]) => Math.abs(at - moment) * byId('picture-canvas').clientWidth <
-    PICTURE_POINT * scene.trace.n_events);
+  const apart = ([at]) => Math.abs(at - moment) * byId('picture-canvas').clientWidth / scene.trace.n_events;
+  const near = picture.refusals.filter(one => apart(one) < PICTURE_POINT).sort((a, b) => apart(a) - apart(b))[0];
   const at = near ? near[0] : moment, sums = sumsAt(at), kinds = picture.order.filter(group => sums[group] > 0);
   const lines = [momentText(scene.trace, at) + ': ' + exactText(sums.reduce((a, b) => a + b, 0) +
     restAt(scene.trace, at)) + ' live',

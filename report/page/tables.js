@@ -148,7 +148,13 @@ function columnOfRuns(c, unit) {
   return column;
 }
 
+/* A recording that ends at a refused request shows no run to the program's end. */
+const endsRefused = () => data.cases[view.case].trace_ends === 'refused';
+const OK_SO_FAR = 'ok so far: it serves the request at whose refusal the recording ends; what follows is not known';
+
 function outcomeTag(outcome) {
+  if (outcome === 'ok' && endsRefused())
+    return element('span', { title: OK_SO_FAR, textContent: 'ok so far' });
   return outcome === 'ok' ? 'ok' : element('span', { className: 'tag ' + outcome,
     textContent: outcome === 'oom' ? 'out of memory' : outcome });
 }
@@ -182,7 +188,8 @@ function drawRows() {
   const columns = [
     { title: 'setting', meaning: 'the policy, and what else differs', value: i => settingOf(data.rows[i]),
       show: settingCell },
-    { name: 'outcome', title: 'outcome', meaning: 'how the run ended', value: i => data.rows[i][ROW.outcome],
+    { name: 'outcome', title: 'outcome', meaning: 'how the run ended' + (endsRefused() ? '; ' + OK_SO_FAR : ''),
+      value: i => data.rows[i][ROW.outcome],
       show: i => outcomeTag(data.rows[i][ROW.outcome]) },
     ...data.columns.map(c => columnOfRuns(c, unit)),
   ];
@@ -190,7 +197,9 @@ function drawRows() {
     column.kind = column.name === undefined || PHONE_COLUMNS.includes(column.name) ? ''
       : FEW_COLUMNS.includes(column.name) ? 'less' : 'more';
   rows.sort((a, b) => PLACE[a] - PLACE[b]);
-  table(byId('rows'), columns, rows, { isBest: i => data.cases[view.case].best === i });
+  byId('so-far').hidden = !endsRefused() || !rows.some(i => isOk(data.rows[i]));
+  byId('so-far').textContent = OK_SO_FAR[0].toUpperCase() + OK_SO_FAR.slice(1) + '.';
+  table(byId('rows'), columns, rows, { isBest: i => bestHere() === i });
   const isAll = byId('more-columns').getAttribute('aria-pressed') === 'true';
   byId('rows').querySelector('table').classList.toggle('few', !isAll);
   fit(byId('rows'));

@@ -100,6 +100,8 @@ const settingOf = row => data.settings[row[ROW.setting]].label;
 const PREFIX = 'pytorch:';
 const isOnePolicy = data.settings.length > 1 && data.settings.every(s => (s.label + ':').startsWith(PREFIX));
 const shortLabel = label => isOnePolicy && label.startsWith(PREFIX) ? label.slice(PREFIX.length) : label;
+/* The run that is best; none where no setting cures what the page is about. */
+const bestHere = () => data.answer?.is_uncured ? undefined : data.cases[view.case].best;
 const isOk = row => row[ROW.outcome] === 'ok';
 const rowsHere = () => data.rows.map((_, i) => i).filter(i => data.rows[i][ROW.at] === view.case);
 const runOfRow = i => data.runs.find(r => r.row === i && r.placed !== undefined);

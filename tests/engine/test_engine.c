@@ -117,7 +117,22 @@ Test(engine, gauges_and_peaks_are_exact)
     cr_expect_eq(m->peak.reserved, 6 * MIB);
     cr_expect_eq(m->at_peak.requested, 1000 + 3 * MIB);
     cr_expect_eq(m->at_peak.allocated, 1024 + 3 * MIB);
-    cr_expect_eq(m->at_peak_sample.event, 2, "the 2nd event made the peak");
+    cr_expect_eq(m->at_peak_sample.event, 2, "the 2nd event made the peak, and nothing later is fuller");
+    run_close(&r);
+}
+
+/* Reserved stays at its peak from the 1st event on; most is live after the 3rd, and again after the 5th. */
+Test(engine, the_peak_is_the_first_of_its_moments_that_has_most_live)
+{
+    const struct trace_record records[] = {ALLOC(1, 1000), ALLOC(2, 1000), ALLOC(3, 5000), FREE(2), ALLOC(4, 1000)};
+    struct one_run r;
+    run_open(&r, records, COUNT(records), DEVICE_UNLIMITED, BUMP_SOUND, 0);
+    run_go(&r, &(struct replay_config){.audit = true});
+    const struct meter *m = &r.lane.meter;
+    cr_expect_eq(m->peak.reserved, 2 * MIB);
+    cr_expect_eq(m->at_peak_sample.event, 3);
+    cr_expect_eq(m->at_peak.requested, 7000);
+    cr_expect_eq(m->at_peak.reserved, 2 * MIB);
     run_close(&r);
 }
 
@@ -460,9 +475,9 @@ Test(engine, samples_come_by_time_each_before_the_event_that_is_not_earlier)
     char text[2048];
     samples_of(records, COUNT(records), &(struct replay_config){.sample_every_ns = 10}, text, sizeof text);
     cr_expect_str_eq(text, "bump,start,0,0,0,0,0,0,0,0,0,\n"
-                           "bump,peak,1,0,512,512,512,2097152,2096640,0,1,\n"
                            "bump,sample,2,10,1024,1024,1024,2097152,2096128,0,1,\n"
                            "bump,sample,3,55,1536,1536,1536,2097152,2095616,0,1,\n"
+                           "bump,peak,4,55,2048,2048,2048,2097152,2095104,0,1,\n"
                            "bump,end,5,59,1536,1536,1536,2097152,2095616,0,1,\n");
 }
 

@@ -32,7 +32,7 @@ cmp -s copies.csv plain.csv || fail "runs without --copies differ from those wit
 expect 0 'runs' report copies.db --html copies.html
 expect 0 'on changed copies' report copies.db --md -
 python3 - <<'EOF' || fail "quantiles differ"
-import csv, json, math, re, sqlite3
+import csv, json, math, os, re, sqlite3
 runs = json.load(open("copies.json"))["runs"]
 copies = [r for r in runs if r["copy_seed"] is not None]
 assert sorted({r["copy_seed"] for r in copies}) == list(range(1, 10)), "seeds"
@@ -44,11 +44,11 @@ page = json.loads(re.search(r'id="data">(.*?)</script>', open("copies.html").rea
 assert len(page["rows"]) == 6 and len(page["copies"]) == 6, "the page counts copies as runs"
 db = sqlite3.connect("copies.db")
 db.row_factory = sqlite3.Row
-view = {(v["trace_path"], v["policy"]): v for v in db.execute("SELECT * FROM copies")}
+view = {(os.path.basename(v["trace_path"]), v["policy"]): v for v in db.execute("SELECT * FROM copies")}
 assert len(view) == 6
 for group in page["copies"]:
     key = group["trace_path"], group["policy"]
-    ok = [r for r in copies if (r["trace_path"], r["policy"]) == key and r["outcome"] == "ok"]
+    ok = [r for r in copies if (os.path.basename(r["trace_path"]), r["policy"]) == key and r["outcome"] == "ok"]
     assert (group["runs"], group["ok"]) == (9, len(ok)) == (view[key]["copies"], view[key]["survived"]), key
     for column in ("peak_reserved_bytes", "card_peak_bytes", "device_time_ns"):
         values = sorted(r[column] for r in ok)
