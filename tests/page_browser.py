@@ -391,6 +391,125 @@ def test_one_view(browser):
     expect(any(s.startswith('2 MiB') or 'forward' in s for s in said), 'no request in', said)
 
 
+# The window of time, its length, the cursor, and where the maps begin.
+PLACE = """(() => {
+    const { view } = window.replayPage;
+    return { from: view.from, span: view.to - view.from, at: view.at, zoom: view.zoom, top: view.top };
+})()"""
+
+
+def fingers(browser, *moves):
+    """Touches that move; each of `moves` is a list of places."""
+    for i, places in enumerate(moves):
+        browser.call('Input.dispatchTouchEvent', type='touchStart' if i == 0 else 'touchMove',
+                     touchPoints=[{'x': x, 'y': y, 'id': k} for k, (x, y) in enumerate(places)])
+    browser.call('Input.dispatchTouchEvent', type='touchEnd', touchPoints=[])
+    browser.eval(FRAMES)
+    return browser.eval(PLACE)
+
+
+def middle_of(browser, name):
+    browser.eval("document.getElementById('%s').scrollIntoView({ block: 'center' })" % name)
+    return browser.eval("""(() => { const b = document.getElementById('%s').getBoundingClientRect();
+        return [b.left + b.width / 2, b.top + b.height / 2] })()""" % name)
+
+
+def test_fingers(browser):
+    """Two fingers zoom charts and maps; one slides along the time, or scrolls the page and moves nothing."""
+    browser.open(os.path.join(folder, 'view.html'), width=PHONE, height=844)
+    browser.call('Emulation.setTouchEmulationEnabled', enabled=True)
+    whole = browser.eval(PLACE)
+    for name in 'timeline', 'requests':
+        x, y = middle_of(browser, name)
+        scrolled = browser.eval('scrollY')
+        place = fingers(browser, *[[(x, y - 10 * k)] for k in range(12)])
+        expect(place == whole, 'one finger up on', name, 'leads to', place, 'from', whole)
+        browser.eval(FRAMES)
+        expect(browser.eval('scrollY') > scrolled, 'one finger on', name, 'does not scroll the page')
+        x, y = middle_of(browser, name)
+        place = fingers(browser, *[[(x - 20 - 8 * k, y), (x + 20 + 8 * k, y)] for k in range(8)])
+        expect(place['span'] < 0.5 * whole['span'] and place['at'] == whole['at'], 'two fingers on', name, place)
+        moved = fingers(browser, *[[(x + 10 * k, y)] for k in range(8)])
+        expect((moved['from'] < place['from']) if name == 'timeline' else moved['at'] != place['at'],
+               'one finger along', name, moved)
+        show(browser, **{'from': 0, 'to': whole['span'], 'at': whole['at']})
+    x, y = middle_of(browser, 'map-a')
+    place = fingers(browser, *[[(x - 20 - 8 * k, y), (x + 20 + 8 * k, y)] for k in range(8)])
+    expect(place['zoom'] > 1.5, 'two fingers on a map', place)
+    browser.call('Emulation.setTouchEmulationEnabled', enabled=False)
+
+
+def test_overview(browser):
+    """The strip shows the window; a drag beside it chooses another, a drag of it moves it."""
+    browser.open(os.path.join(folder, 'view.html'), width=1280)
+    x, y = middle_of(browser, 'overview')
+    whole = browser.eval(PLACE)
+    drag(browser, x, y, x + 60, y)
+    chosen = browser.eval(PLACE)
+    expect(0 < chosen['span'] < whole['span'] / 2 and chosen['from'] > whole['span'] / 3, 'a drag chooses', chosen)
+    drag(browser, x + 30, y, x + 70, y)
+    moved = browser.eval(PLACE)
+    expect(moved['from'] > chosen['from'] and abs(moved['span'] - chosen['span']) < 1e-6, 'a drag moves to', moved)
+
+
+ICICLE = """[...document.querySelectorAll('#icicle .box')].map(b => b.getAttribute('aria-label'))"""
+
+
+def test_icicle(browser):
+    """A box is entered and left, by its button; turned over, the lines that asked are on top, as in the table."""
+    browser.open(os.path.join(folder, 'four.html'))
+    before = browser.eval(ICICLE)
+    browser.eval("document.querySelectorAll('#icicle .box')[1].click(); 0")
+    browser.eval('new Promise(done => setTimeout(done, 200))')
+    inside = browser.eval(ICICLE)
+    expect(0 < len(inside) < len(before) and all(box in before for box in inside), 'entered are', inside)
+    expect(before[1] in text_of(browser, 'holder-says'), 'it says', text_of(browser, 'holder-says'))
+    fragment = browser.eval('new Promise(done => setTimeout(() => done(location.hash), 400))')
+    browser.eval("document.querySelector('#icicle-path button').click(); 0")
+    browser.eval('new Promise(done => setTimeout(done, 200))')
+    expect(browser.eval(ICICLE) == before, 'All leads to', browser.eval(ICICLE))
+    browser.open(os.path.join(folder, 'four.html'), fragment=fragment)
+    browser.eval('new Promise(done => setTimeout(done, 200))')
+    expect(browser.eval(ICICLE) == inside, 'the address leads to', browser.eval(ICICLE))
+    show(browser, order='inner', inside='')
+    browser.eval('new Promise(done => setTimeout(done, 200))')
+    lines = browser.eval("[...document.querySelectorAll('#holders tbody tr')].map(tr => tr.textContent)")
+    tops = browser.eval("[...document.querySelectorAll('#icicle .box')].filter(b => b.style.top === '0rem').map("
+                        "b => b.getAttribute('aria-label').split(': ')[0])")
+    expect(len(tops) > 2 and all(any(line.startswith(top) for line in lines) for top in tops), tops, 'above', lines)
+
+
+def test_steps(browser):
+    """The axis tells whole steps where they begin; of two recordings steps stand below each other."""
+    trace = os.path.join(samples, 'gpt-bf16.trace.zst')
+    run('report', trace, '--html', 'steps.html')
+    whole = [int(line.split()[-1]) for line in run('info', trace).splitlines() if line.startswith('whole steps')]
+    browser.open(os.path.join(folder, 'steps.html'), fragment='#axis=step')
+    expect([browser.eval('window.replayPage.scene.trace.steps.length')] == [n + 1 for n in whole], whole, 'steps')
+    labels = browser.eval("[...document.querySelectorAll('#timeline .dygraph-axis-label-x')].map(l => l.textContent)")
+    expect(labels == [str(i + 1) for i in range(whole[0])], 'the axis says', labels)
+    browser.open(os.path.join(folder, 'diff-traces.html'))
+    expect('whole steps' in text_of(browser, 'sides-title'), 'sides are drawn over', text_of(browser, 'sides-title'))
+
+
+SAVED = """new Promise(done => {
+    URL.createObjectURL = blob => { blob.text().then(text => {
+        const parsed = new DOMParser().parseFromString(text, 'image/svg+xml');
+        done([parsed.documentElement.nodeName, parsed.documentElement.textContent, text.length]);
+    }); return '#'; };
+    document.getElementById('save-svg').click();
+})"""
+
+
+def test_svg(browser):
+    """The picture as SVG says what the picture says, and stays small."""
+    browser.open(os.path.join(folder, 'view.html'))
+    name, text, size = browser.eval(SAVED)
+    expect(name == 'svg' and size < 400000, 'saved is', name, size)
+    for part in 'Fragmented', 'expandable_segments:True', 'refused: 26.37 MiB', 'the card, ':
+        expect(part in text, 'the SVG lacks', part, text[:500])
+
+
 def test_search(browser):
     """What is found in a stack is lit and counted, `/` leads there, and W, A and D zoom and move along the time."""
     browser.open(os.path.join(folder, 'view.html'))
@@ -823,11 +942,11 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_first_screens, test_zoom, test_one_view, test_search, test_long, test_size,
-                     test_widths, test_paper,
-                     test_markup, test_many,
+        for test in (test_numbers, test_first_screens, test_zoom, test_one_view, test_fingers, test_overview, test_svg,
+                     test_search, test_long, test_size, test_icicle, test_widths, test_paper, test_markup, test_many,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
-                     test_two_recordings, test_narrow_tables, test_points_open, test_no_motion, test_keys_alone):
+                     test_steps, test_two_recordings, test_narrow_tables, test_points_open, test_no_motion,
+                     test_keys_alone):
             test(browser)
     finally:
         browser.close()

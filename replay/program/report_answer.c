@@ -312,7 +312,7 @@ enum err report_answer_find(struct page *page, const struct replay_config *cfg, 
     if (e != ERR_OK)
         return e == ERR_HOST_NOMEM ? err_set(err, e, 0, "no memory for the answer of a page") : ERR_OK;
     if (trace_info(trace)->events > ANSWERED_EVENTS_MAX)
-        e = detailed_runs_note(page, "The recording is long, so this page does not say why it ran out of memory: ask "
+        e = detailed_runs_note(page, "The recording is long, so this page has no verdict and no smallest card: ask "
                                "`replay why` and `replay fit`.");
     else
         e = answer_trace(trace, device, v, cfg, &page->answer, &reason);

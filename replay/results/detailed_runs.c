@@ -468,7 +468,8 @@ static enum err refuse_from(struct page *page, size_t first, size_t end, const c
     return e;
 }
 
-static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end, struct err_detail *err)
+static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end, const struct steps *steps,
+                             struct err_detail *err)
 {
     const char *release;
     enum err e = recorded_release(b->trace, &release, err);
@@ -481,7 +482,7 @@ static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end,
         e = open_run(b, &b->page->runs[i], release);
     if (e == ERR_OK && b->n > 0) {
         trace_watch_reading(b->trace, b->cfg.progress, b->cfg.progress_arg);
-        e = trace_lives_read(b->trace, &b->lives, err);
+        e = trace_lives_read(b->trace, steps, &b->lives, err);
         trace_watch_reading(b->trace, NULL, NULL);
     }
     if (e == ERR_OK && b->n > 0)
@@ -512,7 +513,7 @@ static enum err replay_trace(struct page *page, size_t first, size_t end, struct
         e = coverage_read(b->trace, &coverage, &reason);
         b->cfg.n_borders = e == ERR_OK ? steps_borders(&coverage.steps, b->cfg.borders) : 0;
         if (e == ERR_OK)
-            e = replay_batch(b, first, end, &reason);
+            e = replay_batch(b, first, end, &coverage.steps, &reason);
         trace_close(b->trace);
     }
     return e == ERR_OK || e == ERR_HOST_NOMEM ? e : refuse_from(page, first, end, reason.text);

@@ -155,6 +155,14 @@ static void put_refusals(struct packed_columns *p, const struct trace_lives *t)
         packed_put(p, t->refusals[i].bytes);
 }
 
+static void put_steps(struct packed_columns *p, const struct trace_lives *t)
+{
+    uint64_t before = 0;
+    packed_put(p, t->n_steps);
+    for (size_t i = 0; i < t->n_steps; before = t->steps[i++])
+        packed_put(p, t->steps[i] - before);
+}
+
 static enum err pack_events(const struct trace_reader *trace, const struct trace_lives *t, char **out, size_t *n)
 {
     struct packed_columns p = { .at = NULL };
@@ -176,6 +184,7 @@ static enum err pack_events(const struct trace_reader *trace, const struct trace
         packed_put_text(&p, label, strlen(label));
     }
     put_refusals(&p, t);
+    put_steps(&p, t);
     return packed_finish(&p, out, n);
 }
 

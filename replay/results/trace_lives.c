@@ -16,6 +16,8 @@ struct lives_pass {
     struct trace_lives *out;
     struct life *slots;              /* by slot: what is live; bytes 0: vacant */
     uint64_t live, live_peak, next_sample;
+    const struct steps *steps;       /* NULL: not looked for */
+    uint64_t n_of_steps;             /* requests since the first whole step began */
     size_t   n_slots;
     bool     is_short;
 };
@@ -69,11 +71,37 @@ static void take_refusal(struct lives_pass *p, uint64_t bytes, uint64_t moment)
     refusals[t->n_refusals++] = (struct trace_refusal){ .moment = moment, .bytes = bytes };
 }
 
+/* Whether a step begins with an event, or the last one ended before it. */
+static bool is_border(struct lives_pass *p, const struct event *ev, uint64_t number)
+{
+    const struct steps *s = p->steps;
+    if (s == NULL || s->whole == 0 || number < s->begin || number > s->end)
+        return false;
+    if (s->how == STEPS_BY_MARK)
+        return ev->kind == EVENT_MARK && ev->slot == s->label;
+    return ev->kind == EVENT_ALLOC && p->n_of_steps++ % s->requests == 0;
+}
+
+static void take_step(struct lives_pass *p, uint64_t moment)
+{
+    struct trace_lives *t = p->out;
+    if (t->n_steps >= STEPS_DRAWN_MAX)
+        return;
+    uint64_t *steps = array_grow(t->steps, t->n_steps, &t->room_steps, sizeof *steps);
+    p->is_short |= steps == NULL;
+    if (steps == NULL)
+        return;
+    t->steps = steps;
+    steps[t->n_steps++] = moment;
+}
+
 static void visit(void *arg, const struct event *ev, uint64_t number)
 {
     struct lives_pass *p = arg;
     const uint64_t moment = number + 1;
     take_samples(p, moment);
+    if (is_border(p, ev, number))
+        take_step(p, number);
     if (ev->kind == EVENT_ALLOC) {
         p->slots[ev->slot] = (struct life){ .bytes = ev->bytes, .born = moment, .slot = ev->slot, .stream = ev->stream,
                                             .pool = ev->pool };
@@ -112,15 +140,18 @@ static void take_start(struct lives_pass *p, const struct trace_reader *trace)
     p->live_peak = p->live;
 }
 
-static enum err read_lives(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
+static enum err read_lives(struct trace_reader *trace, const struct steps *steps, struct trace_lives *t,
+                           struct err_detail *err)
 {
-    struct lives_pass p = { .out = t, .n_slots = trace_info(trace)->peak_live };
+    struct lives_pass p = { .out = t, .n_slots = trace_info(trace)->peak_live, .steps = steps };
     p.slots = calloc(p.n_slots + 1, sizeof *p.slots);
     if (p.slots == NULL)
         return err_no_memory(err);
     take_start(&p, trace);
     enum err e = trace_each_event(trace, visit, &p, err);
     take_samples(&p, t->n_events + 1);
+    if (steps != NULL && steps->whole > 0 && t->n_steps == steps->whole && steps->end >= t->n_events)
+        take_step(&p, t->n_events);                          /* no request follows the last one */
     for (uint32_t slot = 0; slot < p.n_slots && e == ERR_OK; slot++)
         end_life(&p, slot, t->n_events + 1);
     free(p.slots);
@@ -240,10 +271,11 @@ static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, 
     return ERR_OK;
 }
 
-enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *err)
+enum err trace_lives_read(struct trace_reader *trace, const struct steps *steps, struct trace_lives *out,
+                          struct err_detail *err)
 {
     *out = (struct trace_lives){ .requests.max = LIVES_MAX, .n_events = trace_info(trace)->events };
-    enum err e = read_lives(trace, out, err);
+    enum err e = read_lives(trace, steps, out, err);
     if (e == ERR_OK) {
         out->places = malloc((out->requests.n + 1) * sizeof *out->places);
         e = out->places == NULL ? err_no_memory(err) : read_sides(trace, out, err);
@@ -267,6 +299,7 @@ void trace_lives_close(struct trace_lives *t)
     free(t->places);
     free(t->numbers);
     free(t->marks);
+    free(t->steps);
     free(t->refusals);
     *t = (struct trace_lives){ .n_events = 0 };
 }

@@ -6,6 +6,7 @@
 #define REPLAY_REPLAY_RESULTS_TRACE_LIVES_H
 
 #include "replay/recording/categories.h"
+#include "replay/recording/steps.h"
 #include "report/measure/lives.h"
 #include "base/intern.h"
 #include "traces/trace.h"
@@ -14,6 +15,7 @@ enum {
     LIVES_MAX = 200000,              /* requests of a trace that are drawn one by one */
     LIVE_SAMPLES = 1024,             /* moments, evenly spaced, at which all live bytes are known */
     MARKS_MAX = 2000,
+    STEPS_DRAWN_MAX = 4000,
     RECORDED_REFUSALS_MAX = 64,               /* requests that were refused when recorded */
     NUMBERED_MAX = 1000000,          /* events of a trace whose numbers in the source are all kept */
 };
@@ -31,6 +33,9 @@ struct trace_lives {
     struct trace_mark { uint64_t moment; uint32_t label; } *marks;   /* the first MARKS_MAX */
     size_t    n_marks, room_marks;
     uint64_t  n_all_marks;
+    uint64_t *steps;                 /* moments: where each whole step begins, and where the last one ends; the first
+                                      * STEPS_DRAWN_MAX */
+    size_t    n_steps, room_steps;
     struct trace_refusal { uint64_t moment, bytes; } *refusals;     /* as recorded: the first RECORDED_REFUSALS_MAX */
     size_t    n_refusals, room_refusals;
     struct text_table  frames;       /* of the drawn requests' stacks */
@@ -39,9 +44,10 @@ struct trace_lives {
     size_t    room_lines;
 };
 
-/* Reads a trace from end to end, then what was recorded beside the requests that stay. ERR_HOST_NOMEM; the reader's
- * errors. Closed with trace_lives_close, also after an error. */
-MUST_USE enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *err);
+/* Reads a trace from end to end, then what was recorded beside the requests that stay; `steps`: its steps, NULL: not
+ * looked for. ERR_HOST_NOMEM; the reader's errors. Closed with trace_lives_close, also after an error. */
+MUST_USE enum err trace_lives_read(struct trace_reader *trace, const struct steps *steps, struct trace_lives *out,
+                                   struct err_detail *err);
 void trace_lives_close(struct trace_lives *t);
 
 #endif

@@ -48,8 +48,12 @@ function drawEdge(context, width, at, fill) {
   context.fillRect((at - view.top - i * line) / line * width, i * (MAP_LINE + MAP_GAP), 1, MAP_LINE);
 }
 
+/* Whether requests are missing from the maps: then what looks free may be in use. */
+const isPartial = () => scene.trace.n_drawn < scene.trace.n_requests;
+
 function drawPiece(context, width, run, { piece, blocks, mapped }, fills) {
-  const trace = scene.trace, offset = piece.place - piece.addr, free = blocks.length > 0 ? fills.hole : fills.cached;
+  const trace = scene.trace, offset = piece.place - piece.addr;
+  const free = isPartial() ? fills.unknown : blocks.length > 0 ? fills.hole : fills.cached;
   if (piece.kind !== MEMORY_RANGE)
     fillSpan(context, width, piece.place, piece.place + piece.extent, free);
   for (const m of mapped)
@@ -81,6 +85,7 @@ function drawChosen(context, width, run) {
 function mapFills(context) {
   const back = color('back');
   return { back, edge: color('text'), hole: hatch(context, back, color('quiet')), cached: color('cached'),
+    unknown: color('rest'),
     pending: hatch(context, color('pending'), color('text')) };
 }
 
@@ -111,6 +116,8 @@ function drawMap(which) {
 function drawMaps() {
   drawMap('a');
   drawMap('b');
+  for (const key of byId('map-legend').querySelectorAll('i'))
+    key.parentElement.hidden = isPartial() ? /hole|cached/.test(key.className) : key.className === 'map-unknown';
   byId('map-scale').textContent = 'A line is ' + bytesText(bytesALine()) + '; ' + (view.zoom > 1 ? 'shown from byte ' +
     bytesText(view.top) + ' on.' : 'all is shown.');
 }
@@ -124,10 +131,12 @@ function mapText(run) {
   const largest = pinned.reduce((most, h) => Math.max(most, h.bytes), 0);
   const reserved = run.reserved ? valueAt(run.reserved, view.at)
     : courseExtremes(run.course, 'reserved', view.at, view.at + 1).most;
+  if (isPartial())
+    return bytesText(reserved) + ' reserved. Not all requests are drawn, so what is free is not told apart from what ' +
+      'small requests hold.';
   return bytesText(reserved) + ' reserved. Free in it: ' + bytesText(sum(pinned)) + ' in ' + grouped(pinned.length) +
     ' holes' + (pinned.length > 0 ? ', the largest ' + bytesText(largest) : '') + '; ' + bytesText(sum(cached)) +
-    ' cached, with nothing else in the segment' + (trace.n_drawn < trace.n_requests ?
-    ' (requests that are not drawn count as free here)' : '') + '.';
+    ' cached, with nothing else in the segment.';
 }
 
 /* ---- pointing and moving ---- */
@@ -180,7 +189,9 @@ function mapTip(run, byte) {
   if (!hole)
     return ['not mapped', segmentText(run, piece)];
   const last = lastIn(run, hole);
-  return [(hole.before < 0 && hole.after < 0 ? 'cached: ' : 'a hole: ') + exactText(hole.bytes) + ' free',
+  const kind = isPartial() ? 'free, or in requests too small to be drawn: '
+    : (hole.before < 0 && hole.after < 0 ? 'cached, free: ' : 'a hole, free: ');
+  return [kind + exactText(hole.bytes),
     ...(last < 0 ? [] : ['last used by ' + lineOf(scene.trace, last) + ', freed ' +
       momentText(scene.trace, scene.trace.freed[last] - 1)]), segmentText(run, piece)];
 }
@@ -191,6 +202,14 @@ function zoomMap(factor) {
   const middle = view.top + most / view.zoom / 2, chosen = placeOfChosen() ?? middle;
   const top = Math.max(0, Math.min(most - most / zoom, (factor > 1 ? chosen : middle) - most / zoom / 2));
   show({ zoom, top });
+}
+
+/* Zooms by a factor; a byte stays where it is. */
+function zoomMapAt(factor, byte) {
+  const most = Math.max(...runsAB().map(run => run.extent), 1);
+  const zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, view.zoom * factor));
+  const top = byte - (byte - view.top) * view.zoom / zoom;
+  show({ zoom, top: Math.max(0, Math.min(most - most / zoom, top)) });
 }
 
 /* Where the selected request lies in the packed memory of run A; undefined: nowhere. */
@@ -233,12 +252,14 @@ function listenToMaps() {
     canvas.addEventListener('pointerleave', () => pointAt(-1));
     canvas.addEventListener('click', event => chooseRequest(here(event)));
     canvas.addEventListener('keydown', event => walkMap(which, event));
+    listenToFingers(canvas, { pinch: (factor, { x, y }) =>
+      zoomMapAt(1 / factor, byteAtPointer(canvas, { clientX: x, clientY: y })) });
     canvas.addEventListener('wheel', event => {
       if (!event.ctrlKey && view.zoom === 1)
         return;
       event.preventDefault();
       if (event.ctrlKey)
-        zoomMap(event.deltaY < 0 ? 1.25 : 0.8);
+        zoomMapAt(event.deltaY < 0 ? 1.25 : 0.8, byteAtPointer(canvas, event));
       else
         moveMap(Math.sign(event.deltaY) * 3);
     }, { passive: false });

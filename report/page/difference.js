@@ -142,29 +142,52 @@ async function coursesOfSides() {
   }));
 }
 
+/* How many whole steps are done at a moment, the share of the step that it is in included. */
+function stepsDone(steps, moment) {
+  const k = Math.min(steps.length - 1, Math.max(1, upperBound(steps, moment)));
+  return k - 1 + (moment - steps[k - 1]) / (steps[k] - steps[k - 1]);
+}
+
+/* Where the moments of each side stand on the axis: by steps if both sides have whole ones, so that these stand below
+ * each other; else by events. */
+async function placesOfSides() {
+  const steps = await Promise.all(SIDES.map(async (_, side) => {
+    const run = data.runs.find(r => r.placed !== undefined && data.rows[r.row][ROW.at] === caseOfSide(side));
+    return run ? unpackEvents(await columnsOf(data.traces[run.trace].events)).steps : [];
+  }));
+  const isBySteps = steps.every(one => one.length > 1);
+  return { isBySteps, placeOf: (side, moment) => isBySteps ? stepsDone(steps[side], moment) : moment };
+}
+
 const SIDE_LINES = [['requested', 'live', 1.5], ['reserved', 'reserved', 4]];
 let sidesGraph = null;
 
-/* Live and reserved memory of both sides over events, on one scale. */
+/* Live and reserved memory of both sides over steps or events, on one scale. */
 async function drawSides() {
-  const courses = await coursesOfSides(), lines = [];
+  const courses = await coursesOfSides(), { isBySteps, placeOf } = await placesOfSides(), lines = [];
+  const places = courses.map((course, side) => course && [...course.moment].map(moment => placeOf(side, moment)));
   courses.forEach((course, side) => {
     for (const [gauge, title, width] of course ? SIDE_LINES : [])
-      lines.push({ course, gauge, name: 'AB'[side] + ': ' + title, color: color('run-' + side), dash: [], width });
+      lines.push({ course, places: places[side], gauge, name: 'AB'[side] + ': ' + title, color: color('run-' + side),
+        dash: [], width });
   });
   byId('sides').hidden = lines.length === 0;
   if (lines.length === 0)
     return;
   const most = Math.max(...lines.flatMap(l => [...l.course[l.gauge].most])), unit = unitOf(most);
-  const moments = [...new Set(courses.filter(c => c).flatMap(c => [...c.moment]))].sort((a, b) => a - b);
-  const rows = moments.map(moment => [moment, ...lines.map(({ course, gauge }) => {
-    const i = upperBound(course.moment, moment) - 1, isOver = i === course.n - 1 && moment > course.moment[i];
+  const all = [...new Set(places.filter(p => p).flat())].sort((a, b) => a - b);
+  const rows = all.map(place => [place, ...lines.map(({ course, places: own, gauge }) => {
+    const i = upperBound(own, place) - 1, isOver = i === course.n - 1 && place > own[i];
     return isOver || i < 0 ? null : [course[gauge].least[i], course[gauge].most[i]].map(v => v / unit.bytes);
   })]);
   byId('sides-keys').replaceChildren(...lines.map(l =>
     element('span', { className: 'line-key' }, dashKey(l.color, l.dash, l.width), l.name)));
   sidesGraph?.destroy();
-  sidesGraph = stepChart(byId('sides-chart'), rows, lines, unit, { valueRange: [0, most * 1.06 / unit.bytes] });
+  sidesGraph = stepChart(byId('sides-chart'), rows, lines, unit, { valueRange: [0, most * 1.06 / unit.bytes],
+    ...(isBySteps ? { xlabel: 'whole steps done' } : {}) });
+  if (isBySteps)
+    sidesGraph.updateOptions({ axes: { x: { axisLabelFormatter: v => v >= 0 ? String(v) : '' } } });
+  byId('sides-title').textContent = 'Live and reserved memory over ' + (isBySteps ? 'whole steps' : 'events');
 }
 
 function drawTraceDifference() {

@@ -200,9 +200,10 @@ function walkMarks(event) {
 function drawFrontier() {
   const host = byId('frontier'), points = pointsOf(rowsHere()).sort((a, b) => a.time - b.time || a.bytes - b.bytes);
   byId('frontier-says').textContent = '';
+  byId('frontier-part').hidden = points.length === 0;
   byId('frontier-note').hidden = byId('frontier-says').hidden = points.length < 2;
   if (points.length < 2) {
-    host.replaceChildren(element('p', { textContent: points.length === 0 ? 'No run gets through.'
+    host.replaceChildren(element('p', { textContent: points.length === 0 ? ''
       : pointText(points[0]) + '. No other run that gets through differs in either.' }));
     return;
   }

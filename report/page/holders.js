@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Who holds the memory: live bytes at a moment by call stack, as an icicle. The outermost line of the program is on
- * top; a box is as wide as what it holds. Also what grew between two moments.
+ * top, or the innermost; a box is as wide as what it holds, and a click enters it. Also what grew between two moments.
  */
 
 const ICICLE_DEPTH = 9, ICICLE_LEAST = 0.004;    /* rows; the narrowest box, as a share of the whole */
@@ -19,13 +19,17 @@ function heldNow() {
     momentText(trace, since) + ') and live ' + momentText(trace, moment) };
 }
 
-/* The own lines of a request from the outermost in; its one telling line if there are none;
+/* Who has a request: its line; where no stacks were recorded its size, as in `replay who`. */
+const holderOf = i => scene.trace.stacks.nodes.length > 0 ? lineOf(scene.trace, i) : bytesText(scene.trace.bytes[i]);
+
+/* The own lines of a request from the outermost in, or from the innermost out; its one telling line if there are none;
  * its size without a stack. */
 function pathOf(i) {
   const trace = scene.trace, own = framesOf(trace, trace.stack[i]).filter(f => f.isOwn).map(f => frameText(f.text));
   if (own.length > 0)
-    return own.reverse().slice(0, ICICLE_DEPTH);
-  return trace.stack[i] > 0 ? [lineOf(trace, i)] : [lineOf(trace, i), bytesText(trace.bytes[i])];
+    return view.order === 'inner' ? own : own.reverse();
+  return trace.stack[i] > 0 || holderOf(i) !== lineOf(trace, i) ? [holderOf(i)]
+    : [lineOf(trace, i), bytesText(trace.bytes[i])];
 }
 
 function treeOf(held) {
@@ -50,22 +54,53 @@ function treeOf(held) {
 const holderText = (node, total) => node.name + ': ' + bytesText(node.bytes) + ' (' +
   (100 * node.bytes / (total || 1)).toFixed(1) + '%) in ' + grouped(node.n) + (node.n === 1 ? ' request' : ' requests');
 
-/* A box and those under it; left and width are shares of the whole. */
-function addBoxes(host, node, total, left, depth) {
+/* The box that is entered, as far as it is there, and the names that lead to it. */
+function entered(root) {
+  let node = root;
+  const names = [];
+  for (const name of view.inside.split('\n')) {
+    if (!node.children.has(name))
+      break;
+    node = node.children.get(name);
+    names.push(name);
+  }
+  return { node, names };
+}
+
+/* The way out: a button for each box around the one that is entered. */
+function drawWayOut(names) {
+  const step = (text, inside) => {
+    const button = element('button', { type: 'button', className: 'link', textContent: text });
+    button.addEventListener('click', () => show({ inside }));
+    return button;
+  };
+  byId('icicle-path').hidden = names.length === 0;
+  byId('icicle-path').replaceChildren(step('All', ''), ...names.flatMap((name, i) => [' › ',
+    i < names.length - 1 ? step(name, names.slice(0, i + 1).join('\n')) : element('strong', { textContent: name })]));
+}
+
+/* A box; `room` is its width in pixels, `path` the names that lead to it. */
+function boxOf(node, text, path, room) {
+  const box = element('button', { type: 'button', className: 'box', title: text, ariaLabel: text,
+    textContent: room < ICICLE_NAMED ? '' : node.name });
+  const say = () => { byId('holder-says').textContent = text; };
+  box.style.background = cssOf(mixed(shadeOf(scene.groups.of[node.largest]).even, channelsOf(color('back')), 0.55));
+  box.addEventListener('click', () => show({ inside: path.join('\n'), request: node.largest, group: -1 }));
+  box.addEventListener('pointerenter', say);
+  box.addEventListener('focus', say);
+  return box;
+}
+
+/* The boxes in a box; left and width are shares of what is entered, `whole` is all. */
+function addBoxes(host, node, { total, whole, names }, left, depth) {
   let at = left;
   for (const child of [...node.children.values()].sort((a, b) => b.bytes - a.bytes)) {
-    const share = child.bytes / total;
+    const share = child.bytes / total, path = [...names, child.name];
     if (share >= ICICLE_LEAST && depth < ICICLE_DEPTH) {
-      const text = holderText(child, total), box = element('button', { type: 'button', className: 'box', title: text,
-        ariaLabel: text, textContent: share * host.clientWidth < ICICLE_NAMED ? '' : child.name });
+      const box = boxOf(child, holderText(child, whole), path, share * host.clientWidth);
       Object.assign(box.style, { left: 100 * at + '%', width: 100 * share + '%', top: 1.6 * depth + 'rem' });
-      const group = scene.groups.of[child.largest];
-      box.style.background = cssOf(mixed(shadeOf(group).even, channelsOf(color('back')), 0.55));
-      box.addEventListener('click', () => chooseRequest(child.largest));
-      box.addEventListener('pointerenter', () => { byId('holder-says').textContent = text; });
-      box.addEventListener('focus', () => { byId('holder-says').textContent = text; });
       host.append(box);
-      addBoxes(host, child, total, at, depth + 1);
+      addBoxes(host, child, { total, whole, names: path }, at, depth + 1);
     }
     at += share;
   }
@@ -76,28 +111,33 @@ const depthOf = node => Math.max(0, ...[...node.children.values()].map(child => 
 function drawHolders() {
   const run = scene.runs.get(view.a), { held, moment, what } = heldNow(), root = treeOf(held), host = byId('icicle');
   byId('hold').value = view.hold;
+  byId('order').value = view.order;
   [...byId('hold').options].find(o => o.value === 'refusal').disabled = !run?.refusals.length;
+  const { node, names } = entered(root);
   host.replaceChildren();
-  host.style.height = 1.6 * Math.min(ICICLE_DEPTH, depthOf(root)) + 'rem';
-  addBoxes(host, root, root.bytes || 1, 0, 0);
+  host.style.height = 1.6 * Math.min(ICICLE_DEPTH, Math.max(1, depthOf(node))) + 'rem';
+  addBoxes(host, node, { total: node.bytes || 1, whole: root.bytes, names }, 0, 0);
+  drawWayOut(names);
   const rest = view.hold === 'growth' ? 0 : restAt(scene.trace, moment);
-  byId('holder-says').textContent = bytesText(root.bytes) + ' in ' + grouped(root.n) + ' requests ' + what +
+  byId('holder-says').textContent = (names.length > 0 ? holderText(node, root.bytes) + '. All: ' : '') +
+    bytesText(root.bytes) + ' in ' + grouped(root.n) + ' requests ' + what +
     (rest > 0 ? '; and ' + bytesText(rest) + ' in requests too small to be drawn' : '') + '.';
-  drawHolderTable(root);
+  drawHolderTable(root, held);
+  drawGroups(held);
 }
 
 /* The same by line, as a table. */
-function drawHolderTable(root) {
+function drawHolderTable(root, held) {
   const lines = new Map();
-  for (const i of heldNow().held) {
-    const name = lineOf(scene.trace, i), line = lines.get(name) || { name, bytes: 0, n: 0, largest: i };
+  for (const i of held) {
+    const name = holderOf(i), line = lines.get(name) || { name, bytes: 0, n: 0, largest: i };
     line.bytes += scene.trace.bytes[i];
     line.n++;
     lines.set(name, line);
   }
   const top = [...lines.values()].sort((a, b) => b.bytes - a.bytes).slice(0, 10);
   table(byId('holders'), [
-    { title: 'line', value: l => l.name, show: l => l.name },
+    { title: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size', value: l => l.name, show: l => l.name },
     { title: 'live', value: l => l.bytes, show: l => bytesText(l.bytes) },
     { title: 'share', fold: 1, unit: '%', value: l => l.bytes,
       show: l => (100 * l.bytes / (root.bytes || 1)).toFixed(1) },

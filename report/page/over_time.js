@@ -254,9 +254,26 @@ function stepChart(host, rows, lines, unit, { under, ...options }) {
   });
 }
 
-/* Ticks count events, or say the time at these events. */
+/* Ticks count events, or say the time at these events, or the step that begins there. */
 function tickText(moment) {
+  if (view.axis === 'step')
+    return grouped(upperBound(scene.trace.steps, moment));
   return view.axis === 'time' ? timeText(timeAt(moment)) : grouped(moment);
+}
+
+const AXIS_TITLES = { event: 'events done', time: 'time since the first event',
+  step: 'whole steps, by where they begin' };
+const TICKS_APART = 90;              /* pixels */
+
+/* dygraphs asks for ticks between two moments: of steps there is one where a step begins, as far as there is room. */
+function stepTicks(from, to, pixels) {
+  const { steps } = scene.trace, first = upperBound(steps, from - 1), end = upperBound(steps, to);
+  const rough = (end - first) * TICKS_APART / pixels, power = Math.pow(10, Math.floor(Math.log10(Math.max(1, rough))));
+  const each = Math.max(1, [1, 2, 5, 10].map(k => k * power).find(n => n >= rough) ?? power), ticks = [];
+  for (let i = first; i < end && i < steps.length - 1; i++)
+    if (i === 0 || (i + 1) % each === 0)
+      ticks.push({ v: steps[i], label: tickText(steps[i]) });
+  return ticks;
 }
 
 /* The time of the bucket that holds a moment. */
@@ -267,7 +284,9 @@ function timeAt(moment) {
 
 /* What dygraphs' own zooming and panning leads to: along the time alone. A double click shows everything. */
 function chartModel() {
-  const all = () => show({ from: 0, to: scene.trace.n_events }), usual = Dygraph.defaultInteractionModel;
+  const all = () => show({ from: 0, to: scene.trace.n_events }), usual = { ...Dygraph.defaultInteractionModel };
+  for (const name of ['touchstart', 'touchmove', 'touchend'])
+    delete usual[name];              /* touch.js has its own */
   return { ...usual, dblclick: all, mousemove(event, graph, context) {
     context.dragStartY = event.pageY - (context.py ?? 0);        /* a drag that leans is one along the time */
     usual.mousemove(event, graph, context);
@@ -283,12 +302,13 @@ function keepHeight(graph) {
 
 function windowChanged(graph) {
   keepHeight(graph);
-  const [from, to] = graph.xAxisRange();
-  const last = scene.trace.n_events;
-  show({ from: Math.max(0, from), to: Math.min(last, Math.max(to, from + 1)) });
+  const [from, to] = graph.xAxisRange(), last = scene.trace.n_events, span = Math.min(last, Math.max(1, to - from));
+  const start = Math.min(last - span, Math.max(0, from));
+  show({ from: start, to: start + span });
 }
 
 function drawChart() {
+  byId('axis').value = view.axis;
   const lines = linesHere(), host = byId('timeline');
   const most = Math.max(...lines.map(l => extremesOfLine(l, 0, Infinity).most), KIB);
   chart.unit = unitOf(most);
@@ -300,12 +320,13 @@ function drawChart() {
   chart.graph?.destroy();
   chart.graph = stepChart(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), lines.map(lineStyle), chart.unit, {
     valueRange: [0, chart.height], dateWindow: [view.from, view.to],
-    xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
+    xlabel: AXIS_TITLES[view.axis],
     interactionModel: chartModel(), under: drawUnderlay, plugins: [wordsOnTop],
     clickCallback: (event, x) => show({ at: clampMoment(x) }),
     drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },
   });
-  chart.graph.updateOptions({ axes: { x: { axisLabelFormatter: tickText } } });
+  chart.graph.updateOptions({ axes: { x: { axisLabelFormatter: tickText,
+    ...(view.axis === 'step' ? { ticker: stepTicks } : {}) } } });
 }
 
 const clampMoment = x => Math.min(scene.trace.n_events, Math.max(0, Math.round(x)));
@@ -321,6 +342,17 @@ function moveChart() {
   clearTimeout(chart.timer);
   fillChart(PIXELS_MOVING);
   chart.timer = setTimeout(() => fillChart(PIXELS_AT_REST), REST_MS);
+}
+
+function listenToChart() {
+  listenToFingers(byId('timeline'), { pinch: pinchTime, slide: pixels => panTime(-pixels / plotArea().w) });
+}
+
+/* Two fingers zoom along the time: what is between them stays there. */
+function pinchTime(factor, grip, before) {
+  const left = byId('plots').getBoundingClientRect().left;
+  zoomTimeAt(factor, momentOfX(before.x - left));
+  panTime((before.x - grip.x) / plotArea().w);
 }
 
 /* The part of the chart's width that is the plot: { x, w } in pixels. */

@@ -134,6 +134,7 @@ async function loadCase() {
     scene.trace = await unpackTrace(runs[0].trace);
     for (const run of runs)
       scene.runs.set(run.row, prepareRun(await unpackRun(run, scene.trace)));
+    byId('axis').querySelector('[value=step]').disabled = scene.trace.steps.length < 2;
     scene.liveSteps = liveStepsOf(scene.trace);
     scene.peak = scene.trace.live_peak_moment;
     sayDrawn();
@@ -171,6 +172,8 @@ function possible(changes) {
   for (const key of ['at', 'since'])
     if (kept[key] !== undefined)
       kept[key] = Math.round(kept[key]);
+  if (kept.axis === 'step' && scene.trace.steps.length < 2)
+    delete kept.axis;
   if (kept.zoom !== undefined)
     kept.zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, kept.zoom));
   if (kept.top !== undefined)
@@ -229,12 +232,13 @@ function listenToState() {
   }));
   onView(['from', 'to'], drawn(moveChart));
   onView(['case', 'color', 'find', 'group', 'request'], drawn(colorRequests));
-  onView(['case', 'color', 'find', 'group'], drawn(drawGroups));
+  onView(['case', 'color', 'find', 'group'], drawn(() => drawGroups()));
   onView(['case', 'color', 'find', 'group', 'request', 'from', 'to', 'hidden', 'axis'], drawn(drawRequests));
   onView(['case', 'at', 'from', 'to', 'hidden', 'axis'], drawn(drawCursor));
+  onView(['case', 'from', 'to', 'hidden', 'axis'], drawn(drawOverview));
   onView(['case', 'at', 'a', 'b', 'request', 'group', 'color', 'find', 'zoom', 'top'], drawn(drawMaps));
   onView(['case', 'request', 'group', 'a', 'b'], drawn(drawSelection));
-  onView(['case', 'a', 'hold', 'since', 'at', 'color', 'find'], drawn(holdersSoon));
+  onView(['case', 'a', 'hold', 'since', 'at', 'color', 'find', 'inside', 'order'], drawn(holdersSoon));
   onView(['case', 'a'], drawn(drawRefusal));
   onView(['case', 'a'], drawn(drawFragmentation));
   onView(['case'], drawn(drawPicture));
@@ -257,6 +261,7 @@ function listenToControls() {
   on('color', 'change', event => show({ color: event.target.value, group: -1, find: '' }));
   on('axis', 'change', event => show({ axis: event.target.value }));
   on('hold', 'change', event => show({ hold: event.target.value }));
+  on('order', 'change', event => show({ order: event.target.value, inside: '' }));
   on('mark', 'click', () => show({ since: view.at, hold: 'growth' }));
   on('zoom-in', 'click', () => zoomTime(0.5));
   on('zoom-out', 'click', () => zoomTime(2));
@@ -270,7 +275,9 @@ function listenToControls() {
   on('more-columns', 'click', showAllColumns);
   on('pick-a', 'change', event => show({ a: Number(event.target.value) }));
   on('pick-b', 'change', event => show({ b: Number(event.target.value) }));
+  listenToChart();
   listenToRequests();
+  listenToOverview();
   listenToMaps();
   listenToPicture();
   listenToSearch();
@@ -298,6 +305,8 @@ function listenToWindow() {
     timer = setTimeout(drawAgain, 150);
   });
   window.addEventListener('hashchange', () => {
+    if (!location.hash.includes('='))
+      return;                        /* a link to a place of this page */
     const wanted = readAddress();
     chooseCase(wanted.case in data.cases ? wanted.case : view.case, wanted);
   });

@@ -290,6 +290,7 @@ function listenToPicture() {
       openMoment(toldMoment());
   });
   byId('save-picture').addEventListener('click', savePicture);
+  byId('save-svg').addEventListener('click', saveSvg);
   byId('copy-link').addEventListener('click', event => copyText(location.href, event.target));
   const paste = byId('copy-paste');
   if (!paste)
@@ -346,12 +347,14 @@ function paintKeys(context, y, width) {
   }
 }
 
-/* The verdict, what to do and the picture, as large as a preview of a link. */
-function pictureCanvas() {
-  const canvas = element('canvas', { width: 1200, height: 630 }), context = canvas.getContext('2d');
+/* As large as a preview of a link. */
+const PICTURE_WIDTH = 1200, PICTURE_HEIGHT = 630;
+
+/* The verdict, what to do and the picture. */
+function paintCard(context) {
   let y = 56;
   context.fillStyle = color('back');
-  context.fillRect(0, 0, 1200, 630);
+  context.fillRect(0, 0, PICTURE_WIDTH, PICTURE_HEIGHT);
   const write = (selector, font, height) => {
     const text = document.querySelector(selector)?.textContent;
     context.font = font + ' system-ui, sans-serif';
@@ -369,14 +372,17 @@ function pictureCanvas() {
   context.fillStyle = color('quiet');
   context.font = '16px system-ui, sans-serif';
   context.fillText(document.title, 40, 606);
-  return canvas;
+}
+
+function saveFile(blob, ending) {
+  const link = element('a', { href: URL.createObjectURL(blob),
+    download: document.title.replace(/[^\w.-]+/g, '-') + ending });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function savePicture() {
-  const name = document.title.replace(/[^\w.-]+/g, '-') + '.png';
-  pictureCanvas().toBlob(blob => {
-    const link = element('a', { href: URL.createObjectURL(blob), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
+  const canvas = element('canvas', { width: PICTURE_WIDTH, height: PICTURE_HEIGHT });
+  paintCard(canvas.getContext('2d'));
+  canvas.toBlob(blob => saveFile(blob, '.png'));
 }

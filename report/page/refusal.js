@@ -35,6 +35,8 @@ function holeRow(hole, most) {
 function refusalHead(run, bytes, sum) {
   const free = OOMS.find(o => o.row === run.row)?.oom_first_device_free_bytes;
   const parts = [bytesText(bytes) + ' were asked for.', 'Free in what is reserved: ' + bytesText(sum) + ', in pieces.'];
+  if (isPartial())
+    parts.push('Requests too small to be drawn count as free here.');
   if (free !== undefined && free !== null)
     parts.push('Free on the card: ' + bytesText(free) + '.');
   return { text: parts.join(' '), free };

@@ -114,15 +114,29 @@ function drawColumns(pixelsEach) {
   canvas.style.marginLeft = x + 'px';
   canvas.style.width = w + 'px';
   const context = canvas.getContext('2d'), image = context.createImageData(width, height);
-  stackPlot.most = Math.max(...scene.trace.live, extremesOf(scene.liveSteps, 0, Infinity).most) * 1.04 || 1;
+  stackPlot.most = chart.height * chart.unit.bytes;        /* the scale of the chart above */
   fillPixels(new Uint32Array(image.data.buffer), width, height);
   context.putImageData(image, 0, 0);
+}
+
+/* Sizes beside the stack, in the unit of the chart above. */
+function drawRequestsAxis() {
+  const canvas = byId('requests'), host = byId('requests-axis'), most = chart.height;
+  host.style.top = canvas.offsetTop + 'px';
+  host.style.width = plotArea().x - 6 + 'px';
+  host.replaceChildren(...ticksTo(most, 4).filter(tick => tick < most * 0.95).map(tick => {
+    const label = element('span', { textContent: tick });
+    label.style.top = canvas.clientHeight * (1 - tick / most) + 'px';
+    return label;
+  }));
 }
 
 function drawRequests(changes) {
   const isMoving = [...changes].every(key => key === 'from' || key === 'to' || key === 'at');
   clearTimeout(stackPlot.timer);
   drawColumns(isMoving ? COLUMN_MOVING : 1);
+  if (!isMoving)
+    drawRequestsAxis();
   if (isMoving)
     stackPlot.timer = setTimeout(() => drawColumns(1), REST_MS);
 }
@@ -180,16 +194,22 @@ function listenToRequests() {
   };
   let start = null;
   canvas.addEventListener('pointerdown', event => {
-    canvas.setPointerCapture(event.pointerId);
-    start = place(event);
+    if (event.pointerType !== 'touch')
+      canvas.setPointerCapture(event.pointerId);
+    start = event.isPrimary ? place(event) : null;
   });
+  canvas.addEventListener('pointercancel', () => { start = null; });
   canvas.addEventListener('pointermove', event => {
     const [x, y] = place(event);
+    if (event.pointerType === 'touch')
+      return;                        /* fingers are heard below */
     if (start)
       show({ at: momentOfX(x + plotArea().x) });
     else
       pointAt(requestAt(x, y), event);
   });
+  listenToFingers(canvas, { pinch: pinchTime, slide: (_, { x }) =>
+    show({ at: momentOfX(x - byId('plots').getBoundingClientRect().left) }) });
   canvas.addEventListener('pointerup', event => {
     const [x, y] = place(event), isClick = start && Math.abs(x - start[0]) + Math.abs(y - start[1]) < 4;
     start = null;
@@ -221,15 +241,24 @@ function pointAt(i, event, lines = i < 0 ? [] : requestTip(i)) {
 
 /* ---- groups ---- */
 
-function drawGroups() {
+const HOLD_WORDS = { at: 'at the cursor', peak: 'at the peak', refusal: 'at the refusal', growth: 'of what grew' };
+
+/* A share in a word; what is there is not called nothing. */
+const shareText = share => share === 0 ? '–' : share < 0.005 ? '<1%' : (100 * share).toFixed(0) + '%';
+
+/* The first groups are those with most bytes times moments. Their shares are those of "who holds it" below. */
+function drawGroups(held = heldNow().held) {
   const { groups } = scene.groups, shown = groups.slice(0, GROUPS_COLOURED), others = groups.length - shown.length;
-  const total = groups.reduce((sum, g) => sum + g.area, 0) || 1;
+  const sums = new Float64Array(groups.length), { bytes } = scene.trace;
+  for (const i of held)
+    sums[scene.groups.of[i]] += bytes[i];
+  const total = sums.reduce((a, b) => a + b, 0) || 1;
   const buttons = shown.map((g, i) => {
     const sample = element('i');
     sample.style.background = cssOf(shadeOf(i).even);
     const button = element('button', { type: 'button', className: 'group' }, sample,
       element('span', { className: 'label', textContent: g.name }),
-      element('span', { className: 'unit', textContent: (100 * g.area / total).toFixed(0) + '%' }));
+      element('span', { className: 'unit', textContent: shareText(sums[i] / total) }));
     button.setAttribute('aria-pressed', view.group === i);
     button.addEventListener('click', () => show({ group: view.group === i ? -1 : i, request: -1 }));
     return button;
@@ -240,7 +269,8 @@ function drawGroups() {
     buttons.push(element('span', { className: 'group' }, sample, grouped(others) + ' other ' +
       (view.color === 'size' ? 'sizes' : view.color === 'line' ? 'lines' : 'categories')));
   }
-  byId('groups').replaceChildren(...buttons);
+  byId('groups').replaceChildren(...buttons, element('span', { className: 'quiet', textContent: 'Shares: ' +
+    HOLD_WORDS[view.hold] + '.' }));
 }
 
 /* ---- the selected request ---- */

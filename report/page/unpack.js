@@ -96,7 +96,8 @@ function unpackEvents(c) {
   const numbers = c.rising(c.number()), nSamples = c.number(), live = c.sums(nSamples + 1);
   const nMarks = c.number(), marks = c.rising(nMarks), labels = c.texts(nMarks);
   const nRefusals = c.number(), refused = c.rising(nRefusals), sizes = c.column(nRefusals);
-  return { numbers, live, marks: labels.map((label, i) => ({ label, moment: marks[i] })),
+  const steps = c.rising(c.number());
+  return { numbers, live, steps, marks: labels.map((label, i) => ({ label, moment: marks[i] })),
     refusals: Array.from(sizes, (bytes, i) => [refused[i], bytes]) };
 }
 

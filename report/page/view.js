@@ -16,15 +16,18 @@ const view = {
   color: 'line',                     /* what makes a group: line, size, category or find */
   find: '',                          /* what is looked for in lines, stacks and sizes */
   hold: 'at',                        /* whose bytes "who holds it" shows: at (the cursor), peak, refusal, growth */
+  inside: '',                        /* the box of the icicle that is entered: names from the outermost in, by lines */
+  order: 'outer',                    /* what is on top of the icicle: the outermost line of a stack, or the inner one */
   since: 0,                          /* growth is counted from this moment */
   zoom: 1, top: 0,                   /* of the maps: magnification, first byte shown */
   hidden: 0,                         /* runs that the chart leaves out, a bit each */
-  axis: 'event',                     /* what the chart's ticks say: event or time */
+  axis: 'event',                     /* what the chart's ticks say: event, time or step */
 };
-const VIEW_TEXTS = ['color', 'hold', 'axis', 'find'];
+const VIEW_TEXTS = ['color', 'hold', 'axis', 'find', 'inside', 'order'];
+const VIEW_TEXT_MOST = 2000;
 /* What a text may be; what is looked for may be anything. */
 const VIEW_WORDS = { color: ['line', 'size', 'category', 'find'], hold: ['at', 'peak', 'refusal', 'growth'],
-  axis: ['event', 'time'] };
+  axis: ['event', 'time', 'step'], order: ['outer', 'inner'] };
 const VIEW_NUMBERS = ['case', 'a', 'b', 'request', 'group', 'hidden'];
 
 const drawers = [];                  /* { keys, draw }: called when one of the keys has changed */
@@ -82,7 +85,7 @@ const isOfView = (key, value) => VIEW_NUMBERS.includes(key) ? Number.isSafeInteg
 function readAddress() {
   const changes = {};
   for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
-    if (VIEW_TEXTS.includes(key) && (VIEW_WORDS[key]?.includes(text) ?? text.length <= 100))
+    if (VIEW_TEXTS.includes(key) && (VIEW_WORDS[key]?.includes(text) ?? text.length <= VIEW_TEXT_MOST))
       changes[key] = text;
     else if (key in view && !VIEW_TEXTS.includes(key) && text !== '' && isOfView(key, Number(text)))
       changes[key] = Number(text);

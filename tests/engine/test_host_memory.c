@@ -266,7 +266,7 @@ static struct outcome draw_once(void *arg)
     struct lives_watch w = {.base.event = watch_lives};
     struct trace_lives t;
     struct lane l = {.spec = NULL};
-    struct outcome o = {.e = trace_lives_read(p->in, &t, &err)};
+    struct outcome o = {.e = trace_lives_read(p->in, NULL, &t, &err)};
     if (o.e == ERR_OK)
         o.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &err);
     if (o.e == ERR_OK) {

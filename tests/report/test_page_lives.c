@@ -155,7 +155,7 @@ static void expect_run(const char *path, const char *policy)
     const struct device_config device = { .total_bytes = UINT64_C(16) << 30 };
     const struct replay_config cfg = { .threads = 1 };
     cr_assert_eq(trace_open_any(path, NULL, &import, &trace, &err), ERR_OK, "%s", err.text);
-    cr_assert_eq(trace_lives_read(trace, &t, &err), ERR_OK);
+    cr_assert_eq(trace_lives_read(trace, NULL, &t, &err), ERR_OK);
     cr_assert_eq(policy_spec_parse(policy, &spec, &err), ERR_OK);
     cr_assert_eq(lane_open(&spec, &device_sim, &device, trace, 0, &lane, &err), ERR_OK);
     lane.watch = &w.base;
@@ -192,7 +192,7 @@ Test(trace_lives, live_bytes_at_sampled_moments_are_those_of_all_requests)
     struct err_detail err;
     const struct import_config import = { .gpu = 0 };
     cr_assert_eq(trace_open_any(TEST_DATA "/../../samples/cnn.trace.zst", NULL, &import, &trace, &err), ERR_OK);
-    cr_assert_eq(trace_lives_read(trace, &t, &err), ERR_OK);
+    cr_assert_eq(trace_lives_read(trace, NULL, &t, &err), ERR_OK);
     cr_assert_eq(t.requests.n, t.requests.n_all, "a short trace is drawn whole");
     for (uint64_t i = 0; i <= LIVE_SAMPLES; i++) {
         const uint64_t moment = t.n_events / LIVE_SAMPLES * i + t.n_events % LIVE_SAMPLES * i / LIVE_SAMPLES;
@@ -204,4 +204,30 @@ Test(trace_lives, live_bytes_at_sampled_moments_are_those_of_all_requests)
     }
     trace_lives_close(&t);
     trace_close(trace);
+}
+
+/* Steps that repeat begin with the same request each time; the page names them by these moments. */
+Test(trace_lives, a_step_begins_where_the_steps_of_the_recording_say_and_as_every_other)
+{
+    static const char *const samples[] = { "gpt-bf16", "oom-leak", "mlp-adam" };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        struct trace_reader *trace;
+        struct trace_lives t;
+        struct err_detail err;
+        struct steps steps;
+        char path[512];
+        const struct import_config import = { .gpu = 0 };
+        snprintf(path, sizeof path, "%s/../../samples/%s.trace.zst", TEST_DATA, samples[i]);
+        cr_assert_eq(trace_open_any(path, NULL, &import, &trace, &err), ERR_OK);
+        cr_assert_eq(steps_find(trace, &steps, &err), ERR_OK);
+        cr_assert_eq(trace_lives_read(trace, &steps, &t, &err), ERR_OK);
+        cr_assert_gt(steps.whole, 1, "%s has steps", samples[i]);
+        cr_assert_eq(t.n_steps, steps.whole + 1, "%s: %zu borders", samples[i], t.n_steps);
+        cr_expect_eq(t.steps[0], steps.begin);
+        cr_expect_eq(t.steps[1], steps.begin_end);
+        cr_expect_eq(t.steps[steps.whole - 1], steps.first);
+        cr_expect_eq(t.steps[steps.whole], steps.end);
+        trace_lives_close(&t);
+        trace_close(trace);
+    }
 }
