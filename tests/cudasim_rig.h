@@ -48,6 +48,7 @@ struct rig_extent { size_t width, height, depth; };
     X(int, cudaStreamSynchronize, (uint64_t))                                                           \
     X(int, cudaStreamQuery, (uint64_t))                                                                 \
     X(int, cudaStreamBeginCapture, (uint64_t, int))                                                     \
+    X(int, cudaStreamBeginCaptureToGraph, (uint64_t, uint64_t, const uint64_t *, const void *, size_t, int)) \
     X(int, cudaStreamEndCapture, (uint64_t, uint64_t *))                                                \
     X(int, cudaGraphInstantiateWithFlags, (uint64_t *, uint64_t, uint64_t))                             \
     X(int, cudaGraphLaunch, (uint64_t, uint64_t))                                                       \

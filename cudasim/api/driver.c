@@ -997,7 +997,14 @@ ENTRY(int, cuStreamIsCapturing, uint64_t stream, int *status)
 
 ENTRY(int, cuStreamBeginCapture_v2, uint64_t stream, int mode)
 {
-    return (int)cudasim_capture_begin(stream, mode);
+    return (int)cudasim_capture_begin(stream, 0, mode);
+}
+
+ENTRY(int, cuStreamBeginCaptureToGraph, uint64_t stream, uint64_t graph, const uint64_t *dependencies,
+      const void *edges, size_t n_dependencies, int mode)
+{
+    (void)dependencies, (void)edges, (void)n_dependencies;
+    return graph == 0 ? CODE_INVALID_VALUE : (int)cudasim_capture_begin(stream, graph, mode);
 }
 
 ENTRY(int, cuStreamEndCapture, uint64_t stream, uint64_t *graph)
@@ -1198,6 +1205,17 @@ ENTRY(int, cuGraphGetNodes, uint64_t graph, uint64_t *nodes, size_t *n)
     return (int)cudasim_graph_nodes(graph, nodes, n);
 }
 
+ENTRY(int, cuGraphGetRootNodes, uint64_t graph, uint64_t *nodes, size_t *n)
+{
+    return (int)cudasim_graph_roots(graph, nodes, n);
+}
+
+ENTRY(int, cuGraphExecChildGraphNodeSetParams, uint64_t exec, uint64_t node, uint64_t child)
+{
+    (void)node;
+    return (int)cudasim_graph_set_child(exec, child);
+}
+
 ENTRY(int, cuGraphNodeGetType, uint64_t node, int *type)
 {
     return (int)cudasim_graph_node_type(node, type);
@@ -1376,6 +1394,21 @@ ENTRY(int, cuFuncGetModule, uint64_t *module, uint64_t function)
     return module == NULL ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, module);
 }
 
+/* Of a kernel of a module, or of one that nvcc put into a program: cudaGetFuncBySymbol names it by a host function. */
+static enum cudasim_code function_facts(uint64_t function, struct cudasim_kernel_facts *k)
+{
+    const enum cudasim_code code = cudasim_kernel_facts(function, k, NULL, NULL);
+    return code == CODE_INVALID_HANDLE && cudasim_function_facts((const void *)(uintptr_t)function, k) == CODE_SUCCESS
+         ? CODE_SUCCESS : code;
+}
+
+static enum cudasim_code function_set(uint64_t function, int attribute, int value)
+{
+    struct cudasim_kernel_facts k;
+    const enum cudasim_code code = function_facts(function, &k);
+    return code != CODE_SUCCESS ? code : cudasim_function_set((const void *)(uintptr_t)function, attribute, value);
+}
+
 /* CUfunction_attribute, from 0: most threads, shared, constant and local bytes, registers, PTX and binary version,
  * cache mode, most dynamic shared bytes. */
 ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
@@ -1384,7 +1417,7 @@ ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
     int code = check();
     if (code == CODE_SUCCESS)
         code = value == NULL || attribute < 0 || attribute >= FUNCTION_ATTRIBUTES ? CODE_INVALID_VALUE
-                                                         : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+                                                         : (int)function_facts(function, &k);
     if (code != CODE_SUCCESS)
         return code;
     const int values[FUNCTION_ATTRIBUTES] = { k.max_threads, (int)k.shared_bytes, (int)k.constant_bytes,
@@ -1405,7 +1438,7 @@ ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, uint64_t functio
     struct cudasim_kernel_facts k;
     int code = check();
     if (code == CODE_SUCCESS)
-        code = n == NULL || threads < 1 ? CODE_INVALID_VALUE : (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+        code = n == NULL || threads < 1 ? CODE_INVALID_VALUE : (int)function_facts(function, &k);
     if (code == CODE_SUCCESS)
         *n = cudasim_resident_blocks(&k, threads, shared);
     return code;
@@ -1423,7 +1456,7 @@ static int launch(struct cudasim_site *site, uint64_t function, const struct cud
     struct cudasim_kernel_facts k;
     int code = check();
     if (code == CODE_SUCCESS)
-        code = (int)cudasim_kernel_facts(function, &k, NULL, NULL);
+        code = (int)function_facts(function, &k);
     if (code == CODE_SUCCESS)
         code = (int)cudasim_launch_check(&k, l);
     if (code != CODE_SUCCESS)
@@ -1471,7 +1504,7 @@ ENTRY(int, cuLaunchKernelEx, const struct launch_config *c, uint64_t function, v
 ENTRY(int, cuFuncSetAttribute, uint64_t function, int attribute, int value)
 {
     const int code = check();
-    return code != CODE_SUCCESS ? code : (int)cudasim_kernel_set(function, attribute, value);
+    return code != CODE_SUCCESS ? code : (int)function_set(function, attribute, value);
 }
 
 ENTRY(int, cuKernelSetAttribute, int attribute, int value, uint64_t kernel, int device)

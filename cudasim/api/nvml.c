@@ -214,6 +214,22 @@ ENTRY(int, nvmlDeviceGetMemoryInfo_v2, uint64_t handle, struct memory_v2 *out)
     return NVML_SUCCESS;
 }
 
+/* The generation of PCI Express that cards of this class came with. */
+ENTRY(int, nvmlDeviceGetCurrPcieLinkGeneration, uint64_t handle, unsigned *generation)
+{
+    NEEDS(generation);
+    const unsigned capability = cudasim_capability();
+    *generation = capability >= 90 ? 5 : capability >= 80 ? 4 : 3;
+    return device_of(handle) < 0 ? NVML_BAD_ARGUMENT : NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetCurrPcieLinkWidth, uint64_t handle, unsigned *lanes)
+{
+    NEEDS(lanes);
+    *lanes = 16;
+    return device_of(handle) < 0 ? NVML_BAD_ARGUMENT : NVML_SUCCESS;
+}
+
 /* On entry *n is the room for entries, on return their number. */
 static int count_processes(uint64_t handle, unsigned *n, const void *out)
 {

@@ -978,7 +978,14 @@ ENTRY(int, cudaEventElapsedTime_v2, float *ms, uint64_t start, uint64_t end)
 
 ENTRY(int, cudaStreamBeginCapture, uint64_t stream, int mode)
 {
-    return cudasim_remember(cudasim_capture_begin(stream, mode));
+    return cudasim_remember(cudasim_capture_begin(stream, 0, mode));
+}
+
+ENTRY(int, cudaStreamBeginCaptureToGraph, uint64_t stream, uint64_t graph, const uint64_t *dependencies,
+      const void *edges, size_t n_dependencies, int mode)
+{
+    (void)dependencies, (void)edges, (void)n_dependencies;
+    return cudasim_remember(graph == 0 ? CODE_INVALID_VALUE : cudasim_capture_begin(stream, graph, mode));
 }
 
 ENTRY(int, cudaStreamEndCapture, uint64_t stream, uint64_t *graph)

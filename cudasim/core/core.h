@@ -339,8 +339,13 @@ CUDASIM_API enum cudasim_code cudasim_stream_launch(uint64_t stream, uint64_t ti
 CUDASIM_API enum cudasim_code cudasim_host_function(uint64_t stream, void (*function)(void *), void *argument);
 
 enum cudasim_capture { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
-CUDASIM_API enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode);
+
+/* `into`: the graph that gets the nodes; 0: a new one. */
+CUDASIM_API enum cudasim_code cudasim_capture_begin(uint64_t stream, uint64_t into, int mode);
 CUDASIM_API enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph);
+
+/* Some library has put work on a stream, which it does not name here. A capture that saw nothing else gets a node. */
+CUDASIM_API void cudasim_library_work(void);
 CUDASIM_API enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph);
 
 /* ---- graphs: cudasim/core/graphs.c ---- */
@@ -398,6 +403,13 @@ CUDASIM_API enum cudasim_code cudasim_graph_upload(uint64_t exec);
 /* As cudaGraphGetNodes: `nodes` NULL asks how many there are; others are set to 0. */
 CUDASIM_API enum cudasim_code cudasim_graph_nodes(uint64_t graph, uint64_t *nodes, size_t *n);
 CUDASIM_API enum cudasim_code cudasim_graph_node_type(uint64_t node, int *type);
+
+/* The first node alone is a root, because nodes run in their order. */
+CUDASIM_API enum cudasim_code cudasim_graph_roots(uint64_t graph, uint64_t *nodes, size_t *n);
+
+/* Whether an instantiated graph may have a child's parameters set anew. NOT_SUPPORTED if the child has functions of the
+ * host. */
+CUDASIM_API enum cudasim_code cudasim_graph_set_child(uint64_t exec, uint64_t child);
 
 /* The numbers are those of cudaGraphExecUpdateResult. */
 enum cudasim_graph_update {

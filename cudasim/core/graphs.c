@@ -227,6 +227,29 @@ enum cudasim_code cudasim_graph_node_type(uint64_t node, int *type)
     return cudasim_end(CODE_SUCCESS);
 }
 
+enum cudasim_code cudasim_graph_roots(uint64_t graph, uint64_t *nodes, size_t *n)
+{
+    size_t all = 0;
+    const enum cudasim_code code = n == NULL ? CODE_INVALID_VALUE : cudasim_graph_nodes(graph, NULL, &all);
+    if (code != CODE_SUCCESS)
+        return code;
+    for (size_t i = 0; nodes != NULL && i < *n; i++)
+        nodes[i] = i == 0 && all > 0 ? node_name(graph, 0) : 0;
+    if (nodes == NULL || *n > 1)
+        *n = all > 0;
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_graph_set_child(uint64_t exec, uint64_t child)
+{
+    struct cudasim_graph *c;
+    const enum cudasim_code code = begin_graph(child, &c);
+    if (code != CODE_SUCCESS)
+        return code;
+    return cudasim_end(graph_get(exec, HANDLE_EXEC) == NULL ? CODE_INVALID_VALUE
+                       : c->n_calls > 0 ? CODE_NOT_SUPPORTED : CODE_SUCCESS);
+}
+
 /* A graph whose nodes take memory can neither be cloned nor be instantiated twice, as documented; the code is what
  * release 580 of the driver answered. */
 enum cudasim_code cudasim_graph_clone(uint64_t graph, uint64_t *copy)

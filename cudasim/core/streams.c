@@ -26,6 +26,7 @@ struct cudasim_stream {
     uint32_t queue;
     uint64_t id;
     bool     is_origin;              /* the last capture that it was in began here */
+    uint64_t library_works;          /* how many there had been when that capture began */
     uint64_t capture_id, graph;      /* that capture; 0: it was in none */
 };
 
@@ -47,6 +48,7 @@ static unsigned n_asked;             /* or has asked so often in a row, */
 static unsigned n_launched;          /* or launched so many kernels since */
 static uint32_t n_queues = 1;        /* queue 0 is that of the default streams of all devices */
 static uint64_t n_streams, n_captures;
+static uint64_t n_library_works;     /* atomic */
 
 static struct cudasim_stream *stream_get(uint64_t name)
 {
@@ -356,7 +358,24 @@ enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event)
 
 /* ---- capture ---- */
 
-enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode)
+void cudasim_library_work(void)
+{
+    __atomic_add_fetch(&n_library_works, 1, __ATOMIC_RELAXED);
+}
+
+/* The graph of a capture: the program's own, or a new one. */
+static enum cudasim_code graph_to_capture(uint64_t into, uint64_t *graph)
+{
+    const struct cudasim_graph *own = into == 0 ? NULL : graph_get(into, HANDLE_GRAPH);
+    if (into == 0)
+        return graph_create(HANDLE_GRAPH, NULL, graph);
+    if (own == NULL || own->capture_id != 0)
+        return CODE_INVALID_VALUE;
+    *graph = into;
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_capture_begin(uint64_t stream, uint64_t into, int mode)
 {
     struct cudasim_stream *s;
     if (mode < 0 || mode > 2)                       /* global, thread-local, relaxed */
@@ -368,9 +387,10 @@ enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);        /* the legacy stream cannot be captured */
     if (graph_of(s) != NULL)
         return cudasim_end(CODE_ILLEGAL_STATE);
-    code = graph_create(HANDLE_GRAPH, NULL, &s->graph);
+    code = graph_to_capture(into, &s->graph);
     if (code == CODE_SUCCESS) {
         s->is_origin = true;
+        s->library_works = __atomic_load_n(&n_library_works, __ATOMIC_RELAXED);
         s->capture_id = ++n_captures;
         graph_get(s->graph, HANDLE_GRAPH)->capture_id = s->capture_id;
     }
@@ -388,7 +408,9 @@ enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph)
         return cudasim_end(captured == NULL ? CODE_ILLEGAL_STATE : CODE_CAPTURE_UNMATCHED);
     captured->capture_id = 0;
     *graph = s->graph;
-    return cudasim_end(CODE_SUCCESS);
+    const bool has_library_work = __atomic_load_n(&n_library_works, __ATOMIC_RELAXED) != s->library_works;
+    return cudasim_end(captured->n_nodes == 0 && has_library_work ? graph_add_node(captured, NODE_KERNEL)
+                                                                  : CODE_SUCCESS);
 }
 
 enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph)

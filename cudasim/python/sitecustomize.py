@@ -387,23 +387,40 @@ def _imported(torch):
         _safely(step, torch)
 
 
+def _has_stand_ins(spec, found):
+    """Whether stand-ins were made for this torch, or beside this JAX, for `found`: torch, folders of packages."""
+    folder = (spec.submodule_search_locations or [""])[0]
+    return folder in found[:1] or (spec.name == "jax" and os.path.dirname(folder) in found[1:])
+
+
+_made_for = []                                       # the torch and the folders of packages of the stand-ins made here
+
+
 def _stand_in(spec):
-    """NVIDIA's libraries that this torch names get stand-ins, if `replay run-sim` has not put them in place: it does so
-    for the torch of the command line's Python, and a shell script, torchrun or make may have run this one."""
-    cache, folders = os.environ.get("REPLAY_CUDASIM_STANDINS"), list(spec.submodule_search_locations or ())
-    if not cache or not folders or folders[0] == os.environ.get("REPLAY_CUDASIM_TORCH"):
+    """NVIDIA's libraries that this torch names and JAX's plugins open get stand-ins, if `replay run-sim` has not put
+    them in place: it does so for the command line's Python, and a shell script, torchrun or make may have run this
+    one."""
+    cache = os.environ.get("REPLAY_CUDASIM_STANDINS")
+    before = os.environ.get("REPLAY_CUDASIM_TORCH", "").split(":")
+    if not cache or _has_stand_ins(spec, before) or _has_stand_ins(spec, _made_for):
         return
     import ctypes
     make = ctypes.CDLL("libreplay-standins.so").replay_torch_standins
     make.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_bool, ctypes.c_char_p, ctypes.c_size_t]
     make.restype = ctypes.c_bool
     said = ctypes.create_string_buffer(1 << 16)
-    found = ":".join(folders[:1] + [p for p in sys.path if p])
+    torch = importlib.machinery.PathFinder.find_spec("torch")
+    folders = list(torch.submodule_search_locations or ()) if torch is not None else []
+    _made_for[:] = (folders[:1] or [""]) + [p for p in sys.path if p]
     is_real = os.environ.get("REPLAY_CUDASIM_LIBRARIES") == "real"
-    if not make(os.fsencode(found), os.fsencode(cache), is_real, said, len(said)):
-        print("replay: no stand-ins for %s: %s" % (folders[0], os.fsdecode(said.value)), file=sys.stderr)
+    if not make(os.fsencode(":".join(_made_for)), os.fsencode(cache), is_real, said, len(said)):
+        print("replay: no stand-ins for %s: %s" % (spec.name, os.fsdecode(said.value)), file=sys.stderr)
         return
-    libraries = os.fsdecode(said.value).split()
+    _load_stand_ins(os.fsdecode(said.value).split(), cache)
+
+
+def _load_stand_ins(libraries, cache):
+    import ctypes
     for library in libraries:                        # a library that is loaded serves all that name its soname
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     journals = os.environ.get("REPLAY_CUDASIM_JOURNAL")
@@ -411,6 +428,11 @@ def _stand_in(spec):
     if journals and made:
         with open(os.path.join(journals, "stand-ins"), "a") as f:
             f.write("".join(name + "\n" for name in made))
+
+
+def _show_device_nodes(hardware):
+    """JAX looks for NVIDIA's device nodes before it asks its plugin for cards. No node is there."""
+    hardware.has_visible_nvidia_gpu = lambda: True
 
 
 class _Loader(importlib.abc.Loader):
@@ -458,5 +480,7 @@ import importlib.util                                # noqa: E402
 
 if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for other memory if it comes from a cache,
     os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")             # and ours must not get into one
+    sys.meta_path.insert(0, _Finder("jax", lambda _: None, _stand_in))
+    sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
 sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))
 _chain()

@@ -10,6 +10,7 @@
 ENTRY(int, cudasim_standin_work, void)
 {
     cudasim_values_unknown();
+    cudasim_library_work();
     return 0;
 }
 
@@ -78,6 +79,43 @@ ENTRY(int, cudasim_standin_cudnn8_property, int which, int *value)
     *value = which >= 0 && which < 3 ? parts[which] : 0;
     return 0;
 }
+
+/* Versions of libraries whose soname has the major one: newer than any of it, so that a check for the version that a
+ * program was built with passes. By part: ...GetProperty(which, int *); in one number: f(int *), f(handle, int *). */
+#define LIBRARY_VERSION(a)                                                         \
+    ENTRY(int, cudasim_standin_property_##a, int which, int *value)                \
+    {                                                                              \
+        static const int parts[] = { a, 9, 99 };                                   \
+        *value = which >= 0 && which < 3 ? parts[which] : 0;                       \
+        return 0;                                                                  \
+    }                                                                              \
+    ENTRY(int, cudasim_standin_version_##a, int *version)                          \
+    {                                                                              \
+        *version = a * 1000 + 999;                                                 \
+        return 0;                                                                  \
+    }                                                                              \
+    ENTRY(int, cudasim_standin_second_version_##a, uint64_t handle, int *version)  \
+    {                                                                              \
+        (void)handle;                                                              \
+        *version = a * 1000 + 999;                                                 \
+        return 0;                                                                  \
+    }
+
+LIBRARY_VERSION(11)
+LIBRARY_VERSION(12)
+LIBRARY_VERSION(13)
+
+/* cublasGetVersion(handle, int *): 120999 is 12.9.99. */
+#define CUBLAS_VERSION(a)                                                          \
+    ENTRY(int, cudasim_standin_cublas##a##_version, uint64_t handle, int *version) \
+    {                                                                              \
+        (void)handle;                                                              \
+        *version = a * 10000 + 999;                                                \
+        return 0;                                                                  \
+    }
+
+CUBLAS_VERSION(12)
+CUBLAS_VERSION(13)
 
 /* nvrtcVersion(int *major, int *minor): the last of each major version, as cudaRuntimeGetVersion says. */
 #define NVRTC_VERSION(a, b)                                                    \

@@ -18,7 +18,7 @@ enum { OK = 0, NO_MEMORY = 2000, BAD_PARAM = 2001, DIMENSIONS_MAX = 8 };
 /* cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, cudnnDataType_t. */
 enum {
     CONVOLUTION_STRIDES = 103,
-    HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300, PLAN_WORKSPACE = 402,
+    HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300, PLAN_CONFIGURATION = 401, PLAN_WORKSPACE = 402,
     FORWARD_CONVOLUTION = 702, FORWARD_W, FORWARD_X, FORWARD_Y,
     INPUT_CONVOLUTION = 708, INPUT_W, INPUT_DX, INPUT_DY,
     WEIGHT_CONVOLUTION = 714, WEIGHT_DW, WEIGHT_X, WEIGHT_DY,
@@ -180,11 +180,12 @@ static int64_t workspace_of(const struct descriptor *plan)
 }
 
 /* cudnnBackendGetAttribute: the heuristics know one engine configuration, which has an engine without knobs and notes.
- * The caller has made the descriptors to be filled in. */
+ * A plan hands it back. The caller has made the descriptors to be filled in. */
 ENTRY(int, cudasim_standin_graph_get, const struct descriptor *d, int name, int type, int64_t wanted, int64_t *n,
       void *values)
 {
-    const bool is_part = type == TYPE_DESCRIPTOR && (name == HEURISTIC_RESULTS || name == CONFIGURATION_ENGINE);
+    const bool is_part = type == TYPE_DESCRIPTOR && (name == HEURISTIC_RESULTS || name == CONFIGURATION_ENGINE ||
+                                                     name == PLAN_CONFIGURATION);
     if (d == NULL)
         return BAD_PARAM;
     if (n != NULL)

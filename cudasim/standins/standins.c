@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "cudasim/standins/elf_needs.h"
+#include "cudasim/standins/elf_texts.h"
 #include "cudasim/standins/elf_write.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "11"
+#define STANDINS_FORM "12"
 
 enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
 
@@ -33,6 +34,7 @@ struct wants {
     size_t n, cap;
     const struct standin_places *places;     /* a library that lies in its folders needs no stand-in */
     size_t names_left;               /* of packages, to be looked at */
+    unsigned cuda;                   /* of the plugin that is read */
 };
 
 static const struct { const char *prefix, *library; } owners[] = {
@@ -41,6 +43,13 @@ static const struct { const char *prefix, *library; } owners[] = {
 };
 
 enum { N_OWNERS = sizeof owners / sizeof owners[0] };
+
+static const struct { unsigned cuda; const char *library, *soname; } opened[] = {
+#define OPENED(cuda, library, number) { cuda, library, library "." number },
+#include "cudasim/standins/answers.def"
+};
+
+enum { N_OPENED = sizeof opened / sizeof opened[0] };
 
 /* soname NULL: any library. target NULL: nothing is called, and the answer is 0. */
 static const struct { const char *soname, *part, *target; } answers[] = {
@@ -146,7 +155,58 @@ static bool on_package_library(void *arg, const char *soname)
     return true;
 }
 
-static enum err read_library(const char *path, const struct elf_visitor *v, struct err_detail *err)
+/* ---- libraries that a plugin of JAX's opens ---- */
+
+/* A name of C: what is asked of a library is nothing else. */
+static bool is_identifier(const char *text)
+{
+    static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return text[strspn(text, letters)] == '\0';
+}
+
+/* The soname of a library of CUDA's; NULL: the plugin opens none. */
+static const char *opened_soname(unsigned cuda, const char *library)
+{
+    for (size_t i = 0; i < N_OPENED; i++)
+        if (opened[i].cuda == cuda && strcmp(opened[i].library, library) == 0)
+            return opened[i].soname;
+    return NULL;
+}
+
+static bool on_text(void *arg, const char *text)
+{
+    struct wants *w = arg;
+    for (size_t i = 0; i < N_OWNERS; i++)
+        if (begins(text, owners[i].prefix)) {
+            const char *soname = is_identifier(text) ? opened_soname(w->cuda, owners[i].library) : NULL;
+            return soname == NULL || is_there(w, soname) || wants_put(w, soname, text, NULL);
+        }
+    return true;
+}
+
+static bool put_opened(struct wants *w, unsigned cuda)
+{
+    for (size_t i = 0; i < N_OPENED; i++)
+        if (opened[i].cuda == cuda && !on_library(w, opened[i].soname))
+            return false;
+    return true;
+}
+
+/* ---- reading ---- */
+
+static enum err read_needs(const void *bytes, size_t n, void *v, struct err_detail *err)
+{
+    return elf_needs(bytes, n, v, err);
+}
+
+static enum err read_texts(const void *bytes, size_t n, void *w, struct err_detail *err)
+{
+    return elf_texts(bytes, n, on_text, w, err);
+}
+
+typedef enum err library_reader(const void *bytes, size_t n, void *arg, struct err_detail *err);
+
+static enum err read_library(const char *path, library_reader *read, void *arg, struct err_detail *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -160,14 +220,13 @@ static enum err read_library(const char *path, const struct elf_visitor *v, stru
     close(fd);
     if (bytes == MAP_FAILED)
         return err_at(err, ERR_IO, 0, path, "cannot be mapped: %s", strerror(errno));
-    e = elf_needs(bytes, (size_t)st.st_size, v, err);
+    e = read(bytes, (size_t)st.st_size, arg, err);
     munmap(bytes, (size_t)st.st_size);
     return e == ERR_FORMAT ? ERR_OK : e;
 }
 
-static enum err read_folder(struct wants *w, const char *folder, struct err_detail *err)
+static enum err read_folder(const char *folder, library_reader *read, void *arg, struct err_detail *err)
 {
-    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = w };
     DIR *d = opendir(folder);
     enum err e = ERR_OK;
     if (d == NULL)
@@ -175,10 +234,16 @@ static enum err read_folder(struct wants *w, const char *folder, struct err_deta
     for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
         char path[4096];
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
-            e = read_library(path, &v, err);
+            e = read_library(path, read, arg, err);
     }
     closedir(d);
     return e;
+}
+
+static enum err read_plugin(struct wants *w, const struct jax_plugin *p, struct err_detail *err)
+{
+    w->cuda = p->cuda;
+    return put_opened(w, p->cuda) ? read_folder(p->folder, read_texts, w, err) : err_no_memory(err);
 }
 
 /* Whether a name in a folder of packages may be a package. Packages in the standard library's folder are looked at by
@@ -191,7 +256,7 @@ static bool is_package(const struct dirent *f)
 
 static enum err read_packages(struct wants *w, const char *folder, unsigned depth, struct err_detail *err)
 {
-    const struct elf_visitor v = { .library = on_package_library, .symbol = on_symbol, .arg = w };
+    struct elf_visitor v = { .library = on_package_library, .symbol = on_symbol, .arg = w };
     DIR *d = opendir(folder);
     enum err e = ERR_OK;
     if (d == NULL)
@@ -201,7 +266,7 @@ static enum err read_packages(struct wants *w, const char *folder, unsigned dept
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) >= sizeof path)
             continue;
         if (strstr(f->d_name, ".so") != NULL)
-            e = read_library(path, &v, err);
+            e = read_library(path, read_needs, &v, err);
         else if (depth > 0 && is_package(f))
             e = read_packages(w, path, depth - 1, err);
     }
@@ -438,10 +503,13 @@ enum err standins_make(const struct standin_places *places, const char *cache, s
                        struct err_detail *err)
 {
     struct wants w = { .places = places, .names_left = PACKAGES_NAMES };
+    struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = &w };
     enum err e = ERR_OK;
     *out = (struct standins){ 0 };
     for (size_t i = 0; e == ERR_OK && i < places->n_folders; i++)
-        e = read_folder(&w, places->folders[i], err);
+        e = read_folder(places->folders[i], read_needs, &v, err);
+    for (size_t i = 0; e == ERR_OK && i < places->plugins.n; i++)
+        e = read_plugin(&w, &places->plugins.all[i], err);
     for (size_t i = 0; e == ERR_OK && i < places->n_packages; i++)
         e = read_packages(&w, places->packages[i], PACKAGES_DEPTH, err);
     if (e == ERR_OK)

@@ -11,6 +11,7 @@
 #define REPLAY_CUDASIM_STANDINS_STANDINS_H
 
 #include "base/err.h"
+#include "cudasim/standins/jax_plugins.h"
 #include "cudasim/standins/real_libraries.h"
 
 #include <stddef.h>
@@ -29,6 +30,7 @@ struct standin_places {
     const char *const *packages;     /* folders of packages, two folders deep, up to 65,536 names in all: *.so* there
                                       * may ask the same libraries for more. One that cannot be read holds none. */
     size_t n_packages;
+    struct jax_plugins plugins;      /* what they open is stood in for as well */
     struct real_libraries real;      /* these get no stand-in; those that the folders name are marked as wanted */
 };
 

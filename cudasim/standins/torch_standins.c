@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Stand-ins of one torch: for `replay run-sim`, and as a call for Python. */
+/* Stand-ins of one Python's torch and JAX: for `replay run-sim`, and as a call for Python. */
 #include "cudasim/standins/torch_standins.h"
 
 #include <limits.h>
@@ -35,12 +35,17 @@ enum err torch_standins_make(const char *found, const char *cache, bool wants_re
     const size_t n_paths = cut_paths(copy, paths);
     const char *folders[2] = { paths[0], lib };
     snprintf(lib, sizeof lib, "%s/lib", paths[0]);
+    struct standin_places places = { .folders = folders, .packages = paths + 1, .n_packages = n_paths - 1 };
+    if (paths[0][0] != '\0')
+        places.n_folders = access(lib, R_OK) == 0 ? 2 : 1;
     if (wants_real)
-        e = real_libraries_find(paths + 1, n_paths - 1, real, err);
-    const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
-                                           .packages = paths + 1, .n_packages = n_paths - 1, .real = *real };
+        e = real_libraries_find(places.packages, places.n_packages, real, err);
+    places.real = *real;
+    if (e == ERR_OK)
+        e = jax_plugins_find(places.packages, places.n_packages, &places.plugins, err);
     if (e == ERR_OK)
         e = standins_make(&places, cache, out, err);
+    jax_plugins_close(&places.plugins);
     free(copy);
     return e;
 }

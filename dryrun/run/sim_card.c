@@ -134,15 +134,18 @@ static enum err cache_folder(char out[PATH_MAX], struct err_detail *err)
     return ERR_OK;
 }
 
-/* The folder of the torch that the program's Python would import, and the folders of packages beside it, as "a:b:c"; ""
- * if there is none. A command that is no interpreter is never run to ask it: python3 is asked for it. Python is not
- * isolated (-I), because that hides packages of the user and of PYTHONPATH, which the program has. The working folder
- * is taken off the search path before anything is imported, so that no file in it runs. */
+/* The folder of the torch that the program's Python would import, and the folders of packages beside it, as "a:b:c";
+ * ":b:c" if there are only plugins of JAX, "" if there is neither. A command that is no interpreter is never run to ask
+ * it: python3 is asked for it. Python is not isolated (-I), because that hides packages of the user and of PYTHONPATH,
+ * which the program has. The working folder is taken off the search path before anything is imported, so that no file
+ * in it runs. */
 static enum err find_torch(const struct sim_card_request *r, char **out, struct err_detail *err)
 {
     static const char *const script = "import sys; sys.path = [p for p in sys.path if p != '']; "
-                                      "import importlib.util as u; s = u.find_spec('torch'); "
-                                      "print(':'.join([s.submodule_search_locations[0]] + sys.path) if s else '')";
+                                      "import importlib.util as u; t = u.find_spec('torch'); "
+                                      "is_any = t or u.find_spec('jax_plugins'); "
+                                      "torch = t.submodule_search_locations[0] if t else ''; "
+                                      "print(':'.join([torch] + sys.path) if is_any else '')";
     char python[PATH_MAX];
     const char *const argv[] = { python, "-c", script, NULL };
     if (python_found(r->program, python) || python_found("python3", python))
@@ -249,13 +252,11 @@ static enum err put_preload(const struct sim_card *c, const char *first, struct 
 /* What python/sitecustomize.py needs to make stand-ins later. */
 static enum err put_standins(const struct sim_card *c, struct child_env *env, struct err_detail *err)
 {
-    char torch[PATH_MAX] = "";
     if (c->torch == NULL)
         return ERR_OK;
-    snprintf(torch, sizeof torch, "%.*s", (int)strcspn(c->torch, ":"), c->torch);
     enum err e = child_env_put(env, STANDINS_ENV_CACHE, c->cache, '\0', err);
     if (e == ERR_OK)
-        e = child_env_put(env, STANDINS_ENV_TORCH, torch, '\0', err);
+        e = child_env_put(env, STANDINS_ENV_TORCH, c->torch, '\0', err);
     return e == ERR_OK && wants_real(&c->asked) ? child_env_put(env, STANDINS_ENV_LIBRARIES, "real", '\0', err) : e;
 }
 

@@ -272,3 +272,37 @@ Test(cudasim_graphs, the_driver_makes_graphs_node_by_node_too)
     cr_expect_eq(r.cuDeviceGraphMemTrim(0), CODE_SUCCESS);
     cr_expect_eq(r.cuDeviceGraphMemTrim(9), CODE_INVALID_DEVICE);
 }
+
+/* As XLA traces a call of a library into a part of its graph: what the library does is not seen, and the part is not
+ * empty. */
+Test(cudasim_graphs, a_capture_into_a_graph_adds_to_it_and_a_library_at_work_leaves_a_node)
+{
+    struct cudasim_rig r;
+    uint64_t stream = 0, graph = 0, ended = 0, roots[2] = { 7, 7 }, exec = 0;
+    size_t n = 2;
+    int (*root_nodes)(uint64_t, uint64_t *, size_t *), (*set_child)(uint64_t, uint64_t, uint64_t), (*work)(void);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    void *driver = cudasim_rig_library("libcuda.so.1");
+    cudasim_rig_find(driver, "cuGraphGetRootNodes", &root_nodes);
+    cudasim_rig_find(driver, "cuGraphExecChildGraphNodeSetParams", &set_child);
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_standin_work", &work);
+    cr_assert_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    cr_assert_eq(r.cudaGraphCreate(&graph, 0), CODE_SUCCESS);
+    for (int works = 0; works < 2; works++) {
+        cr_expect_eq(r.cudaStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, 1), CODE_SUCCESS);
+        cr_expect_eq(r.cudaStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, 1), CODE_ILLEGAL_STATE);
+        for (int i = 0; i < works; i++)
+            cr_expect_eq(work(), 0);
+        cr_expect_eq(r.cudaStreamEndCapture(stream, &ended), CODE_SUCCESS);
+        cr_expect_eq(ended, graph);
+        cr_expect_eq(root_nodes(graph, NULL, &n), CODE_SUCCESS);
+        cr_expect_eq(n, (size_t)works);
+    }
+    n = 2;
+    cr_expect_eq(root_nodes(graph, roots, &n), CODE_SUCCESS);
+    cr_expect(n == 1 && roots[0] != 0 && roots[1] == 0);
+    cr_expect_eq(r.cudaStreamBeginCaptureToGraph(stream, 0, NULL, NULL, 0, 1), CODE_INVALID_VALUE);
+    exec = instantiate(&r, graph, 0);
+    cr_expect_eq(set_child(exec, roots[0], graph), CODE_SUCCESS);
+    cr_expect_eq(set_child(graph, roots[0], graph), CODE_INVALID_VALUE, "that is no instantiated graph");
+}

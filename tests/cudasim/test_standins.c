@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Stand-ins: the loader accepts the shared objects that we write, and those that we read may be anything. */
 #include "cudasim/standins/elf_needs.h"
+#include "cudasim/standins/elf_texts.h"
 #include "cudasim/standins/elf_write.h"
+#include "cudasim/standins/torch_standins.h"
 #include "cudasim/standins/standins.h"
 #include "tests/cudasim_rig.h"
 
@@ -127,7 +129,8 @@ Test(standins, the_graph_of_cudnn_has_one_plan)
     int64_t n = -1, bytes = -1;
     cr_expect_neq(plan, made);
     static const struct { int name, type, n; } cases[] = {
-        { RESULTS, DESCRIPTOR, 1 }, { ENGINE, DESCRIPTOR, 1 }, { KNOBS, DESCRIPTOR, 0 }, { NOTES, NOTE, 0 },
+        { RESULTS, DESCRIPTOR, 1 }, { ENGINE, DESCRIPTOR, 1 }, { CONFIGURATION, DESCRIPTOR, 1 },
+        { KNOBS, DESCRIPTOR, 0 }, { NOTES, NOTE, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const void *was = made;
@@ -426,7 +429,7 @@ Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pyt
              PACKAGE_THAT_ASKS, package, TORCH_THAT_NAMES, torch);
     cr_assert_eq(system(path), 0);
     const char *folders[] = { torch }, *packages[] = { root, "/nonexistent" };
-    const struct standin_places places = { folders, 1, packages, 2, { NULL, 0 } };
+    const struct standin_places places = { .folders = folders, .n_folders = 1, .packages = packages, .n_packages = 2 };
     cr_assert_eq(standins_make(&places, root, &s, NULL), ERR_OK);
     cr_assert_eq(s.n_made, 1);
     cr_expect_str_eq(s.sonames[0], "libcublas.so.12");
@@ -439,6 +442,70 @@ Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pyt
     standins_close(&s);
     snprintf(path, sizeof path, "rm -rf %s", root);
     cr_expect_eq(system(path), 0);
+}
+
+static bool count_text(void *arg, const char *text)
+{
+    *(size_t *)arg += strcmp(text, "a_file_cut_off_anywhere_loses_texts_and_gains_none") == 0;
+    return true;
+}
+
+Test(standins, a_file_cut_off_anywhere_loses_texts_and_gains_none)
+{
+    size_t n, whole = 0;
+    char *bytes = own_program(&n);
+    cr_expect_eq(elf_texts(bytes, n, count_text, &whole, NULL), ERR_OK);
+    cr_expect_gt(whole, 0);
+    for (size_t cut = 0; cut < n; cut += cut < 64 ? 1 : n / 59) {
+        size_t found = 0;
+        char *copy = malloc(cut + 1);
+        memcpy(copy, bytes, cut);
+        const enum err e = elf_texts(copy, cut, count_text, &found, NULL);
+        cr_expect((e == ERR_OK || e == ERR_FORMAT) && found <= whole);
+        free(copy);
+    }
+    free(bytes);
+}
+
+/* The function of a stand-in in a folder; the library stays open. */
+static void find_in(const char *folder, const char *soname, const char *name, void *function)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/%s", folder, soname);
+    void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    cr_assert_not_null(opened, "%s", dlerror());
+    cudasim_rig_find(opened, name, function);
+}
+
+/* A plugin for CUDA 13 beside no torch: the libraries of that CUDA, with the functions that it names. */
+Test(standins, a_plugin_of_jax_gets_the_libraries_of_its_cuda_and_what_it_asks_of_them)
+{
+    char root[] = "/tmp/replay-test-XXXXXX", command[4400], found[64];
+    struct standins s;
+    struct real_libraries real = { 0 };
+    int (*fft)(int *), (*create)(uint64_t *), (*sparse)(int, int *), version = 0;
+    const char *(*text)(int);
+    uint64_t handle = 0;
+    cr_assert_not_null(mkdtemp(root));
+    snprintf(command, sizeof command, "mkdir -p %s/jax_plugins/xla_cuda13 %s/jax_plugins/xla_other && "
+             "cp %s %s/jax_plugins/xla_cuda13/xla_cuda_plugin.so", root, root, JAX_THAT_OPENS, root);
+    cr_assert_eq(system(command), 0);
+    snprintf(found, sizeof found, ":%s:/nonexistent", root);
+    cr_assert_eq(torch_standins_make(found, root, false, &real, &s, NULL), ERR_OK);
+    cudasim_rig_library("libreplay-cudasim.so");
+    find_in(s.folder, "libcufft.so.12", "cufftGetVersion", &fft);
+    find_in(s.folder, "libcublasLt.so.13", "cublasLtCreate", &create);
+    find_in(s.folder, "libcublasLt.so.13", "cublasLtGetStatusString", &text);
+    find_in(s.folder, "libcusparse.so.12", "cusparseGetProperty", &sparse);
+    cr_expect_eq(fft(&version), 0);
+    cr_expect(version >= 12000 && version < 13000, "cuFFT 12 says %d", version);
+    cr_expect(create(&handle) == 0 && handle != 0);
+    cr_expect_str_neq(text(1), "");
+    cr_expect(sparse(0, &version) == 0 && version == 12);
+    cr_expect_str_eq(s.sonames[s.n_made], "libcudart.so.13", "the runtime is the simulated one");
+    standins_close(&s);
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    cr_expect_eq(system(command), 0);
 }
 
 Test(standins, a_folder_that_is_not_there_is_an_error)
