@@ -8,8 +8,10 @@
 extern const struct load_kind load_rounds, load_mix;     /* patterns.c */
 extern const struct load_kind load_transformer;          /* transformer_load.c */
 extern const struct load_kind load_cnn;                  /* cnn.c */
+extern const struct load_kind load_diffusion;            /* diffusion.c */
 extern const struct load_kind load_serving;              /* serving.c */
 extern const struct load_kind load_reinforcement;        /* reinforcement.c */
 extern const struct load_kind load_random, load_like;    /* random_load.c, like.c */
+extern const struct load_kind load_adversary;            /* adversary.c */
 
 #endif

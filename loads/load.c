@@ -13,6 +13,7 @@
 
 static const struct load_kind *const load_kinds[] = {
     &load_rounds, &load_mix, &load_random, &load_like, &load_transformer, &load_cnn, &load_serving, &load_reinforcement,
+    &load_diffusion, &load_adversary,
 };
 enum { LOAD_KINDS = sizeof load_kinds / sizeof load_kinds[0] };
 

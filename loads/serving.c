@@ -23,7 +23,7 @@
 
 enum serving_option {
     REQUESTS, N, RATE, CACHE, LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, RUNNING, CHUNK, BLOCK, POOL, STEP_US,
-    LONGEST, CARD
+    LONGEST, GRAPHS, CARD
 };
 enum { CONTIGUOUS, PAGED, RESERVED };
 enum { ELEMENT_BYTES = 2, NS_PER_US = 1000 };
@@ -47,6 +47,8 @@ static const struct load_option serving_options[] = {
     [POOL] = {"pool", LOAD_NUMBER, 0, UINT32_MAX, "0", NULL, "paged: blocks at once; 0: no limit"},
     [STEP_US] = {"step_us", LOAD_NUMBER, 1, 1000000000, "20000", NULL, "microseconds of a step"},
     [LONGEST] = {"longest", LOAD_NUMBER, 1, 1 << 24, "2048", NULL, "reserved: tokens that each request has room for"},
+    [GRAPHS] = {"graphs", LOAD_NUMBER, 0, 16, "0", NULL,
+                "paged: steps of 1, 2, 4, ... requests captured in CUDA graphs of one pool, so many"},
     [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "cuBLAS's workspace follows it"},
     {.name = NULL},
 };
@@ -282,7 +284,26 @@ static void step_contiguous(struct server *s)
     }
 }
 
-/* One forward pass for all; before it each request takes the blocks that its new tokens need. */
+/* Captures the steps that only answer, the largest first, as vLLM does: what a capture took stays in the pool, and the
+ * result stays live. */
+static void server_capture(struct server *s)
+{
+    struct tape *t = tape_of(s);
+    tape_use_pool(t, s->v[GRAPHS].number > 0);
+    for (uint64_t i = s->v[GRAPHS].number; i-- > 0;) {
+        const uint64_t n = UINT64_C(1) << i;
+        const uint32_t tokens = tape_new(t, n * LAYERS_INDEX_BYTES);
+        (void)forward_run(s, NULL, tokens, n, n);            /* tokens and result belong to the graph, for good */
+    }
+    tape_use_pool(t, 0);
+}
+
+static bool is_captured(const struct server *s, uint64_t n_rows)
+{
+    return s->v[GRAPHS].number > 0 && n_rows == s->n_running && n_rows <= UINT64_C(1) << (s->v[GRAPHS].number - 1);
+}
+
+/* One forward pass for all, or a graph of it; before it each request takes the blocks that its new tokens need. */
 static void step_paged(struct server *s)
 {
     uint64_t n_rows = 0;
@@ -295,6 +316,8 @@ static void step_paged(struct server *s)
         n_rows += mine;
     }
     struct tape *t = tape_of(s);
+    if (is_captured(s, n_rows))
+        return;
     const uint32_t tokens = tape_new(t, n_rows * LAYERS_INDEX_BYTES);
     tape_drop(t, forward_run(s, NULL, tokens, n_rows, s->n_running));
     tape_drop(t, tokens);
@@ -338,6 +361,8 @@ static enum err serving_check(const struct load_value *v, struct err_detail *err
     const uint64_t kv = v[KV_HEADS].number;
     if (v[WIDTH].number % v[HEADS].number != 0 || (kv > 0 && v[HEADS].number % kv != 0))
         return err_set(err, ERR_USAGE, 0, "serve: heads divide the width, and kv_heads divide heads");
+    if (v[GRAPHS].number > 0 && v[CACHE].number != PAGED)
+        return err_set(err, ERR_USAGE, 0, "serve: graphs= needs cache=paged, whose blocks do not move");
     return ERR_OK;
 }
 
@@ -386,6 +411,7 @@ static enum err serving_make(const struct load_request *r, struct trace_writer *
         e = server_open(&s, r, w, err);
     if (e == ERR_OK) {
         server_place(&s);
+        server_capture(&s);
         e = server_run(&s, err);
     }
     if (s.base.layers.tape != NULL) {

@@ -26,7 +26,7 @@ struct tape {
     struct trace_writer *w;
     struct err_detail *err;
     enum err e;
-    uint64_t next_ptr, time_ns;
+    uint64_t next_ptr, time_ns, pool;
     unsigned element_bytes;
     void    *context;
     struct storage *storages;
@@ -115,7 +115,7 @@ static void tape_put(struct tape *t, enum event_kind kind, uint64_t ptr, uint64_
     if (t->e != ERR_OK)
         return;
     const struct trace_record r = {.kind = kind, .time_ns = t->time_ns, .ptr = ptr, .bytes = bytes,
-                                   .record = TRACE_NO_RECORD};
+                                   .pool = {t->pool, 0}, .record = TRACE_NO_RECORD};
     t->time_ns += TAPE_STEP_NS;
     t->e = trace_put(t->w, &r, t->err);
 }
@@ -172,6 +172,11 @@ void tape_flush(struct tape *t)
 void tape_wait_until(struct tape *t, uint64_t time_ns)
 {
     t->time_ns = t->time_ns > time_ns ? t->time_ns : time_ns;
+}
+
+void tape_use_pool(struct tape *t, unsigned pool)
+{
+    t->pool = pool;
 }
 
 void tape_mark(struct tape *t, const char *label)

@@ -64,6 +64,7 @@ void tape_drop(struct tape *t, uint32_t storage);        /* TAPE_NONE is accepte
 void tape_drop_later(struct tape *t, uint32_t storage);  /* by the next request: another stream used it, too */
 void tape_temporary(struct tape *t, uint64_t bytes);     /* requested and freed at once; 0: nothing */
 void tape_mark(struct tape *t, const char *label);
+void tape_use_pool(struct tape *t, unsigned pool);       /* of a graph capture, for the requests to come; 0: none */
 void tape_flush(struct tape *t);                          /* torch.cuda.empty_cache() */
 void tape_wait_until(struct tape *t, uint64_t time_ns);  /* time goes on to then, unless it is there */
 
