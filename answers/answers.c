@@ -31,6 +31,10 @@ static const struct answer_member conform_members[] = {
 #define ANSWER_TABLE "answers/conform.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member contest_members[] = {
+#define ANSWER_TABLE "answers/contest.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member coverage_members[] = {
 #define ANSWER_TABLE "answers/coverage.def"
 #include "answers/as_members.def"
@@ -175,6 +179,7 @@ static const struct answer_table tables[] = {
     { "compared_run", compared_run_members },
     { "conf", conf_members },
     { "conform", conform_members },
+    { "contest", contest_members },
     { "coverage", coverage_members },
     { "device_call", device_call_members },
     { "diff", diff_members },

@@ -67,6 +67,8 @@ ROOMS = [
      "What differs between two traces, policies or results?"),
     ("replay/sweep", "base sim import report/rows replay/recording replay/trials replay/results",
      "Many runs into a database; the frozen benchmark."),
+    ("replay/contest", "base traces loads report/text answers replay/trials replay/sweep",
+     "Which allocator serves programs best? Edition 2 of the benchmark."),
     ("replay/export", "base traces import/pytorch policies/pytorch report/text replay/engine",
      "A run as a timeline, or as PyTorch's snapshot."),
     ("cudasim/core", "base capture sim policies policies/zoo", "What does CUDA do, without a GPU? All of its state."),
