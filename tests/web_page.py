@@ -115,6 +115,35 @@ def check_shown(b, page, path):
     expect(b.messages == [], b.messages)
 
 
+# What the address says of the page within, once it says so.
+ADDRESS = """new Promise(done => {
+    const until = Date.now() + 60000, look = () => {
+        const told = new URLSearchParams(location.hash.slice(1));
+        return told.has('view') || Date.now() > until ? done([told.get('file'), told.get('question'), told.get('view')])
+                                                      : setTimeout(look, 50);
+    };
+    look();
+})"""
+
+
+def check_address(b, page):
+    """The example is a button; the address that it leads to shows the same answer, and what was looked at in it."""
+    b.open(page)
+    b.eval("document.getElementById('example').click(), 0")
+    b.eval(BUSY)
+    name, question, view = b.eval(ADDRESS)
+    expect((name, question) == ("oom-fragmented.trace.zst", "report") and "at=" in (view or ""), name, question, view)
+    fragment = b.eval("location.hash").replace("axis%3Devent", "axis%3Dtime")
+    b.open(page, fragment=fragment)
+    b.eval(BUSY)
+    b.eval("new Promise(done => setTimeout(done, 2000))")
+    expect(b.eval("location.hash") == fragment, "the address leads to", b.eval("location.hash"), "not", fragment)
+    expect("Fragmented" in b.eval("document.getElementById('page').srcdoc"), "an address shows no answer")
+    b.open(page, fragment="#file=mine.pickle&question=who")
+    said = b.eval("document.getElementById('status').textContent")
+    expect("mine.pickle" in said and "Drop that file" in said, "an address of a file says", said)
+
+
 def check_refusals(b, page, folder):
     """What is no recording is refused in the program's words, and a huge file before it is read."""
     b.open(page)
@@ -154,6 +183,7 @@ def main():
             n_bytes = sum(compare(b, replay, path, folder) for path in RECORDINGS)
             print(f"{len(RECORDINGS) * len(QUESTIONS)} questions, {n_bytes:,} bytes of answers compared")
             check_shown(b, page, RECORDINGS[1])
+            check_address(b, page)
             check_refusals(b, page, folder)
             if "--gigabyte" in sys.argv:
                 check_gigabyte(b, page, replay, folder)

@@ -14,6 +14,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLE = HERE.parent / "samples" / "oom-fragmented.trace.zst"
 
 
 def script(path):
@@ -38,6 +39,7 @@ def main():
         "frame": script(HERE / "engine_frame.js"),
         "glue": script(engine / "engine.js"),
         "wasm": base64.b64encode(packed).decode(),
+        "example": base64.b64encode(EXAMPLE.read_bytes()).decode(),
         "licences": html.escape("\n".join(licence(pathlib.Path(name)) for name in sys.argv[3:])),
     }
     sys.stdout.write(re.sub(r"{{(\w+)}}", lambda mark: parts[mark[1]], (HERE / "page.html").read_text()))

@@ -19,8 +19,12 @@ const QUESTIONS = {
 };
 const TAKES_CARD = ['report', 'why', 'fit', 'tune'];
 
+const EXAMPLE = 'oom-fragmented.trace.zst';
+const VIEW_MOST = 8000;                      /* letters of what a page within says it shows */
+
 const part = id => document.getElementById(id);
 let file = null, frame = null, answer = null;
+let view = '';                               /* what the page within shows, as it says itself */
 
 /* ---- the engine ---- */
 
@@ -82,6 +86,58 @@ function say(text) {
   part('status').textContent = text;
 }
 
+/* ---- the address: which file, which question, and what is shown of the answer ---- */
+
+function writeAddress() {
+  const told = { file: file.name, question: part('question').value, card: part('card').value.trim(),
+    settings: part('settings').value.trim(), view };
+  const text = new URLSearchParams(Object.entries(told).filter(([, value]) => value !== ''));
+  history.replaceState(null, '', '#' + text);
+}
+
+/* Nothing is uploaded, so an address holds no file but the example: of others it waits until they are dropped. */
+function readAddress() {
+  const told = new URLSearchParams(location.hash.slice(1)), name = told.get('file');
+  if (name === null)
+    return;
+  if (Object.hasOwn(QUESTIONS, told.get('question')))
+    part('question').value = told.get('question');
+  part('question').onchange();
+  part('card').value = told.get('card') ?? '';
+  part('settings').value = told.get('settings') ?? '';
+  view = (told.get('view') ?? '').slice(0, VIEW_MOST);
+  if (name === EXAMPLE)
+    take(exampleFile());
+  else
+    say(`This address shows "${QUESTIONS[part('question').value]}" of ${name}. Drop that file here: it is not in the ` +
+        'address.');
+}
+
+function exampleFile() {
+  const bytes = Uint8Array.from(atob(part('example-file').textContent.trim()), letter => letter.charCodeAt(0));
+  return new File([bytes], EXAMPLE);
+}
+
+/* The page within says what it shows; nobody else is heard. */
+function hearPage({ source, data }) {
+  if (source !== part('page').contentWindow || typeof data?.view !== 'string' || data.view.length > VIEW_MOST)
+    return;
+  ({ view } = data);
+  writeAddress();
+}
+
+/* Says on the button whether it worked: a browser may refuse. */
+async function copyLink() {
+  const before = part('link').dataset.name ??= part('link').textContent;
+  try {
+    await navigator.clipboard.writeText(location.href);
+    part('link').textContent = 'Copied';
+  } catch (refused) {
+    part('link').textContent = 'Refused by the browser';
+  }
+  setTimeout(() => { part('link').textContent = before; }, 2000);
+}
+
 function setBusy(isBusy) {
   part('stop').hidden = !isBusy;
   part('ask').disabled = isBusy || !file;
@@ -94,14 +150,17 @@ function showAnswer(question, done) {
   part('text').hidden = isPage || done.printed === '';
   part('text').textContent = done.printed;
   part('page').hidden = !isPage;
-  if (isPage)
+  if (isPage) {
+    part('page').name = view;
     part('page').srcdoc = new TextDecoder().decode(done.written);
+  }
+  part('link').hidden = false;
   part('save').hidden = !isPage && done.printed === '';
   say(done.said.trim());
 }
 
 function clear() {
-  part('text').hidden = part('page').hidden = part('save').hidden = true;
+  part('text').hidden = part('page').hidden = part('save').hidden = part('link').hidden = true;
   part('page').removeAttribute('srcdoc');
 }
 
@@ -115,6 +174,7 @@ async function ask() {
   }
   setBusy(true);
   say('Working ...');
+  writeAddress();
   try {
     showAnswer(question, await run(wordsOf(question), file, say));
   } catch (failure) {
@@ -125,6 +185,8 @@ async function ask() {
 
 /* A log is asked why; anything else is drawn, unless another question was chosen. */
 function take(chosen) {
+  if (file || new URLSearchParams(location.hash.slice(1)).get('file') !== chosen.name)
+    view = '';                               /* another file, or another answer than the address has */
   file = chosen;
   if (/\.(log|txt|out|err)$/i.test(file.name) && part('question').value === 'report') {
     part('question').value = 'why';
@@ -148,7 +210,14 @@ function begin() {
     part('question').add(new Option(text, name));
   part('settings').placeholder = SETTINGS_HINT.join('\n');
   part('question').onchange = () => { part('settings-label').hidden = part('question').value !== 'report'; };
-  part('form').onsubmit = event => { event.preventDefault(); ask(); };
+  part('form').onsubmit = event => { event.preventDefault(); view = ''; ask(); };
+  part('example').onclick = () => {
+    part('question').value = 'report';
+    part('question').onchange();
+    take(exampleFile());
+  };
+  part('link').onclick = copyLink;
+  addEventListener('message', hearPage);
   part('file').onchange = event => event.target.files.length && take(event.target.files[0]);
   part('stop').onclick = () => { stop(); setBusy(false); say('Stopped.'); };
   part('save').onclick = save;
@@ -166,6 +235,7 @@ function begin() {
     if (!/^(INPUT|TEXTAREA)$/.test(event.target.tagName) && text.trim() !== '')
       take(new File([text], 'pasted.log'));
   });
+  readAddress();
   document.documentElement.dataset.state = 'drawn';
 }
 

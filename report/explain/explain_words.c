@@ -136,7 +136,7 @@ static void print_help(FILE *out, const struct explanation *x)
     if (!x->is_refusal)
         return;
     if (missing > 0 && missing < UINT64_MAX - MIB - x->total_bytes)
-        words_add(&w, "This request needs at least %s more on the card, %" PRIu64 " MiB in all.",
+        words_add(&w, "With this setting the request needs at least %s more on the card, %" PRIu64 " MiB in all.",
                   units_format_bytes(missing, a), (x->total_bytes + missing + MIB - 1) / MIB);
     else
         words_add(&w, "The device had room for it: a limit of the process itself refused it.");

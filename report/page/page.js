@@ -242,6 +242,14 @@ function listenToState() {
   onView(['case', 'a'], drawn(drawRefusal));
   onView(['case', 'a'], drawn(drawFragmentation));
   onView(['case'], drawn(drawPicture));
+  onView(['case', 'a'], drawn(drawJumps));
+}
+
+/* The ways to the parts that are there, on a page that has an answer above them. */
+function drawJumps() {
+  byId('jump').hidden = !data.answer;
+  for (const button of byId('jump').children)
+    button.hidden = byId(button.dataset.to).hidden;
 }
 
 let holdersTimer = 0;
@@ -253,6 +261,11 @@ function holdersSoon(changes) {
     return;
   clearTimeout(holdersTimer);
   holdersTimer = setTimeout(drawHolders, isMoving ? 120 : 0);
+}
+
+function listenToJumps() {
+  for (const button of byId('jump').children)
+    button.addEventListener('click', () => byId(button.dataset.to).scrollIntoView());
 }
 
 function listenToControls() {
@@ -275,6 +288,7 @@ function listenToControls() {
   on('more-columns', 'click', showAllColumns);
   on('pick-a', 'change', event => show({ a: Number(event.target.value) }));
   on('pick-b', 'change', event => show({ b: Number(event.target.value) }));
+  listenToJumps();
   listenToChart();
   listenToRequests();
   listenToOverview();

@@ -6,7 +6,8 @@
 
 const PICTURE_KINDS = 7;             /* the smaller ones share a colour */
 const PICTURE_POINT = 12;            /* pixels around the pointer that a refusal answers to */
-const picture = { groups: null, sums: null, moments: null, most: 0, refusals: [] };
+const KEY_LEAST = 0.005, KEY_SEEN = 0.02;        /* shares: of what is live when it is told, of the picture's height */
+const picture = { groups: null, moments: null, tops: [], refusals: [] };
 
 const isAsItRan = row => row === data.answer?.as_it_ran;
 
@@ -214,6 +215,7 @@ function paintPicture(context, x, y, width, height) {
     drawLevel(pen, recorded, 'reserved as recorded, at most ' + exactText(recorded), [4, 4]);
   drawRefused(pen);
   picture.moments = moments;
+  picture.tops = sums.map(kind => kind.reduce((a, b) => Math.max(a, b), 0) / most);
   return pen;
 }
 
@@ -221,14 +223,16 @@ function paintPicture(context, x, y, width, height) {
 
 function pictureKeys() {
   const total = picture.told.reduce((sum, bytes) => sum + bytes, 0) || 1;
-  const keys = picture.order.filter((group, place) => place < PICTURE_KINDS && picture.told[group] / total >= 0.005);
-  const items = keys.map((group, place) => {
+  const keys = picture.order.filter((group, place) => place < PICTURE_KINDS &&
+    (picture.told[group] / total >= KEY_LEAST || picture.tops[place] >= KEY_SEEN));
+  const items = keys.map(group => {
     const sample = element('i');
-    sample.style.background = kindColor(place);
+    sample.style.background = kindColor(picture.rank[group]);
     return element('span', { className: 'key' }, sample, element('span', {},
       element('span', { className: 'label', textContent: picture.groups.groups[group].name + ' ' }),
-      element('strong', { textContent: exactText(picture.told[group]) }), ' ',
-      element('span', { className: 'unit', textContent: (100 * picture.told[group] / total).toFixed(0) + '%' })));
+      element('strong', { textContent: picture.told[group] > 0 ? exactText(picture.told[group]) : '' }), ' ',
+      element('span', { className: 'unit', textContent: picture.told[group] > 0 ? shareText(picture.told[group] / total)
+        : 'none then' })));
   });
   const lines = picturedRuns().map(run => element('span', { className: 'key' }, dashKey(
     color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'), isAsItRan(run.row) ? [] : [6, 3], 3),
@@ -291,6 +295,7 @@ function listenToPicture() {
   });
   byId('save-picture').addEventListener('click', savePicture);
   byId('save-svg').addEventListener('click', saveSvg);
+  byId('copy-link').hidden = IS_FRAMED;
   byId('copy-link').addEventListener('click', event => copyText(location.href, event.target));
   const paste = byId('copy-paste');
   if (!paste)

@@ -65,16 +65,19 @@ function show(changes) {
 
 let addressTimer = 0;
 
+/* Within the page for browsers (web/) this page has no address of its own: that page keeps it, and gives it as the
+ * name of the frame. */
+const IS_FRAMED = parent !== window;
+const addressHere = () => IS_FRAMED ? window.name : location.hash;
+
 /* Not at every frame of a drag: browsers limit how often an address may change. */
 function writeAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
     const text = Object.entries(view).map(([key, value]) => key + '=' + encodeURIComponent(value)).join('&');
-    try {
-      history.replaceState(null, '', '#' + text);
-    } catch (refused) {
-      return;                        /* a frame without an address of its own */
-    }
+    if (IS_FRAMED)
+      return parent.postMessage({ view: text }, '*');
+    history.replaceState(null, '', '#' + text);
   }, 200);
 }
 
@@ -84,7 +87,7 @@ const isOfView = (key, value) => VIEW_NUMBERS.includes(key) ? Number.isSafeInteg
 /* What an address says, as far as it says it; anything else is ignored. */
 function readAddress() {
   const changes = {};
-  for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
+  for (const [key, text] of new URLSearchParams(addressHere().replace(/^#/, ''))) {
     if (VIEW_TEXTS.includes(key) && (VIEW_WORDS[key]?.includes(text) ?? text.length <= VIEW_TEXT_MOST))
       changes[key] = text;
     else if (key in view && !VIEW_TEXTS.includes(key) && text !== '' && isOfView(key, Number(text)))

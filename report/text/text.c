@@ -88,7 +88,9 @@ void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_
     if (plan > 0)
         words_add(w, "; a plan that knows beforehand how long everything lives (an offline plan) needs %s",
                   text_mib(plan, a));
-    if (who != NULL)
+    if (who != NULL && reserved == live)
+        words_add(w, "; %s reserves no more", who);
+    else if (who != NULL)
         words_add(w, "; %s reserves %s, %s more than the live data", who, text_mib(reserved, a),
                   text_mib(reserved - live, b));
     words_add(w, ".");

@@ -59,7 +59,8 @@ done <found
 growing=(loop.trace --policy expandable_segments:True)
 expect 0 '^expandable_segments:True  .* 0.0  *0.0  ' "${growing[@]}"
 expect 0 'for rounding (internal) and 0 B that served no' "${growing[@]}" --device 2GiB
-expect 1 'This request needs at least 76 MiB more on the card, 1080 MiB in all' "${growing[@]}" --device sim:1004MiB
+expect 1 'With this setting the request needs at least 76 MiB more on the card, 1080 MiB in all' \
+    "${growing[@]}" --device sim:1004MiB
 expect 1 'ran out of memory at event 6:' "${growing[@]}" --device sim:1078MiB
 expect 1 'ran out of memory at event 9:' "${growing[@]}" --device sim:1080MiB
 expect 0 '^ *272,629,760  *260 MiB  free in whole pages of expandable segments, which can be given back$' \
