@@ -53,9 +53,17 @@ struct fabric_info {
     unsigned char health_summary;
 };
 
+/* The machine's number of a card: CUDA_VISIBLE_DEVICES is nothing to this library. -1: there is none. */
 static int device_of(uint64_t handle)
 {
-    return handle >= 1 && handle <= (uint64_t)cudasim_device_count() ? (int)handle - 1 : -1;
+    return handle >= 1 && handle <= (uint64_t)cudasim_machine_count() ? (int)handle - 1 : -1;
+}
+
+/* What this process takes of it: nothing, if it does not see it. */
+static uint64_t process_bytes(uint64_t handle)
+{
+    const int device = cudasim_seen_as(device_of(handle));
+    return device < 0 ? 0 : cudasim_process_bytes(device);
 }
 
 ENTRY(int, nvmlInit_v2, void)
@@ -107,14 +115,14 @@ ENTRY(int, nvmlSystemGetDriverVersion, char *text, unsigned n)
 ENTRY(int, nvmlDeviceGetCount_v2, unsigned *n)
 {
     NEEDS(n);
-    *n = (unsigned)cudasim_device_count();
+    *n = (unsigned)cudasim_machine_count();
     return NVML_SUCCESS;
 }
 
 ENTRY(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, uint64_t *handle)
 {
     NEEDS(handle);
-    if ((int)i < 0 || (int)i >= cudasim_device_count())
+    if ((int)i < 0 || (int)i >= cudasim_machine_count())
         return NVML_BAD_ARGUMENT;
     *handle = (uint64_t)i + 1;
     return NVML_SUCCESS;
@@ -163,7 +171,7 @@ ENTRY(int, nvmlDeviceGetP2PStatus, uint64_t handle, uint64_t peer, int way, int 
     NEEDS(status);
     if (device_of(handle) < 0 || device_of(peer) < 0 || way < 0 || way > 4)
         return NVML_BAD_ARGUMENT;
-    *status = way != 2 && cudasim_peer_possible((int)handle - 1, (int)peer - 1) ? NVML_P2P_OK : NVML_P2P_NOT_SUPPORTED;
+    *status = way != 2 && handle != peer ? NVML_P2P_OK : NVML_P2P_NOT_SUPPORTED;
     return NVML_SUCCESS;
 }
 
@@ -192,9 +200,11 @@ ENTRY(int, nvmlDeviceGetPciInfo_v3, uint64_t handle, struct pci_v3 *out)
 ENTRY(int, nvmlDeviceGetMemoryInfo, uint64_t handle, struct memory_v1 *out)
 {
     NEEDS(out);
-    const int device = device_of(handle);
-    if (device < 0 || cudasim_memory_info(device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
+    const int device = cudasim_seen_as(device_of(handle));
+    if (device_of(handle) < 0 ||
+        cudasim_memory_info(device < 0 ? 0 : device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
         return NVML_BAD_ARGUMENT;
+    out->free_bytes = device < 0 ? out->total_bytes : out->free_bytes;
     out->total_bytes += cudasim_driver_bytes();
     out->used_bytes = out->total_bytes - out->free_bytes;
     return NVML_SUCCESS;
@@ -245,7 +255,7 @@ ENTRY(int, nvmlDeviceGetComputeRunningProcesses, uint64_t handle, unsigned *n, s
 {
     const int code = count_processes(handle, n, out);
     if (code == NVML_SUCCESS)
-        *out = (struct process_v1){ .pid = (unsigned)getpid(), .used_bytes = cudasim_process_bytes(device_of(handle)) };
+        *out = (struct process_v1){ .pid = (unsigned)getpid(), .used_bytes = process_bytes(handle) };
     return code;
 }
 
@@ -253,7 +263,7 @@ ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v2, uint64_t handle, unsigned *n
 {
     const int code = count_processes(handle, n, out);
     if (code == NVML_SUCCESS)
-        *out = (struct process_v2){ .pid = (unsigned)getpid(), .used_bytes = cudasim_process_bytes(device_of(handle)),
+        *out = (struct process_v2){ .pid = (unsigned)getpid(), .used_bytes = process_bytes(handle),
                                     .gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX };
     return code;
 }

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cudasim/core/device_text.h"
+#include "cudasim/core/visible_cards.h"
 #include "sim/cards.h"
 
 #include <limits.h>
@@ -104,6 +105,10 @@ static enum err cudasim_open_devices(struct err_detail *err)
     enum err e = cards_add_own(err);
     if (e == ERR_OK)
         e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, err);
+    cudasim.n_machine = n;
+    n = e == ERR_OK ? visible_cards_read(getenv("CUDA_VISIBLE_DEVICES"), n, CUDASIM_DEVICES_MAX, cudasim.places) : 0;
+    for (int i = 0; i < n; i++)
+        cudasim.n_machine = cudasim.places[i] < cudasim.n_machine ? cudasim.n_machine : cudasim.places[i] + 1;
     if (e == ERR_OK)
         cudasim.card = device_found(&cfg);
     cudasim.is_card_given = e == ERR_OK && (cfg.model != NULL || cfg.capability != 0);
@@ -157,6 +162,8 @@ static void cudasim_open(void)
         cudasim.is_broken = true;
         return;
     }
+    if (cudasim.n_devices == 0)
+        fprintf(stderr, "replay cudasim: CUDA_VISIBLE_DEVICES hides all cards from process %d\n", (int)getpid());
     for (int i = 0; i < cudasim.n_devices; i++) {
         const struct device_config *cfg = &cudasim.devices[i].device->cfg;
         cudasim_note((struct call_record){ .kind = CALL_DEVICE, .device = (uint8_t)i, .bytes = cfg->total_bytes,
@@ -169,7 +176,7 @@ enum cudasim_code cudasim_begin(void)
     cudasim_lock();
     if (!cudasim.is_open)
         cudasim_open();
-    const enum cudasim_code code = cudasim.is_broken ? CODE_NO_DEVICE
+    const enum cudasim_code code = cudasim.is_broken || cudasim.n_devices == 0 ? CODE_NO_DEVICE
                                  : cudasim.is_forked ? CODE_NOT_INITIALIZED : CODE_SUCCESS;
     if (code != CODE_SUCCESS)
         cudasim_unlock();
@@ -279,6 +286,19 @@ bool cudasim_has_runtime(void)
 int cudasim_device_count(void)
 {
     return cudasim_init() == CODE_SUCCESS ? cudasim.n_devices : 0;
+}
+
+int cudasim_machine_count(void)
+{
+    return cudasim_init() == CODE_SUCCESS ? cudasim.n_machine : 0;
+}
+
+int cudasim_seen_as(int card)
+{
+    for (int i = 0; i < cudasim_device_count(); i++)
+        if (cudasim.places[i] == card)
+            return i;
+    return -1;
 }
 
 int cudasim_current_device(void)

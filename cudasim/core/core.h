@@ -45,7 +45,9 @@ enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULA
 CUDASIM_API enum cudasim_code cudasim_init(void);
 CUDASIM_API void cudasim_runtime_loaded(void);          /* the runtime makes contexts current by itself */
 CUDASIM_API bool cudasim_has_runtime(void);
-CUDASIM_API int cudasim_device_count(void);
+CUDASIM_API int cudasim_device_count(void);            /* what CUDA_VISIBLE_DEVICES lets the process see */
+CUDASIM_API int cudasim_machine_count(void);           /* cards of the machine, as NVML counts them */
+CUDASIM_API int cudasim_seen_as(int card);             /* the device that a card of the machine is; -1: not seen */
 CUDASIM_API int cudasim_current_device(void);           /* of this thread */
 CUDASIM_API enum cudasim_code cudasim_set_device(int device);
 CUDASIM_API enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);

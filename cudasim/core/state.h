@@ -55,7 +55,9 @@ struct cudasim_allocation {
 };
 
 struct cudasim_state {
-    int      n_devices;
+    int      n_devices;              /* those that the process sees */
+    int      n_machine;              /* those that the machine has */
+    int      places[CUDASIM_DEVICES_MAX];    /* of each that is seen: its number in the machine */
     struct cudasim_device devices[CUDASIM_DEVICES_MAX];
     struct device_model card;        /* of all devices; set when they are opened */
     bool     is_card_given;          /* the card has a name, or a capability that was asked for */

@@ -417,6 +417,9 @@ class _Beside(TorchFunctionMode):
             self.local.assumed = None
             call.numbers = self.answer(call.name, call.args, call.kwargs)
             call.assumed = self.local.assumed
+            if call.assumed is not None and call.known is None:      # a mask: it is known now
+                is_known = self.gather(call.args, known) and self.gather(call.kwargs.values(), known)
+                call.known = known if is_known else None
 
     def look_after(self, call):
         name, args, out = call.name, call.args, call.out
@@ -660,7 +663,14 @@ class _Beside(TorchFunctionMode):
     def number_of(self, mask):
         """How many elements are not zero."""
         value = self.values.get(mask) if mask.is_cuda else mask
-        return self.assume(mask.numel()) if value is None else int(torch.count_nonzero(value))
+        return self.assume_mask(mask) if value is None else int(torch.count_nonzero(value))
+
+    def assume_mask(self, mask, most=None):
+        """All of a mask that is not known, or nothing. From then on that is what it holds: a count of it agrees."""
+        number = self.assume(mask.numel() if most is None else most)
+        if mask.dtype == torch.bool and type(mask) in PLAIN:
+            self.values.put(mask, torch.full(mask.shape, number > 0, device="cpu"))
+        return number
 
     def answer_count(self, input, **_):
         return [self.number_of(input)]
@@ -670,7 +680,8 @@ class _Beside(TorchFunctionMode):
 
     def answer_masked(self, input, mask, **_):
         value, shape = self.values.get(mask), torch.broadcast_shapes(input.shape, mask.shape)
-        return [self.assume(shape.numel()) if value is None else int(torch.count_nonzero(value.expand(shape)))]
+        return [self.assume_mask(mask, shape.numel()) if value is None else
+                int(torch.count_nonzero(value.expand(shape)))]
 
     def answer_index(self, input, index, *_, **__):
         if input.layout is torch.sparse_coo and type(index) is int:

@@ -314,6 +314,18 @@ def masked_training():
         optimizer.step()
 
 
+def accepted():
+    """A loop over a mask that is not known ends: the mask is taken for all, and what is read of it agrees."""
+    score = torch.nn.Linear(8, 1).to(CARD)
+    kept, n_left = [], 50
+    while n_left > 0:
+        x = torch.randn(40, 8, device=CARD)
+        mask = score(x)[:, 0] > 0
+        kept.append(x[mask])
+        n_left -= mask.sum(dim=0, keepdim=True).min().item()
+    true(len(kept) == 2 and torch.cat(kept).shape == (80, 8) and mask.all() and mask.nonzero().shape == (40, 1))
+
+
 def generate():
     """Transformers' generate() ends: at the length asked for, and before it if all sentences have ended."""
     from transformers import LlamaConfig, LlamaForCausalLM, StoppingCriteria, StoppingCriteriaList
