@@ -439,7 +439,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
                          .started_ms = monotonic_ms() };
     struct child_env env = { .n = 0 };
     const struct child_watch watch = { .look = running_look, .arg = &r, .every_ms = LOOK_MS };
-    const struct child_setting setting = { .env = &env, .watch = &watch, .log = run->log,
+    const struct child_setting setting = { .env = &env, .watch = &watch, .log = run->log, .ends_with_us = true,
                                            .prepare = request->overlay->is_on ? overlay_enter : NULL,
                                            .prepare_arg = request->overlay };
     r.grown_ms = r.started_ms;

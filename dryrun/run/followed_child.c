@@ -8,11 +8,12 @@ static bool look(void *arg)
     return true;
 }
 
-enum err followed_child_run(const char *const *argv, const struct child_env *env, const char *folder,
-                            const char *command, struct following **following, int *status, struct err_detail *err)
+enum err followed_child_run(const char *const *argv, const struct child_env *env, bool ends_with_us,
+                            const char *folder, const char *command, struct following **following, int *status,
+                            struct err_detail *err)
 {
     struct following *f;
-    struct child_setting setting = { .env = env };
+    struct child_setting setting = { .env = env, .ends_with_us = ends_with_us };
     if (folder == NULL)
         return child_run(argv, &setting, status, err);
     enum err e = following_start(folder, command, &f, err);

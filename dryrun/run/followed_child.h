@@ -9,10 +9,10 @@
 #include "dryrun/run/run_child.h"
 
 /* Runs argv[0] with argv, a list that NULL ends, while its journals come into a folder. folder NULL: nothing is
- * recorded. *status: as child_run. On success and with a folder the caller ends *following, when the traces that it
- * wants are made. `command` ("record"): the name for messages. */
-MUST_USE enum err followed_child_run(const char *const *argv, const struct child_env *env, const char *folder,
-                                     const char *command, struct following **following, int *status,
-                                     struct err_detail *err);
+ * recorded. `ends_with_us`, *status: as child_run. On success and with a folder the caller ends *following, when the
+ * traces that it wants are made. `command` ("record"): the name for messages. */
+MUST_USE enum err followed_child_run(const char *const *argv, const struct child_env *env, bool ends_with_us,
+                                     const char *folder, const char *command, struct following **following,
+                                     int *status, struct err_detail *err);
 
 #endif

@@ -2,6 +2,9 @@
 /*
  * Starts a program and waits for it.
  *
+ * A keeper stands between us and the program: a process of ours that the orphans of the program come to, and that ends
+ * all of them. If we are killed it is told (PR_SET_PDEATHSIG), and may end the program too.
+ *
  * Signals. A program inherits what we inherited (base/inherited_signals.h). Those of `forwarded` are blocked from
  * before the fork until the child's number is known, so none is lost. While a watch is on, SIGCHLD is blocked as well:
  * sigtimedwait takes it and so ends the pause between two looks.
@@ -28,12 +31,13 @@
 #include <unistd.h>
 
 enum { EXIT_NOT_FOUND = 127, CHILDREN_MAX = 256 };
+enum { PARENT_ENDED = SIGTERM };                      /* what the keeper is told; anybody may send it as well */
 
 /* What schedulers and people send to end a program, or to tell it that its time is nearly over. */
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
-static volatile sig_atomic_t child_pid;              /* of the child that we wait for; 0: none */
+static volatile sig_atomic_t child_pid;              /* of the program that we wait for; 0: none */
 
 /* Passes a signal on if a process sent it. A signal of the terminal (si_code > 0) reaches the child without us, and a
  * second one would kill a program that cleans up after the first. */
@@ -73,8 +77,7 @@ void child_env_close(struct child_env *env)
     env->n = 0;
 }
 
-/* In the child: its group and its files. Nobody can stop it once we are killed, so it ends with us. Returns errno, or
- * 0. */
+/* In the child: its group and its files. It ends with its keeper. Returns errno, or 0. */
 static int child_set_apart(const char *log)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,85 +124,6 @@ static void child_start(const char *const *argv, const struct child_setting *set
     _exit(n == sizeof reason ? EXIT_NOT_FOUND : EXIT_NOT_FOUND - 1);
 }
 
-/* A pipe that a started program does not inherit. */
-static enum err open_pipe(int fds[2], struct err_detail *err)
-{
-    if (pipe(fds) != 0)
-        return err_set(err, ERR_IO, 0, "a pipe cannot be made: %s", strerror(errno));
-    fcntl(fds[0], F_SETFD, FD_CLOEXEC);
-    fcntl(fds[1], F_SETFD, FD_CLOEXEC);
-    return ERR_OK;
-}
-
-static enum err wait_for(pid_t pid, int *status, struct err_detail *err)
-{
-    int raw;
-    while (waitpid(pid, &raw, 0) < 0)
-        if (errno != EINTR)
-            return err_set(err, ERR_IO, 0, "waiting for the program: %s", strerror(errno));
-    *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
-    return ERR_OK;
-}
-
-/* To the group, and to a leader that went into another one. */
-static void group_signal(pid_t pid, int signal)
-{
-    kill(-pid, signal);
-    if (getpgid(pid) != pid)
-        kill(pid, signal);
-}
-
-/* Stops the group: politely first. */
-static void group_stop(pid_t pid, int64_t *asked_ms)
-{
-    if (*asked_ms == 0) {
-        group_signal(pid, SIGTERM);
-        *asked_ms = monotonic_ms();
-    } else if (monotonic_ms() - *asked_ms >= CHILD_GRACE_MS) {
-        group_signal(pid, SIGKILL);
-    }
-}
-
-/* Looks while the child runs. The caller has blocked SIGCHLD, so that the child's end interrupts the pause. */
-static void look_until_end(pid_t pid, const struct child_watch *watch)
-{
-    const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
-                                    .tv_nsec = (long)(watch->every_ms % 1000) * 1000000 };
-    siginfo_t info = { .si_pid = 0 };
-    int64_t asked_ms = 0;
-    sigset_t ended;
-    sigemptyset(&ended);
-    sigaddset(&ended, SIGCHLD);
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
-        if (asked_ms != 0 || !watch->look(watch->arg))
-            group_stop(pid, &asked_ms);
-        sigtimedwait(&ended, NULL, &pause);
-    }
-}
-
-/* The signals that are passed on while a child runs, and what they did before. */
-struct passing_on {
-    bool is_on;
-    struct sigaction before[N_FORWARDED];
-};
-
-static void passing_on_start(struct passing_on *p, bool is_on)
-{
-    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
-    p->is_on = is_on;
-    for (size_t i = 0; is_on && i < N_FORWARDED; i++) {
-        sigaction(forwarded[i], NULL, &p->before[i]);
-        if (p->before[i].sa_handler != SIG_IGN)
-            sigaction(forwarded[i], &action, NULL);
-    }
-}
-
-static void passing_on_end(const struct passing_on *p)
-{
-    for (size_t i = 0; p->is_on && i < N_FORWARDED; i++)
-        sigaction(forwarded[i], &p->before[i], NULL);
-}
-
 /* ---- all that a program started ---- */
 
 enum { STAT_TEXT = 512 };
@@ -227,13 +151,6 @@ static pid_t parent_of(pid_t pid)
     return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-/* An ignored SIGCHLD lets the kernel forget children: nobody could be waited for. */
-static void keep_children(void)
-{
-    if (inherited_signal_is_ignored(SIGCHLD))
-        signal(SIGCHLD, SIG_DFL);
-}
-
 /* Our children, of any kind. */
 struct children {
     pid_t  at[CHILDREN_MAX];
@@ -254,40 +171,153 @@ static struct children children_now(void)
     return c;
 }
 
-static bool children_have(const struct children *c, pid_t pid)
-{
-    size_t i = 0;
-    while (i < c->n && c->at[i] != pid)
-        i++;
-    return i < c->n;
-}
-
-/* Ends what a program left running, in whatever session: as its reaper we become the parent of each process whose own
- * parent ends. `before`: children that are not of this program. */
-static void end_orphans(const struct children *before)
+/* Ends all that the program started, in whatever session: each process whose own parent ends becomes our child. */
+static void end_orphans(void)
 {
     for (bool is_any = true; is_any;) {
         const struct children now = children_now();
         is_any = false;
         for (size_t i = 0; i < now.n; i++)
-            if (!children_have(before, now.at[i]) && kill(now.at[i], SIGKILL) == 0)
+            if (kill(now.at[i], SIGKILL) == 0)
                 is_any = waitpid(now.at[i], NULL, 0) == now.at[i] || is_any;
     }
 }
 
-/* Waits for a child that was forked, in what its parent does while it runs. */
-static enum err child_wait(pid_t pid, const struct child_setting *setting, const struct children *before,
-                           int *status, struct err_detail *err)
+/* ---- the keeper ---- */
+
+static int status_of(int raw)
 {
-    if (setting->watch != NULL)
-        look_until_end(pid, setting->watch);
-    const enum err e = wait_for(pid, status, err);
-    if (setting->log == NULL)
-        return e;
-    kill(-pid, SIGKILL);                             /* what the child started and left behind */
-    end_orphans(before);
-    prctl(PR_SET_CHILD_SUBREAPER, 0);
-    return e;
+    return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+}
+
+/* Asks for the status of all that has ended. Whether the program is among them, and its *status. */
+static bool has_ended(pid_t program, int *status)
+{
+    bool is_it = false;
+    int raw;
+    for (pid_t pid; (pid = waitpid(-1, &raw, WNOHANG)) > 0;)
+        if (pid == program) {
+            *status = status_of(raw);
+            is_it = true;
+        }
+    return is_it;
+}
+
+/* In the keeper. Waits until the program has ended; false: `parent` has, first. 0: it does not matter. The caller has
+ * blocked the signals. */
+static bool keep_until_end(pid_t program, pid_t parent, int *status)
+{
+    sigset_t told;
+    sigemptyset(&told);
+    sigaddset(&told, SIGCHLD);
+    sigaddset(&told, PARENT_ENDED);
+    while (parent == 0 || getppid() == parent) {
+        if (has_ended(program, status))
+            return true;
+        sigwaitinfo(&told, NULL);
+    }
+    return false;
+}
+
+/* In the keeper: starts the program, tells its number through the pipe, and exits with its status. */
+static void keep(const char *const *argv, const struct child_setting *setting, const sigset_t *mask, pid_t parent,
+                 int report_fd)
+{
+    int status = EXIT_NOT_FOUND;
+    prctl(PR_SET_PDEATHSIG, PARENT_ENDED);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const pid_t program = fork();
+    if (program == 0)
+        child_start(argv, setting, mask, report_fd);
+    const int told = program < 0 ? -errno : (int)program;
+    if (write(report_fd, &told, sizeof told) != sizeof told || program < 0)
+        _exit(EXIT_NOT_FOUND);
+    close(report_fd);
+    const bool is_left = !keep_until_end(program, setting->ends_with_us ? parent : 0, &status);
+    if (setting->log != NULL)
+        kill(-program, SIGKILL);                     /* what it started and left behind */
+    if (setting->log != NULL || is_left)
+        end_orphans();
+    _exit(status);
+}
+
+/* A pipe that a started program does not inherit. */
+static enum err open_pipe(int fds[2], struct err_detail *err)
+{
+    if (pipe(fds) != 0)
+        return err_set(err, ERR_IO, 0, "a pipe cannot be made: %s", strerror(errno));
+    fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+    fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+    return ERR_OK;
+}
+
+static enum err wait_for(pid_t pid, int *status, struct err_detail *err)
+{
+    int raw;
+    while (waitpid(pid, &raw, 0) < 0)
+        if (errno != EINTR)
+            return err_set(err, ERR_IO, 0, "waiting for the program: %s", strerror(errno));
+    *status = status_of(raw);
+    return ERR_OK;
+}
+
+/* To the group, and to a leader that went into another one. */
+static void group_signal(pid_t pid, int signal)
+{
+    kill(-pid, signal);
+    if (getpgid(pid) != pid)
+        kill(pid, signal);
+}
+
+/* Stops the group: politely first. */
+static void group_stop(pid_t pid, int64_t *asked_ms)
+{
+    if (*asked_ms == 0) {
+        group_signal(pid, SIGTERM);
+        *asked_ms = monotonic_ms();
+    } else if (monotonic_ms() - *asked_ms >= CHILD_GRACE_MS) {
+        group_signal(pid, SIGKILL);
+    }
+}
+
+/* Looks while the keeper runs. The caller has blocked SIGCHLD, so that its end interrupts the pause. */
+static void look_until_end(pid_t keeper, pid_t program, const struct child_watch *watch)
+{
+    const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
+                                    .tv_nsec = (long)(watch->every_ms % 1000) * 1000000 };
+    siginfo_t info = { .si_pid = 0 };
+    int64_t asked_ms = 0;
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    while (waitid(P_PID, (id_t)keeper, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
+        if (asked_ms != 0 || !watch->look(watch->arg))
+            group_stop(program, &asked_ms);
+        sigtimedwait(&ended, NULL, &pause);
+    }
+}
+
+/* The signals that are passed on while a child runs, and what they did before. */
+struct passing_on {
+    bool is_on;
+    struct sigaction before[N_FORWARDED];
+};
+
+static void passing_on_start(struct passing_on *p, bool is_on)
+{
+    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
+    p->is_on = is_on;
+    for (size_t i = 0; is_on && i < N_FORWARDED; i++) {
+        sigaction(forwarded[i], NULL, &p->before[i]);
+        if (p->before[i].sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &action, NULL);
+    }
+}
+
+static void passing_on_end(const struct passing_on *p)
+{
+    for (size_t i = 0; p->is_on && i < N_FORWARDED; i++)
+        sigaction(forwarded[i], &p->before[i], NULL);
 }
 
 static bool ends_in(const char *name, const char *ending)
@@ -333,44 +363,99 @@ static enum err start_error(const char *program, int reason, struct err_detail *
                   strerror(reason));
 }
 
+/* An ignored SIGCHLD lets the kernel forget children: nobody could be waited for. */
+static void keep_children(void)
+{
+    if (inherited_signal_is_ignored(SIGCHLD))
+        signal(SIGCHLD, SIG_DFL);
+}
+
+/* What the keeper tells of the program: its number, and then why it could not be started, if so. Both are 0 or below
+ * where there is nothing to tell; the number is -errno if there is no program. */
+struct started {
+    int pid, reason;
+};
+
+static void started_read_pid(struct started *s, int report_fd)
+{
+    if (read(report_fd, &s->pid, sizeof s->pid) != sizeof s->pid)
+        s->pid = -ECHILD;                            /* the keeper was ended */
+}
+
+static void started_read_reason(struct started *s, int report_fd)
+{
+    if (read(report_fd, &s->reason, sizeof s->reason) != sizeof s->reason)
+        s->reason = 0;
+}
+
+/* Waits for the keeper, and for the program with it. */
+static enum err keeper_wait(pid_t keeper, pid_t program, const struct child_setting *setting, int *status,
+                            struct err_detail *err)
+{
+    if (setting->watch != NULL && program > 0)
+        look_until_end(keeper, program, setting->watch);
+    return wait_for(keeper, status, err);
+}
+
+/* Forks the keeper. The signals of the caller are blocked, as the keeper wants them. */
+static pid_t keeper_fork(const char *const *argv, const struct child_setting *setting, const sigset_t *mask,
+                         const int report[2])
+{
+    const pid_t parent = getpid(), keeper = fork();
+    if (keeper == 0) {
+        close(report[0]);
+        keep(argv, setting, mask, parent, report[1]);
+    }
+    close(report[1]);
+    return keeper;
+}
+
+/* Starts the keeper, and waits until it has ended. The caller has blocked `forwarded` and SIGCHLD, and waits with
+ * `waiting`. *s: how the program was started. */
+static enum err child_run_kept(const char *const *argv, const struct child_setting *setting, const sigset_t *mask,
+                               const sigset_t *waiting, struct started *s, int *status, struct err_detail *err)
+{
+    int report[2];
+    if (open_pipe(report, err) != ERR_OK)
+        return ERR_IO;
+    const pid_t keeper = keeper_fork(argv, setting, mask, report);
+    if (keeper > 0)
+        started_read_pid(s, report[0]);
+    else
+        s->pid = -errno;
+    assert(child_pid == 0);
+    child_pid = s->pid > 0 ? s->pid : 0;
+    sigprocmask(SIG_SETMASK, waiting, NULL);
+    if (s->pid > 0)
+        started_read_reason(s, report[0]);
+    close(report[0]);
+    const enum err e = keeper > 0 ? keeper_wait(keeper, s->pid, setting, status, err) : ERR_OK;
+    child_pid = 0;
+    return e;
+}
+
 enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *err)
 {
-    int fds[2], reason = 0;
+    struct started s = { .pid = 0 };
     struct passing_on passing_on;
     sigset_t starting, waiting, mask;
-    if (open_pipe(fds, err) != ERR_OK)
-        return ERR_IO;
     keep_children();
     sigprocmask(SIG_SETMASK, NULL, &mask);
     waiting = mask;
     sigaddset(&waiting, SIGCHLD);
-    starting = waiting;                    /* the child may run for a while before its number is known here */
+    starting = waiting;                    /* the program may run for a while before its number is known here */
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaddset(&starting, forwarded[i]);
     sigprocmask(SIG_SETMASK, &starting, NULL);
     passing_on_start(&passing_on, setting->log == NULL);
-    const struct children before = setting->log == NULL ? (struct children){ .n = 0 } : children_now();
-    if (setting->log != NULL)
-        prctl(PR_SET_CHILD_SUBREAPER, 1);
-    const pid_t pid = fork();
-    if (pid == 0)
-        child_start(argv, setting, &mask, fds[1]);
-    assert(child_pid == 0);
-    child_pid = pid;
-    sigprocmask(SIG_SETMASK, &waiting, NULL);
-    close(fds[1]);
-    enum err e = pid < 0 ? err_at(err, ERR_IO, 0, argv[0], "no process can be made for it: %s", strerror(errno))
-                         : ERR_OK;
-    const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
-    close(fds[0]);
-    if (e == ERR_OK)
-        e = child_wait(pid, setting, &before, status, err);
-    child_pid = 0;
+    const enum err e = child_run_kept(argv, setting, &mask, &waiting, &s, status, err);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     passing_on_end(&passing_on);
-    if (e == ERR_OK && has_failed)
-        e = start_error(argv[0], reason, err);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    if (s.pid <= 0)
+        return err_at(err, ERR_IO, 0, argv[0], "no process can be made for it: %s", strerror(-s.pid));
+    return s.reason == 0 ? ERR_OK : start_error(argv[0], s.reason, err);
 }
 
 bool process_is_running(unsigned pid)

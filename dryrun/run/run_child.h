@@ -42,6 +42,10 @@ struct child_setting {
      * whatever group or session. */
     const char *log;
 
+    /* If we are killed, even by SIGKILL, the program and all that it started are killed too. Otherwise it goes on, as
+     * below a shell. */
+    bool        ends_with_us;
+
     /* Called in the child before it becomes the program; returns errno, or 0. NULL: nothing. It may call only what is
      * safe after a fork. */
     int       (*prepare)(void *arg);

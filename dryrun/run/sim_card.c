@@ -38,7 +38,7 @@ struct sim_card {
     struct sim_card_request asked;
     char   device[PATH_MAX];         /* "sim:24GiB,count=2" */
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
-    char   journals[PATH_MAX];       /* of this run only; "" before it is made */
+    struct scratch_folder journals;  /* of this run only; "" before it is made */
     char   cache[PATH_MAX];          /* of stand-ins */
     char   capability[CAPABILITY_TEXT];
     char  *torch;                    /* what was found, "FOLDER:a:b", "" for none; NULL: none was looked for */
@@ -110,8 +110,9 @@ static enum err find_libraries(struct sim_card *c, struct err_detail *err)
 
 static enum err make_journals(struct sim_card *c, const char *parent, struct err_detail *err)
 {
-    const int reason = folder_make_unique(parent, "replay-run", c->journals);
-    return reason == 0 ? journal_folder_begin(c->journals, err)
+    const int reason = c->asked.is_recorded ? folder_make_unique(parent, "replay-journals", c->journals.path)
+                                            : scratch_folder_make(parent, "replay-run", &c->journals);
+    return reason == 0 ? journal_folder_begin(c->journals.path, err)
                        : err_at(err, ERR_IO, 0, parent, "no folder can be made in it: %s", strerror(reason));
 }
 
@@ -174,6 +175,7 @@ enum err sim_card_open(const struct sim_card_request *request, const char *paren
     if (c == NULL)
         return err_no_memory(err);
     c->asked = *request;
+    c->journals.lock = -1;
     enum err e = check_values(request, err);
     if (e == ERR_OK)
         e = check_libraries(request, err);
@@ -200,17 +202,17 @@ void sim_card_close(struct sim_card *c, bool keeps_journals)
     real_libraries_close(&c->real);
     free(c->torch);
     free(c->processes);
-    if (c->journals[0] != '\0' && !keeps_journals)
-        folder_remove(c->journals, c->asked.command);
-    else if (c->journals[0] != '\0')
-        journal_folder_end(c->journals, c->asked.command);
+    if (c->journals.path[0] != '\0' && !keeps_journals)
+        scratch_folder_remove(&c->journals, c->asked.command);
+    else if (c->journals.path[0] != '\0')
+        journal_folder_end(c->journals.path, c->asked.command);
     free(c);
 }
 
 const char *sim_card_journals(const struct sim_card *c)
 {
-    assert(c->journals[0] != '\0');
-    return c->journals;
+    assert(c->journals.path[0] != '\0');
+    return c->journals.path;
 }
 
 /* The sonames to load before all else. A library with a run path of its own would find the machine's libraries first.
@@ -284,7 +286,7 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
         e = child_env_put(env, CUDASIM_ENV_VALUES, c->asked.values, '\0', err);
     if (e == ERR_OK && getenv(CARDS_ENV) != NULL && realpath(getenv(CARDS_ENV), paths) != NULL)
         e = child_env_put(env, CARDS_ENV, paths, '\0', err);     /* the program may change its folder */
-    return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', err) : e;
+    return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals.path, '\0', err) : e;
 }
 
 /* ---- after the program ---- */
@@ -395,7 +397,7 @@ static void read_stand_ins(struct sim_card *c)
     char path[PATH_MAX], line[CALL_TEXT_BYTES + 2];
     for (size_t i = 0; i < c->standins.n_made; i++)
         name_list_put_text(&c->stood_in, c->standins.sonames[i]);
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", c->journals, STANDINS_LATE_FILE) >= sizeof path)
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", c->journals.path, STANDINS_LATE_FILE) >= sizeof path)
         return;
     FILE *f = journal_folder_text(path);
     while (f != NULL && fgets(line, sizeof line, f) != NULL) {
@@ -411,7 +413,7 @@ static void read_stand_ins(struct sim_card *c)
 enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *err)
 {
     struct journal_folder folder;
-    const enum err e = journal_folder_open(c->journals, c->asked.command, &folder, err);
+    const enum err e = journal_folder_open(c->journals.path, c->asked.command, &folder, err);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < folder.n; i++) {

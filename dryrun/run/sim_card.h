@@ -21,6 +21,7 @@ struct sim_card_request {
     const char *torch_libs;          /* the folder of the libraries of its PyTorch */
     const char *libraries;           /* "stand-in" or "real" */
     const char *values;              /* how much is known beside the card: "1MiB,256MiB" */
+    bool        is_recorded;         /* its journals are worth keeping: no later run removes what a kill left of them */
 };
 
 /* Finds the libraries, makes stand-ins for those that the program's PyTorch wants, and makes a folder for the journals

@@ -102,7 +102,7 @@ static enum err record(struct record_run *run, FILE *json, int *status, struct e
     bool is_complete;
     enum err e = make_env(run, &env, err);
     if (e == ERR_OK)
-        e = followed_child_run(run->o->inputs, &env, run->folder, "record", &following, status, err);
+        e = followed_child_run(run->o->inputs, &env, false, run->folder, "record", &following, status, err);
     child_env_close(&env);
     if (e == ERR_OK && run->card != NULL) {
         e = sim_card_read(run->card, &is_complete, err);
@@ -119,6 +119,7 @@ static enum err open_card(struct record_run *run, struct err_detail *err)
 {
     struct sim_card_request request;
     const enum err e = recorded_program_card(run->o, "record", &request, err);
+    request.is_recorded = true;
     return e == ERR_OK ? sim_card_open(&request, temporary_place(), &run->card, err) : e;
 }
 

@@ -58,8 +58,8 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
     if (e == ERR_OK)
         e = recorded_program_put_env(o, &env, err);
     if (e == ERR_OK)
-        e = followed_child_run(o->inputs, &env, path != NULL ? sim_card_journals(card) : NULL, "run-sim", &following,
-                               status, err);
+        e = followed_child_run(o->inputs, &env, true, path != NULL ? sim_card_journals(card) : NULL, "run-sim",
+                               &following, status, err);
     child_env_close(&env);
     if (e == ERR_OK)
         e = sim_card_read(card, is_complete, err);

@@ -67,6 +67,7 @@ enum err recorded_program_card(const struct options *o, const char *command, str
     *out = (struct sim_card_request){ .command = command, .program = o->inputs[0],
                                       .device = simulate != NULL ? simulate : o->device,
                                       .torch_libs = o->texts[FLAG_TORCH_LIBS], .libraries = o->texts[FLAG_LIBRARIES],
-                                      .values = o->texts[FLAG_VALUES] };
+                                      .values = o->texts[FLAG_VALUES],
+                                      .is_recorded = o->out != NULL || o->texts[FLAG_RECORD] != NULL };
     return ERR_OK;
 }

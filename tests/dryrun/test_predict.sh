@@ -55,7 +55,13 @@ int main(int argc, char **argv)
         fclose(f);
     }
     l = dlopen("libcudart.so.12", RTLD_NOW);
-    if (l == NULL || take((size_t)100 << 20) != 0)
+    if (l == NULL)
+        return 1;
+    if (strcmp(how, "second") == 0 && ((int (*)(int))dlsym(l, "cudaSetDevice"))(1) != 0) {
+        puts("CUDA error: invalid device ordinal");
+        return 1;
+    }
+    if (take((size_t)100 << 20) != 0)
         return 1;
     int major = 0;
     ((int (*)(int *, int, int))dlsym(l, "cudaDeviceGetAttribute"))(&major, 75, 0);
@@ -63,10 +69,6 @@ int main(int argc, char **argv)
         return 1;
     for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
         fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
-    if (strcmp(how, "second") == 0 && ((int (*)(int))dlsym(l, "cudaSetDevice"))(1) != 0) {
-        puts("CUDA error: invalid device ordinal");
-        return 1;
-    }
     while (strcmp(how, "fills") == 0)
         if (take((size_t)batch << 20) != 0)
             return 0;
@@ -504,7 +506,7 @@ expect 'and is written' 0 spoilt cat checkpoint
 
 printf '#!/bin/sh\n./train waits 1 & ./train waits 1 & wait\n' >together.sh
 printf '#!/bin/sh\n./train once 1; ./train once 1\n' >in-turn.sh
-printf '#!/bin/sh\n./train once 1; trap "" TERM; exec sleep 27000.%s\n' "$$" >stays.sh
+printf '#!/bin/sh\n./train once 1; trap "" TERM; setsid sleep 27000.%s & exec sleep 27000.%s\n' "$$" "$$" >stays.sh
 chmod +x together.sh in-turn.sh stays.sh
 expect 'processes that are on a card together must fit there together' 1 '200 MiB of 180 MiB' \
     "$replay" predict --within 1 --device 180MiB -o o --json b.json -- ./together.sh
@@ -576,8 +578,8 @@ started() {
 started ./stays.sh
 one=$(folders)
 kill -KILL "$predict"
-sleep 0.2
-expect 'if predict is killed, so is the program' 1 '' pgrep -f "^sleep 27000[.]$$\$"
+for _ in {1..50}; do pgrep -f "^sleep 27000[.]$$\$" >/dev/null && sleep 0.1; done
+expect 'if predict is killed, so is the program, with its children' 1 '' pgrep -f "^sleep 27000[.]$$\$"
 expect 'and its folders are left' 0 '' test "$one" -ge 1 -a "$(folders)" = "$one"
 started sh -c './train once 1; exec sleep 27000.$0' "$$"
 expect 'the next one removes them, and has its own' 0 '' test "$(folders)" = "$one"

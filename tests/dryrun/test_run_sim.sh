@@ -312,13 +312,34 @@ expect 'no place for the trace in the end' 3 'journals are left there' \
 expect 'no place for the trace at the start' 3 'nowhere/r.zst: cannot be written: No such file' \
     "$replay" run-sim --device sim:1GiB --record nowhere/r.zst -- touch has-run
 expect_files 0 has-run
-expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
+expect_files 1 "$TMPDIR/replay-journals-*/*.0.calls"
 rm -r "$TMPDIR"/*
 expect 'what a program puts among the journals is not opened blindly' 0 'is not a regular file, and is left out' \
     timeout 20 "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- sh -c 'cd "$REPLAY_CUDASIM_JOURNAL"
         mkfifo $$.rank stand-ins; ln -s /etc/passwd $$.pickle; mkdir -p sub/below $$.oom.pickle; cd - && exec ./driver'
 expect_files 0 's.pickle'
-expect_files 0 "$TMPDIR/replay-run-*"
+expect_files 0 "$TMPDIR/replay-*"
+
+# Killed: what the program started ends with it, and the next run removes what is left. With -o the journals stay.
+killed_leaves_none() {               # killed_leaves_none ARGUMENTS...
+    "$replay" run-sim --device sim:1GiB "$@" -- \
+        sh -c 'sleep 97.53 & setsid sh -c "sleep 97.53 & sleep 97.53" & touch started; sleep 97.53' &
+    until [ -e started ]; do sleep 0.05; done
+    kill -9 $!
+    wait $! 2>&1 || true
+    rm started
+    for _ in $(seq 100); do
+        ps -eo args | grep -qx 'sleep 97.53' || return 0
+        sleep 0.05
+    done
+    return 1
+}
+expect 'killed' 0 '' killed_leaves_none
+expect_files 1 "$TMPDIR/replay-run-*"
+expect 'killed while it records' 0 '' killed_leaves_none -o killed.zst
+expect_files 0 "$TMPDIR/replay-run-*/*.calls"
+expect_files 1 "$TMPDIR/replay-journals-*"
+rm -r "$TMPDIR"/*
 expect 'the same as JSON' 7 ': process ' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
 for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \

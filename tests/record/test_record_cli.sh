@@ -192,7 +192,7 @@ expect 0 'empty.trace: process [0-9]* .*: 2 requests' record -o empty.trace -- s
 [ ! -e empty.trace.calls ] || fail "left behind: $(find empty.trace.calls)"
 
 # ---- the recorder itself is killed: the journal stays and can be replayed ----
-"$replay" record -o cut.trace -- sh -c "\"$program\" driver log; kill -9 \$PPID" >out 2>&1
+"$replay" record -o cut.trace -- sh -c "\"$program\" driver log; kill -9 \$(ps -o ppid= -p \$PPID)" >out 2>&1
 [ "$(find cut.trace.calls -name '*.calls' -type f | wc -l)" = 1 ] || fail "the journal of a killed recorder is gone"
 expect 0 '^none ' cut.trace.calls/*.0.calls --policy none
 expect 2 'from a run that was cut off' record -o cut.trace -- "$program" driver log
