@@ -111,6 +111,10 @@ static const struct answer_member requests_members[] = {
 #define ANSWER_TABLE "answers/requests.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member serve_members[] = {
+#define ANSWER_TABLE "answers/serve.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member setting_members[] = {
 #define ANSWER_TABLE "answers/setting.def"
 #include "answers/as_members.def"
@@ -199,6 +203,7 @@ static const struct answer_table tables[] = {
     { "predicted", predicted_members },
     { "ranks", ranks_members },
     { "requests", requests_members },
+    { "serve", serve_members },
     { "setting", setting_members },
     { "setting_words", setting_words_members },
     { "share", share_members },

@@ -334,6 +334,9 @@ CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time
 /* What putting work on a stream costs, apart from the work: about that of a launch on a server card. */
 enum { LAUNCH_NS = 5000 };
 
+/* The least between two records of events. Programs divide by what they measure (PyTorch's inductor does). */
+enum { EVENT_NS = 2000 };
+
 /* Puts a kernel on a stream. INVALID_HANDLE also if the stream is not of the current device. */
 CUDASIM_API enum cudasim_code cudasim_stream_launch(uint64_t stream, uint64_t time_ns);
 

@@ -297,6 +297,7 @@ enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
     e->place = stream_event_record(queues, queue_of(s));
     n_asked = 0;
     e->time_ns = cudasim_now_ns();
+    cudasim.clock_ns += EVENT_NS;
     return cudasim_end(CODE_SUCCESS);
 }
 

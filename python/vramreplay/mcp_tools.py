@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Set, Tuple
 ROWS_MAX = 50                               # of `who`: a stack trace a row may be megabytes
 #: Commands of the program that its answers may advise.
 COMMANDS = ("conf", "export", "fit", "graphs", "info", "live", "plan", "predict", "ranks", "record", "report",
-            "run-sim", "sweep", "technique", "trace", "tune", "verify", "who", "why")
+            "run-sim", "serve", "sweep", "technique", "trace", "tune", "verify", "who", "why")
 FILES_MAX = 100                             # of `files`, newest first
 RECORDING = {"type": "string",
              "description": "a file that the tool files lists: PyTorch's memory snapshot (.pickle), a trace (.zst), "

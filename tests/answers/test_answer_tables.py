@@ -34,6 +34,8 @@ QUESTIONS = {
     "graphs": [["graphs", f"{DATA}/graphs/program.trace.zst", *more] for more in ([], ["--captures", "2,1"])],
     "info": [["info", path] for path in (CNN, CUT, EXPAND, f"{DATA}/mid-run/expandable@2.9.1.pickle")],
     "plan": [["plan", CNN], ["plan", CNN, "--capacity", "1GiB"]],
+    "serve": [["serve", "--no-overlay", "--device", "h100-80g", "--", "cat", f"{DATA}/serve/{name}.log"]
+              for name in ("ready", "too-long")],
     "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
     "stats": [["stats", CNN], ["stats", CUT]],
     "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
@@ -68,7 +70,9 @@ def check(value, schema, place):
 
 
 def ask(words, folder):
-    done = subprocess.run([program, *words, "--json", "-"], capture_output=True, text=True, cwd=folder)
+    end = words.index("--") if "--" in words else len(words)         # of our own words
+    done = subprocess.run([program, *words[:end], "--json", "-", *words[end:]], capture_output=True, text=True,
+                          cwd=folder)
     if done.returncode > 1:
         failures.append(f"replay {' '.join(words)}: {done.stderr}")
     return json.loads(done.stdout) if done.stdout else None

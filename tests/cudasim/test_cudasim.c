@@ -477,7 +477,7 @@ Test(cudasim, streams_finish_at_once_unless_they_are_held)
     r.cudasim_complete(stream, 1);
     cr_expect_eq(r.cudaStreamQuery(stream), CODE_SUCCESS);
     cr_expect_eq(r.cudaEventElapsedTime(&ms, start, end), CODE_SUCCESS);
-    cr_expect_geq(ms, 0);
+    cr_expect_gt(ms, 0, "no two records are of one moment: programs divide by it");
     cr_expect_eq(r.cudaStreamDestroy(stream), CODE_SUCCESS);
     cr_expect_eq(r.cudaStreamQuery(stream), CODE_INVALID_HANDLE);
 }
@@ -497,7 +497,7 @@ Test(cudasim, time_goes_on_by_what_streams_are_given)
     cr_expect_eq(r.cudaMemcpy(p, host, sizeof host, 1), CODE_SUCCESS);
     cr_expect_eq(r.cudaEventRecord(end, 0), CODE_SUCCESS);
     cr_expect_eq(r.cudaEventElapsedTime(&ms, start, end), CODE_SUCCESS);
-    cr_expect_float_eq(ms, 3.0f + 0.005f + (float)sizeof host / 25e6f, 0.001f);
+    cr_expect_float_eq(ms, 3.0f + 0.007f + (float)sizeof host / 25e6f, 0.001f);
 }
 
 Test(cudasim, a_capture_becomes_a_graph_that_can_be_launched)

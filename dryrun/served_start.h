@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * One start of a server on a simulated card: it runs until its engine is ready, and is stopped.
+ *
+ * Its weights are made up (--load-format dummy), so a configuration is enough. Nothing else of it is changed.
+ */
+#ifndef REPLAY_DRYRUN_SERVED_START_H
+#define REPLAY_DRYRUN_SERVED_START_H
+
+#include "base/err.h"
+#include "dryrun/card_meant.h"
+#include "dryrun/program_failure.h"
+#include "dryrun/server_budget.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+
+/* What is asked for. Texts are borrowed. */
+struct served_request {
+    const char *const *program;      /* a list of n_words that NULL ends: "vllm", "serve", "MODEL", ... */
+    size_t n_words;
+    const char *const *cards;        /* as typed after --device */
+    size_t n_cards;
+    const char *torch_libs;
+    uint64_t within_s;               /* each start is stopped after so long */
+    bool without_overlay;
+    const volatile sig_atomic_t *interrupted;
+};
+
+struct served_start {
+    const char *card;                /* as typed */
+    char device[CARD_BYTES + 32];    /* as the program had it, with its context */
+    uint64_t total_bytes;            /* of the card */
+    uint64_t context_bytes;          /* that was set aside; 0: none, or typed */
+    struct server_log log;
+    struct server_budget budget;
+    uint64_t peak_bytes;             /* that all its processes took of the fullest card, by the simulated one */
+    uint64_t within_s;               /* how long it took to be ready, or to end */
+    bool is_stopped;                 /* neither came in time */
+    struct program_failure failure;  /* SERVER_ENDED_OTHERWISE */
+    char kept_log[PATH_MAX];         /* all that it printed, where nothing can be told; "": not kept */
+};
+
+struct served {
+    struct served_request asked;
+    struct served_start *starts;     /* one for each card */
+    size_t n;                        /* that were made */
+    bool has_dummy_weights;          /* we asked for them, not the person */
+    bool has_dummy_tokenizer;        /* none lies beside the configuration */
+    bool has_own_sampler;            /* FlashInfer's was turned off, because its code would be compiled first */
+};
+
+/* Starts the server on each card. ERR_USAGE if no card is named or the program cannot be started; ERR_IO;
+ * ERR_INTERRUPTED. Close it also after an error. */
+MUST_USE enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err);
+void served_close(struct served *s);
+
+/* The answer on one screen, and as JSON (report/SCHEMA.md, replay-serve/1). */
+MUST_USE enum err served_print(FILE *out, const struct served *s);
+void served_write_json(FILE *out, const struct served *s);
+
+/* Of all cards: whether the server starts on each; none is known not to. */
+bool served_fits(const struct served *s);
+bool served_is_open(const struct served *s);
+
+#endif

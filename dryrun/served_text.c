@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What a server's start on a simulated card tells, on one screen and as JSON. */
+#include "dryrun/served_start.h"
+
+#include "base/units.h"
+#include "report/text/json_writer.h"
+#include "report/text/terminal_table.h"
+#include "report/text/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SCREEN = 80 };
+
+static bool is_told(int64_t value)
+{
+    return value != SERVER_UNTOLD;
+}
+
+/* "72.85", as the server prints GiB. */
+static const char *gib(int64_t bytes, char buf[TEXT_NUMBER])
+{
+    snprintf(buf, TEXT_NUMBER, "%.2f", (double)bytes / (double)GIB);
+    return buf;
+}
+
+static const char *count(int64_t n, char buf[TEXT_NUMBER])
+{
+    return text_count(n < 0 ? 0 : (uint64_t)n, buf);
+}
+
+/* Three digits: "9.16 million", "44,900". */
+static const char *about(int64_t n, char buf[TEXT_NUMBER])
+{
+    int64_t unit = 1;
+    while (n / unit >= 1000)
+        unit *= 10;
+    const int64_t rounded = n / unit * unit;
+    if (rounded >= 1000000)
+        snprintf(buf, TEXT_NUMBER, "%.*f million", rounded >= 100000000 ? 0 : rounded >= 10000000 ? 1 : 2,
+                 (double)rounded / 1e6);
+    else
+        count(rounded, buf);
+    return buf;
+}
+
+/* ---- the first sentence ---- */
+
+static void add_started(const struct served_start *s, struct words *w)
+{
+    const struct server_log *log = &s->log;
+    char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER];
+    words_add(w, "It %s on %s", s->budget.verdict == SERVER_MAY_FIT ? "may start" : "starts", s->card);
+    if (is_told(log->cache))
+        words_add(w, ", with at most %s GiB of KV cache", gib(log->cache, cache));
+    if (is_told(log->tokens))
+        words_add(w, ": %s tokens", count(log->tokens, tokens));
+    if (s->budget.requests >= 1)
+        words_add(w, ", %s %s of %s tokens at once", count((int64_t)s->budget.requests, requests),
+                  s->budget.requests < 2 ? "request" : "requests", count(log->request_tokens, length));
+    words_add(w, ".");
+    if (s->budget.verdict == SERVER_MAY_FIT)
+        words_add(w, " What is left beside one request is less than libraries were seen to take on a card.");
+}
+
+static void add_stopped(const struct served_start *s, struct words *w)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    const struct server_log *log = &s->log;
+    switch (log->end) {
+    case SERVER_REQUEST_TOO_LONG:
+        words_add(w, "It does not start on %s: one request of %s tokens needs %s GiB of KV cache, and %s GiB are left.",
+                  s->card, count(log->request_tokens, a), gib(log->request_bytes, b), gib(log->cache, c));
+        return;
+    case SERVER_HAS_NO_CACHE:
+        words_add(w, "It does not start on %s: nothing is left for the KV cache", s->card);
+        if (is_told(log->cache) && log->cache < 0)
+            words_add(w, ", %s GiB less than nothing", gib(-log->cache, a));
+        words_add(w, ".");
+        return;
+    case SERVER_SHARE_NOT_FREE:
+        words_add(w, "It does not start on %s: the share that it asks for is more than what the context leaves free.",
+                  s->card);
+        return;
+    case SERVER_WAS_REFUSED:
+        words_add(w, "It does not start on %s: it runs out of memory%s.", s->card,
+                  is_told(log->cache) ? " after its cache is sized" : is_told(log->weights)
+                  ? " while it measures what it needs" : " while it loads its weights");
+        return;
+    default:
+        words_add(w, "Whether it starts on %s cannot be told: ", s->card);
+        words_add(w, s->is_stopped ? "its engine was not ready after %" PRIu64 " s (--within)."
+                                   : "it ended before its engine was ready, after %" PRIu64 " s.", s->within_s);
+        if (s->failure.line[0] != '\0')
+            words_add(w, " It says: %s", s->failure.line);
+        if (s->kept_log[0] != '\0')
+            words_add(w, " All that it printed is in %s.", s->kept_log);
+    }
+}
+
+/* ---- the table ---- */
+
+static void add_row(struct terminal_table *t, const char *what, int64_t bytes, const char *note)
+{
+    char number[TEXT_NUMBER];
+    if (is_told(bytes))
+        terminal_table_add(t, (const char *const[]){ what, gib(bytes, number), note });
+}
+
+static void add_graph_rows(const struct served_start *s, struct terminal_table *t)
+{
+    char note[TABLE_CELL], number[TEXT_NUMBER];
+    const struct server_log *log = &s->log;
+    if (is_told(log->graphs_estimated)) {
+        snprintf(note, sizeof note, is_told(log->graphs_captured) ? "captured then: %s" : "not captured",
+                 is_told(log->graphs_captured) ? gib(log->graphs_captured, number) : "");
+        add_row(t, log->is_estimate_unused ? "  CUDA graphs, estimated, not taken off" : "  CUDA graphs, estimated",
+                log->graphs_estimated, note);
+    } else {
+        add_row(t, "CUDA graphs, on top of the share", log->graphs_captured, "captured");
+    }
+}
+
+static enum err print_table(FILE *out, const struct served_start *s)
+{
+    static const struct text_column columns[] = { { .title = "", .is_left = true }, { .title = "GiB" },
+                                                  { .title = "", .is_left = true, .leaves = 1 } };
+    struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0],
+                                .bold_row = SIZE_MAX };
+    char share[TABLE_CELL], note[TABLE_CELL];
+    const struct server_log *log = &s->log;
+    snprintf(share, sizeof share, log->utilization >= 0 ? "--gpu-memory-utilization %.4g" : "", log->utilization);
+    snprintf(note, sizeof note, s->budget.bytes_per_token > 0 ? "%.4g KiB a token" : "",
+             s->budget.bytes_per_token / (double)KIB);
+    add_row(&t, "the card", log->total, "");
+    add_row(&t, "free when it starts", log->free_at_start, "the context is set aside");
+    add_row(&t, "the share that it takes", log->share, share);
+    add_row(&t, "  weights", log->weights, "");
+    add_row(&t, "  held beside them", s->budget.beside_weights, "cuBLAS's workspaces, buffers");
+    add_row(&t, "  activations at the profiled peak", log->activations, "");
+    add_graph_rows(s, &t);
+    add_row(&t, "  left for the KV cache", log->cache, note);
+    add_row(&t, "free, but not in the share", s->budget.not_asked_for, "");
+    if (t.n_rows == 0)
+        return ERR_OK;
+    fprintf(out, "\n");
+    return terminal_table_print(out, &t, SCREEN);
+}
+
+/* ---- what else follows ---- */
+
+static void print_item(FILE *out, const struct words *w)
+{
+    fprintf(out, "- ");
+    words_print_within(out, w, SCREEN, 2, 2);
+}
+
+static void print_utilization(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char tokens[TEXT_NUMBER];
+    const struct server_budget *b = &s->budget;
+    const bool is_ready = s->log.end == SERVER_IS_READY;
+    if (b->least_utilization >= 0 && (is_ready || b->least_utilization > s->log.utilization))
+        words_add(&w, "--gpu-memory-utilization %.2f is the least with which it starts.", b->least_utilization);
+    else if (!is_ready && b->most_utilization >= 0)
+        words_add(&w, "No --gpu-memory-utilization is large enough%s.",
+                  s->log.end == SERVER_HAS_NO_CACHE ? " as far as is known" : "");
+    if (is_ready && b->most_utilization >= 0 && b->most_utilization < 0.995 * 1.01) {
+        words_add(&w, "%s%.2f is the most with which all that it holds at its peak has room",
+                  w.n > 0 ? " " : "--gpu-memory-utilization ", b->most_utilization);
+        if (is_told(b->most_tokens) && b->most_tokens > s->log.tokens)
+            words_add(&w, ", for about %s tokens", about(b->most_tokens, tokens));
+        words_add(&w, ".");
+    }
+    if (w.n > 0) {
+        words_add(&w, " Computed.");
+        print_item(out, &w);
+    }
+}
+
+static void print_lengths(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (s->log.end == SERVER_REQUEST_TOO_LONG && is_told(s->log.longest_tokens))
+        words_add(&w, "--max-model-len %" PRId64 " is the longest that fits, by the server itself, and a little less "
+                  "on a card: libraries take up to %s GiB more there. A shorter one needs less.", s->log.longest_tokens,
+                  gib(server_libraries_most(&s->log), a));
+    else if (s->log.end == SERVER_IS_READY && s->budget.requests >= 1)
+        words_add(&w, "--max-model-len changes how many requests of that length fit at once (%s of half of it), not "
+                  "the tokens. Computed.", count((int64_t)(2 * s->budget.requests), b));
+    if (w.n > 0)
+        print_item(out, &w);
+}
+
+static void print_type(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char tokens[TEXT_NUMBER];
+    if (s->log.end == SERVER_IS_READY && is_told(s->budget.small_type_tokens))
+        words_add(&w, "--kv-cache-dtype fp8 holds about %s tokens in the same memory. Computed: half the bytes a "
+                  "token; another attention kernel may need other buffers.",
+                  about(s->budget.small_type_tokens, tokens));
+    else if (s->budget.small_type_starts)
+        words_add(&w, "--kv-cache-dtype fp8 halves what a request needs, and it fits then. Computed.");
+    if (w.n > 0)
+        print_item(out, &w);
+}
+
+static void print_graphs(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char estimated[TEXT_NUMBER], captured[TEXT_NUMBER], tokens[TEXT_NUMBER];
+    const struct server_log *log = &s->log;
+    if (!is_told(s->budget.estimate_error) || log->is_estimate_unused)
+        return;
+    const double lost = s->budget.bytes_per_token > 0
+                        ? (double)s->budget.estimate_error / s->budget.bytes_per_token : 0;
+    words_add(&w, "The server set aside %s GiB for its CUDA graphs, which then took %s GiB", gib(log->graphs_estimated,
+              estimated), gib(log->graphs_captured, captured));
+    if (lost >= 1)
+        words_add(&w, ": about %s tokens fewer than fit", about((int64_t)lost, tokens));
+    else if (s->budget.estimate_error < 0)
+        words_add(&w, ": the rest comes on top of the share");
+    words_add(&w, ". Both without what the driver takes for graphs.");
+    print_item(out, &w);
+}
+
+static void print_basis(FILE *out, const struct served *all, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char least[TEXT_NUMBER], most[TEXT_NUMBER], tokens[TEXT_NUMBER], context[TEXT_NUMBER];
+    words_add(&w, "vLLM%s%s ran on the simulated card%s; the figures are its own, rounded to 0.01 GiB.",
+              s->log.version[0] != '\0' ? " " : "", s->log.version,
+              s->log.end == SERVER_IS_READY ? " until its engine was ready" : "");
+    if (all->has_dummy_weights)
+        words_add(&w, " Its weights were made up (--load-format dummy).");
+    if (s->context_bytes > 0)
+        words_add(&w, " Set aside for the context: %s, as seen on such cards (context= of --device).",
+                  text_mib(s->context_bytes, context));
+    words_add(&w, " On a card the cache is smaller by what libraries take after the server has measured (%s to %s GiB "
+              "a card in public logs)", gib(server_libraries_least(&s->log), least),
+              gib(server_libraries_most(&s->log), most));
+    if (is_told(s->budget.tokens_least))
+        words_add(&w, ", down to about %s tokens", about(s->budget.tokens_least, tokens));
+    if (is_told(s->log.graphs_captured))
+        words_add(&w, ", and by what the driver takes for each graph, which is not modelled");
+    words_add(&w, ". Workspaces of kernels are counted if PyTorch allocates them.");
+    if (all->has_own_sampler)
+        words_add(&w, " FlashInfer's sampler was off (VLLM_USE_FLASHINFER_SAMPLER=0): its code would be compiled "
+                  "first.");
+    fprintf(out, "\n");
+    words_print_screen(out, &w);
+}
+
+static enum err print_start(FILE *out, const struct served *all, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    if (s->log.end == SERVER_IS_READY)
+        add_started(s, &w);
+    else
+        add_stopped(s, &w);
+    words_print_within(out, &w, SCREEN, 0, 2);
+    const enum err e = print_table(out, s);
+    if (e != ERR_OK || s->budget.verdict == SERVER_FITS_UNKNOWN)
+        return e;
+    fprintf(out, "\n");
+    print_utilization(out, s);
+    print_lengths(out, s);
+    print_type(out, s);
+    print_graphs(out, s);
+    print_basis(out, all, s);
+    return ERR_OK;
+}
+
+enum err served_print(FILE *out, const struct served *s)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
+        if (i > 0)
+            fprintf(out, "\n");
+        e = print_start(out, s, &s->starts[i]);
+    }
+    return e;
+}
+
+/* ---- JSON ---- */
+
+static const char *verdict_name(enum server_verdict verdict)
+{
+    static const char *const names[] = { [SERVER_FITS] = "fits", [SERVER_MAY_FIT] = "may-fit",
+                                         [SERVER_FITS_NOT] = "does-not-fit", [SERVER_FITS_UNKNOWN] = "unknown" };
+    return names[verdict];
+}
+
+static const char *end_name(enum server_end end)
+{
+    static const char *const names[] = { [SERVER_IS_READY] = "ready", [SERVER_HAS_NO_CACHE] = "no-cache",
+                                         [SERVER_REQUEST_TOO_LONG] = "request-too-long",
+                                         [SERVER_SHARE_NOT_FREE] = "share-not-free",
+                                         [SERVER_WAS_REFUSED] = "refused", [SERVER_ENDED_OTHERWISE] = "other" };
+    return names[end];
+}
+
+void served_write_json(FILE *out, const struct served *s)
+{
+#define ANSWER_TABLE "answers/serve.def"
+#include "answers/as_json.def"
+}

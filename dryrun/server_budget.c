@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Arithmetic over what a server said of its memory. */
+#include "dryrun/server_budget.h"
+
+#include "base/units.h"
+
+/* vLLM's figures are rounded to this: half of it each way, and sums hold two of them. */
+#define ROUNDING ((int64_t)(GIB / 100))
+
+static bool is_told(int64_t bytes)
+{
+    return bytes != SERVER_UNTOLD;
+}
+
+int64_t server_libraries_least(const struct server_log *log)
+{
+    return (int64_t)(log->cards > 1 ? 7 * GIB / 100 : 2 * GIB / 100);
+}
+
+int64_t server_libraries_most(const struct server_log *log)
+{
+    return (int64_t)(log->cards > 1 ? 217 * GIB / 100 : 46 * GIB / 100);
+}
+
+/* In hundredths, as people type it: up or down. */
+static double hundredths_up(double share)
+{
+    const double hundredths = share * 100;
+    const int64_t whole = (int64_t)hundredths;
+    return (double)(hundredths > (double)whole ? whole + 1 : whole) / 100;
+}
+
+static double hundredths_down(double share)
+{
+    return (double)(int64_t)(share * 100) / 100;
+}
+
+static int64_t graphs_taken_off(const struct server_log *log)
+{
+    return is_told(log->graphs_estimated) && !log->is_estimate_unused ? log->graphs_estimated : 0;
+}
+
+static int64_t request_bytes(const struct server_log *log, double bytes_per_token)
+{
+    if (is_told(log->request_bytes))
+        return log->request_bytes;
+    return bytes_per_token > 0 && is_told(log->request_tokens)
+           ? (int64_t)(bytes_per_token * (double)log->request_tokens) : SERVER_UNTOLD;
+}
+
+/* The share at which the cache holds one request: what is taken before the cache does not depend on the share. */
+static double least_utilization(const struct server_log *log, int64_t request)
+{
+    if (!is_told(request) || !is_told(log->share) || !is_told(log->cache) || !is_told(log->total) || log->total <= 0)
+        return -1;
+    const int64_t needed = log->share - log->cache + request + server_libraries_most(log) + ROUNDING;
+    return hundredths_up((double)needed / (double)log->total);
+}
+
+/* The share must be free at the start, and so must what the server then holds: its graphs are not what it set aside
+ * for them. */
+static double most_utilization(const struct server_log *log)
+{
+    if (!is_told(log->free_at_start) || !is_told(log->total) || log->total <= 0)
+        return -1;
+    const int64_t captured = is_told(log->graphs_captured) ? log->graphs_captured : 0;
+    const int64_t late = captured - graphs_taken_off(log);
+    const int64_t room = log->free_at_start - server_libraries_most(log) - ROUNDING - (late > 0 ? late : 0);
+    return room <= 0 ? -1 : hundredths_down((double)room / (double)log->total);
+}
+
+static enum server_verdict verdict(const struct server_log *log, const struct server_budget *b)
+{
+    const bool is_budget = log->end == SERVER_HAS_NO_CACHE || log->end == SERVER_REQUEST_TOO_LONG ||
+                           log->end == SERVER_SHARE_NOT_FREE || log->end == SERVER_WAS_REFUSED;
+    if (log->end != SERVER_IS_READY)
+        return is_budget ? SERVER_FITS_NOT : SERVER_FITS_UNKNOWN;
+    if (!is_told(b->cache_least) || !is_told(b->request_bytes))
+        return is_told(log->cache) ? SERVER_FITS : SERVER_FITS_UNKNOWN;
+    return b->cache_least >= b->request_bytes ? SERVER_FITS : SERVER_MAY_FIT;
+}
+
+/* The cache on a card: libraries take more once the server has measured, and it takes that off. */
+static void find_least_cache(const struct server_log *log, struct server_budget *b)
+{
+    b->cache_least = b->tokens_least = SERVER_UNTOLD;
+    if (!is_told(log->cache))
+        return;
+    b->cache_least = log->cache - server_libraries_most(log);
+    if (b->bytes_per_token > 0 && b->cache_least > 0)
+        b->tokens_least = (int64_t)((double)b->cache_least / b->bytes_per_token);
+}
+
+static void find_choices(const struct server_log *log, struct server_budget *b)
+{
+    b->least_utilization = least_utilization(log, b->request_bytes);
+    b->most_utilization = most_utilization(log);
+    if (b->most_utilization >= 0 && b->most_utilization < b->least_utilization)
+        b->least_utilization = -1;                   /* no share is large enough */
+    b->most_tokens = b->small_type_tokens = SERVER_UNTOLD;
+    if (b->bytes_per_token > 0 && b->most_utilization >= 0 && is_told(log->share))
+        b->most_tokens = log->tokens + (int64_t)((b->most_utilization * (double)log->total - (double)log->share) /
+                                                 b->bytes_per_token);
+    const bool is_halved = !log->has_small_cache_type && !log->has_latent_cache;
+    if (is_halved && is_told(log->tokens))
+        b->small_type_tokens = 2 * log->tokens;
+    b->small_type_starts = is_halved && log->end == SERVER_REQUEST_TOO_LONG && is_told(log->cache) &&
+                           log->request_bytes / 2 + server_libraries_most(log) <= log->cache;
+}
+
+struct server_budget server_budget_of(const struct server_log *log)
+{
+    struct server_budget b = { .requests = -1 };
+    if (is_told(log->cache) && is_told(log->tokens) && log->tokens > 0 && log->cache > 0)
+        b.bytes_per_token = (double)log->cache / (double)log->tokens;
+    b.request_bytes = request_bytes(log, b.bytes_per_token);
+    if (is_told(log->tokens) && is_told(log->request_tokens) && log->request_tokens > 0)
+        b.requests = (double)log->tokens / (double)log->request_tokens;
+    b.beside_weights = is_told(log->consumed) && is_told(log->weights) ? log->consumed - log->weights : SERVER_UNTOLD;
+    b.not_asked_for = is_told(log->free_at_start) && is_told(log->share) ? log->free_at_start - log->share
+                                                                         : SERVER_UNTOLD;
+    b.estimate_error = is_told(log->graphs_estimated) && is_told(log->graphs_captured)
+                       ? log->graphs_estimated - log->graphs_captured : SERVER_UNTOLD;
+    find_least_cache(log, &b);
+    find_choices(log, &b);
+    b.verdict = verdict(log, &b);
+    return b;
+}

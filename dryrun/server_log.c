@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Reads the lines in which a vLLM server tells of its memory. */
+#define _GNU_SOURCE                  /* memmem */
+#include "dryrun/server_log.h"
+
+#include "base/units.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READY "init engine (profile, create kv cache, warmup model) took"
+
+/* The text that is still to be read. */
+struct rest {
+    const char *at, *end;
+};
+
+/* Goes behind the next place of these words. */
+static bool rest_skip(struct rest *r, const char *words)
+{
+    const size_t n = strlen(words);
+    const char *found = r->at == NULL ? NULL : memmem(r->at, (size_t)(r->end - r->at), words, n);
+    r->at = found == NULL ? r->end : found + n;
+    return found != NULL;
+}
+
+/* The line from here on. */
+static struct rest rest_line(const struct rest *r)
+{
+    const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    return (struct rest){ .at = r->at, .end = end == NULL ? r->end : end };
+}
+
+/* A comma is of a number between two of its digits: "9,188,288", not "0.92, 72.85". */
+static bool is_of_number(const char *at, const char *end)
+{
+    const bool is_digit_next = at + 1 < end && at[1] >= '0' && at[1] <= '9';
+    return *at == ',' ? is_digit_next : *at != '\0' && strchr("+-.0123456789", *at) != NULL;
+}
+
+/* A number with or without commas in it, right here. False: there is none. */
+static bool rest_number(struct rest *r, double *out)
+{
+    char digits[32], *stop;
+    size_t n = 0;
+    const char *at = r->at;
+    for (; at < r->end && n + 1 < sizeof digits && is_of_number(at, r->end); at++)
+        if (*at != ',')
+            digits[n++] = *at;
+    digits[n] = '\0';
+    *out = strtod(digits, &stop);
+    if (stop == digits || *out < -1e9 || *out > 1e12)
+        return false;
+    r->at = at;
+    return true;
+}
+
+static int64_t bytes_of_gib(double gib)
+{
+    return (int64_t)(gib * (double)GIB);
+}
+
+/* The number after these words in the same line, in GiB. */
+static bool take_gib(struct rest line, const char *words, int64_t *bytes)
+{
+    double gib;
+    if (!rest_skip(&line, words) || !rest_number(&line, &gib))
+        return false;
+    *bytes = bytes_of_gib(gib);
+    return true;
+}
+
+/* The number before these words in the same line, in GiB: "0.78 GiB for peak activation". */
+static bool take_gib_before(struct rest line, const char *words, int64_t *bytes)
+{
+    const char *begin = line.at;
+    double gib;
+    if (!rest_skip(&line, words))
+        return false;
+    const char *at = line.at - strlen(words);
+    while (at > begin && strchr("+-.0123456789", at[-1]) != NULL && at[-1] != '\0')
+        at--;
+    struct rest number = { .at = at, .end = line.end };
+    if (!rest_number(&number, &gib))
+        return false;
+    *bytes = bytes_of_gib(gib);
+    return true;
+}
+
+static bool take_count(struct rest line, const char *words, int64_t *count)
+{
+    double number;
+    if (!rest_skip(&line, words) || !rest_number(&line, &number) || number < 0)
+        return false;
+    *count = (int64_t)number;
+    return true;
+}
+
+static void keep_most(int64_t *kept, int64_t value)
+{
+    *kept = value > *kept ? value : *kept;           /* SERVER_UNTOLD is below all */
+}
+
+static void keep_least(int64_t *kept, int64_t value)
+{
+    *kept = *kept == SERVER_UNTOLD || value < *kept ? value : *kept;
+}
+
+/* ---- the lines ---- */
+
+/* "Free memory on device (78.4/79.19 GiB) on startup. Desired GPU memory utilization is (0.92, 72.85 GiB). Actual usage
+ * is 0.96 GiB for weight, ..." Which card it is may stand after "device". */
+static void read_usage(struct server_log *log, struct rest line)
+{
+    double number;
+    int64_t bytes;
+    if (rest_skip(&line, "(") && rest_number(&line, &number)) {
+        keep_least(&log->free_at_start, bytes_of_gib(number));
+        if (take_gib(line, "/", &bytes))
+            log->total = bytes;
+    }
+    struct rest share = line;
+    if (rest_skip(&share, "GPU memory utilization") && rest_skip(&share, "(") && rest_number(&share, &number)) {
+        log->utilization = number;
+        if (take_gib(share, ", ", &bytes))
+            log->share = bytes;
+    }
+    if (take_gib_before(line, " GiB for peak activation", &bytes))
+        keep_most(&log->profiled_peak, bytes);
+    if (take_gib_before(line, " GiB for consumed memory", &bytes))
+        keep_most(&log->consumed, bytes);
+    int64_t weights, others;
+    if (take_gib_before(line, " GiB for weight", &weights) &&
+        take_gib_before(line, " GiB for non-torch memory", &others))
+        keep_most(&log->consumed, weights + others);
+    if (take_gib_before(line, " GiB for CUDAGraph memory", &bytes))
+        keep_most(&log->graphs_captured, bytes);
+}
+
+static void read_usages(struct server_log *log, struct rest r)
+{
+    while (rest_skip(&r, "Free memory on device"))
+        read_usage(log, rest_line(&r));
+}
+
+/* What is told at the level DEBUG, also if the start fails later: "Initial free memory: 78.4 GiB; Requested memory:
+ * 0.920000 (util), 72.85 GiB" and "Total non KV cache memory: 2.43GiB; ... total consumed (from mem_get_info):
+ * 1.56GiB". */
+static void read_profile(struct server_log *log, struct rest r)
+{
+    double number;
+    int64_t bytes, all, consumed;
+    for (struct rest at = r; rest_skip(&at, "Initial free memory: ");) {
+        struct rest line = rest_line(&at);
+        if (rest_number(&line, &number))
+            keep_least(&log->free_at_start, bytes_of_gib(number));
+        if (!rest_skip(&line, "Requested memory: ") || !rest_number(&line, &number))
+            continue;
+        log->utilization = number;
+        if (take_gib(line, "(util), ", &bytes))
+            log->share = bytes;
+    }
+    for (struct rest at = r; rest_skip(&at, "Total non KV cache memory:");) {
+        const struct rest line = rest_line(&at);
+        if (take_gib(line, " ", &all) && take_gib(line, "total consumed (from mem_get_info): ", &consumed)) {
+            keep_most(&log->consumed, consumed);
+            keep_most(&log->activations, all - consumed);
+        }
+    }
+}
+
+/* "Model loading took 14.99 GiB memory and 3.1 seconds"; before 0.8 "Loading model weights took 14.99 GB". */
+static void read_weights(struct server_log *log, struct rest r)
+{
+    int64_t bytes;
+    for (struct rest at = r; rest_skip(&at, "Model loading took ");)
+        if (take_gib((struct rest){ at.at - 1, at.end }, " ", &bytes))
+            keep_most(&log->weights, bytes);
+    for (struct rest at = r; rest_skip(&at, "Loading model weights took ");)
+        if (take_gib((struct rest){ at.at - 1, at.end }, " ", &bytes))
+            keep_most(&log->weights, bytes);
+}
+
+static void read_graphs(struct server_log *log, struct rest r)
+{
+    int64_t bytes;
+    bool is_told = false;
+    for (struct rest at = r; rest_skip(&at, "CUDA graph pool memory:"); is_told = true) {
+        if (take_gib_before(rest_line(&at), " GiB (actual)", &bytes))
+            keep_most(&log->graphs_captured, bytes);
+        if (take_gib_before(rest_line(&at), " GiB (estimated)", &bytes))
+            keep_most(&log->graphs_estimated, bytes);
+    }
+    for (struct rest at = r; !is_told && rest_skip(&at, "Estimated CUDA graph memory:");)
+        if (take_gib(rest_line(&at), " ", &bytes))
+            keep_most(&log->graphs_estimated, bytes);
+    /* A profile captures too, so of a start that failed this may be the profile's. */
+    const bool is_real = log->end == SERVER_IS_READY && log->graphs_captured == SERVER_UNTOLD;
+    for (struct rest at = r; is_real && rest_skip(&at, "Graph capturing finished in");)
+        if (take_gib(rest_line(&at), "took ", &bytes))
+            keep_most(&log->graphs_captured, bytes);
+}
+
+/* Where no line tells the estimate: "The current --gpu-memory-utilization=0.9200 is equivalent to
+ * --gpu-memory-utilization=0.9148 without CUDA graph memory profiling." */
+static void read_equivalent(struct server_log *log, struct rest r)
+{
+    double with, without;
+    if (log->graphs_estimated != SERVER_UNTOLD || log->total <= 0)
+        return;
+    while (rest_skip(&r, "The current --gpu-memory-utilization=")) {
+        struct rest line = rest_line(&r);
+        if (rest_number(&line, &with) && rest_skip(&line, "equivalent to --gpu-memory-utilization=") &&
+            rest_number(&line, &without) && with > without)
+            keep_most(&log->graphs_estimated, (int64_t)((with - without) * (double)log->total));
+    }
+}
+
+static void read_cache(struct server_log *log, struct rest r)
+{
+    int64_t value;
+    for (struct rest at = r; rest_skip(&at, "Available KV cache memory:");)
+        if (take_gib(rest_line(&at), " ", &value))
+            keep_least(&log->cache, value);
+    for (struct rest at = r; rest_skip(&at, "KV cache size:");)
+        if (take_count(rest_line(&at), " ", &value))
+            keep_least(&log->tokens, value);
+    for (struct rest at = r; rest_skip(&at, "Maximum concurrency for ");)
+        if (take_count((struct rest){ at.at - 1, at.end }, " ", &value))
+            log->request_tokens = value;
+}
+
+/* "max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (5.48 GiB).
+ * Based on the available memory, the estimated maximum model length is 44880." */
+static void read_too_long(struct server_log *log, struct rest r)
+{
+    while (rest_skip(&r, "max seq len ")) {
+        const struct rest line = rest_line(&r);
+        if (!take_gib_before(line, " GiB KV cache is needed", &log->request_bytes))
+            continue;
+        (void)take_count(line, "(", &log->request_tokens);
+        (void)take_gib(line, "available KV cache memory (", &log->cache);
+        (void)take_count(line, "estimated maximum model length is ", &log->longest_tokens);
+    }
+}
+
+/* "Tried to allocate 1.40 GiB." or MiB. */
+static void read_refused(struct server_log *log, struct rest r)
+{
+    double number;
+    while (rest_skip(&r, "Tried to allocate "))
+        if (rest_number(&r, &number) && r.end - r.at >= 4)
+            log->refused_bytes = (int64_t)(number * (double)(memcmp(r.at, " GiB", 4) == 0   ? GIB
+                                                             : memcmp(r.at, " MiB", 4) == 0 ? MIB
+                                                                                            : KIB));
+}
+
+/* What the engine's first line says of the model: "Initializing a V1 LLM engine (v0.33.0) with config: ...". */
+static void read_engine(struct server_log *log, struct rest r)
+{
+    if (!rest_skip(&r, "LLM engine (v"))
+        return;
+    const struct rest line = rest_line(&r);
+    size_t n = 0;
+    for (; n + 1 < sizeof log->version && line.at + n < line.end && line.at[n] != ')'; n++)
+        log->version[n] = line.at[n];
+    int64_t tensor = 1, pipeline = 1;
+    (void)take_count(line, "tensor_parallel_size=", &tensor);
+    (void)take_count(line, "pipeline_parallel_size=", &pipeline);
+    if (tensor > 0 && tensor <= 4096 && pipeline > 0 && pipeline <= 4096)
+        log->cards = tensor * pipeline;
+    struct rest automatic = line, plain = line;
+    log->has_small_cache_type = !rest_skip(&automatic, "kv_cache_dtype=auto") ||
+                                !rest_skip(&plain, "quantization=None");
+}
+
+/* "ValueError: no such thing": a name of Python's that ends in Error, here. Returns the text's length; 0: none. */
+static size_t error_length(struct rest line)
+{
+    const char *at = line.at, *name_end;
+    while (at < line.end && (isalnum((unsigned char)*at) || *at == '_' || *at == '.'))
+        at++;
+    name_end = at;
+    const bool is_error = name_end - line.at >= 5 && memcmp(name_end - 5, "Error", 5) == 0;
+    return is_error && at < line.end && *at == ':' ? (size_t)(line.end - line.at) : 0;
+}
+
+/* The engine writes its traceback line by line: "ERROR 11-28 08:17:57 [core.py:1584] ValueError: ...". */
+static void read_error(struct server_log *log, struct rest r)
+{
+    while (log->error[0] == '\0' && rest_skip(&r, "core.py:")) {
+        struct rest line = rest_line(&r);
+        const size_t n = rest_skip(&line, "] ") ? error_length(line) : 0;
+        if (n > 0)
+            snprintf(log->error, sizeof log->error, "%.*s", (int)(n < 239 ? n : 239), line.at);
+    }
+}
+
+static bool has_words(struct rest r, const char *words)
+{
+    return rest_skip(&r, words);
+}
+
+static enum server_end read_end(struct rest r)
+{
+    return has_words(r, READY)                                                  ? SERVER_IS_READY
+         : has_words(r, "on startup is less than")                              ? SERVER_SHARE_NOT_FREE
+         : has_words(r, "KV cache is needed, which is larger than")             ? SERVER_REQUEST_TOO_LONG
+         : has_words(r, "No available memory for the cache blocks")             ? SERVER_HAS_NO_CACHE
+         : has_words(r, "CUDA out of memory") || has_words(r, "OutOfMemoryError") ? SERVER_WAS_REFUSED
+                                                                                : SERVER_ENDED_OTHERWISE;
+}
+
+/* From 0.21 on the profiled peak that is told has the estimate of the graphs in it. */
+static void settle_estimate(struct server_log *log, bool is_estimate_used)
+{
+    log->is_estimate_unused = log->graphs_estimated != SERVER_UNTOLD && !is_estimate_used;
+    if (log->activations == SERVER_UNTOLD && log->profiled_peak != SERVER_UNTOLD)
+        log->activations = log->profiled_peak - (is_estimate_used && log->graphs_estimated != SERVER_UNTOLD
+                                                 ? log->graphs_estimated : 0);
+}
+
+void server_log_read(const char *text, size_t n, int64_t total, struct server_log *out)
+{
+    const struct rest all = { .at = text, .end = text + n };
+    *out = (struct server_log){
+        .end = read_end(all), .total = total, .free_at_start = SERVER_UNTOLD, .share = SERVER_UNTOLD, .utilization = -1,
+        .weights = SERVER_UNTOLD, .consumed = SERVER_UNTOLD, .activations = SERVER_UNTOLD,
+        .profiled_peak = SERVER_UNTOLD, .graphs_estimated = SERVER_UNTOLD, .graphs_captured = SERVER_UNTOLD,
+        .cache = SERVER_UNTOLD, .tokens = SERVER_UNTOLD, .request_tokens = SERVER_UNTOLD,
+        .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD, .cards = 1,
+    };
+    read_engine(out, all);
+    read_usages(out, all);
+    read_profile(out, all);
+    read_weights(out, all);
+    read_graphs(out, all);
+    read_equivalent(out, all);
+    read_cache(out, all);
+    read_too_long(out, all);
+    read_refused(out, all);
+    read_error(out, all);
+    out->has_latent_cache = has_words(all, "MLA attention backend") || has_words(all, "MLA backend") ||
+                            has_words(all, "padding layers") || has_words(all, "mamba page size") ||
+                            has_words(all, "Hybrid KV cache manager");
+    settle_estimate(out, has_words(all, "CUDA graph memory profiling is enabled"));
+}
+
+bool server_log_is_ready(const char *text, size_t n)
+{
+    return has_words((struct rest){ .at = text, .end = text + n }, READY);
+}

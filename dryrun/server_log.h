@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What a vLLM server says of its memory while it starts, read from its log. The lines of all releases from 0.6 on are
+ * known; a server of several processes says some of them once for each.
+ */
+#ifndef REPLAY_DRYRUN_SERVER_LOG_H
+#define REPLAY_DRYRUN_SERVER_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SERVER_UNTOLD INT64_MIN
+
+enum server_end {
+    SERVER_IS_READY,                 /* the engine has sized its cache and captured its graphs */
+    SERVER_HAS_NO_CACHE,             /* nothing was left for the KV cache */
+    SERVER_REQUEST_TOO_LONG,         /* less was left than one request of the maximum length needs */
+    SERVER_SHARE_NOT_FREE,           /* less was free at its start than the share that it is to take */
+    SERVER_WAS_REFUSED,              /* the card refused a request: CUDA out of memory */
+    SERVER_ENDED_OTHERWISE           /* none of these stands in the log */
+};
+
+/* Bytes, as the log rounds them: to 0.01 GiB. SERVER_UNTOLD: the log does not say. Of several processes the one that
+ * has least left for its cache counts. */
+struct server_log {
+    enum server_end end;
+    char    version[24];             /* "0.33.0"; "" if not told */
+    int64_t total, free_at_start;    /* of the card */
+    int64_t share;                   /* what the server may take of the card */
+    double  utilization;             /* the same, of the card; below 0: not told */
+    int64_t weights;
+    int64_t consumed;                /* weights, and what else it holds before its cache */
+    int64_t activations;             /* the profiled peak, above `consumed`; without the graphs */
+    int64_t profiled_peak;           /* as told: from 0.21 on with the estimate of the graphs */
+    int64_t graphs_estimated;        /* what it set aside for them, or would have */
+    bool    is_estimate_unused;      /* it was not taken off the cache */
+    int64_t graphs_captured;
+    int64_t cache;                   /* left for the KV cache; below 0: too much was taken before */
+    int64_t tokens;                  /* that it holds */
+    int64_t request_tokens;          /* the maximum length of a request */
+    int64_t request_bytes;           /* what one such needs, if that was too much */
+    int64_t longest_tokens;          /* the longest that would fit then, by the server */
+    int64_t refused_bytes;           /* SERVER_WAS_REFUSED */
+    int64_t cards;                   /* tensor and pipeline parallel; 1 if not told */
+    char    error[240];              /* the first that its engine ended in: "ValueError: ..."; "" if not told */
+    bool    has_small_cache_type;    /* the cache's type was asked for, or may be one of 8 bits */
+    bool    has_latent_cache;        /* MLA, or layers of several kinds: a token's bytes do not just halve */
+};
+
+/* Reads a log of n bytes. `total`: the memory of the card, if it is known already (a start that fails does not tell
+ * it), or SERVER_UNTOLD. */
+void server_log_read(const char *text, size_t n, int64_t total, struct server_log *out);
+
+/* Whether the engine of a log that still grows is ready. */
+bool server_log_is_ready(const char *text, size_t n);
+
+#endif

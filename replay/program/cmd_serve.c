@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay serve -- vllm serve ...`: what a server will have for its KV cache, before it starts on a card. */
+#include "replay/program/cli.h"
+
+#include "dryrun/served_start.h"
+
+static enum err serve_read(void *session, const struct options *o, struct err_detail *err)
+{
+    const struct served_request request = {
+        .program = o->inputs, .n_words = o->n_inputs, .cards = o->devices, .n_cards = o->n_devices,
+        .torch_libs = o->texts[FLAG_TORCH_LIBS], .within_s = o->within_s,
+        .without_overlay = o->is_given[FLAG_NO_OVERLAY], .interrupted = cli_defer_signals(),
+    };
+    return served_make(&request, session, err);
+}
+
+static enum err serve_write_json(const void *session, FILE *out, struct err_detail *err)
+{
+    (void)err;
+    served_write_json(out, session);
+    return ERR_OK;
+}
+
+static enum err serve_print(const void *session, struct err_detail *err)
+{
+    return cli_printed(served_print(stdout, session), err);
+}
+
+static enum exit_status serve_status(const void *session)
+{
+    return served_fits(session) ? STATUS_DONE : served_is_open(session) ? STATUS_OPEN : STATUS_FAILED;
+}
+
+static void serve_close(void *session)
+{
+    served_close(session);
+}
+
+static const struct flag_use serve_flags[] = {
+    TAKES_AS(DEVICES, "the card that the server is for, such as h100-80g, 4090 or, for tensor parallel, "
+                      "h100-80g,count=2; may be given several times"),
+    TAKES_AS(WITHIN, "stop a start that has not come so far after so long (default: 600)"),
+    TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_serve = {
+    .name = "serve",
+    .synopsis = "serve --device CARD -- vllm serve MODEL...",
+    .summary = "start a vLLM server without a GPU and tell how many tokens its KV cache holds",
+    .text = "serve starts the server on the simulated card (see replay run-sim --help), waits until its engine is "
+            "ready, with its cache sized and its CUDA graphs captured, and stops it. One screen says what it takes of "
+            "the card: weights, activations at the profiled peak, graphs, and what is left: bytes and tokens of KV "
+            "cache, requests of the maximum length at once.\n"
+            "\n"
+            "The server is the one that is installed, with nothing changed but this: its weights are made up "
+            "(--load-format dummy, unless the words have a --load-format), so a folder with a config.json is enough; "
+            "without a tokenizer in it --skip-tokenizer-init is added; FlashInfer's sampler is off. What it writes is "
+            "thrown away.\n"
+            "\n"
+            "What follows by arithmetic is marked as computed: the least --gpu-memory-utilization with which it "
+            "starts, the most that has room for all that it holds, a cache of 8 bits. The server's own estimate of its "
+            "graphs stands beside what they took.\n"
+            "\n"
+            "A server that does not start says why, and what would let it. Of another program that uses vLLM, such as "
+            "a script with LLM(...), the same lines are read; nothing is added to its words.\n"
+            "\n"
+            "Examples:\n"
+            "  replay serve --device h100-80g -- vllm serve ./model --max-model-len 8192\n"
+            "  replay serve --device 4090 --device l40s -- \\\n"
+            "      vllm serve ./model --gpu-memory-utilization 0.95\n",
+    .failed = "the server does not start on a card named, or it is not known to",
+    .may_be_open = true,
+    .status_note = "After an interrupt it is 130.",
+    .flags = serve_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .answer = { .session_bytes = sizeof(struct served), .read = serve_read, .write_json = serve_write_json,
+                .print = serve_print, .status = serve_status, .close = serve_close },
+};

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# `replay serve` with a program that prints a server's lines: what it adds to the words, when it stops it, what it says.
+set -u
+replay=$1
+build=$2
+. "$3/tests/programs.sh"
+data=$3/tests/data/serve
+
+# A server that prints the log named by LOG and goes on, as servers do, or ends with STATUS.
+cat >vllm <<'SH'
+#!/bin/sh
+echo "$@" >words
+echo "$VLLM_LOGGING_LEVEL $VLLM_NO_USAGE_STATS $VLLM_USE_FLASHINFER_SAMPLER" >settings
+cat "$LOG"
+[ -n "$STATUS" ] && exit "$STATUS"
+sleep 60
+SH
+chmod +x vllm
+mkdir model
+echo '{}' >model/config.json
+export STATUS='' LOG
+
+serve() { "$replay" serve --no-overlay "$@"; }
+
+# same NAME WANTED GOT: they are equal.
+same() { expect "$1" 0 "" [ "$2" = "$3" ]; }
+
+LOG=$data/ready.log
+expect 'what is left' 0 'It starts on h100-80g, with at most 58.11 GiB of KV cache: 476,016 tokens, 58' \
+    serve --device h100-80g --json out.json -- ./vllm serve model --max-model-len 8192
+same 'words are added' \
+    'serve model --max-model-len 8192 --load-format dummy --skip-tokenizer-init --port 0' "$(cat words)"
+same 'settings' 'DEBUG 1 0' "$(cat settings)"
+expect 'a token' 0 '128 KiB a token' serve --device h100-80g -- ./vllm serve model
+expect 'another type' 0 'fp8 holds about 952,000' serve --device h100-80g -- ./vllm serve model
+expect 'JSON' 0 '' python3 - <<'PY'
+import json
+a = json.load(open("out.json"))
+card, = a["cards"]
+assert a["schema"] == "replay-serve/1" and a["fits"] and a["has_dummy_weights"] and a["has_dummy_tokenizer"]
+assert (card["tokens"], card["verdict"], card["end"], card["version"]) == (476016, "fits", "ready", "0.19.0")
+assert card["context_bytes"] == 750 << 20
+PY
+
+# Somebody's own choices stay, and another program gets no words.
+touch model/tokenizer.json
+VLLM_USE_FLASHINFER_SAMPLER=1 expect 'own choices' 0 'It starts' \
+    serve --device h100-80g -- ./vllm serve model --load-format=auto
+same 'no words but the port' 'serve model --load-format=auto --port 0' "$(cat words)"
+same 'own settings' 'DEBUG 1 1' "$(cat settings)"
+expect 'another program' 0 'It starts' serve --device h100-80g -- ./vllm chat model
+same 'no words' 'chat model' "$(cat words)"
+
+LOG=$data/too-long.log STATUS=1
+expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
+expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model
+
+# Neither an error of another kind nor silence is a verdict.
+LOG=$data/other.log
+expect 'another error' 4 'cannot be told: it ended before its' serve --device 4090 -- ./vllm serve model
+expect 'its words' 4 'ModuleNotFoundError' serve --device 4090 -- ./vllm serve model
+expect 'its log stays' 0 '' cmp serve.log "$data/other.log"
+STATUS=''
+expect 'silence' 4 'was not ready after' serve --within 1 --device 4090 -- ./vllm serve model
+
+LOG=$data/ready.log
+expect 'several cards' 0 'It starts on sim:100GiB' serve --device h100-80g --device sim:100GiB -- ./vllm serve model
+
+expect 'no card' 2 'name the card' serve -- ./vllm serve model
+expect 'a wrong card' 2 'nothing' serve --device nothing -- ./vllm serve model
+expect 'no program' 2 'cannot be started' serve --device 4090 -- ./no-such-program
+exit "$failed"
