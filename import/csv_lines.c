@@ -39,13 +39,35 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* Takes the field at *at, and moves *at behind its comma; NULL after the last field. Returns NULL if a quote of the
+/* In a line with blanks each run of them is one separator, and those around the line are none. */
+static void join_blanks(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at != ' ' && *at != '\t')
+            *to++ = *at;
+        else if (to > text && to[-1] != ' ')
+            *to++ = ' ';
+    to -= to > text && to[-1] == ' ';
+    *to = '\0';
+}
+
+static char separator_of(const struct csv_line *line)
+{
+    static const char separators[] = ",;\t";
+    for (const char *s = separators; *s != '\0'; s++)
+        if (strchr(line->text, *s) != NULL)
+            return *s;
+    return line->may_have_blanks && strchr(line->text, ' ') != NULL ? ' ' : ',';
+}
+
+/* Takes the field at *at, and moves *at after its separator; NULL after the last field. Returns NULL if a quote of the
  * field is never closed. */
-static char *take_field(char **at)
+static char *take_field(char **at, char separator)
 {
     char *from = *at, *to = *at;
     bool in_quotes = false;
-    for (; **at != '\0' && (in_quotes || **at != ','); (*at)++) {
+    for (; **at != '\0' && (in_quotes || **at != separator); (*at)++) {
         if (**at == '"' && in_quotes && (*at)[1] == '"')
             *to++ = *(*at)++;                /* a doubled quote is one */
         else if (**at == '"')
@@ -53,7 +75,7 @@ static char *take_field(char **at)
         else
             *to++ = **at;
     }
-    *at = **at == ',' ? *at + 1 : NULL;
+    *at = **at == separator ? *at + 1 : NULL;
     *to = '\0';
     return in_quotes ? NULL : trimmed(from);
 }
@@ -68,11 +90,14 @@ enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *er
             return e;
         if (line->text[strspn(line->text, " \t")] == '\0' || !has_line)
             continue;
+        line->separator = line->separator == '\0' ? separator_of(line) : line->separator;
+        if (line->separator == ' ')
+            join_blanks(line->text);
         for (char *at = line->text; at != NULL; line->n++) {
             if (line->n == CSV_FIELDS_MAX)
                 return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "line %" PRIu64 " has more than %d "
                               "fields", line->number, CSV_FIELDS_MAX);
-            if ((line->fields[line->n] = take_field(&at)) == NULL)
+            if ((line->fields[line->n] = take_field(&at, line->separator)) == NULL)
                 return err_at(err, ERR_FORMAT, input_offset(in), input_name(in), "line %" PRIu64 " has a quote that is "
                               "never closed", line->number);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Lines of a CSV file, one at a time (RFC 4180, without line breaks inside quotes).
+ * Lines of a CSV file, one at a time (RFC 4180, without line breaks inside quotes). What separates fields is what the
+ * first line has: commas, else semicolons, else tabs, else, if the caller says so, blanks.
  */
 #ifndef REPLAY_IMPORT_CSV_LINES_H
 #define REPLAY_IMPORT_CSV_LINES_H
@@ -14,6 +15,8 @@ struct csv_line {
     char  *fields[CSV_FIELDS_MAX];           /* into `text`, without quotes and without blanks around them */
     size_t n;                                /* 0: the input has ended */
     uint64_t number;                         /* of the line, from 1 */
+    bool   may_have_blanks;                  /* set by the caller: blanks may separate, any number of them */
+    char   separator;                        /* 0 before the first line */
 };
 
 /* Reads the next line that is not empty. Zero is the line before the first one. ERR_FORMAT, with the line's number, for

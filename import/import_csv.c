@@ -5,6 +5,8 @@
  *     time,op,ptr,size,stream          a request or its end in each line
  *     id,lower,upper,size              a request in each line, live from lower up to before upper
  *
+ * A request is named by its address, or by any text: what the first one has, all must have.
+ *
  * Sources: RMM, include/rmm/mr/logging_resource_adaptor.hpp (the columns, "(nil)", "allocate failure", hexadecimal
  * streams); minimalloc, README.md ("lower" and "upper").
  */
@@ -25,12 +27,12 @@
 #define CSV_ROLES(X)                                                            \
     X(OP, "op", "op,action,kind,event,type,operation")                          \
     X(PTR, "ptr", "ptr,pointer,address,addr,id,handle")                         \
-    X(SIZE, "size", "size,bytes,nbytes,length")                                 \
-    X(TIME, "time", "time,timestamp,ts,time_ns,time_us")                        \
+    X(SIZE, "size", "size,bytes,nbytes,num_bytes,size_bytes,length")                                 \
+    X(TIME, "time", "time,timestamp,ts,time_ns,time_us,time_ms,time_s")         \
     X(STREAM, "stream", "stream")                                               \
     X(THREAD, "thread", "thread,tid,thread_id")                                 \
-    X(LOWER, "lower", "lower,begin,start")                                      \
-    X(UPPER, "upper", "upper,end,stop")
+    X(LOWER, "lower", "lower,begin,start,alloc_time")                                      \
+    X(UPPER, "upper", "upper,end,stop,free_time")
 
 enum csv_role {
 #define ROLE(name, word, names) ROLE_##name,
@@ -52,7 +54,12 @@ struct csv_import {
     struct input *in;
     struct trace_writer *w;
     int      column[CSV_ROLE_COUNT];         /* of the heading; CSV_NO_COLUMN: it is not there */
-    uint64_t time_unit_ns;                   /* of a plain number */
+    bool     has_no_heading;                 /* columns were given by number: the first line is a request, */
+    bool     is_first;                       /* and it was not taken yet */
+    uint64_t time_unit_ns;                   /* of a plain number; 0: not told */
+    uint64_t size_unit;                      /* the same, in bytes */
+    enum { PTR_UNKNOWN, PTR_ADDRESS, PTR_NAME } pointers;    /* what the first request has */
+    struct text_table names;                 /* of requests, if they have names */
     uint64_t days, last_ns;                  /* a time of day that falls back begins another day */
     uint64_t n_unknown;                      /* ends of requests that the log does not begin */
     uint64_t n_empty;                        /* requests of 0 bytes, refused ones too */
@@ -109,12 +116,64 @@ static enum err read_unit(struct csv_import *c, const char *text, size_t n, stru
     return err_set(err, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms or s", (int)n, text);
 }
 
+/* MB is 10^6 here: the log is another program's, and says what it means by this item only. */
+static enum err read_size_unit(struct csv_import *c, const char *text, size_t n, struct err_detail *err)
+{
+    static const struct { const char *word; uint64_t bytes; } units[] = {
+        { "B", 1 }, { "KiB", 1 << 10 }, { "MiB", 1 << 20 }, { "GiB", 1 << 30 },
+        { "kB", 1000 }, { "KB", 1000 }, { "MB", 1000000 }, { "GB", 1000000000 },
+    };
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strlen(units[i].word) == n && strncmp(units[i].word, text, n) == 0) {
+            c->size_unit = units[i].bytes;
+            return ERR_OK;
+        }
+    return err_set(err, ERR_USAGE, 0, "--from csv: size_unit=%.*s: expected B, KiB, MiB, GiB, kB, MB or GB", (int)n,
+                   text);
+}
+
 static enum err read_missing(struct csv_import *c, const char *text, size_t n, struct err_detail *err)
 {
     c->puts_missing = n == 3 && strncmp(text, "end", 3) == 0;
     if (c->puts_missing)
         return ERR_OK;
     return err_set(err, ERR_USAGE, 0, "--from csv: missing=%.*s: expected end", (int)n, text);
+}
+
+/* The column of a number from 1 on. */
+static int column_numbered(const struct csv_line *line, const char *text)
+{
+    uint64_t number;
+    const bool is_one = units_parse_number(text, strlen(text), &number) && number >= 1 && number <= line->n;
+    return is_one ? (int)number - 1 : CSV_NO_COLUMN;
+}
+
+/* Whether all columns that `mapping` gives are numbers, and no column is called by one of them. */
+static bool has_numbers_only(const struct csv_line *heading, const char *mapping)
+{
+    bool has_one = false;
+    for (const char *at = mapping; at != NULL && *at != '\0';) {
+        char name[CSV_NAME_MAX];
+        const size_t n = strcspn(at, ","), n_word = strcspn(at, "=,");
+        snprintf(name, sizeof name, "%.*s", (int)(n > n_word ? n - n_word - 1 : 0), at + n_word + (n > n_word));
+        if (find_role(at, n_word) != CSV_ROLE_COUNT) {
+            uint64_t number;
+            if (!units_parse_number(name, strlen(name), &number) || find_column(heading, name) != CSV_NO_COLUMN)
+                return false;
+            has_one = true;
+        }
+        at += n + (at[n] == ',');
+    }
+    return has_one;
+}
+
+/* The unit that the name of a column of times ends in. */
+static uint64_t unit_of_name(const char *name)
+{
+    const char *const last = strrchr(name, '_');
+    const char *const unit = last != NULL ? last + 1 : "";
+    return strcasecmp(unit, "us") == 0 ? 1000 : strcasecmp(unit, "ms") == 0 ? 1000000
+         : strcasecmp(unit, "s") == 0 ? 1000000000 : 1;
 }
 
 /* One item of "time=ts,ptr=addr": the column of that name takes the role. */
@@ -128,14 +187,16 @@ static enum err read_item(struct csv_import *c, const struct csv_line *heading, 
         return err_set(err, ERR_USAGE, 0, "--from csv: '%.*s': expected NAME=COLUMN such as ptr=address", (int)n, item);
     if (n_word == 4 && strncmp(item, "unit", 4) == 0)
         return read_unit(c, equals + 1, n_name, err);
+    if (n_word == 9 && strncmp(item, "size_unit", 9) == 0)
+        return read_size_unit(c, equals + 1, n_name, err);
     if (n_word == 7 && strncmp(item, "missing", 7) == 0)
         return read_missing(c, equals + 1, n_name, err);
     const int role = find_role(item, n_word);
     if (role == CSV_ROLE_COUNT)
         return err_set(err, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, thread, lower, "
-                       "upper, unit, missing", (int)n_word, item);
+                       "upper, unit, size_unit, missing", (int)n_word, item);
     snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
-    c->column[role] = find_column(heading, name);
+    c->column[role] = c->has_no_heading ? column_numbered(heading, name) : find_column(heading, name);
     return c->column[role] == CSV_NO_COLUMN
                ? err_at(err, ERR_FORMAT, 0, input_name(c->in), "has no column '%s'", name) : ERR_OK;
 }
@@ -154,15 +215,28 @@ static enum err check_columns(const struct csv_import *c, const struct csv_line 
 static enum err read_heading(struct csv_import *c, const struct csv_line *heading, const char *mapping,
                              struct err_detail *err)
 {
+    c->has_no_heading = c->is_first = has_numbers_only(heading, mapping);
     for (int role = 0; role < CSV_ROLE_COUNT; role++)
-        c->column[role] = find_column(heading, roles[role].names);
+        c->column[role] = c->has_no_heading ? CSV_NO_COLUMN : find_column(heading, roles[role].names);
     enum err e = ERR_OK;
     for (const char *at = mapping; at != NULL && *at != '\0' && e == ERR_OK;) {
         const size_t n = strcspn(at, ",");
         e = read_item(c, heading, at, n, err);
         at += n + (at[n] == ',');
     }
-    return e == ERR_OK ? check_columns(c, heading, err) : e;
+    if (c->time_unit_ns == 0)
+        c->time_unit_ns = c->column[ROLE_TIME] >= 0 ? unit_of_name(heading->fields[c->column[ROLE_TIME]]) : 1;
+    return e == ERR_OK && !c->has_no_heading ? check_columns(c, heading, err) : e;
+}
+
+/* The next line with a request: also the first one, if the file has no heading. */
+static enum err next_line(struct csv_import *c, struct csv_line *line, struct err_detail *err)
+{
+    if (c->is_first) {
+        c->is_first = false;
+        return ERR_OK;
+    }
+    return csv_next(c->in, line, err);
 }
 
 /* ---- fields ---- */
@@ -188,6 +262,52 @@ static enum err read_number(const struct csv_import *c, const struct csv_line *l
         return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": %s '%s' is not a number",
                       line->number, roles[role].word, text);
     return ERR_OK;
+}
+
+/* A size: a number of the unit that was told, or one with a unit of its own that has one meaning, such as "2 MiB". */
+static enum err read_size(const struct csv_import *c, const struct csv_line *line, uint64_t *out,
+                          struct err_detail *err)
+{
+    const char *text = field(c, line, ROLE_SIZE);
+    const size_t n = strlen(text);
+    if (n > 3 && strcmp(text + n - 2, "iB") == 0 && units_parse_bytes(text, n, out))
+        return ERR_OK;
+    if (c->size_unit == 0)
+        return read_number(c, line, ROLE_SIZE, out, err);
+    char *end;
+    const double value = strtod(text, &end) * (double)c->size_unit;
+    if ((*end != '\0' && end != text) || !(value >= 0 && value < 0x1p62))
+        return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": size '%s' is not a number",
+                      line->number, text);
+    *out = (uint64_t)(value + 0.5);
+    return ERR_OK;
+}
+
+static bool is_address(const char *text)
+{
+    char *end;
+    errno = 0;
+    (void)strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 ? 16 : 10);
+    return *end == '\0' && errno == 0 && text[0] != '-';
+}
+
+/* What a request is called: an address, or the number of its name. The first one decides which, so that a damaged
+ * address is not taken for a name. */
+static enum err read_pointer(struct csv_import *c, const struct csv_line *line, struct trace_record *r,
+                             struct err_detail *err)
+{
+    const char *text = field(c, line, ROLE_PTR);
+    const bool is_none = text[0] == '\0' || strcmp(text, "(nil)") == 0;
+    if (c->pointers == PTR_UNKNOWN && !is_none)
+        c->pointers = is_address(text) ? PTR_ADDRESS : PTR_NAME;
+    if (is_none || c->pointers == PTR_ADDRESS) {
+        const enum err e = read_number(c, line, ROLE_PTR, &r->ptr, err);
+        r->addr = r->ptr;
+        return e;
+    }
+    const uint32_t name = text_table_put(&c->names, text, strlen(text));
+    r->ptr = (uint64_t)name + 1;
+    return name == UINT32_MAX ? err_no_memory(err) : ERR_OK;
 }
 
 /* A number in the unit chosen. A whole one is taken exactly: a double has not the digits of a time since 1970. */
@@ -250,11 +370,16 @@ static enum err read_kind(const struct csv_import *c, const struct csv_line *lin
 static enum err put_missing_end(struct csv_import *c, const struct trace_record *r, struct err_detail *err)
 {
     struct trace_record end = *r;
+    char called[CSV_NAME_MAX];
     end.kind = EVENT_FREE;
+    snprintf(called, sizeof called, "0x%" PRIx64, r->ptr);
+    if (c->pointers == PTR_NAME)
+        snprintf(called, sizeof called, "'%s'", text_table_at(&c->names, (uint32_t)(r->ptr - 1)));
     if (!c->puts_missing)
-        return err_at(err, ERR_FORMAT, r->record + 1, input_name(c->in), "line %" PRIu64 ": a request at 0x%" PRIx64
-                      ", where one is live: the log lacks an end (--from csv:missing=end puts it here), or mixes "
-                      "processes or cards", r->record + 1, r->ptr);
+        return err_at(err, ERR_FORMAT, r->record + 1, input_name(c->in), "line %" PRIu64 ": a request at %s, where one "
+                      "is live: the log lacks an end (--from csv:missing=end puts it here), or mixes processes or "
+                      "cards",
+                      r->record + 1, called);
     c->n_missing++;
     return trace_put(c->w, &end, err);
 }
@@ -295,9 +420,9 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
     struct trace_record r = { .record = line->number - 1 };
     enum err e = read_kind(c, line, &r.kind, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_PTR, &r.ptr, err);
+        e = read_pointer(c, line, &r, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_SIZE, &r.bytes, err);
+        e = read_size(c, line, &r.bytes, err);
     if (e == ERR_OK)
         e = read_number(c, line, ROLE_STREAM, &r.stream, err);
     if (e == ERR_OK && c->column[ROLE_TIME] != CSV_NO_COLUMN)
@@ -306,7 +431,6 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
         return e;
     c->n_back += r.time_ns < c->latest_ns;
     c->latest_ns = r.time_ns > c->latest_ns ? r.time_ns : c->latest_ns;
-    r.addr = r.ptr;
     if (r.kind == EVENT_FREE ? r.ptr == 0 : r.bytes == 0) {
         c->n_empty += r.kind != EVENT_FREE;
         return ERR_OK;
@@ -319,8 +443,10 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
 static enum err put_notes(struct csv_import *c, struct err_detail *err)
 {
     char notes[1024];
-    size_t n = (size_t)snprintf(notes, sizeof notes, "not recorded: the device's capacity, settings of the allocator%s",
-                                c->column[ROLE_TIME] == CSV_NO_COLUMN ? ", times" : "");
+    size_t n = (size_t)snprintf(notes, sizeof notes,
+                                "not recorded: the device's capacity, settings of the allocator%s%s",
+                                c->column[ROLE_TIME] == CSV_NO_COLUMN ? ", times" : "",
+                                c->pointers == PTR_NAME ? ", addresses" : "");
     if (c->n_unknown > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin "
                               "were left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
@@ -345,7 +471,7 @@ static enum err import_events(struct csv_import *c, struct csv_line *line, struc
         return err_at(err, ERR_FORMAT, 0, input_name(c->in), "the heading names no column for %s; say which it is with "
                       "--from csv:op=...,ptr=...,size=...", c->column[ROLE_PTR] == CSV_NO_COLUMN ? "ptr" : "size");
     for (;;) {
-        enum err e = csv_next(c->in, line, err);
+        enum err e = next_line(c, line, err);
         if (e != ERR_OK)
             return e;
         if (line->n == 0)
@@ -411,7 +537,7 @@ static enum err read_life(struct csv_import *c, const struct csv_line *line, str
     if (e == ERR_OK)
         e = read_number(c, line, ROLE_UPPER, &upper, err);
     if (e == ERR_OK)
-        e = read_number(c, line, ROLE_SIZE, &bytes, err);
+        e = read_size(c, line, &bytes, err);
     if (e != ERR_OK)
         return e;
     if (upper <= lower)
@@ -427,7 +553,7 @@ static enum err read_lives(struct csv_import *c, struct csv_line *line, struct s
 {
     struct csv_life pair[2];
     for (;;) {
-        enum err e = csv_next(c->in, line, err);
+        enum err e = next_line(c, line, err);
         if (e != ERR_OK || line->n == 0)
             return e;
         if ((e = read_life(c, line, pair, err)) != ERR_OK)
@@ -458,10 +584,11 @@ static enum err import_lives(struct csv_import *c, struct csv_line *line, struct
 static enum err csv_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
                            struct err_detail *err)
 {
-    struct csv_import c = { .in = in, .w = w, .time_unit_ns = 1 };
+    struct csv_import c = { .in = in, .w = w };
     struct csv_line *line = calloc(1, sizeof *line);
     if (line == NULL)
         return err_no_memory(err);
+    line->may_have_blanks = true;
     enum err e = csv_next(in, line, err);
     if (e == ERR_OK)
         e = read_heading(&c, line, cfg->columns, err);
@@ -471,6 +598,7 @@ static enum err csv_import(struct input *in, const struct import_config *cfg, st
     if (e == ERR_OK)
         e = has_lives ? import_lives(&c, line, err) : import_events(&c, line, err);
     text_table_free(&c.threads);
+    text_table_free(&c.names);
     free(line);
     return e;
 }
@@ -482,7 +610,7 @@ static bool csv_sniff(const unsigned char *head, size_t n)
     const unsigned char *end = memchr(head, '\n', n);
     for (size_t from = 0, stop = end == NULL ? 0 : (size_t)(end - head); from < stop;) {
         size_t to = from;
-        while (to < stop && head[to] != ',' && head[to] != '\r')
+        while (to < stop && strchr(",;\t\r", head[to]) == NULL)
             to++;
         size_t first = from, last = to;
         while (first < last && strchr(" \t\"", head[first]) != NULL)

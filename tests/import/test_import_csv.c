@@ -151,6 +151,37 @@ Test(import_csv, columns_are_found_by_their_usual_names_or_as_named)
     expect_events("\"op\",ptr,size\r\n\"alloc\", 1 ,\"5\"\r\n\r\n", NULL, "a5 ");
 }
 
+Test(import_csv, requests_may_have_names)
+{
+    expect_events("op,ptr,size\nalloc,p1,10\nalloc,p2,20\nfree,p1,\nalloc,p1,30\nfree,(nil),\nfree,p2,20\n", NULL,
+                  "a10 a20 f a30 f ");
+    expect_text_refused("op,ptr,size\nalloc,p1,5\nalloc,p1,6\n", NULL, ERR_FORMAT,
+                        "a request at 'p1', where one is live");
+    expect_text_refused("op,ptr,size\nalloc,16,5\nalloc,p1,6\n", NULL, ERR_FORMAT, "line 3: ptr 'p1' is not a number");
+}
+
+Test(import_csv, sizes_and_times_have_the_unit_that_is_told)
+{
+    expect_events("op,ptr,size\nalloc,1,2 MiB\nalloc,2,1.5KiB\nfree,1,2 MiB\n", NULL, "a2097152 a1536 f ");
+    expect_events("op,ptr,mem\nalloc,1,2.5\nfree,1,\n", "csv:size=mem,size_unit=MB", "a2500000 f ");
+    expect_text_refused("op,ptr,size\nalloc,1,2 MB\n", NULL, ERR_FORMAT, "size '2 MB' is not a number");
+    expect_text_refused("op,ptr,size\n", "csv:size_unit=mb", ERR_USAGE, "expected B, KiB");
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    cr_assert_eq(opened_text("op,ptr,size,time_us\nalloc,1,5,10\nfree,1,5,15\n", NULL, -1, &r, &err), ERR_OK);
+    cr_expect_eq(trace_info(r)->duration_ns, 5000, "a column time_us is in microseconds");
+    trace_close(r);
+}
+
+Test(import_csv, other_separators_are_seen_and_columns_may_be_numbered)
+{
+    expect_events("op;ptr;size\nalloc;1;10\nfree;1;\n", NULL, "a10 f ");
+    expect_events("op\tptr\tsize\nalloc\t1\t10\nfree\t1\t\n", NULL, "a10 f ");
+    expect_events("0 5  16\n2 3 8\n", "csv:lower=1,upper=2,size=3", "a16 a8 f f ");
+    expect_events("a,p1,16\nf,p1,\n", "csv:op=1,ptr=2,size=3", "a16 f ");
+    expect_text_refused("0 5 16\n", "csv:lower=1,upper=2,size=4", ERR_FORMAT, "has no column '4'");
+}
+
 Test(import_csv, what_is_wrong_is_said_with_its_line)
 {
     expect_text_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT,
