@@ -11,6 +11,10 @@ static const struct answer_member bench_suite_members[] = {
 #define ANSWER_TABLE "answers/bench_suite.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member blame_members[] = {
+#define ANSWER_TABLE "answers/blame.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member calibration_members[] = {
 #define ANSWER_TABLE "answers/calibration.def"
 #include "answers/as_members.def"
@@ -178,6 +182,7 @@ static const struct answer_member who_members[] = {
 
 static const struct answer_table tables[] = {
     { "bench_suite", bench_suite_members },
+    { "blame", blame_members },
     { "calibration", calibration_members },
     { "compared", compared_members },
     { "compared_run", compared_run_members },

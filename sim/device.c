@@ -9,6 +9,11 @@
 
 #include <stdlib.h>
 
+static uint64_t whole_pages(const struct device *dev, uint64_t bytes)
+{
+    return align_up(bytes, dev->cfg.page_bytes == 0 ? DEVICE_PAGE_BYTES : dev->cfg.page_bytes);
+}
+
 static void device_note(struct device *dev, const struct device_call *call)
 {
     dev->usage.calls++;
@@ -167,7 +172,7 @@ enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment
 {
     const bool is_shared = device_shares_page(dev, bytes);
     const bool has_page = is_shared && pages_have_room(dev->shared, bytes);
-    const uint64_t page_bytes = has_page ? 0 : align_up(bytes, DEVICE_PAGE_BYTES);
+    const uint64_t page_bytes = has_page ? 0 : whole_pages(dev, bytes);
     enum err e = device_table_reserve(dev);
     if (e != ERR_OK)
         return e;
@@ -196,7 +201,7 @@ enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment
 void device_segment_free(struct device *dev, const struct segment *seg)
 {
     const struct segment_state s = dev->segments[seg->id];
-    uint64_t page_bytes = align_up(s.bytes, DEVICE_PAGE_BYTES);
+    uint64_t page_bytes = whole_pages(dev, s.bytes);
     if (s.page != PAGES_NONE && !pages_take(dev->shared, s.page))
         page_bytes = 0;
     dev->ops->segment_free(dev, s.addr, s.bytes);
@@ -206,7 +211,7 @@ void device_segment_free(struct device *dev, const struct segment *seg)
     dev->usage.segments--;
     dev->usage.segment_frees++;
     dev->usage.time_ns += dev->cfg.free_ns;
-    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_FREE, .bytes = align_up(s.bytes, DEVICE_PAGE_BYTES),
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_FREE, .bytes = whole_pages(dev, s.bytes),
                                            .addr = s.addr, .segment = seg->id});
 }
 
@@ -278,7 +283,7 @@ enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
 {
     if (!device_has_ranges(dev))
         return ERR_UNSUPPORTED;
-    const uint64_t page_bytes = align_up(bytes, DEVICE_PAGE_BYTES);
+    const uint64_t page_bytes = whole_pages(dev, bytes);
     dev->usage.time_ns += dev->cfg.map_ns;
     if (!device_admits(dev, page_bytes))
         return device_refuse(dev, DEVICE_CALL_CREATE_OOM, bytes);
@@ -297,7 +302,7 @@ enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
 void device_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes)
 {
     dev->ops->phys_destroy(dev, phys, bytes);
-    dev->usage.page_bytes -= align_up(bytes, DEVICE_PAGE_BYTES);
+    dev->usage.page_bytes -= whole_pages(dev, bytes);
     device_note(dev, &(struct device_call){.kind = DEVICE_CALL_RELEASE, .bytes = bytes, .phys = phys});
 }
 

@@ -48,6 +48,7 @@ struct device_config {
     uint64_t alloc_ns, free_ns;      /* modelled driver time per segment call */
     uint64_t map_ns, unmap_ns;       /* the same per mapping call, per page */
     uint64_t wait_ns, sync_ns;       /* the same to order a stream after another, and to wait for one without work */
+    uint64_t page_bytes;             /* a study's smaller page, a power of two; 0: DEVICE_PAGE_BYTES */
     bool     packing;                /* requests of less than 2 MiB share pages */
     enum device_addresses addresses;
     bool     has_addresses;          /* somebody asked for that order; otherwise a recording may show another */

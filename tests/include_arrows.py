@@ -61,6 +61,8 @@ ROOMS = [
      "replay/trials replay/plan replay/results", "Which card is large enough, and which setting is best?"),
     ("replay/why", "base sim traces report/text report/rows replay/recording replay/technique replay/advise",
      "Why did a program run out of memory, and what helps?"),
+    ("replay/blame", "policies/pytorch traces report/text replay/trials replay/results",
+     "Which rule of the allocator holds the memory that no request asked for?"),
     ("replay/graphs", "base traces replay/engine replay/results", "What do the private pools of CUDA graphs take?"),
     ("replay/likeness", "traces loads replay/trials", "Is a made load like a recording?"),
     ("replay/diff", "base traces report/text answers report/rows replay/engine replay/recording replay/results",

@@ -243,6 +243,8 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     p->n_pools = cfg->n_pools;
     p->ordinal = cfg->ordinal;
     p->peak_live = cfg->peak_live;
+    p->small_max = TORCH_SMALL_MAX;
+    p->least_rest = TORCH_MIN_BLOCK;
     p->vacant_uses = p->vacant_waits = p->vacant_range = LINK_NONE;
     p->pools = calloc(cfg->n_pools, sizeof *p->pools);
     p->halves = calloc(cfg->n_pools, 2 * sizeof *p->halves);

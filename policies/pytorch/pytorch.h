@@ -124,6 +124,16 @@ struct pytorch_diversion {
     uint16_t stream;
 };
 
+/* Rules that a study takes out to see what they cost (replay/blame). No release works without them. */
+enum pytorch_rule {
+    RULE_ROUNDING       = 1 << 0,    /* sizes are multiples of 512 bytes, or of what a setting says */
+    RULE_SEGMENT_SIZES  = 1 << 1,    /* a segment of 2 or 20 MiB, or of whole 2 MiB above, is held from its start, and
+                                      * what grows does so by pages of 2 and 20 MiB. Without it: as much as was used */
+    RULE_SIZE_WALL      = 1 << 2,    /* requests of up to 1 MiB have segments of their own */
+    RULE_WHOLE_BLOCKS   = 1 << 3,    /* large blocks are not split for a rest of up to 1 MiB, or above max_split_size */
+    RULE_FIXED_SEGMENTS = 1 << 4,    /* segments cannot grow: expandable_segments is off */
+};
+
 enum refusal_kind { REFUSED_NOT, REFUSED_OOM, REFUSED_REJECTED, REFUSED_BY_DEVICE };
 
 struct pytorch {
@@ -150,6 +160,9 @@ struct pytorch {
     uint64_t               rounds_to_units;          /* sizes up to here round to TORCH_MIN_BLOCK */
     uint8_t                round_shift[64];          /* log2 of the step for larger sizes, by their power of two */
     bool                   has_no_cache;
+    uint64_t               small_max;        /* the largest size of the small half */
+    uint64_t               least_rest;       /* the least that is split off a block */
+    unsigned               without;          /* enum pytorch_rule: taken out */
 
     /* streams and events */
     struct pytorch_uses   *uses;     /* vacant ones are linked */
@@ -243,21 +256,34 @@ struct pytorch_attempt {
     enum err failure;                /* out: anything but lack of memory */
 };
 
+/* Whether segments grow without end. */
+static inline bool pytorch_expands(const struct pytorch *p)
+{
+    return p->settings.expandable_segments || (p->without & RULE_FIXED_SEGMENTS) != 0;
+}
+
 /* Whether the request may be served from expandable segments. */
 static inline bool pytorch_attempt_expands(const struct pytorch *p, const struct pytorch_attempt *a)
 {
-    return p->settings.expandable_segments && (!a->is_borrowed || p->rules.lends_ranges) &&
+    if (p->without & RULE_SEGMENT_SIZES)
+        return true;                             /* each segment grows page by page up to its size */
+    return pytorch_expands(p) && (!a->is_borrowed || p->rules.lends_ranges) &&
            (a->pool == 0 || p->rules.has_shared_expandable);
 }
 
 /* Decides how sizes are rounded. Called after every change of the settings. */
 void pytorch_plan_rounding(struct pytorch *p);
 
+/* Takes rules out of a policy that has served nothing. Without RULE_SEGMENT_SIZES pages are those of its device, whose
+ * `page_bytes` is set. */
+void pytorch_take_out(struct pytorch *p, unsigned rules);
+
 /* The size that a request of n (> 0) bytes is served with. */
 uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n);
 
-/* Bytes of the segment to ask the device for, to serve a block of S bytes. */
+/* Bytes of the segment to ask the device for, to serve a block of S bytes; of the addresses that it may grow to. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
+uint64_t pytorch_segment_span(const struct pytorch *p, uint64_t S);
 
 /* The best free block of this home; BLOCK_NONE if there is none. Only one candidate is examined: if the rules refuse
  * it, the search has failed. */

@@ -19,6 +19,8 @@ static unsigned round_shift(const struct pytorch *p, unsigned k)
 {
     const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1, interval = k < 20 ? 0 : k - 20;     /* log2 of the MiB, or 0 */
     const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
+    if (p->without & RULE_ROUNDING)
+        return 0;
     if (p->rounds_to_power_of_two)
         return k;
     if (divisions == 0 || (divisions == 1 && !p->rules.has_raw_divisions_of_1) ||
@@ -32,7 +34,7 @@ static unsigned round_shift(const struct pytorch *p, unsigned k)
 void pytorch_plan_rounding(struct pytorch *p)
 {
     const unsigned unit = log2_floor(TORCH_MIN_BLOCK);
-    bool is_plain = !p->rules.is_npu;
+    bool is_plain = !p->rules.is_npu && !(p->without & RULE_ROUNDING);
     for (unsigned k = unit; k < 64; k++) {
         p->round_shift[k] = (uint8_t)round_shift(p, k);
         is_plain &= p->round_shift[k] == unit;
@@ -42,6 +44,8 @@ void pytorch_plan_rounding(struct pytorch *p)
 
 uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n)
 {
+    if (p->without & RULE_ROUNDING)
+        return n;
     if (p->rules.is_npu)
         n = add_capped(n, NPU_PAD);
     if (n < TORCH_MIN_BLOCK)
@@ -50,7 +54,18 @@ uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n)
     return up == UINT64_MAX ? UINT64_MAX & ~(TORCH_MIN_BLOCK - 1) : up;
 }
 
-uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)
+void pytorch_take_out(struct pytorch *p, unsigned rules)
+{
+    assert(!(rules & RULE_SEGMENT_SIZES) || is_power_of_two(p->base.device->cfg.page_bytes));
+    p->without = rules;
+    if (rules & RULE_ROUNDING)
+        p->least_rest = 1;
+    if (rules & RULE_SIZE_WALL)
+        p->small_max = 0;
+    pytorch_plan_rounding(p);
+}
+
+uint64_t pytorch_segment_span(const struct pytorch *p, uint64_t S)
 {
     if (S <= TORCH_SMALL_MAX)
         return TORCH_SMALL_SEGMENT;
@@ -58,6 +73,11 @@ uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)
         return p->settings.large_segment_size;
     const uint64_t up = align_up(S, TORCH_OWN_ROUNDING);
     return up == UINT64_MAX ? UINT64_MAX & ~(TORCH_OWN_ROUNDING - 1) : up;
+}
+
+uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)
+{
+    return p->without & RULE_SEGMENT_SIZES ? S : pytorch_segment_span(p, S);
 }
 
 /* ---- accounting ---- */
@@ -165,7 +185,8 @@ static HOT_INLINE uint32_t choose(struct pytorch *p, const struct pytorch_attemp
             return it;
     }
     const uint64_t size = pytorch_at(p, it)->size;
-    if (size >= s->max_split_size && (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)))
+    if (size >= s->max_split_size && (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)) &&
+        !(p->without & RULE_WHOLE_BLOCKS))
         return BLOCK_NONE;
     return it;
 }
@@ -338,16 +359,18 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 /* True if the split remainder may be as small as the minimum block (512 B), as in the small pool. */
 static bool finish_is_fine(const struct pytorch *p, const struct pytorch_attempt *a)
 {
-    return p->settings.expandable_segments && (p->rules.has_global_expandable || pytorch_attempt_expands(p, a));
+    return pytorch_expands(p) && (p->rules.has_global_expandable || pytorch_attempt_expands(p, a));
 }
 
 static bool finish_splits(const struct pytorch *p, const struct block_entry *b, const struct pytorch_attempt *a)
 {
     const uint64_t rest = b->size - a->S;
+    if (p->without & RULE_WHOLE_BLOCKS)
+        return rest >= p->least_rest;
     if (b->pool != 0 && p->pools[b->pool].no_split)
         return false;
-    if (b->flags & BLOCK_IS_SMALL || finish_is_fine(p, a))
-        return rest >= TORCH_MIN_BLOCK;
+    if (a->S <= TORCH_SMALL_MAX || finish_is_fine(p, a))
+        return rest >= p->least_rest;
     return a->S < p->settings.max_split_size && rest > TORCH_SMALL_MAX;
 }
 

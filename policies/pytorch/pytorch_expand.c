@@ -174,6 +174,8 @@ static void range_forget(struct pytorch *p, struct pytorch_range *range)
 
 static uint64_t new_page_bytes(const struct pytorch *p, enum pytorch_size_class c)
 {
+    if (p->without & RULE_SEGMENT_SIZES)
+        return p->base.device->cfg.page_bytes;
     return c == CLASS_SMALL ? TORCH_SMALL_SEGMENT : p->settings.large_segment_size;
 }
 
@@ -329,7 +331,8 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
     enum err e = ERR_OK;
     *out = BLOCK_NONE;
     if (b == BLOCK_NONE) {
-        e = pytorch_create_range(p, pool, c, S, stream, pytorch_reserve(p), &b);
+        const uint64_t span = pytorch_expands(p) ? pytorch_reserve(p) : pytorch_segment_span(p, S);
+        e = pytorch_create_range(p, pool, c, S, stream, span, &b);
         if (e != ERR_OK || b == BLOCK_NONE)
             return e;
     }

@@ -25,7 +25,7 @@ static bool settings_are_alike(const struct pytorch_settings *a, const struct py
 
 static bool is_alike(const struct pytorch *a, const struct pytorch *b)
 {
-    return a->rules.release == b->rules.release && a->rules.is_npu == b->rules.is_npu &&
+    return a->rules.release == b->rules.release && a->rules.is_npu == b->rules.is_npu && a->without == b->without &&
            settings_are_alike(&a->settings, &b->settings);
 }
 

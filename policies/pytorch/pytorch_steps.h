@@ -152,7 +152,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     a->G = 0;
     a->stream = req->stream;
     a->pool = pool;
-    a->class = a->S <= TORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
+    a->class = a->S <= p->small_max ? CLASS_SMALL : CLASS_LARGE;
     a->is_rejected = false;
     a->failure = ERR_OK;
     a->is_borrowed = false;

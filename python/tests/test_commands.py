@@ -13,7 +13,7 @@ import pytest
 import vramreplay
 from vramreplay import commands, files, results, running
 
-COMMANDS = {"info": [], "replay": [], "why": [], "who": [], "fit": [], "tune": [], "verify": [],
+COMMANDS = {"info": [], "replay": [], "why": [], "who": [], "fit": [], "tune": [], "blame": [], "verify": [],
             "diff": ["best-fit", "none"]}
 NOT_OPTIONS = {"recording", "a", "b", "progress", "timeout"}
 # Options that only choose how the program writes, and those that measure a real card.

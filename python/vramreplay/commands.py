@@ -93,6 +93,16 @@ def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] 
     return results.Tune.from_answer(running.ask("tune", [recording], options, progress, timeout))
 
 
+def blame(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None,
+          system: Optional[str] = None, threads: Optional[int] = None, gpu: Optional[int] = None,
+          from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+          progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Blame:
+    """Which rule of PyTorch's allocator holds how much of what no request asked for."""
+    options = dict(policy=policy, device=device, system=system, threads=threads, gpu=gpu, from_=from_,
+                   given_back=given_back, memory_limit=memory_limit)
+    return results.Blame.from_answer(running.ask("blame", [recording], options, progress, timeout))
+
+
 def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
            from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Verify:

@@ -46,6 +46,7 @@ class Recording:
     who = question(commands.who)
     fit = question(commands.fit)
     tune = question(commands.tune)
+    blame = question(commands.blame)
     verify = question(commands.verify)
     diff = question(commands.diff)                  # the other may be a Recording, too: it is a path
     samples = question(commands.samples)

@@ -22,7 +22,7 @@ class InfoSettings(Result):
 
 @dataclass(frozen=True, repr=False)
 class Coverage(Result):
-    """`trace` of Tune: what the recording covers."""
+    """`trace` of Blame: what the recording covers."""
     #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
     #: because the history's limit was met
     begins: str
@@ -934,7 +934,7 @@ class Who(Result):
 
 @dataclass(frozen=True, repr=False)
 class StartState(Result):
-    """`start` of Tune: the state before the first event."""
+    """`start` of Blame: the state before the first event."""
     #: empty; mid-run: requests were live, or segments stood
     state: str
     #: true in mid-run: what was live then is placed on an empty card, before the first event, so no figure here
@@ -1185,6 +1185,54 @@ class Tune(Result):
     copies: List[TuneCopy]
     #: if no setting runs: what the card would have to be, ascending
     smallest_cards: List[TuneSmallestCard]
+
+
+@dataclass(frozen=True, repr=False)
+class BlamePart(Result):
+    """An item of `parts` of Blame: one object per rule."""
+    #: rounding, segment_sizes, size_wall, streams, pools, whole_blocks, late_uses, fixed_segments or order
+    rule: str
+    #: the rule as the text names it
+    words: str
+    #: what the rule does
+    does: str
+    #: the recording has what the rule is about; otherwise its bytes are 0
+    can_matter: bool
+    #: what it holds; below 0: it saves so much
+    bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class Blame(Result):
+    """The answer of blame."""
+    schema: str
+    #: as it was typed
+    path: str
+    #: whose rules these are; of a recording without settings: best-fit
+    policy: str
+    #: the card, as after --device
+    device: str
+    #: the state before the first event
+    start: StartState
+    #: what the recording covers
+    trace: Coverage
+    #: reserved at most
+    peak_reserved_bytes: int
+    #: most that was requested and not freed at once: no allocator needs less
+    live_peak_bytes: int
+    #: the card refuses a request: only what came before it is explained
+    is_cut: bool
+    #: runs that the parts rest on
+    replays: int
+    #: one object per rule; the bytes sum to peak_reserved_bytes less live_peak_bytes
+    parts: List[BlamePart]
+    #: reserved at most with expandable_segments:True and all else as it is; null: that is the setting already,
+    #: or the card then refuses a request
+    expandable_reserved_bytes: Optional[int]
+    #: the setting exists in the release and on the platform, and less is reserved with it
+    expandable_helps: bool
+    #: what can be done about the largest part, as the text says it; empty: no rule holds anything
+    help: str
 
 
 @dataclass(frozen=True, repr=False)

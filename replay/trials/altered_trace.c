@@ -33,18 +33,42 @@ static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
     return moved > 0 ? moved : 1;
 }
 
+static bool is_left_out(const struct rewriter *r, const struct event *e)
+{
+    if (e->kind == EVENT_FREE_COMPLETED)
+        return r->how->ends_uses;
+    if (e->kind != EVENT_CONTROL)
+        return false;
+    const enum control_kind kind = (enum control_kind)trace_controls(r->in)[e->slot].kind;
+    return kind == CONTROL_USE ? r->how->ends_uses
+                               : r->how->folds_pools && kind >= CONTROL_POOL_CREATE && kind <= CONTROL_GRAPH_RESET;
+}
+
+static void rewriter_fold(const struct rewriter *r, struct trace_record *record)
+{
+    if (r->how->folds_streams)
+        record->stream = trace_streams(r->in)[0].handle;
+    if (r->how->folds_pools)
+        record->pool[0] = record->pool[1] = 0;
+    if (r->how->ends_uses && record->kind == EVENT_FREE_REQUESTED)
+        record->kind = EVENT_FREE;
+}
+
 static enum err rewriter_put(struct rewriter *r, const struct event *e, struct err_detail *err)
 {
     struct trace_record record;
+    if (is_left_out(r, e))
+        return ERR_OK;
     const enum err status = trace_copy_event(r->in, e, r->out, &record, err);
+    rewriter_fold(r, &record);
     record.time_ns += r->origin_ns;
     record.ptr = (uint64_t)(e->kind == EVENT_CONTROL ? record.control.slot : e->slot) + 1;
     if (e->kind == EVENT_ALLOC || e->kind == EVENT_OOM)
         record.bytes = rewriter_bytes(r, e->bytes);
     if (e->kind <= EVENT_FREE_COMPLETED)
-        r->slots[e->slot] = e->kind == EVENT_ALLOC            ? SLOT_LIVE
-                            : e->kind == EVENT_FREE_REQUESTED ? SLOT_RETIRED
-                                                              : SLOT_VACANT;
+        r->slots[e->slot] = record.kind == EVENT_ALLOC            ? SLOT_LIVE
+                            : record.kind == EVENT_FREE_REQUESTED ? SLOT_RETIRED
+                                                                  : SLOT_VACANT;
     return status != ERR_OK ? status : trace_put(r->out, &record, err);
 }
 

@@ -22,6 +22,7 @@ CNN, ADAM, CUT, EXPAND, FP32 = (f"samples/{name}.trace.zst" for name in (
     "cnn", "mlp-adam", "oom-fragmented", "gpt-varlen-expand", "gpt-fp32"))
 # Table, then command lines.
 QUESTIONS = {
+    "blame": [["blame", CNN], ["blame", CUT], ["blame", EXPAND]],
     "conf": [["conf", "max_split_size_mb:16,nosuch:1"], ["conf", "expandable_segments:True", "--version", "2.9"]],
     "conform": [["conform", "best-fit", "--as", "cupy"]],
     "diff": [["diff", CNN, FP32], ["diff", CNN, CNN], ["diff", CNN, "--policy", "best-fit", "--policy", "none"],

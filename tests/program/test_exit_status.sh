@@ -66,6 +66,7 @@ technique --optimizer sgd
 technique --states bf16 -o o.zst
 plan
 plan -o o.csv
+blame
 export --to csv -o o.csv
 export --to chrome -o o.json
 trace/cut --events 0..9 -o o.zst
@@ -90,6 +91,7 @@ ends 2 trace cut a.zst --events 9..3 -o o.zst
 ends 2 export a.zst --to nothing -o o.csv
 ends 2 export a.zst --to csv                             # where to?
 ends 2 plan a.zst --align 3
+ends 2 blame a.zst --policy none
 ends 2 generate 530-270
 ends 2 generate no-such-load -o o.zst
 ends 2 generate like:no-such-file -o o.zst
@@ -156,6 +158,7 @@ done <<'TABLE'
 -o import a.pickle
 -o snapshot a.zst
 --json plan a.zst
+--json blame a.zst
 -o plan a.zst
 -o export a.zst --to csv
 -o export a.zst --to minimalloc
@@ -198,6 +201,7 @@ graphs captures.zst
 technique a.zst --optimizer sgd
 ranks
 plan a.zst
+blame a.zst
 export a.zst --to csv -o -
 conform cupy --as cupy
 extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4
