@@ -645,6 +645,10 @@ class WhyGrowth(Result):
     held_bytes: int
     #: what was requested meanwhile and is still held
     held_requests: int
+    #: of these, from before the recording, counted by their size; 0: none
+    before_bytes: int
+    #: of these, from before the recording, counted by their size; 0: none
+    before_requests: int
 
 
 @dataclass(frozen=True, repr=False)

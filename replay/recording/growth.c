@@ -2,6 +2,7 @@
 /* One pass keeps what changes; every part that is looked at is then walked in memory. */
 #include "replay/recording/growth.h"
 
+#include "replay/recording/growth_before.h"
 #include "replay/recording/phases.h"
 #include "replay/recording/telling_lines.h"
 
@@ -424,13 +425,6 @@ static uint64_t most_calls_of_a_pass(const struct phases *p, uint64_t until)
     return most;
 }
 
-/* Whether no backward pass ever came, and each call keeps several requests, as a graph does. */
-static bool may_be_a_long_pass(const struct grower *g, const struct growth *out)
-{
-    return g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 && out->phases & 1U << PHASE_FORWARD &&
-           out->held_requests >= 2 * out->turns;
-}
-
 /* Whether what grows is so many of all requests that it may be a graph. */
 static bool keeps_as_a_graph(const struct grower *g)
 {
@@ -439,6 +433,16 @@ static bool keeps_as_a_graph(const struct grower *g)
         if (g->groups[i].grows && g->groups[i].births > g->groups[i].deaths)
             kept += g->groups[i].births - g->groups[i].deaths;
     return kept >= g->n_requested / GRAPH_REQUESTS;
+}
+
+/* Whether no backward pass ever came, and each call keeps several requests, as a graph does. Without Python stacks
+ * nothing tells a backward pass, and what counts is how many of all requests are kept. */
+static bool may_be_a_long_pass(const struct grower *g, const struct growth *out)
+{
+    if (!g->phases.has_python)
+        return keeps_as_a_graph(g);
+    return g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 && out->phases & 1U << PHASE_FORWARD &&
+           out->held_requests >= 2 * out->turns;
 }
 
 /* Whether all of a growth may be one forward pass, whose graph is still needed. */
@@ -813,7 +817,11 @@ static enum err find(struct grower *g, struct growth *out, struct err_detail *er
     if (e != ERR_OK || (uint64_t)g->n_groups * WINDOWS > CELLS_MAX)
         return e;
     e = make_groups(g, err);
-    return e == ERR_OK ? find_in_parts(g, out, err) : e;
+    if (e == ERR_OK)
+        e = find_in_parts(g, out, err);
+    if (e == ERR_OK && !out->is_found && g->start_bytes > 0)
+        e = growth_before_find(g->trace, &g->phases, g->moment, g->need_bytes, out, err);
+    return e;
 }
 
 enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,

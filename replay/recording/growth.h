@@ -47,6 +47,8 @@ struct growth {
     struct holders lines;            /* what was requested between them and is held at the low mark, of those that grow;
                                       * by line, or by size */
     uint64_t held_bytes, held_requests;          /* the same in all */
+    uint64_t before_bytes, before_requests;      /* of them from before the recording, taken for the same by their size;
+                                                  * `lines` is without them (growth_before.h) */
 };
 
 /* Looks at what happens before event `moment`, at which `need_bytes` are live and asked for. Recordings of more than

@@ -33,6 +33,7 @@ enum { TREND_RECORDS = 3 };
 struct request {
     uint32_t operation;
     bool     is_live, is_of_turn;    /* is_of_turn: requested in the last turn */
+    bool     is_brief;               /* freed before the next request */
     bool     may_count;              /* neither a backward pass nor an optimizer asked for it */
     uint64_t number, bytes;          /* number: of the request, in order */
     uint64_t died;                   /* event */
@@ -71,6 +72,7 @@ static void take_event(void *arg, const struct event *ev, uint64_t number)
         if (p->of_slot[ev->slot] > 0) {
             p->requests[p->of_slot[ev->slot] - 1].is_live = false;
             p->requests[p->of_slot[ev->slot] - 1].died = number;
+            p->requests[p->of_slot[ev->slot] - 1].is_brief = p->of_slot[ev->slot] == p->n;
         }
     }
 }
@@ -253,6 +255,36 @@ static void take_larger(struct larger_sums *s, const struct comparison *c, uint6
     s->late_records = late > s->late_records ? late : s->late_records;
 }
 
+/* The largest size that an operation requests twice in a row to free it before the next request: 0 if there is none. A
+ * library asks for a workspace this way, and it does not grow with the input. */
+static uint64_t workspace_of(const struct request *r, size_t n)
+{
+    uint64_t before = 0, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!r[i].is_brief)
+            continue;
+        if (r[i].bytes == before && before > largest)
+            largest = before;
+        before = r[i].bytes;
+    }
+    return largest;
+}
+
+/* Moves an operation's workspaces, also one that was refused, after its other requests; returns how many those are. */
+static size_t set_workspaces_apart(struct request *r, size_t n)
+{
+    const uint64_t workspace = workspace_of(r, n);
+    size_t kept = 0;
+    for (size_t i = 0; i < n && workspace > 0; i++) {
+        if (r[i].bytes == workspace && (r[i].is_brief || r[i].is_live))
+            continue;
+        const struct request one = r[i];
+        r[i] = r[kept];
+        r[kept++] = one;
+    }
+    return workspace > 0 ? kept : n;
+}
+
 static bool has_past(const struct request *r, size_t n)
 {
     bool has = false;
@@ -338,7 +370,9 @@ static void sum_up(struct larger_pass *p, struct larger_sums *s)
     for (size_t begin = 0; begin < p->n; begin = end) {
         for (end = begin; end < p->n && p->requests[end].operation == p->requests[begin].operation;)
             end++;
-        add_operation(s, p, &p->requests[begin], end - begin);
+        const size_t n = set_workspaces_apart(&p->requests[begin], end - begin);
+        if (n > 0)
+            add_operation(s, p, &p->requests[begin], n);
     }
 }
 

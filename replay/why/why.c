@@ -36,7 +36,7 @@ static void take_refusal(struct why *w, const struct holdings *live)
     w->has_refusal = w->coverage.refusals > 0 || !t->fits;
     w->usable = w->tune.usable_bytes;
     w->live = live->bytes;
-    if (t->fits) {
+    if (t->fits || w->falls_short) {
         w->asked = w->coverage.refused_bytes;
         w->reserved = !w->has_refusal && w->recorded_reserved > 0 ? w->recorded_reserved : t->peak_reserved_bytes;
         w->free = w->usable > w->reserved ? w->usable - w->reserved : 0;
@@ -126,11 +126,20 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     return e;
 }
 
+/* On the card that it was recorded on our replay is refused a request that the program got: where everything lay when
+ * the recording began is not known. */
+static bool falls_short(const struct why *w, const struct device_choice *device)
+{
+    const struct trial *t = &w->tune.baseline.trial;
+    return !t->fits && t->stopped_at >= 0 && !device->has_total && w->coverage.ends == ENDS_REFUSED &&
+           w->coverage.begins == BEGINS_CUT && (uint64_t)t->stopped_at < w->coverage.first_of_end;
+}
+
 /* What was live when the request was refused, or at the peak. */
 static enum err read_refusal(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *err)
 {
     const struct trial *t = &w->tune.baseline.trial;
-    const bool is_ours = !t->fits && t->stopped_at >= 0;
+    const bool is_ours = !t->fits && t->stopped_at >= 0 && !w->falls_short;
     enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, h, err)
                          : holdings_read(trace, w->coverage.refusals > 0 ? MOMENT_REFUSAL : MOMENT_PEAK, 0, h, err);
     if (e != ERR_OK)
@@ -178,7 +187,7 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
 static void find_cure(struct why *w)
 {
     const struct tune *t = &w->tune;
-    w->is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 &&
+    w->is_served = w->has_refusal && !t->baseline.trial.fits && !w->falls_short && t->n_entries > 0 &&
                    t->entries[t->winner].trial.fits;
     w->cure = !w->is_served                                                 ? CURE_NONE
               : coverage_has_whole_step(&w->coverage) && tune_recommends(t) ? CURE_RECOMMENDED
@@ -281,6 +290,15 @@ static bool would_fill_soon(const struct why *w)
     return is_little && w->worth != WORTH_AS_LONG_AGAIN && w->input.turns_before == 0;
 }
 
+/* Little is free in pieces, or whole steps tell that it is too little: the setting that serves the request does not
+ * bring the program on by a turn, or nothing repeats that tells whether it would. */
+bool why_dies_all_the_same(const struct why *w)
+{
+    const bool is_little = why_unusable(w) <= w->usable / FILLS_SHARE || w->played.by_steps;
+    return w->is_served && w->worth != WORTH_AS_LONG_AGAIN && w->played.lasted == 0 && is_little &&
+           coverage_is_lower_bound(&w->coverage);
+}
+
 /* The request was refused on this card. What a program needs that died before a whole step is not known: a setting
  * that serves one request of it is no cure. */
 static void judge_refused(struct why *w)
@@ -291,7 +309,7 @@ static void judge_refused(struct why *w)
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
     w->holds[VERDICT_FULL] = w->shortfall > 0 || why_is_early(w) || !is_much_unusable(w) || why_turn_exceeds(w) ||
-                             would_fill_soon(w);
+                             would_fill_soon(w) || why_dies_all_the_same(w);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && w->tune.n_entries > 0;
 }
 
@@ -336,6 +354,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     enum err e = coverage_read(trace, &out->coverage, err);
     if (e == ERR_OK)
         e = tune_run(trace, device, &asked, cfg, &out->tune, err);
+    out->falls_short = falls_short(out, device);
     if (e == ERR_OK)
         e = read_holders(out, trace, err);
     if (e == ERR_OK)

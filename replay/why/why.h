@@ -83,6 +83,8 @@ struct why {
     bool     is_state;               /* only a final state was recorded */
     struct recorded_limit limit;     /* that refused requests though the card had room; below 0: none was seen */
     bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
+    bool     falls_short;            /* our replay is refused what the program got, as the recording begins in mid-run:
+                                      * the recorded refusal is looked at, and no setting is recommended */
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
     uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */
     uint64_t recorded_usable;        /* what the program could have of the recorded card; 0: not recorded */
@@ -138,6 +140,10 @@ uint64_t why_unusable(const struct why *w);
 
 /* Whether the turn that died exceeds the card under any allocator, if it is as large as the largest before it. */
 bool why_turn_exceeds(const struct why *w);
+
+/* Whether the card is too small though the refused request would fit, or nothing tells that it is not: the setting that
+ * serves the request buys next to nothing, or nothing repeats. */
+bool why_dies_all_the_same(const struct why *w);
 
 /* Whether the program died before it went through a whole step, so that what it needs is not known. */
 bool why_is_early(const struct why *w);

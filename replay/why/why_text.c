@@ -80,6 +80,16 @@ static bool is_survived(const struct why *y)
     return y->coverage.refusals > 0 && y->coverage.survived == y->coverage.refusals;
 }
 
+/* The refused request would have fitted, and that does not help. */
+static void add_short_of_memory(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    words_add(w, "Short of memory: %s were refused with %s free in pieces. A setting serves this request, ",
+              text_mib(y->asked, a), text_mib(why_unusable(y), b));
+    words_add(w, y->worth == WORTH_NOTHING ? "and the program runs out of memory all the same"
+                                           : "and how much more the program needs is not known");
+}
+
 static void add_full(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
@@ -93,6 +103,8 @@ static void add_full(struct words *w, const struct why *y)
     } else if (why_turn_exceeds(y)) {
         words_add(w, "Really full: a step as large as the largest before it needs %s, and the program can have %s",
                   text_mib(y->input.turn_bytes, a), text_mib(y->usable, b));
+    } else if (why_dies_all_the_same(y)) {
+        add_short_of_memory(w, y);
     } else {
         words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
                   text_mib(why_unusable(y), b), 100.0 * (double)why_unusable(y) / (double)y->usable, share_words(y));
@@ -107,13 +119,13 @@ static void add_full(struct words *w, const struct why *y)
 static void add_leak(struct words *w, const struct growth *g)
 {
     char a[TEXT_NUMBER];
+    const char *or_else = g->may_be_one_pass ? ", or one long forward pass"
+                          : g->may_be_meant  ? ", or a cache that is meant to grow" : "";
     if (g->turns == 0)
-        words_add(w, "A leak: live memory grew by %s, mostly by requests of %s.", text_mib(g->bytes, a),
+        words_add(w, "A leak%s: live memory grew by %s, mostly by requests of %s.", or_else, text_mib(g->bytes, a),
                   line_of(&g->lines, 0));
     else
-        words_add(w, "A leak%s: live memory grows by %s %s, at %s.",
-                  g->may_be_one_pass ? ", or one long forward pass"
-                  : g->may_be_meant  ? ", or a cache that is meant to grow" : "", text_mib(g->bytes_per_turn, a),
+        words_add(w, "A leak%s: live memory grows by %s %s, at %s.", or_else, text_mib(g->bytes_per_turn, a),
                   turn_phrase(g), line_of(&g->lines, 0));
 }
 
@@ -166,6 +178,8 @@ static void add_fragmented(struct words *w, const struct why *y)
     else
         words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces%s.", text_mib(y->asked, a),
                   y->cure == CURE_NONE ? ", and no setting that was tried puts them together" : "");
+    if (y->cure == CURE_SERVES_REFUSED && y->worth == WORTH_UNKNOWN && coverage_is_lower_bound(&y->coverage))
+        words_add(w, " How much more the program needs is not known.");
 }
 
 static void add_cache(struct words *w, const struct why *y)
@@ -448,12 +462,13 @@ static void print_context(FILE *out, const struct why *y)
 }
 
 /* Both look alike until a backward pass comes. */
-static void print_one_pass(FILE *out)
+static void print_one_pass(FILE *out, bool is_bare)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "- No backward pass came. If each call is a batch of its own, as in an evaluation, it is a leak. If "
+    words_add(&w, "- %s If each call is a batch of its own, as in an evaluation, it is a leak. If "
                   "the calls are parts of one input, as of a recurrent network, it is one graph: cut it with .detach() "
-                  "every few calls, or take a smaller batch.");
+                  "every few calls, or take a smaller batch.",
+              is_bare ? "Without Python stacks one forward pass is not told from many." : "No backward pass came.");
     words_print_screen(out, &w);
 }
 
@@ -461,7 +476,7 @@ static void print_one_pass(FILE *out)
 static void print_graphs(FILE *out, const struct why *y)
 {
     if (y->verdict == VERDICT_FULL && y->growth.holds_graphs)
-        print_one_pass(out);
+        print_one_pass(out, y->is_by_size);
 }
 
 /* A setting that is not worth it. */
@@ -539,6 +554,9 @@ static void print_growth(FILE *out, const struct why *y, const char *event_word)
         words_add(&w, " in %" PRIu64 " %s%s", g->turns, turn_word(g), g->turns == 1 ? "" : "s");
     words_add(&w, ", and %" PRIu64 " request%s of it are still held.", g->held_requests,
               g->held_requests == 1 ? "" : "s");
+    if (g->before_requests > 0)
+        words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
+                      "size that this line goes on leaving.", g->before_requests);
     if (y->has_refusal && each > 0)
         words_add(&w, " A card of twice the size would have lasted for about %" PRIu64 " more.", y->usable / each);
     words_print_screen(out, &w);
@@ -552,7 +570,7 @@ static void print_growth(FILE *out, const struct why *y, const char *event_word)
         words_add(&w, " For the line, record with torch.cuda.memory._record_memory_history(stacks=\"python\").");
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
-        print_one_pass(out);
+        print_one_pass(out, y->is_by_size);
 }
 
 static void print_input(FILE *out, const struct why *y)
@@ -739,6 +757,8 @@ static void json_growth(struct json_writer *j, const struct growth *g)
     json_put_text(j, "turn", turn_word(&(struct growth){ .turn = g->turn, .turns = 1 }));
     json_put_number(j, "held_bytes", g->held_bytes);
     json_put_number(j, "held_requests", g->held_requests);
+    json_put_number(j, "before_bytes", g->before_bytes);
+    json_put_number(j, "before_requests", g->before_requests);
     json_end_object(j);
 }
 

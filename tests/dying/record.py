@@ -19,6 +19,7 @@ import programs_fresh
 import programs_kept
 import programs_more
 import programs_seen
+import programs_third
 from parts import PROGRAMS
 
 LARGE_CARD_MIB = 65536

@@ -15,11 +15,11 @@ import subprocess
 import sys
 
 HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "programs_more.py",
-          "drawn": "programs_drawn.py", "fresh": "programs_fresh.py"}
+          "drawn": "programs_drawn.py", "fresh": "programs_fresh.py", "third": "programs_third.py"}
 
 # What each part must reach at least: first words, lines of leaks, leaks that are called fragmented.
-LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.93, 0.93, 0),
-         "fresh": (0.94, 0.89, 1)}
+LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.95, 0.95, 0),
+         "fresh": (0.94, 0.89, 1), "third": (0.95, 0.95, 0)}
 
 
 class Program:
