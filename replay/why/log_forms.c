@@ -6,6 +6,7 @@
 #include "replay/why/log_letters.h"
 #include "replay/why/log_mention.h"
 #include "replay/why/log_phrases.h"
+#include "sim/card_context.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +256,59 @@ static const struct log_form *judge_killed(struct log_forms_walk *w, const struc
     return &forms[FORM_KERNEL_STRANGER];
 }
 
+/* ---- vLLM's share of the card ---- */
+
+/* The number right after text[at], in hundredths; text ends at n. False: there is none. */
+static bool read_hundredths(const char *text, size_t n, size_t at, int64_t *out)
+{
+    char digits[24], *end;
+    snprintf(digits, sizeof digits, "%.*s", (int)(n - at < sizeof digits ? n - at : sizeof digits - 1), text + at);
+    const double number = strtod(digits, &end);
+    *out = (int64_t)(number * 100);
+    return end != digits && number > -1e9 && number < 1e9;
+}
+
+/* The number after the last place of these words before `at`, not further than a start's log reaches back. */
+static bool find_hundredths(const struct log_forms_walk *w, size_t at, const char *words, int64_t *out)
+{
+    enum { REACH = 65536 };
+    for (size_t i = at, n = strlen(words); i > 0 && at - i < REACH; i--)
+        if (w->text[i - 1] == words[0] && log_phrase_is(w->text, at, i - 1, words))
+            return read_hundredths(w->text, at, i - 1 + n, out);
+    return false;
+}
+
+/* Whether the estimate of the graphs is what left nothing for the cache. The lines stand before the traceback. */
+static bool estimate_decides(const struct log_forms_walk *w, size_t at)
+{
+    int64_t left, estimate;
+    return find_hundredths(w, at, "Available KV cache memory: ", &left) && left <= 0 &&
+           find_hundredths(w, at, "Estimated CUDA graph memory: ", &estimate) && estimate > -left;
+}
+
+/* "Free memory on device cuda:0 (78.4/79.19 GiB) on startup is less": what is not free may be the context alone. */
+static bool is_context_alone(const struct log_forms_walk *w, size_t at)
+{
+    int64_t free, total;
+    const size_t line = letters_line_begin(w->text, at);
+    size_t slash = at;
+    while (slash > line && w->text[slash] != '/')
+        slash--;
+    size_t open = slash;
+    while (open > line && w->text[open] != '(')
+        open--;
+    return open > line && read_hundredths(w->text, at, open + 1, &free) &&
+           read_hundredths(w->text, at, slash + 1, &total) && total > free &&
+           (uint64_t)(total - free) <= 100 * (CARD_CONTEXT_MOST_BYTES / GIB);
+}
+
+static const struct log_form *judge_share(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    if (form == &forms[FORM_VLLM_BLOCKS] || form == &forms[FORM_VLLM_ESTIMATE])
+        return &forms[estimate_decides(w, at) ? FORM_VLLM_ESTIMATE : FORM_VLLM_BLOCKS];
+    return form == &forms[FORM_VLLM_STARTUP] && is_context_alone(w, at) ? &forms[FORM_VLLM_SHARE] : form;
+}
+
 /* The reason that llama.cpp gives in the line after "Failed to allocate pinned memory", which has a form. */
 static bool is_of_pinned(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
@@ -288,7 +342,7 @@ void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
         w->mention_at = form->rank > 0 ? at : w->mention_at;
         return;
     }
-    form = judge_killed(w, form, at);
+    form = judge_share(w, judge_killed(w, form, at), at);
     if (form->rank > 0) {
         w->n_errors++;
         w->last = form;
