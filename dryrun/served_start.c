@@ -104,6 +104,22 @@ static void add_words(struct served *s, const char **words)
     words[n] = NULL;
 }
 
+/* A server that starts for the first time finds its caches of compiled graphs empty, and fills them as it goes. These
+ * are of this start alone: what a person's own hold was compiled for a card, and nothing of ours may get there. */
+static enum err put_caches(const char *log, struct child_env *env, struct err_detail *err)
+{
+    static const struct { const char *name, *ending; } caches[] = {
+        { "TORCHINDUCTOR_CACHE_DIR", "inductor" }, { "TRITON_CACHE_DIR", "triton" }, { "VLLM_CACHE_ROOT", "vllm" },
+    };
+    char path[PATH_MAX];
+    enum err e = child_env_put(env, "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "0", '\0', err);
+    for (size_t i = 0; i < sizeof caches / sizeof caches[0] && e == ERR_OK; i++) {
+        snprintf(path, sizeof path, "%.*s.%s", PATH_MAX - 16, log, caches[i].ending);
+        e = child_env_put(env, caches[i].name, path, '\0', err);
+    }
+    return e;
+}
+
 /* Tells its figures, and nobody else; compiles no kernels that would not run. */
 static enum err put_env(struct served *s, const struct sim_card *card, struct child_env *env, struct err_detail *err)
 {
@@ -189,6 +205,8 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     add_words(s, words);
     overlay_share(overlay, sim_card_journals(card));
     enum err e = put_env(s, card, &env, err);
+    if (e == ERR_OK)
+        e = put_caches(log, &env, err);
     if (e == ERR_OK)
         e = child_run(words, &setting, &status, err);
     child_env_close(&env);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CHILD_VARIABLES_MAX = 16 };
+enum { CHILD_VARIABLES_MAX = 32 };
 
 /* Variables that the child gets in addition to its parent's, or instead of them. Texts are malloc'ed. */
 struct child_env {
