@@ -1193,14 +1193,28 @@ static void name_of_trace(const struct field *path, size_t n_folder, char out[TA
     snprintf(out, TABLE_CELL, "%.*s", (int)(n_kept - n_cut), name + n_cut);
 }
 
+/* A card as other tables show it: "1640 MiB" where its device was told in bytes. */
+static void name_of_card(const struct field *device, char out[TABLE_CELL])
+{
+    const char *text = text_or_unknown(device);
+    char size[TEXT_NUMBER], *end;
+    const bool has_prefix = strncmp(text, "sim:", 4) == 0;
+    const uint64_t bytes = has_prefix ? strtoull(text + 4, &end, 10) : 0;
+    if (has_prefix && end > text + 4 && (*end == '\0' || *end == ','))
+        snprintf(out, TABLE_CELL, "%s%.20s", text_card(bytes, size), end);
+    else
+        snprintf(out, TABLE_CELL, "%s", text);
+}
+
 static void case_row(void *arg, const struct field *f, size_t n)
 {
     struct case_rows *rows = arg;
-    char trace[TABLE_CELL], runs[TABLE_CELL], takes[TABLE_CELL] = "-", alike[TABLE_CELL] = "-", a[UNITS_TEXT];
-    char live[UNITS_TEXT], plan[UNITS_TEXT] = "-";
+    char trace[TABLE_CELL], card[TABLE_CELL], runs[TABLE_CELL], takes[TABLE_CELL] = "-", alike[TABLE_CELL] = "-";
+    char a[UNITS_TEXT], live[UNITS_TEXT], plan[UNITS_TEXT] = "-";
     const bool is_bound = f[9].kind == FIELD_NUMBER && f[9].number != 0;
     (void)n;
     name_of_trace(&f[0], rows->n_folder, trace);
+    name_of_card(&f[1], card);
     snprintf(runs, sizeof runs, "%" PRId64 " of %" PRId64, f[3].number, f[2].number);
     if (f[4].kind == FIELD_TEXT) {
         snprintf(takes, sizeof takes, "%s%s", units_format_bytes((uint64_t)f[5].number, a), is_bound ? "+" : "");
@@ -1212,7 +1226,7 @@ static void case_row(void *arg, const struct field *f, size_t n)
     if (f[8].kind == FIELD_NUMBER)
         units_format_bytes((uint64_t)f[8].number, plan);
     terminal_table_add(&rows->table, (const char *const[]){
-        trace, text_or_unknown(&f[1]), runs, f[4].kind == FIELD_TEXT ? f[4].text : "-", takes, alike, live, plan });
+        trace, card, runs, f[4].kind == FIELD_TEXT ? f[4].text : "-", takes, alike, live, plan });
 }
 
 static void print_legend(FILE *out, const struct case_rows *rows)
@@ -1232,8 +1246,8 @@ static enum err write_cases(struct results_db *db, FILE *out, size_t columns, st
 {
     char sql[SQL_MAX];
     static const struct text_column titles[] = {
-        { "trace", NULL, true, 0 },         { "card", NULL, true, 0 },       { "survive", NULL, false, 0 },
-        { "best setting", NULL, true, 0 },  { "takes", NULL, false, 0 },     { "alike", NULL, false, 0 },
+        { "trace", NULL, true, 0 },         { "card", NULL, true, 0 },       { "survive", NULL, false, 4 },
+        { "best setting", NULL, true, 0 },  { "takes", NULL, false, 0 },     { "alike", NULL, false, 3 },
         { "live data", NULL, false, 2 },    { "offline plan", NULL, false, 1 },
     };
     struct case_rows rows = { .table = { .columns = titles, .n_columns = sizeof titles / sizeof titles[0],
