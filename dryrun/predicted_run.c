@@ -398,7 +398,7 @@ bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, e
 
 bool predicted_run_adapts(const struct predicted_run *run)
 {
-    return run->survived > 0 || run->branches.looked_at_memory[0] != '\0';
+    return run->survived > 0 || run->branches.looked_at_memory[0] != '\0' || run->jax.is_there;
 }
 
 bool predicted_run_grows(const struct predicted_run *run)
@@ -498,6 +498,8 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         out->workspaces = *sim_card_workspaces(card);
     if (e == ERR_OK)
         out->has_search = sim_card_has_search(card);
+    if (e == ERR_OK)
+        out->jax = *sim_card_jax(card);
     out->are_workspaces_open = workspaces_asked_any(&out->workspaces) && !request->are_workspaces_typed;
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, err);

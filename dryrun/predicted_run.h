@@ -69,6 +69,7 @@ struct predicted_run {
     unsigned n_recordings;           /* of processes and cards */
     struct card_others others;       /* other processes on its card */
     struct workspaces_asked workspaces;
+    struct jax_held jax;             /* what JAX's allocator held */
     bool  has_waits;                 /* memory came back once another stream had done its work */
     uint64_t reserved_bytes;         /* at most, as PyTorch's allocator had it in this run; 0: not recorded */
     bool  has_search;                /* it searched the fastest algorithms of convolutions */
@@ -86,7 +87,8 @@ MUST_USE enum err predicted_run_make(const struct run_request *request, const ch
  * The largest sizes are those of two levels, and so is work that ends at once. */
 bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, enum run_level level);
 
-/* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory. */
+/* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory, as
+ * JAX does at its start. */
 bool predicted_run_adapts(const struct predicted_run *run);
 
 /* Whether it was stopped while each step held more than the one before: what it takes in the end is not known. */

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 18 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 19 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -93,6 +93,8 @@ static void words_add_adapting(struct words *w, const struct prediction *p, cons
     if (run->survived > 0)
         words_add(w, "It adapts to the card: a request of %s was refused on %.60s, and the program went on",
                   units_format_bytes(run->refused_bytes, bytes), row->card);
+    else if (run->jax.is_there)
+        words_add(w, "JAX's allocator goes by the size of the card: on another card it may take more or less");
     else
         words_add(w, "It looks at how much memory the card has (%s): on another card it may take more or less",
                   run->branches.looked_at_memory);
@@ -196,6 +198,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                                  "are zeros. A program that branches on them may take another way.");
     if (run->made.branches.n > 0)
         unknown_branches_say(assumption_add(a), &run->made.branches);
+    if (run->made.jax.is_there)
+        jax_held_say(assumption_add(a), &run->made.jax);
     assume_range(a, &p->rows[0]);
     assume_sizes(a, &run->made);
     if (run->made.is_of_pytorch)

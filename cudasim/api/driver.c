@@ -701,6 +701,19 @@ ENTRY(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, uint6
     return copy(to, from, bytes, COPY_WITHIN_DEVICE, stream);
 }
 
+ENTRY(int, cuMemcpyPeer, uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context, size_t bytes)
+{
+    (void)to_context, (void)from_context;
+    return copy(to, from, bytes, COPY_WITHIN_DEVICE, 0);
+}
+
+ENTRY(int, cuMemcpyPeerAsync, uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context, size_t bytes,
+      uint64_t stream)
+{
+    (void)to_context, (void)from_context;
+    return copy(to, from, bytes, COPY_WITHIN_DEVICE, stream);
+}
+
 static int set(uint64_t to, unsigned value, unsigned value_bytes, size_t n, uint64_t stream)
 {
     const int code = check();

@@ -435,6 +435,17 @@ def _show_device_nodes(hardware):
     hardware.has_visible_nvidia_gpu = lambda: True
 
 
+def _watch_jax(jax):
+    """What JAX's own allocator holds is written beside the journals. A JAX that has no plugin runs on the CPU."""
+    import replay_jax
+    replay_jax.install(jax)
+    plugins = importlib.machinery.PathFinder.find_spec("jax_plugins")
+    folders = plugins.submodule_search_locations if plugins is not None else ()
+    if not any(name.startswith("xla_cuda") for folder in folders for name in os.listdir(folder)):
+        print("replay: this JAX has no plugin for CUDA (jax-cuda12-plugin, jax-cuda13-plugin and their -pjrt): it runs "
+              "on the CPU, and nothing of it reaches the simulated card", file=sys.stderr)
+
+
 class _Loader(importlib.abc.Loader):
     def __init__(self, loader, imported):
         self.loader, self.imported = loader, imported
@@ -481,7 +492,7 @@ import importlib.util                                # noqa: E402
 if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for other memory if it comes from a cache,
     os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")             # and ours must not get into one
     os.environ.setdefault("VLLM_DISABLE_COMPILE_CACHE", os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"])    # its own
-    sys.meta_path.insert(0, _Finder("jax", lambda _: None, _stand_in))
+    sys.meta_path.insert(0, _Finder("jax", _watch_jax, _stand_in))
     sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
 sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))
 _chain()

@@ -52,6 +52,7 @@ struct sim_card {
     uint64_t lost;                   /* records without room on the disk */
     bool     has_search;             /* of the fastest algorithm of a convolution */
     struct workspaces_asked workspaces;      /* of some process */
+    struct jax_held jax;
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* this process is counted in n_processes */
     uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
@@ -424,6 +425,7 @@ enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail 
     c->lost += folder.unrecorded;
     journal_folder_close(&folder);
     read_stand_ins(c);
+    jax_held_read(c->journals.path, &c->jax);
     name_list_sort(&c->no_effect);
     name_list_sort(&c->refused);
     name_list_sort(&c->missing);
@@ -521,6 +523,19 @@ bool sim_card_has_search(const struct sim_card *c)
     return c->has_search;
 }
 
+const struct jax_held *sim_card_jax(const struct sim_card *c)
+{
+    return &c->jax;
+}
+
+static void print_jax(const struct sim_card *c)
+{
+    struct words w = {0};
+    jax_held_say(&w, &c->jax);
+    if (c->jax.is_there)
+        print_paragraph(w.text);
+}
+
 static void print_workspaces(const struct sim_card *c)
 {
     struct words w = {0};
@@ -592,6 +607,7 @@ void sim_card_print(const struct sim_card *c, int status)
     if (c->lost > 0)
         fprintf(stderr, "  %" PRIu64 " calls are missing: a journal could not be made or could not grow\n", c->lost);
     if (c->n_processes > 0) {
+        print_jax(c);
         print_context(c);
         print_cautions(c);
         print_names("entry points that did nothing:", &c->no_effect);

@@ -7,6 +7,7 @@
 #define REPLAY_DRYRUN_RUN_SIM_CARD_H
 
 #include "dryrun/run/run_child.h"
+#include "dryrun/run/jax_held.h"
 #include "dryrun/run/workspaces_asked.h"
 #include "import/call_journal_read.h"
 #include "report/text/json_writer.h"
@@ -52,6 +53,9 @@ bool sim_card_has_lost(const struct sim_card *c);
 
 /* Whether a process searched the fastest algorithm of a convolution (cudnn.benchmark), and what is to be said then. */
 bool sim_card_has_search(const struct sim_card *c);
+
+/* What JAX's allocator held. */
+const struct jax_held *sim_card_jax(const struct sim_card *c);
 #define SEARCH_CAUTION                                                                                               \
     "The program searches the fastest algorithms of its convolutions (cudnn.benchmark). On a card the search takes "   \
     "up to all that is free, some GiB, and gives it back before the program goes on: what is reserved at most may "    \

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Reads what JAX's allocator said of itself, and says it in JAX's words. */
+#include "dryrun/run/jax_held.h"
+
+#include "base/units.h"
+#include "dryrun/run/journal_folder.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* A line: peak, pool and limit in bytes, and 1 if it preallocates. */
+static bool take_line(struct jax_held *h, const char *line)
+{
+    struct jax_held one = { .is_there = true };
+    int preallocates = 0;
+    if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %d", &one.peak_bytes, &one.pool_bytes, &one.limit_bytes,
+               &preallocates) != 4)
+        return false;
+    one.preallocates = preallocates != 0;
+    if (!h->is_there || one.peak_bytes >= h->peak_bytes)
+        *h = one;
+    return true;
+}
+
+void jax_held_read(const char *journals, struct jax_held *out)
+{
+    char path[PATH_MAX], line[256];
+    *out = (struct jax_held){ .is_there = false };
+    if ((size_t)snprintf(path, sizeof path, "%s/jax-held", journals) >= sizeof path)
+        return;
+    FILE *f = journal_folder_text(path);
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        (void)take_line(out, line);
+    if (f != NULL)
+        fclose(f);
+    unlink(path);
+}
+
+void jax_held_say(struct words *out, const struct jax_held *h)
+{
+    char peak[UNITS_TEXT], pool[UNITS_TEXT], limit[UNITS_TEXT];
+    if (!h->is_there)
+        return;
+    words_add(out, "JAX's allocator (BFC) had at most %s in use (%" PRIu64 " bytes, its peak_bytes_in_use), of %s that "
+              "it may take. ", units_format_bytes(h->peak_bytes, peak), h->peak_bytes,
+              units_format_bytes(h->limit_bytes, limit));
+    if (h->preallocates)
+        words_add(out, "The driver sees only the %s that JAX takes at its start, whatever the program needs: "
+                  "XLA_PYTHON_CLIENT_PREALLOCATE=false takes memory as it is needed, "
+                  "XLA_PYTHON_CLIENT_MEM_FRACTION sets another share.", units_format_bytes(h->pool_bytes, pool));
+    else
+        words_add(out, "It took %s of the card, in regions that it does not give back; "
+                  "XLA_PYTHON_CLIENT_ALLOCATOR=platform gives back what is freed, and is slow.",
+                  units_format_bytes(h->pool_bytes, pool));
+}
