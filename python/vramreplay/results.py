@@ -801,7 +801,8 @@ class Why(Result):
     """The answer of why."""
     #: replay-why/1
     schema: str
-    #: as it was typed; of several files the one that is answered
+    #: as it was typed; of several files the one that is answered; of the driver's calls PyTorch's requests of
+    #: the same run, if they lie beside them
     path: str
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]

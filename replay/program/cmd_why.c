@@ -8,6 +8,7 @@
 #include "replay/why/log_answer.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@ struct why_session {
     char                  spooled[32];       /* name of a copy of the input; "": none */
     int                   spool;             /* the copy */
     const char           *path;              /* of what is read */
+    char                  beside[PATH_MAX];  /* read in place of the driver's calls that were named; "": nothing is */
     struct trace_reader  *trace;             /* NULL: the file is a text */
     bool                  is_state;          /* it holds a final state only */
     struct log_answer     log;
@@ -174,10 +176,26 @@ static enum err choose_device(struct why_session *s, const struct options *o, st
     return e;
 }
 
+/* Calls to the driver do not tell what of a segment is live. If PyTorch's own requests of the same run lie beside them,
+ * as run-sim and record --torch leave them, those are read: run.driver.zst and run.zst. */
+static void take_requests_beside(struct why_session *s)
+{
+    static const char ending[] = ".driver.zst";
+    const size_t n = strlen(s->path), before = n > sizeof ending - 1 ? n - (sizeof ending - 1) : 0;
+    if (before == 0 || strcmp(s->path + before, ending) != 0)
+        return;
+    const int put = snprintf(s->beside, sizeof s->beside, "%.*s.zst", (int)before, s->path);
+    if ((size_t)put < sizeof s->beside && access(s->beside, R_OK) == 0)
+        s->path = s->beside;
+    else
+        s->beside[0] = '\0';
+}
+
 static enum err session_open(struct why_session *s, struct err_detail *err)
 {
     struct options o = *s->options;
     s->path = s->files.n > 0 ? s->files.at[s->chosen].path : o.inputs[0];
+    take_requests_beside(s);
     enum err e = input_is_once(s->path) ? spool(s, err) : ERR_OK;
     if (e != ERR_OK)
         return e;
@@ -303,6 +321,16 @@ static void print_files(const struct why_session *s)
         words_print_screen(stdout, &lost);
 }
 
+static void print_beside(const struct why_session *s)
+{
+    struct words w = { .n = 0 };
+    if (s->beside[0] == '\0')
+        return;
+    words_add(&w, "- This is about PyTorch's own requests, which lie beside the driver's calls of the same run: %s. "
+                  "The calls do not tell live memory from cache.", s->beside);
+    words_print_screen(stdout, &w);
+}
+
 static enum err session_run(struct why_session *s, struct err_detail *err)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
@@ -318,7 +346,7 @@ static void write_json(FILE *out, const struct why_session *s)
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-why/1");
-    json_put_text(&w, "path", s->files.n > 0 ? s->path : s->options->inputs[0]);
+    json_put_text(&w, "path", s->files.n > 0 || s->beside[0] != '\0' ? s->path : s->options->inputs[0]);
     json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
     if (s->trace != NULL)
         why_json(&w, &s->answer);
@@ -346,6 +374,8 @@ static enum exit_status why_main(const struct options *o)
         why_print(stdout, &s.answer, trace_event_word(s.trace));
     else if (e == ERR_OK && !s.is_stdout_taken)
         log_answer_print(stdout, &s.log);
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_beside(&s);
     if (e == ERR_OK && !s.is_stdout_taken)
         print_files(&s);
     if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])

@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-enum lever { LEVER_HALF_BATCH, LEVER_CHECKPOINT, LEVER_SGD, LEVER_KINDS };
+/* From LEVER_BF16 on another precision: a recording tells no type, so they hold if what was recorded is of 32 bits. */
+enum lever { LEVER_HALF_BATCH, LEVER_CHECKPOINT, LEVER_SGD, LEVER_BF16, LEVER_AUTOCAST, LEVER_STATES_8, LEVER_KINDS };
 
 /* Of the most that is live at once. */
 struct levers {
@@ -21,7 +22,8 @@ struct levers {
 /* "half-batch" */
 const char *lever_word(enum lever lever);
 
-/* Tries them, but not checkpointing if the program does that already. Recordings of more than 2^20 events, and those
+/* Tries them, but not checkpointing if the program does that already, nor weights in 16 bits and autocast if copies of
+ * parameters in half their size show that it computes under autocast. Recordings of more than 2^20 events, and those
  * without what a technique needs, are not tried. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err levers_try(struct trace_reader *trace, bool is_checkpointing, struct levers *out,
                              struct err_detail *err);

@@ -513,7 +513,8 @@ static void print_driver(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (!y->is_of_driver)
         return;
-    words_add(&w, "- " RECORDED_DRIVER_WORDS);
+    words_add(&w, "- " RECORDED_DRIVER_WORDS " What a cache such as PyTorch's keeps counts as live here: with its own "
+                  "recording (record --torch, run-sim -o) a leak, a full card and a fragmented one are told apart.");
     words_print_screen(out, &w);
 }
 
@@ -591,26 +592,48 @@ static uint64_t category_bytes(const struct why *y, enum category category)
     return 0;
 }
 
-/* Each lever in words, tried on the recording; false: none saves a 50th of what is live. */
+/* The levers [first, last) in words, as far as they save a 50th of what is live; returns how many. */
+static unsigned add_tried(struct words *w, const struct why *y, enum lever first, enum lever last)
+{
+    static const char *const words[LEVER_KINDS] = {
+        "half the batch", "checkpointed activations", "an optimizer without states (SGD)",
+        "weights in bf16 or fp16 by up to",
+        "autocast, which keeps the weights and copies them, by up to", "states of the optimizer in 8 bits by about",
+    };
+    char a[TEXT_NUMBER];
+    unsigned n = 0;
+    for (int i = (int)first; i < (int)last; i++) {
+        if (!y->levers.is_tried[i] || y->levers.saves[i] < held_bytes(y) / TRIED_SHARE)
+            continue;
+        words_add(w, "%s %s%s %s", n == 0 ? "" : ";", words[i], i < LEVER_BF16 ? " by" : "",
+                  text_mib(y->levers.saves[i], a));
+        n++;
+    }
+    words_add(w, ".");
+    return n;
+}
+
+/* Another precision. A recording tells no type. */
+static void print_precision(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- In another precision, if it computes in 32 bits now, which no recording tells, nor whether the "
+                  "results stay good:");
+    if (add_tried(&w, y, LEVER_BF16, LEVER_KINDS) > 0)
+        words_print_screen(out, &w);
+}
+
+/* Each lever, tried on the recording; false: none saves enough. */
 static bool print_tried(FILE *out, const struct why *y)
 {
-    static const char *const words[LEVER_KINDS] = { "half the batch", "checkpointed activations",
-                                                    "an optimizer without states (SGD)" };
-    char a[TEXT_NUMBER];
-    bool is_first = true;
     struct words w = { .n = 0 };
     words_add(&w, "- What makes it smaller, tried on the recording (replay technique), of the most that was "
                   "live in it:");
-    for (int i = 0; i < LEVER_KINDS; i++) {
-        if (!y->levers.is_tried[i] || y->levers.saves[i] < held_bytes(y) / TRIED_SHARE)
-            continue;
-        words_add(&w, "%s %s by %s", is_first ? "" : ";", words[i], text_mib(y->levers.saves[i], a));
-        is_first = false;
-    }
-    words_add(&w, ".");
-    if (!is_first)
+    const bool has_some = add_tried(&w, y, LEVER_HALF_BATCH, LEVER_BF16) > 0;
+    if (has_some)
         words_print_screen(out, &w);
-    return !is_first;
+    print_precision(out, y);
+    return has_some;
 }
 
 /* What makes live data smaller, by what it is for. Shares of less than a tenth are not worth a word. Before the first

@@ -81,6 +81,9 @@ has why.json '"later_live_bytes": null, "later_event": null'
 expect_status 0 why "$3/tests/dying/recordings/copy_made_once.zst" --json why.json
 has out 'of the most that was live in it: an optimizer without states (SGD) by 192.09 MiB.'
 has why.json '"lever": "half-batch", "saves_bytes": 0'
+# 192.09 MiB of 32-bit states are 48.02 in 8 bits; weights, gradients and states are half of all in 16 bits
+has out 'if it computes in 32 bits now, .* states of the optimizer in 8 bits by about 144.07 MiB'
+has why.json '"lever": "8-bit-states", "saves_bytes": 151068672'
 
 # ---- a leak without stacks: how much a step leaves is not known ----
 expect_status 0 why "$3/tests/dying/recordings/rows_without_stacks.zst" --json why.json
@@ -444,5 +447,15 @@ has err 'results are read by'                    # the sentence of who reads rec
 head -c 1200 "$3/samples/mlp-adam.trace.zst" >cut.zst
 expect_status 2 why cut.zst
 has err 'cut.zst: holds no request, so nothing can be said of it'
+
+# ---- the driver's calls beside PyTorch's own requests of the same run: these are answered, and named ----
+cp "$data/oom-leak.trace.zst" run.zst && cp "$data/oom-too-large.trace.zst" run.driver.zst
+expect_status 0 why run.zst
+cp out requests
+expect_status 0 why run.driver.zst --json why.json
+expect_status 0 why run.driver.zst
+[ "$(head -1 out)" = "$(head -1 requests)" ] || fail "the two recordings of one run disagree: $(head -1 out)"
+has out "lie beside the driver's calls of the same run: run.zst"
+has why.json '"path": "run.zst"'
 
 [ "$failures" = 0 ]
