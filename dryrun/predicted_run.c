@@ -393,7 +393,11 @@ bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, e
 {
     const bool is_of_sizes = run->branches.n_sizes > 0 && (made == RUN_LEAST) != (level == RUN_LEAST);
     const bool is_of_waits = run->has_waits && (made == RUN_MOST) != (level == RUN_MOST);
-    return made == level || (!run->are_workspaces_open && !is_of_sizes && !is_of_waits);
+    const bool is_of_branches = run->branches.n > 0 && (made == RUN_OTHER) != (level == RUN_OTHER);
+    const bool are_expected = (made == RUN_EXPECTED || made == RUN_OTHER) &&
+                              (level == RUN_EXPECTED || level == RUN_OTHER);
+    const bool is_of_workspaces = run->are_workspaces_open && !are_expected;
+    return made == level || (!is_of_workspaces && !is_of_sizes && !is_of_waits && !is_of_branches);
 }
 
 bool predicted_run_adapts(const struct predicted_run *run)
@@ -427,6 +431,8 @@ static enum err make_env(const struct run_request *request, const struct sim_car
         e = child_env_put(env, "REPLAY_CUDASIM_SIZES", "least", '\0', err);
     if (e == ERR_OK && request->level == RUN_MOST)
         e = child_env_put(env, "REPLAY_CUDASIM_WAITS", "late", '\0', err);
+    if (e == ERR_OK && request->level == RUN_OTHER)
+        e = child_env_put(env, "REPLAY_CUDASIM_NUMBERS", "falling", '\0', err);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', err);
     return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', err) : e;

@@ -18,12 +18,13 @@
 #include <limits.h>
 #include <signal.h>
 
-/* What is assumed where a program does not show it: the workspaces of libraries, sizes that depend on values, and
- * when a stream has done its work. */
+/* What is assumed where a program does not show it: the workspaces of libraries, sizes that depend on values, when a
+ * stream has done its work, and numbers on which it branches. */
 enum run_level {
     RUN_EXPECTED,                    /* likely workspaces; the largest sizes; at once */
     RUN_LEAST,                       /* none; the least; at once */
     RUN_MOST,                        /* the most of both; once the program waits for it */
+    RUN_OTHER,                       /* as expected, but a number that is read and not known is below the last one */
     RUN_LEVELS
 };
 

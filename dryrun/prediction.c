@@ -26,7 +26,8 @@
 #define ENLARGED "16TiB"
 
 /* So many named cards are tried before none is named. */
-enum { CARDS_TRIED = 3 };
+enum { CARDS_TRIED = 3,
+       OTHER_WITHIN_S = 120 };       /* for a run with other numbers: a loop on one of them may be long */
 
 /* ---- the request ---- */
 
@@ -276,14 +277,15 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
         return e;
     const bool are_typed = strstr(device, "workspaces=") != NULL;
     const char *const levels[RUN_LEVELS] = { [RUN_EXPECTED] = "", [RUN_LEAST] = ",workspaces=none",
-                                             [RUN_MOST] = ",workspaces=most" };
+                                             [RUN_MOST] = ",workspaces=most", [RUN_OTHER] = "" };
     if (!are_typed && strlen(device) + strlen(levels[r->level]) < sizeof device)
         strcat(device, levels[r->level]);
     const struct run_request request = {
         .card = { .command = "predict", .program = program[0], .device = device, .torch_libs = p->asked.torch_libs,
                   .values = p->asked.values },
         .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,
-        .within_s = p->asked.within_s, .level = r->level, .are_workspaces_typed = are_typed,
+        .within_s = r->level == RUN_OTHER && p->asked.within_s > OTHER_WITHIN_S ? OTHER_WITHIN_S : p->asked.within_s,
+        .level = r->level, .are_workspaces_typed = are_typed,
         .interrupted = p->asked.interrupted,
     };
     e = p->n_runs > 1 ? overlay_clear(&p->overlay, err) : ERR_OK;
@@ -550,7 +552,8 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
 {
     const struct prediction_run *shown = &p->runs[row->run];
     const bool is_of_sizes = level == RUN_LEAST && shown->made.branches.n_sizes > 0;
-    const enum range_source source = is_of_sizes                           ? RANGE_SIZES
+    const enum range_source source = level == RUN_OTHER                    ? RANGE_BRANCHES
+                                     : is_of_sizes                         ? RANGE_SIZES
                                      : shown->made.are_workspaces_open ? RANGE_WORKSPACES
                                                                        : RANGE_WAITS;
     const struct run_wanted wanted = row_wants(row, level);
@@ -571,10 +574,13 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
     return ERR_OK;
 }
 
-static enum err row_widen_both(struct prediction *p, struct predicted_row *row, struct err_detail *err)
+static enum err row_widen_all(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
-    const enum err e = row_widen(p, row, RUN_MOST, err);
-    return e == ERR_OK ? row_widen(p, row, RUN_LEAST, err) : e;
+    static const enum run_level levels[] = { RUN_MOST, RUN_LEAST, RUN_OTHER };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0] && e == ERR_OK; i++)
+        e = row_widen(p, row, levels[i], err);
+    return e;
 }
 
 /* Whether the next value is expected to fit, although its range does not. */
@@ -628,7 +634,7 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
     if (e == ERR_OK && row_may_adapt(p, row))
         e = row_try_itself(p, row, err);
     if (e == ERR_OK)
-        e = row_widen_both(p, row, err);
+        e = row_widen_all(p, row, err);
     return e == ERR_OK ? row_try_next(p, row, err) : e;
 }
 
@@ -688,7 +694,7 @@ static enum err try_card(struct prediction *p, const char *card, struct predicte
     enum err e = need_run(p, &wanted, true, &run, err);
     if (e == ERR_OK)
         e = row_take(p, row, run, err);
-    return e == ERR_OK ? row_widen_both(p, row, err) : e;
+    return e == ERR_OK ? row_widen_all(p, row, err) : e;
 }
 
 /* A card that was asked about, and on which the program fits, is named before a larger one. */

@@ -185,6 +185,22 @@ static void assume_sizes(struct assumptions *a, const struct predicted_run *run)
     words_add(w, ".");
 }
 
+/* The way that was taken, and whether another one was tried. */
+static void assume_branches(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
+{
+    if (run->branches.n == 0)
+        return;
+    struct words *w = assumption_add(a);
+    unknown_branches_say(w, &run->branches);
+    for (size_t i = 0; i < p->n_runs; i++)
+        if (p->runs[i].level == RUN_OTHER) {
+            words_add(w, " Where it reads such numbers it was tried once more with falling ones%s.",
+                      p->rows[0].range.below_bytes[RANGE_BRANCHES] + p->rows[0].range.above_bytes[RANGE_BRANCHES] > 0
+                          ? "" : ": the peak is the same");
+            return;
+        }
+}
+
 static void assumptions_make(const struct prediction *p, struct assumptions *a)
 {
     const struct prediction_run *run = prediction_run_shown(p);
@@ -196,8 +212,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     assume_failure(a, &run->made);
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
                                  "are zeros. A program that branches on them may take another way.");
-    if (run->made.branches.n > 0)
-        unknown_branches_say(assumption_add(a), &run->made.branches);
+    assume_branches(a, p, &run->made);
     if (run->made.jax.is_there)
         jax_held_say(assumption_add(a), &run->made.jax);
     assume_range(a, &p->rows[0]);

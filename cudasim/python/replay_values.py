@@ -14,8 +14,9 @@ no longer known. Sizes that PyTorch reads off the card within one call (nonzero,
 card (cudasim_values_answer). Random numbers are drawn from the seed and offset of the card's generator, but are not
 those of a real card.
 
-What is not known reads as zeros. A line that branches on such a value is told once (replay_decisions.py). Values that
-are not computed are taken to be finite, and an assert on one to hold.
+What is not known reads as zeros, and a number of it as a small one, so that a program may divide by it. A line that
+branches on such a value is told once (replay_decisions.py), and gets the other answer if it asks again and again, as a
+loop that waits does. Values that are not computed are taken to be finite, and an assert on one to hold.
 """
 import atexit
 import ctypes
@@ -29,6 +30,7 @@ import threading
 import weakref
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
@@ -39,6 +41,10 @@ FLOAT_BYTES = 64 << 10                               # floating point is data so
 MANY_BYTES = 1 << 20                                 # a tensor of so much is large
 LINES_TOLD = 8
 TAKES_LEAST = os.environ.get("REPLAY_CUDASIM_SIZES") == "least"     # of sizes that are not known
+ARE_FALLING = os.environ.get("REPLAY_CUDASIM_NUMBERS") == "falling"   # each that is not known is below the last
+SMALL_NUMBER = 1e-6                                  # stands for one that is not known: it may be divided by
+TINY_MOST = 1e-3                                     # a number is compared with less to see whether it is zero
+LOOKS_MOST = 200                                     # of one line at what is not known, without a step of an optimizer
 PURGE_AT = 512                                       # entries, before storages that are gone are looked for
 LIST_SEEN = 64                                       # numbers in a list are not looked through for tensors
 
@@ -69,6 +75,7 @@ RANDOM = ("rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "n
 SPARSE_PRODUCTS = ("_sparse_mm", "mm", "matmul", "__matmul__", "addmm", "_sparse_addmm")
 AND = ("__and__", "__rand__", "__iand__", "bitwise_and", "bitwise_and_", "logical_and", "logical_and_")
 OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or", "logical_or_")
+ABOVE = ("__gt__", "__ge__", "gt", "ge", "greater", "greater_equal")
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
 
 
@@ -274,6 +281,7 @@ class _Lines:
 
     def __init__(self):
         self.told, self.has_failed = set(), False
+        self.looks = {}                              # by line: how often it branched since an optimizer's last step
         self.passed = ("<", os.path.dirname(os.path.abspath(torch.__file__)) + os.sep, __file__)
 
     def of_program(self):
@@ -285,6 +293,15 @@ class _Lines:
 
     def is_assert(self):
         return linecache.getline(*self.of_program()).strip().startswith("assert ")
+
+    def is_stuck(self):
+        """Whether the program's line has branched very often, and nothing else seems to happen."""
+        place = self.of_program()
+        self.looks[place] = n = self.looks.get(place, 0) + 1
+        if n % LOOKS_MOST == 0:
+            self.tell("asks again and again for a value that is not computed; it gets the other answer once",
+                      place)
+        return n % LOOKS_MOST == 0
 
     def tell_decision(self, out):
         """The program read a number that is not known; the line that decides by it, if there is one, is told."""
@@ -344,6 +361,7 @@ class _Beside(TorchFunctionMode):
         self.values, self.card, self.lines = values, card, _Lines()
         self.kinds = {}                              # by function: its name, or None: it is only looked at
         self.generator, self.local = torch.Generator(), threading.local()
+        self.n_numbers = 0                           # that were read and not known
         self.is_capturing = False                    # a CUDA graph: its kernels run later, any number of times
         self.answers = {
             "nonzero": self.answer_count, "argwhere": self.answer_count, "where": self.answer_where,
@@ -572,6 +590,7 @@ class _Beside(TorchFunctionMode):
             return self.branch(name, out)
         if name in NUMBERS and not any(t.is_cuda for t in _outputs(out)):
             if any(t.is_cuda for t in _tensors((*args, *kwargs.values()))):
+                out = self.number(out)
                 self.lines.tell_decision(out)
             return out
         if name == "_amp_foreach_non_finite_check_and_unscale_":
@@ -594,7 +613,18 @@ class _Beside(TorchFunctionMode):
         if name == "__bool__" and self.lines.is_assert():
             return True
         self.lines.tell("branches on a value that is not computed; it is taken for %s" % out)
-        return out
+        return not out if type(out) is bool and self.lines.is_stuck() else out
+
+    def number(self, out):
+        """What a program gets that reads a number which is not known, also by way of a tensor on the host."""
+        is_tensor = type(out) is torch.Tensor and out.numel() == 1 and out.is_floating_point() and not out.is_cuda
+        if type(out) is not float and not is_tensor:
+            return out
+        self.n_numbers += 1
+        number = 1 / self.n_numbers if ARE_FALLING else SMALL_NUMBER
+        if is_tensor:
+            out.data.fill_(number)
+        return out if is_tensor else number
 
     def partly(self, function, name, args, kwargs, out, seed):
         """What a call gives whose arguments are not all known; None: not known either."""
@@ -605,6 +635,8 @@ class _Beside(TorchFunctionMode):
             return torch.full(out.shape, FINITE[name], dtype=out.dtype, device="cpu")
         if name in ("__eq__", "__ne__") and args[0] is args[1]:
             return torch.full(out.shape, name == "__eq__", dtype=out.dtype, device="cpu")
+        if ARE_FALLING and name in ABOVE and out.numel() == 1 and type(args[1]) is float and 0 < args[1] <= TINY_MOST:
+            return torch.ones(out.shape, dtype=out.dtype, device="cpu")
         if name in LIKE:
             like = torch.empty(out.shape if name.endswith("_like") else 0, dtype=args[0].dtype, device="cpu")
             return self.compute(function, (like, *args[1:]), kwargs, {}, seed) if self.gather(args[1:], known) else None
@@ -884,6 +916,7 @@ def install():
     values = _Values(each_bytes, all_bytes)
     _card().ask_values(values)
     mode = _Beside(values, _card())
+    register_optimizer_step_post_hook(lambda *_: mode.lines.looks.clear())
     _watch_graphs(mode)
     _leave_switches_alone(mode)
     mode.__enter__()

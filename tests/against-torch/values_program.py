@@ -157,6 +157,23 @@ def decides():
     true(len(losses) == 3)
 
 
+def numbers():
+    """A number that is not known may be divided by; a loop that waits for a flag gets it, and a training is none."""
+    x = torch.randn(300, 300, device=CARD)
+    error = (x @ x).square().mean().item()
+    true(1 / error > 0 and error ** -0.2 > 0 and "%.4f" % error == "0.0000")
+    true(1 / (x @ x).square().mean().cpu().item() > 0 and 1 / float((x @ x).sum().to("cpu").numpy()) > 0)
+    n, done = 0, False
+    while not done:
+        n, done = n + 1, bool((x @ x).mean() <= 1)
+    true(n == 200)
+    optimizer = torch.optim.SGD([x.requires_grad_()], lr=0.1)
+    for _ in range(210):
+        if (x @ x).mean() > 1:
+            raise AssertionError
+        optimizer.step()
+
+
 def graph():
     n = torch.zeros((), dtype=torch.long, device=CARD)
     captured = torch.cuda.CUDAGraph()

@@ -198,12 +198,18 @@ echo "replay cudasim: graph.py:7: a size depends on values that are not computed
 [ "$REPLAY_CUDASIM_SIZES" = least ] && exec ./train once 1
 exec ./train once 50
 SH
+cat >loss.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: fit.py:9: branches on a value that is not computed; it is taken for 1e-06" >&2
+[ "$REPLAY_CUDASIM_NUMBERS" = falling ] && exec ./train once 50
+exec ./train once 1
+SH
 cat >bins.sh <<'SH'
 #!/bin/sh
 echo "replay cudasim: graph.py:7: a size depends on values that are not computed; they are taken for zeros" >&2
 exec ./train once 1
 SH
-chmod +x sizes.sh bins.sh
+chmod +x sizes.sh bins.sh loss.sh
 "$replay" predict --device 1GiB --json a.json -o o -- ./sizes.sh >said 2>&1
 expect 'the largest size is planned for' 0 'Fits on 1GiB: takes 600 MiB (110 MiB to 600 MiB) of 1 GiB.' cat said
 expect 'its line is named' 0 'are not computed (graph.py:7). The' sh -c "tr '\n' ' ' <said | tr -s ' '"
@@ -211,6 +217,13 @@ expect 'with the other end' 0 'lies between 110 MiB and 600 MiB: sizes that depe
     sh -c "tr '\n' ' ' <said | tr -s ' '"
 is a.json least_card_peak_bytes 115343360
 expect 'and in the JSON' 0 '"graph.py:7"' grep -A 1 unknown_sizes a.json
+"$replay" predict --device 1GiB --json a.json -o o -- ./loss.sh >said 2>&1
+expect 'a branch on a number is tried with others' 0 'Fits on 1GiB: takes 110 MiB (110 MiB to 600 MiB) of' cat said
+expect 'and its line is named' 0 'fit.py:9. Where it reads such numbers it was tried once more with falling ones.' \
+    sh -c "tr '\n' ' ' <said | tr -s ' '"
+expect 'which makes the range' 0 '"source": "branches"' cat a.json
+expect 'what fits one way alone may fit' 4 'May fit on 512MiB: may take 110 MiB (110 MiB to 600 MiB) of' \
+    "$replay" predict --device 512MiB -o o -- ./loss.sh
 expect 'what fits with the least sizes alone may fit' 4 'May fit on 512MiB: may take 600 MiB (110 MiB to 600 MiB) of' \
     "$replay" predict --device 512MiB -o o -- ./sizes.sh
 expect 'what fits with neither does not' 1 'Does not fit on 105MiB: would take 600 MiB (110 MiB to 600 MiB)' \
