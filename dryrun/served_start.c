@@ -126,7 +126,7 @@ static enum err put_env(struct served *s, const struct sim_card *card, struct ch
     static const struct { const char *name, *value; bool is_persons; } ours[] = {
         { "VLLM_LOGGING_LEVEL", "DEBUG", false }, { "VLLM_CONFIGURE_LOGGING", "1", false }, { "NO_COLOR", "1", false },
         { "VLLM_NO_USAGE_STATS", "1", false },    { "VLLM_USE_FLASHINFER_SAMPLER", "0", true },
-        { "PYTHONUNBUFFERED", "1", false },
+        { "PYTHONUNBUFFERED", "1", false },   { "VLLM_USE_AOT_COMPILE", "0", true },
     };
     enum err e = sim_card_put_env(card, NULL, env, err);
     s->has_own_sampler = getenv("VLLM_USE_FLASHINFER_SAMPLER") == NULL;

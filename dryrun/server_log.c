@@ -276,15 +276,16 @@ static void read_engine(struct server_log *log, struct rest r)
                                 !rest_skip(&plain, "quantization=None");
 }
 
-/* "ValueError: no such thing": a name of Python's that ends in Error, here. Returns the text's length; 0: none. */
+/* "ValueError: no such thing", "torch._dynamo.exc.Unsupported: ...": a name of Python's that ends in Error or has a
+ * module, here. Returns the text's length; 0: none. */
 static size_t error_length(struct rest line)
 {
-    const char *at = line.at, *name_end;
-    while (at < line.end && (isalnum((unsigned char)*at) || *at == '_' || *at == '.'))
-        at++;
-    name_end = at;
-    const bool is_error = name_end - line.at >= 5 && memcmp(name_end - 5, "Error", 5) == 0;
-    return is_error && at < line.end && *at == ':' ? (size_t)(line.end - line.at) : 0;
+    const char *at = line.at;
+    bool has_module = false;
+    for (; at < line.end && (isalnum((unsigned char)*at) || *at == '_' || *at == '.'); at++)
+        has_module = has_module || (*at == '.' && at > line.at);
+    const bool is_error = at - line.at >= 5 && memcmp(at - 5, "Error", 5) == 0;
+    return (is_error || has_module) && at < line.end && *at == ':' ? (size_t)(line.end - line.at) : 0;
 }
 
 /* The engine writes its traceback line by line: "ERROR 11-28 08:17:57 [core.py:1584] ValueError: ...". */

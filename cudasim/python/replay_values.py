@@ -1043,6 +1043,19 @@ def _leave_switches_alone(mode):
     torch.autograd.has_torch_function = torch.overrides.has_torch_function      # grad() calls functions of the program
 
 
+def _compile_ahead_without(aot_compile):
+    """What is compiled ahead of time is neither traced nor called under the mode."""
+    def aot_compile_without(*args, **kwargs):
+        made = _without(mode, aot_compile, *args, **kwargs)
+        kind = type(made)
+        call = kind.__call__
+        if not hasattr(kind, "_replay_call"):
+            kind._replay_call = call
+            kind.__call__ = _hidden(lambda compiled, *args, **kwargs: _without(mode, call, compiled, *args, **kwargs))
+        return made
+    return functools.wraps(aot_compile)(aot_compile_without)
+
+
 def leave_compiler_alone(eval_frame):
     """torch.compile would trace the mode. `eval_frame`: the module, just imported."""
     context = eval_frame._TorchDynamoContext
@@ -1052,5 +1065,8 @@ def leave_compiler_alone(eval_frame):
         made = make(self, function)
         if mode is None or isinstance(made, torch.nn.Module) or not callable(made):
             return made
-        return functools.wraps(made)(functools.partial(_without, mode, made))
+        without = functools.wraps(made)(functools.partial(_without, mode, made))
+        if hasattr(made, "aot_compile"):
+            without.aot_compile = _compile_ahead_without(made.aot_compile)
+        return without
     context.__call__ = make_without

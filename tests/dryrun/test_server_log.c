@@ -169,6 +169,16 @@ Test(server_log, how_a_start_ends)
     }
 }
 
+Test(server_log, what_an_engine_ended_in)
+{
+    const struct server_log log = read_text(
+        "(EngineCore pid=1) ERROR 11-28 09:10:28 [v1/engine/core.py:1108]   File \"llama.py\", line 412, in forward\n"
+        "(EngineCore pid=1) ERROR 11-28 09:10:28 [v1/engine/core.py:1108] torch._dynamo.exc.Unsupported: a call\n"
+        "(EngineCore pid=1) ERROR 11-28 09:10:28 [v1/engine/core.py:1108] RuntimeError: after it\n"
+        "(APIServer pid=2) RuntimeError: Engine core initialization failed.\n");
+    cr_assert_str_eq(log.error, "torch._dynamo.exc.Unsupported: a call");
+}
+
 /* Every prefix of a log, and a log with odd bytes in it, is read within its length. */
 Test(server_log, any_bytes_are_read)
 {
