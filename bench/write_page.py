@@ -499,6 +499,7 @@ says what can be measured.
 | `against_torch.cpp` | PyTorch's own allocator on the same events |
 | `time_command.py`, `time_sweep.py`, `time_pickle.py` | what is timed from outside |
 | `time_page.py` | a page in a browser |
+| `claims.py` | what papers claim of allocators beside what the traces say: `doc/claims.md` |
 | `plan_gaps.py` | how far `replay plan` is from its bound, on folders of recordings |
 | `write_page.py`, `check.py` | this page from the values; what got slower between two runs |
 """
