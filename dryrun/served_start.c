@@ -196,7 +196,7 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     struct child_env env = { .n = 0 };
     struct starting starting = { .asked = &s->asked, .start = start, .log = log, .began_ms = monotonic_ms() };
     const struct child_watch watch = { .look = starting_look, .arg = &starting, .every_ms = LOOK_MS };
-    const struct child_setting setting = { .env = &env, .watch = &watch, .log = log,
+    const struct child_setting setting = { .env = &env, .watch = &watch, .log = log, .ends_with_us = true,
                                            .prepare = overlay->is_on ? overlay_enter : NULL, .prepare_arg = overlay };
     const char **words = calloc(s->asked.n_words + WORDS_ADDED + 1, sizeof *words);
     int status;

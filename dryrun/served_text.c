@@ -166,7 +166,7 @@ static void print_utilization(FILE *out, const struct served_start *s)
     else if (!is_ready && b->most_utilization >= 0)
         words_add(&w, "No --gpu-memory-utilization is large enough%s.",
                   s->log.end == SERVER_HAS_NO_CACHE ? " as far as is known" : "");
-    if (is_ready && b->most_utilization >= 0 && b->most_utilization < 0.995 * 1.01) {
+    if (is_ready && b->most_utilization >= 0) {
         words_add(&w, "%s%.2f is the most with which all that it holds at its peak has room",
                   w.n > 0 ? " " : "--gpu-memory-utilization ", b->most_utilization);
         if (is_told(b->most_tokens) && b->most_tokens > s->log.tokens)

@@ -8,7 +8,7 @@
 
 /* At least so many of a size must have been there: a model has a few dozen weights of one size. The recording must show
  * as many steps. It matters if it is a quarter of the need, each size from a 64th on. */
-enum { BEFORE_LEAST = 48, STEPS_LEAST = 2, NEED_SHARE = 4, SIZE_SHARE = 64 };
+enum { BEFORE_LEAST = 48, STEPS_LEAST = 2, NEED_SHARE = 4, SIZE_SHARE = 64, LINES_TRIED = 64 };
 
 static int compare_sizes(const void *a, const void *b)
 {
@@ -22,10 +22,15 @@ static int compare_sizes(const void *a, const void *b)
 static size_t step_of(const struct phases *p, int64_t born)
 {
     const struct phase_starts *s = &p->starts[PHASE_OPTIMIZER];
-    size_t n = 0;
-    while (n < s->n && (int64_t)s->at[n] <= born)
-        n++;
-    return n;
+    size_t least = 0, most = s->n;
+    while (least < most) {
+        const size_t middle = least + (most - least) / 2;
+        if ((int64_t)s->at[middle] <= born)
+            least = middle + 1;
+        else
+            most = middle;
+    }
+    return least;
 }
 
 static bool is_own_or_forward(const struct phases *p, const struct holding *h)
@@ -51,12 +56,20 @@ static unsigned steps_left(const struct phases *p, const struct holding *h, size
     return steps;
 }
 
-/* Whether a line goes on leaving what so many were there of: h[0, before) are from before the recording. */
+/* Whether a line goes on leaving what so many were there of: h[0, before) are from before the recording. The first
+ * LINES_TRIED lines are looked at. */
 static bool goes_on(const struct phases *p, const struct holding *h, size_t before, size_t n)
 {
     bool does = false;
-    for (size_t i = before; i < n && before >= BEFORE_LEAST && !does; i++)
-        does = is_own_or_forward(p, &h[i]) && steps_left(p, h, i, n) >= STEPS_LEAST;
+    uint32_t line = UINT32_MAX;
+    unsigned tried = 0;
+    for (size_t i = before; i < n && before >= BEFORE_LEAST && tried < LINES_TRIED && !does; i++) {
+        if (!is_own_or_forward(p, &h[i]) || p->line_of[h[i].stack] == line)
+            continue;
+        line = p->line_of[h[i].stack];
+        does = steps_left(p, h, i, n) >= STEPS_LEAST;
+        tried++;
+    }
     return does;
 }
 
