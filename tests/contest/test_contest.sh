@@ -30,7 +30,7 @@ EOF
 grep -q '^| 1 | `gmlake:frag-limit=2MiB` |' one.md || fail "the Markdown: $(head -3 one.md)"
 
 # ---- every decision, replayed by another program ----
-for policy in best-fit gmlake:frag-limit=2MiB expandable_segments:True; do
+for policy in best-fit gmlake:frag-limit=2MiB; do
     expect 0 'Edition 2' "${part[@]}" --policy "$policy" --decisions all.gz
     gzip -dc all.gz | awk '/^trace/ { n++ } n <= 2' >few
     gzip -c few >few.gz
