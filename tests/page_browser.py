@@ -841,6 +841,7 @@ def test_many(browser):
     browser.open(os.path.join(folder, 'many.html'))
     expect_quiet(browser, 'a page of many traces')
     expect(os.path.getsize(os.path.join(folder, 'many.html')) < 2000000, 'the page is too large')
+    browser.eval("for (let more; (more = document.querySelector('#matrix p button'));) more.click(); 0")
     cells = browser.eval("""[...document.querySelectorAll('#matrix td')].map(
         td => [td.textContent, Number(td.dataset.settings)])""")
     shown = [text for text, n in cells for _ in range(n)]

@@ -118,6 +118,11 @@ function exampleFile() {
   return new File([bytes], EXAMPLE);
 }
 
+/* What the page within is to show, in its head. Only letters that an address has; none ends an attribute. */
+function viewElement() {
+  return '<meta name="view" content="' + view.replace(/[^\w%=&.!'()*~-]/g, '').replaceAll('&', '&amp;') + '">';
+}
+
 /* The page within says what it shows; nobody else is heard. */
 function hearPage({ source, data }) {
   if (source !== part('page').contentWindow || typeof data?.view !== 'string' || data.view.length > VIEW_MOST)
@@ -151,8 +156,7 @@ function showAnswer(question, done) {
   part('text').textContent = done.printed;
   part('page').hidden = !isPage;
   if (isPage) {
-    part('page').name = view;
-    part('page').srcdoc = new TextDecoder().decode(done.written);
+    part('page').srcdoc = new TextDecoder().decode(done.written).replace('<meta ', () => viewElement() + '<meta ');
   }
   part('link').hidden = false;
   part('save').hidden = !isPage && done.printed === '';

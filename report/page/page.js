@@ -191,8 +191,7 @@ async function chooseCase(i, wanted = {}) {
   await loadCase();
   if (scene.trace)
     show({ ...firstLook(), ...possible(wanted), case: i });
-  changed = new Set(Object.keys(view));
-  drawChanged();
+  await drawAll();
 }
 
 /* What shows all runs of a case, not one moment of them. */

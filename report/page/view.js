@@ -48,6 +48,24 @@ function drawChanged() {
   writeAddress();
 }
 
+const TASK_MOST = 40;                /* milliseconds after which others may have their turn */
+
+/* Draws everything, part by part, so that the page answers meanwhile. What is shown in between is drawn at the end. */
+async function drawAll() {
+  const all = new Set(Object.keys(view));
+  let began = performance.now();
+  changed = new Set();
+  isDrawing = true;
+  for (const { draw } of drawers) {
+    draw(all);
+    if (performance.now() - began > TASK_MOST) {
+      await new Promise(done => setTimeout(done));
+      began = performance.now();
+    }
+  }
+  drawChanged();
+}
+
 /* Changes the view; what depends on it is drawn before the next frame. */
 function show(changes) {
   for (const [key, value] of Object.entries(changes))
@@ -65,10 +83,10 @@ function show(changes) {
 
 let addressTimer = 0;
 
-/* Within the page for browsers (web/) this page has no address of its own: that page keeps it, and gives it as the
- * name of the frame. */
+/* Within the page for browsers (web/) this page has no address of its own: that page keeps it, and writes it into the
+ * head of this one. */
 const IS_FRAMED = parent !== window;
-const addressHere = () => IS_FRAMED ? window.name : location.hash;
+const addressHere = () => IS_FRAMED ? document.querySelector('meta[name=view]')?.content ?? '' : location.hash;
 
 /* Not at every frame of a drag: browsers limit how often an address may change. */
 function writeAddress() {
