@@ -202,3 +202,13 @@ def is_only_said(file, line, attribute):
     calls = [n for n in flow.nodes if isinstance(n, ast.Call) and _called(n) not in SAYS]
     is_handed_on = any(map(flow.carries, [a for n in calls for a in (*n.args, *(k.value for k in n.keywords))]))
     return bool(flow.reads) and not (is_handed_on or flow.returns() or any(flow.decisions()))
+
+
+@functools.lru_cache(maxsize=64)
+def may_wait(file, line):
+    """Whether a line is in a `while`, which may go on until it branches otherwise, and does not guard an error."""
+    tree = _tree(file)
+    nodes = [] if tree is None else list(ast.walk(tree))
+    guards = (n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line))
+    return any(isinstance(n, ast.While) and _covers(n, line) for n in nodes) and \
+        not any(isinstance(x, ast.Raise) for n in guards for x in ast.walk(n))

@@ -15,8 +15,8 @@ card (cudasim_values_answer). Random numbers are drawn from the seed and offset 
 those of a real card.
 
 What is not known reads as zeros, and a number of it as a small one, so that a program may divide by it. A line that
-branches on such a value is told once (replay_decisions.py), and gets the other answer if it asks again and again, as a
-loop that waits does. Values that are not computed are taken to be finite, and an assert on one to hold.
+branches on such a value is told once (replay_decisions.py), and gets the other answer if it asks again and again in a
+`while`, which may wait for it. Values that are not computed are taken to be finite, and an assert on one to hold.
 """
 import atexit
 import ctypes
@@ -34,7 +34,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from replay_decisions import deciding_line, is_only_said
+from replay_decisions import deciding_line, is_only_said, may_wait
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -295,8 +295,10 @@ class _Lines:
         return linecache.getline(*self.of_program()).strip().startswith("assert ")
 
     def is_stuck(self):
-        """Whether the program's line has branched very often, and nothing else seems to happen."""
+        """Whether the program's line has branched very often, in a loop that may wait for it."""
         place = self.of_program()
+        if not may_wait(*place):
+            return False
         self.looks[place] = n = self.looks.get(place, 0) + 1
         if n % LOOKS_MOST == 0:
             self.tell("asks again and again for a value that is not computed; it gets the other answer once",

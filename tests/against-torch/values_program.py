@@ -170,7 +170,13 @@ def numbers():
     optimizer = torch.optim.SGD([x.requires_grad_()], lr=0.1)
     for _ in range(210):
         if (x @ x).mean() > 1:
+            fail()
+    while n > 0:
+        n -= 1
+        if (x @ x).max() > 1:
             raise AssertionError
+        if (x @ x).min() > 1:
+            fail()
         optimizer.step()
 
 
