@@ -109,7 +109,7 @@ ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int *version)
 ENTRY(int, nvmlSystemGetDriverVersion, char *text, unsigned n)
 {
     NEEDS(text);
-    return (unsigned)snprintf(text, n, "580.00") < n ? NVML_SUCCESS : NVML_TOO_SMALL;
+    return (unsigned)snprintf(text, n, "580.00.00") < n ? NVML_SUCCESS : NVML_TOO_SMALL;
 }
 
 ENTRY(int, nvmlDeviceGetCount_v2, unsigned *n)

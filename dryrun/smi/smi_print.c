@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define DRIVER_VERSION "580.00"       /* as NVML answers */
+#define DRIVER_VERSION "580.00.00"    /* as NVML answers */
 #define CUDA_VERSION   "13.0"
 
 static uint64_t mib(uint64_t bytes)
