@@ -60,7 +60,7 @@ static void add_started(const struct served_start *s, struct words *w)
                   s->budget.requests < 2 ? "request" : "requests", count(log->request_tokens, length));
     words_add(w, ".");
     if (s->budget.verdict == SERVER_MAY_FIT)
-        words_add(w, " What is left beside one request is less than libraries were seen to take on a card.");
+        words_add(w, " What is left beside one request is less than libraries and the driver may take on a card.");
 }
 
 static void add_stopped(const struct served_start *s, struct words *w)
@@ -230,7 +230,7 @@ static void print_graphs(FILE *out, const struct served_start *s)
 static void print_basis(FILE *out, const struct served *all, const struct served_start *s)
 {
     struct words w = { .n = 0 };
-    char least[TEXT_NUMBER], most[TEXT_NUMBER], tokens[TEXT_NUMBER], context[TEXT_NUMBER];
+    char least[TEXT_NUMBER], most[TEXT_NUMBER], tokens[TEXT_NUMBER], context[TEXT_NUMBER], graphs[TEXT_NUMBER];
     words_add(&w, "vLLM%s%s ran on the simulated card%s; the figures are its own, rounded to 0.01 GiB.",
               s->log.version[0] != '\0' ? " " : "", s->log.version,
               s->log.end == SERVER_IS_READY ? " until its engine was ready" : "");
@@ -242,10 +242,14 @@ static void print_basis(FILE *out, const struct served *all, const struct served
     words_add(&w, " On a card the cache is smaller by what libraries take after the server has measured (%s to %s GiB "
               "a card in public logs)", gib(server_libraries_least(&s->log), least),
               gib(server_libraries_most(&s->log), most));
+    const bool has_graphs = server_graphs_most(&s->log) > 0;
+    gib(server_graphs_most(&s->log), graphs);
+    if (has_graphs && !s->log.is_estimate_unused)
+        words_add(&w, " and by what the driver takes for graphs (up to %s GiB there)", graphs);
     if (is_told(s->budget.tokens_least))
-        words_add(&w, ", down to about %s tokens", about(s->budget.tokens_least, tokens));
-    if (is_told(s->log.graphs_captured))
-        words_add(&w, ", and by what the driver takes for each graph, which is not modelled");
+        words_add(&w, ": at least about %s tokens", about(s->budget.tokens_least, tokens));
+    if (has_graphs && s->log.is_estimate_unused)
+        words_add(&w, ". What the driver takes for graphs comes on top of the share (up to %s GiB there)", graphs);
     words_add(&w, ". Workspaces of kernels are counted if PyTorch allocates them.");
     if (all->has_own_sampler)
         words_add(&w, " FlashInfer's sampler was off (VLLM_USE_FLASHINFER_SAMPLER=0): its code would be compiled "

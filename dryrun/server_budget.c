@@ -22,6 +22,13 @@ int64_t server_libraries_most(const struct server_log *log)
     return (int64_t)(log->cards > 1 ? 217 * GIB / 100 : 46 * GIB / 100);
 }
 
+int64_t server_graphs_most(const struct server_log *log)
+{
+    const bool has_graphs = (is_told(log->graphs_captured) && log->graphs_captured > 0) ||
+                            (is_told(log->graphs_estimated) && log->graphs_estimated > 0);
+    return has_graphs ? (int64_t)(185 * GIB / 100) : 0;
+}
+
 /* In hundredths, as people type it: up or down. */
 static double hundredths_up(double share)
 {
@@ -35,9 +42,20 @@ static double hundredths_down(double share)
     return (double)(int64_t)(share * 100) / 100;
 }
 
+static bool is_taken_off(const struct server_log *log)
+{
+    return is_told(log->graphs_estimated) && !log->is_estimate_unused;
+}
+
+/* What a card takes off the cache, and the simulated one does not. */
+static int64_t unseen_most(const struct server_log *log)
+{
+    return server_libraries_most(log) + (is_taken_off(log) ? server_graphs_most(log) : 0);
+}
+
 static int64_t graphs_taken_off(const struct server_log *log)
 {
-    return is_told(log->graphs_estimated) && !log->is_estimate_unused ? log->graphs_estimated : 0;
+    return is_taken_off(log) ? log->graphs_estimated : 0;
 }
 
 static int64_t request_bytes(const struct server_log *log, double bytes_per_token)
@@ -53,7 +71,7 @@ static double least_utilization(const struct server_log *log, int64_t request)
 {
     if (!is_told(request) || !is_told(log->share) || !is_told(log->cache) || !is_told(log->total) || log->total <= 0)
         return -1;
-    const int64_t needed = log->share - log->cache + request + server_libraries_most(log) + ROUNDING;
+    const int64_t needed = log->share - log->cache + request + unseen_most(log) + ROUNDING;
     return hundredths_up((double)needed / (double)log->total);
 }
 
@@ -64,7 +82,7 @@ static double most_utilization(const struct server_log *log)
     if (!is_told(log->free_at_start) || !is_told(log->total) || log->total <= 0)
         return -1;
     const int64_t captured = is_told(log->graphs_captured) ? log->graphs_captured : 0;
-    const int64_t late = captured - graphs_taken_off(log);
+    const int64_t late = captured - graphs_taken_off(log) + (is_taken_off(log) ? 0 : server_graphs_most(log));
     const int64_t room = log->free_at_start - server_libraries_most(log) - ROUNDING - (late > 0 ? late : 0);
     return room <= 0 ? -1 : hundredths_down((double)room / (double)log->total);
 }
@@ -86,7 +104,7 @@ static void find_least_cache(const struct server_log *log, struct server_budget 
     b->cache_least = b->tokens_least = SERVER_UNTOLD;
     if (!is_told(log->cache))
         return;
-    b->cache_least = log->cache - server_libraries_most(log);
+    b->cache_least = log->cache - unseen_most(log);
     if (b->bytes_per_token > 0 && b->cache_least > 0)
         b->tokens_least = (int64_t)((double)b->cache_least / b->bytes_per_token);
 }
@@ -105,7 +123,7 @@ static void find_choices(const struct server_log *log, struct server_budget *b)
     if (is_halved && is_told(log->tokens))
         b->small_type_tokens = 2 * log->tokens;
     b->small_type_starts = is_halved && log->end == SERVER_REQUEST_TOO_LONG && is_told(log->cache) &&
-                           log->request_bytes / 2 + server_libraries_most(log) <= log->cache;
+                           log->request_bytes / 2 + unseen_most(log) <= log->cache;
 }
 
 struct server_budget server_budget_of(const struct server_log *log)

@@ -145,15 +145,14 @@ static void read_usages(struct server_log *log, struct rest r)
         read_usage(log, rest_line(&r));
 }
 
-/* What is told at the level DEBUG, also if the start fails later: "Initial free memory: 78.4 GiB; Requested memory:
- * 0.920000 (util), 72.85 GiB" and "Total non KV cache memory: 2.43GiB; ... total consumed (from mem_get_info):
- * 1.56GiB". */
-static void read_profile(struct server_log *log, struct rest r)
+/* Told at the level DEBUG, also if the start fails later: "Initial free memory: 78.4 GiB; Requested memory: 0.920000
+ * (util), 72.85 GiB". */
+static void read_request(struct server_log *log, struct rest r)
 {
     double number;
-    int64_t bytes, all, consumed;
-    for (struct rest at = r; rest_skip(&at, "Initial free memory: ");) {
-        struct rest line = rest_line(&at);
+    int64_t bytes;
+    while (rest_skip(&r, "Initial free memory: ")) {
+        struct rest line = rest_line(&r);
         if (rest_number(&line, &number))
             keep_least(&log->free_at_start, bytes_of_gib(number));
         if (!rest_skip(&line, "Requested memory: ") || !rest_number(&line, &number))
@@ -162,12 +161,21 @@ static void read_profile(struct server_log *log, struct rest r)
         if (take_gib(line, "(util), ", &bytes))
             log->share = bytes;
     }
-    for (struct rest at = r; rest_skip(&at, "Total non KV cache memory:");) {
-        const struct rest line = rest_line(&at);
-        if (take_gib(line, " ", &all) && take_gib(line, "total consumed (from mem_get_info): ", &consumed)) {
-            keep_most(&log->consumed, consumed);
-            keep_most(&log->activations, all - consumed);
-        }
+}
+
+/* The same: "Total non KV cache memory: 2.43GiB; torch peak memory increase: 0.87GiB; total consumed (from
+ * mem_get_info): 1.56GiB". Releases that do not tell what is consumed count the peak's increase on top of it. */
+static void read_profile(struct server_log *log, struct rest r)
+{
+    int64_t all, peak, consumed;
+    while (rest_skip(&r, "Total non KV cache memory:")) {
+        const struct rest line = rest_line(&r);
+        if (!take_gib(line, " ", &all) || !take_gib(line, "torch peak memory increase: ", &peak))
+            continue;
+        consumed = all - peak;
+        (void)take_gib(line, "total consumed (from mem_get_info): ", &consumed);
+        keep_most(&log->consumed, consumed);
+        keep_most(&log->activations, all - consumed);
     }
 }
 
@@ -335,6 +343,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     };
     read_engine(out, all);
     read_usages(out, all);
+    read_request(out, all);
     read_profile(out, all);
     read_weights(out, all);
     read_graphs(out, all);

@@ -1557,8 +1557,8 @@ class PredictCardCardRange(Result):
     low_bytes: int
     expected_bytes: int
     high_bytes: int
-    #: what makes it a range: source (addresses, workspaces, sizes, waits), and what it takes off and adds,
-    #: below_bytes, above_bytes
+    #: what makes it a range: source (addresses, workspaces, sizes, waits, branches), and what it takes off and
+    #: adds, below_bytes, above_bytes
     sources: List[Any]
 
 

@@ -63,6 +63,20 @@ Test(server_budget, a_token_takes_what_the_model_says)
     cr_assert_eq(b.small_type_tokens, 952032, "as the same report measured with fp8");
 }
 
+/* The same start on the simulated card, before libraries and the driver: what the card had is in the range. */
+Test(server_budget, the_cache_of_the_card_is_in_the_range)
+{
+    const struct server_log log = read_text(
+        "Available KV cache memory: 58.35 GiB\nGPU KV cache size: 478,032 tokens\nMaximum concurrency for 8,192\n"
+        "CUDA graph pool memory: 0.37 GiB (actual), 0.35 GiB (estimated)\nFree memory on device (78.46/79.19 GiB) on "
+        "startup. Desired GPU memory utilization is (0.95, 75.23 GiB).\n"
+        "init engine (profile, create kv cache, warmup model) took 30.0 seconds\n");
+    const struct server_budget b = server_budget_of(&log);
+    cr_assert(b.tokens_least <= 476016 && 476016 <= log.tokens);
+    /* 0.91 GiB came on top of the share there: with 0.98 of the card more would be held than was free */
+    cr_assert_leq(b.most_utilization * 79.19 + 0.91, 78.46);
+}
+
 Test(server_budget, the_token_of_a_qwen3_0_6b)
 {
     /* 28 layers, 8 heads, 128 wide, 2 bytes: a public log of a DGX Spark with vLLM 0.27.1 */
@@ -167,6 +181,16 @@ Test(server_log, how_a_start_ends)
         cr_assert_eq(log.end, rows[i].end, "%s", rows[i].text);
         cr_assert_eq(server_budget_of(&log).verdict, rows[i].verdict, "%s", rows[i].text);
     }
+}
+
+/* A start of 0.19 that fails tells its figures at the level DEBUG alone. */
+Test(server_log, a_profile_of_0_19)
+{
+    const struct server_log log = read_text(
+        "Memory profiling takes 17.96 seconds. Total non KV cache memory: 17.12GiB; torch peak memory increase: "
+        "1.89GiB; non-torch forward increase memory: 0.25GiB; weights memory: 14.99GiB.\n");
+    assert_gib(log.activations, 1.89);
+    cr_assert_float_eq((double)log.consumed / (double)GIB, 14.99 + 0.25, 0.02);
 }
 
 Test(server_log, what_an_engine_ended_in)
