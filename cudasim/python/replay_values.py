@@ -43,6 +43,7 @@ LINES_TOLD = 8
 TAKES_LEAST = os.environ.get("REPLAY_CUDASIM_SIZES") == "least"     # of sizes that are not known
 ARE_FALLING = os.environ.get("REPLAY_CUDASIM_NUMBERS") == "falling"   # each that is not known is below the last
 SMALL_NUMBER = 1e-6                                  # stands for one that is not known: it may be divided by
+OVERFLOW = re.compile("inf|nan|overflow", re.I)      # in a line that asks whether numbers are finite
 TINY_MOST = 1e-3                                     # a number is compared with less to see whether it is zero
 LOOKS_MOST = 200                                     # of one line at what is not known, without a step of an optimizer
 PURGE_AT = 512                                       # entries, before storages that are gone are looked for
@@ -304,6 +305,14 @@ class _Lines:
             self.tell("asks again and again for a value that is not computed; it gets the other answer once",
                       place)
         return n % LOOKS_MOST == 0
+
+    @staticmethod
+    def asks_for_overflow():
+        """Whether the nearest line reads a flag of gradients that overflowed, as a GradScaler does: there are none."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename in ("<string>", __file__):
+            frame = frame.f_back
+        return OVERFLOW.search(linecache.getline(frame.f_code.co_filename, frame.f_lineno)) is not None
 
     def tell_decision(self, out):
         """The program read a number that is not known; the line that decides by it, if there is one, is told."""
@@ -620,7 +629,7 @@ class _Beside(TorchFunctionMode):
     def number(self, out):
         """What a program gets that reads a number which is not known, also by way of a tensor on the host."""
         is_tensor = type(out) is torch.Tensor and out.numel() == 1 and out.is_floating_point() and not out.is_cuda
-        if type(out) is not float and not is_tensor:
+        if (type(out) is not float and not is_tensor) or self.lines.asks_for_overflow():
             return out
         self.n_numbers += 1
         number = 1 / self.n_numbers if ARE_FALLING else SMALL_NUMBER

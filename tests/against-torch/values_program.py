@@ -163,6 +163,8 @@ def numbers():
     error = (x @ x).square().mean().item()
     true(1 / error > 0 and error ** -0.2 > 0 and "%.4f" % error == "0.0000")
     true(1 / (x @ x).square().mean().cpu().item() > 0 and 1 / float((x @ x).sum().to("cpu").numpy()) > 0)
+    found_inf = (x @ x).mean()
+    true(found_inf.item() == 0)
     n, done = 0, False
     while not done:
         n, done = n + 1, bool((x @ x).mean() <= 1)
