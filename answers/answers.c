@@ -131,6 +131,10 @@ static const struct answer_member share_members[] = {
 #define ANSWER_TABLE "answers/share.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member shrink_members[] = {
+#define ANSWER_TABLE "answers/shrink.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member start_state_members[] = {
 #define ANSWER_TABLE "answers/start_state.def"
 #include "answers/as_members.def"
@@ -212,6 +216,7 @@ static const struct answer_table tables[] = {
     { "setting", setting_members },
     { "setting_words", setting_words_members },
     { "share", share_members },
+    { "shrink", shrink_members },
     { "start_state", start_state_members },
     { "stats", stats_members },
     { "step", step_members },

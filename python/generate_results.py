@@ -48,7 +48,7 @@ QUESTIONS["predict"] = [[*options, "--", sys.executable, "program.py", "{mb}" if
                         for options in ([], ["--device", "1GiB", "--device", "8MiB"],
                                         ["--device", "1GiB", "--range", "mb=1..2000"])]
 # The answers that have a class, in the order of results.py.
-COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "verify", "diff", "predict"]
+COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "verify", "diff", "predict"]
 MAPS = {("replay", "runs[].options")}         # its keys depend on the policy
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.

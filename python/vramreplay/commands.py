@@ -103,6 +103,16 @@ def blame(recording: Path, *, policy: Optional[str] = None, device: Optional[str
     return results.Blame.from_answer(running.ask("blame", [recording], options, progress, timeout))
 
 
+def shrink(recording: Path, *, keep: str, out: Optional[Path] = None, script: Optional[Path] = None,
+           policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
+           from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+           progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Shrink:
+    """The smallest recording that still does it: `keep` is "refused", "peak>=20GiB" or "differs:POLICY"."""
+    options = dict(keep=keep, out=out, script=script, policy=policy, device=device, gpu=gpu, from_=from_,
+                   given_back=given_back, memory_limit=memory_limit)
+    return results.Shrink.from_answer(running.ask("shrink", [recording], options, progress, timeout))
+
+
 def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
            from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Verify:

@@ -47,6 +47,7 @@ class Recording:
     fit = question(commands.fit)
     tune = question(commands.tune)
     blame = question(commands.blame)
+    shrink = question(commands.shrink)
     verify = question(commands.verify)
     diff = question(commands.diff)                  # the other may be a Recording, too: it is a path
     samples = question(commands.samples)

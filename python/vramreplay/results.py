@@ -1241,6 +1241,38 @@ class Blame(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class Shrink(Result):
+    """The answer of shrink."""
+    schema: str
+    #: as it was typed
+    path: str
+    #: what was kept, as it was typed
+    keep: str
+    #: the policy that runs the calls; of a recording without settings: best-fit
+    policy: str
+    #: the card, as after --device
+    device: str
+    #: requests, frees and flushes of the recording
+    calls_before: int
+    #: of them that are left
+    calls: int
+    #: nothing more can be taken out by itself; false: it was interrupted, or took too long
+    is_smallest: bool
+    #: changes that were tried
+    runs: int
+    #: that are left
+    streams: int
+    #: private pools are needed
+    has_pools: bool
+    #: frees that complete later are needed
+    has_late_uses: bool
+    #: of what is left, under the policy, at most
+    peak_reserved_bytes: int
+    #: the same under the other policy
+    other_reserved_bytes: Optional[int]
+
+
+@dataclass(frozen=True, repr=False)
 class Compared(Result):
     """`reserved` of VerifyFreeRunning: bytes reserved after each event."""
     #: decisions

@@ -56,6 +56,7 @@ struct options {
     bool        is_in_place;         /* of `technique` */
     const char *as;                          /* of `conform` */
     const char *copies;              /* of `sweep`, which reads it itself */
+    const char *keep, *script;               /* of `shrink`, which reads the first itself */
     const char *stratum, *decisions; /* of `bench-suite` */
     uint64_t    edition;             /* of the same; 0: the first */
     const char *captures;            /* of `graphs`, which reads the list itself */

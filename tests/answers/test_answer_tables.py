@@ -38,6 +38,7 @@ QUESTIONS = {
     "serve": [["serve", "--no-overlay", "--device", "h100-80g", "--", "cat", f"{DATA}/serve/{name}.log"]
               for name in ("ready", "too-long")],
     "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
+    "shrink": [["shrink", CNN, "--keep", "differs:none"], ["shrink", CNN, "--keep", "peak>=1MiB"]],
     "stats": [["stats", CNN], ["stats", CUT]],
     "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
     "tune": [["tune", CNN], ["tune", CNN, "--device", "20MiB"], ["tune", "samples/oom-leak.trace.zst"]],

@@ -67,6 +67,7 @@ technique --states bf16 -o o.zst
 plan
 plan -o o.csv
 blame
+shrink --keep differs:none
 export --to csv -o o.csv
 export --to chrome -o o.json
 trace/cut --events 0..9 -o o.zst
@@ -92,6 +93,8 @@ ends 2 export a.zst --to nothing -o o.csv
 ends 2 export a.zst --to csv                             # where to?
 ends 2 plan a.zst --align 3
 ends 2 blame a.zst --policy none
+ends 2 shrink a.zst
+ends 2 shrink a.zst --keep nothing
 ends 2 generate 530-270
 ends 2 generate no-such-load -o o.zst
 ends 2 generate like:no-such-file -o o.zst
@@ -159,6 +162,8 @@ done <<'TABLE'
 -o snapshot a.zst
 --json plan a.zst
 --json blame a.zst
+--json shrink a.zst --keep differs:none
+-o shrink a.zst --keep differs:none
 -o plan a.zst
 -o export a.zst --to csv
 -o export a.zst --to minimalloc
@@ -202,6 +207,7 @@ technique a.zst --optimizer sgd
 ranks
 plan a.zst
 blame a.zst
+shrink a.zst --keep differs:none
 export a.zst --to csv -o -
 conform cupy --as cupy
 extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4

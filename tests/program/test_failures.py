@@ -77,6 +77,8 @@ COMMANDS = [
     ("generate", ["generate", "mix:50", "--events", "2000", "-o", "o.zst"], ["o.zst"]),
     ("plan", ["plan", "small.zst", "-o", "o.csv", "--json", "o.json"], ["o.csv", "o.json"]),
     ("blame", ["blame", "small.zst", "--threads", "1", "--json", "o.json"], ["o.json"]),
+    ("shrink", ["shrink", "small.zst", "--keep", "differs:none", "-o", "o.zst", "--json", "o.json"],
+     ["o.zst", "o.json"]),
     ("conform", ["conform", "cupy", "--as", "cupy", "--json", "o.json"], ["o.json"]),
     ("trace cut", ["trace", "cut", "a.zst", "--events", "10..400", "-o", "o.zst"], ["o.zst"]),
     ("trace resize", ["trace", "resize", "a.zst", "--scale", "2", "-o", "o.zst"], ["o.zst"]),

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay shrink FILE --keep WHAT`: the smallest recording that still does it. */
+#include "replay/program/cli.h"
+
+#include "replay/shrink/shrink.h"
+#include "replay/shrink/shrink_script.h"
+#include "report/text/json_writer.h"
+#include "report/text/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_CALLS = 50 };
+
+/* Everything the command holds. Zero is valid: shrink_close accepts it. */
+struct session {
+    const struct options *options;
+    struct trace_reader  *trace;
+    struct single_run     run;
+    struct keep           keep;
+    struct shrunk         shrunk;
+};
+
+static void shrink_close(void *session)
+{
+    struct session *s = session;
+    shrunk_close(&s->shrunk);
+    single_run_close(&s->run);
+    keep_close(&s->keep);
+    trace_close(s->trace);
+}
+
+static enum err shrink_read(void *session, const struct options *o, struct err_detail *err)
+{
+    struct session *s = session;
+    s->options = o;
+    if (o->n_policies > 1)
+        return err_set(err, ERR_USAGE, 0, "--policy is given twice; to keep a difference: --keep differs:POLICY");
+    enum err e = keep_parse(o->keep, &s->keep, err);
+    if (e == ERR_OK)
+        e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
+    if (e == ERR_OK)
+        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, err);
+    if (e != ERR_OK)
+        return e;
+    struct progress progress = progress_start("shrinking", PROGRESS_PARTS);
+    const struct shrink_request asked = { .run = &s->run, .keep = &s->keep, .interrupted = cli_defer_signals(),
+                                          .progress = progress_report, .progress_arg = &progress };
+    e = shrink_find(&asked, &s->shrunk, err);
+    progress_clear(&progress);
+    return e;
+}
+
+static void print_paragraph(const struct words *w)
+{
+    words_print_within(stdout, w, HELP_WIDTH, 0, 0);
+}
+
+static void add_kept(struct words *w, const struct session *s)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    text_mib(s->shrunk.peak_bytes, a);
+    text_mib(s->shrunk.other_bytes, b);
+    if (s->keep.kind == KEEP_DIFFERS)
+        words_add(w, " reserve %s under %s and %s under %s.", a, s->run.spec.typed, b, s->keep.other.typed);
+    else if (s->keep.kind == KEEP_PEAK)
+        words_add(w, " reserve %s under %s.", a, s->run.spec.typed);
+    else
+        words_add(w, " end in a refused request under %s on a card of %s, %s.", s->run.spec.typed,
+                  text_mib(s->run.device.config.total_bytes, a),
+                  s->keep.is_fragmented ? "although it would fit beside what is live" : "as the card is full");
+}
+
+/* The number of the request that a call makes or frees. */
+static size_t request_number(const struct session *s, size_t call)
+{
+    size_t number = 0, found = 0;
+    for (size_t i = 0; i <= call; i++) {
+        number += s->shrunk.calls[i].kind == EVENT_ALLOC;
+        found = s->shrunk.calls[i].kind == EVENT_ALLOC && s->shrunk.calls[i].slot == s->shrunk.calls[call].slot
+                    ? number : found;
+    }
+    return found;
+}
+
+static void print_call(const struct session *s, size_t i)
+{
+    const struct event *c = &s->shrunk.calls[i];
+    char size[TEXT_NUMBER];
+    if (c->kind == EVENT_FLUSH) {
+        printf("  the cache is given back\n");
+        return;
+    }
+    printf("  %-7s %3zu", c->kind == EVENT_ALLOC ? "request" : "free", request_number(s, i));
+    if (c->kind == EVENT_ALLOC)
+        printf("  %12s", text_mib(c->bytes, size));
+    if (c->kind == EVENT_ALLOC && s->shrunk.n_streams > 1)
+        printf("  stream %u", c->stream);
+    if (c->kind == EVENT_FREE_REQUESTED)
+        printf("  while a stream still uses it");
+    printf("\n");
+}
+
+static enum err shrink_print(const void *session, struct err_detail *err)
+{
+    (void)err;
+    const struct session *s = session;
+    char n[TEXT_NUMBER], of[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    words_add(&w, "%s of %s calls%s", text_count(s->shrunk.n, n), text_count(s->shrunk.n_before, of),
+              s->shrunk.is_stopped ? " (the best so far: the search was stopped, or its effort spent)" : "");
+    add_kept(&w, s);
+    print_paragraph(&w);
+    printf("\n");
+    for (size_t i = 0; i < s->shrunk.n && i < SHOWN_CALLS; i++)
+        print_call(s, i);
+    if (s->shrunk.n > SHOWN_CALLS)
+        printf("  and %zu more\n", s->shrunk.n - SHOWN_CALLS);
+    return ERR_OK;
+}
+
+static enum err shrink_write_json(const void *session, FILE *out, struct err_detail *err)
+{
+    (void)err;
+    const struct session *s = session;
+#define ANSWER_TABLE "answers/shrink.def"
+#include "answers/as_json.def"
+    return ERR_OK;
+}
+
+static enum err write_trace(const struct session *s, FILE *out, struct err_detail *err)
+{
+    void *bytes;
+    size_t n;
+    const uint64_t total = s->run.device.config.total_bytes;
+    const enum err e = shrunk_write(&s->shrunk, total == DEVICE_UNLIMITED ? 0 : total, &bytes, &n, err);
+    if (e != ERR_OK)
+        return e;
+    fwrite(bytes, 1, n, out);                    /* the frame finds failed writes */
+    free(bytes);
+    return e;
+}
+
+static enum err shrink_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
+{
+    const struct session *s = session;
+    enum err e = files[0] != NULL ? write_trace(s, files[0], err) : ERR_OK;
+    if (e == ERR_OK && files[1] != NULL)
+        e = shrink_script_write(&s->shrunk, &s->run, files[1], err);
+    return e;
+}
+
+static const struct flag_use shrink_flags[] = {
+    TAKES(KEEP), TAKES_AS(OUT, "write what is left as a recording"), TAKES(SCRIPT),
+    TAKES_AS(POLICY, "the policy that runs the calls (default: the recorded one)"), TAKES(DEVICE), TAKES(JSON),
+    TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_shrink = {
+    .name = "shrink",
+    .synopsis = "shrink FILE --keep WHAT",
+    .summary = "the smallest recording that still does it, as a recording and as a script for PyTorch",
+    .text = "shrink takes requests out of a recording as long as it keeps a property: a request is refused, the peak "
+            "reaches a size, or another policy reserves differently. Then it makes sizes round. What is left fits on a "
+            "screen, does it in PyTorch as well (--script), and holds no names, stacks, addresses or times.\n"
+            "\n"
+            "Examples:\n"
+            "  replay shrink snapshot.pickle --keep refused -o small.zst\n"
+            "  replay shrink snapshot.pickle --keep 'peak>=20GiB' --script small.py\n"
+            "  replay shrink snapshot.pickle --keep differs:expandable_segments:True\n",
+    .flags = shrink_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .answer = { .session_bytes = sizeof(struct session),
+                .files = { offsetof(struct options, out), offsetof(struct options, script) }, .read = shrink_read,
+                .write_json = shrink_write_json, .write_files = shrink_write_files, .print = shrink_print,
+                .close = shrink_close },
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The calls as a script of torch.empty and del that anyone can run. */
+#ifndef REPLAY_REPLAY_SHRINK_SHRINK_SCRIPT_H
+#define REPLAY_REPLAY_SHRINK_SHRINK_SCRIPT_H
+
+#include "replay/shrink/shrink.h"
+
+enum { SCRIPT_LINES = 30 };
+
+/* Writes the script. ERR_UNSUPPORTED if the calls need pools or late uses, or more than SCRIPT_LINES lines; nothing is
+ * written then. The caller finds failed writes. */
+MUST_USE enum err shrink_script_write(const struct shrunk *s, const struct single_run *run, FILE *out,
+                                      struct err_detail *err);
+
+#endif
