@@ -897,6 +897,9 @@ class Why(Result):
     end: Optional[str] = None
     #: that error
     later_error: Optional[str] = None
+    #: the last line after it that came of it, of its handling, or of a process that lost it; null: there is
+    #: none
+    consequence: Optional[str] = None
     #: instead of all from also on, if the file is the text of an error: what it says
     text: Optional[WhyText] = None
     #: instead of all from also on, if the text is not PyTorch's own: library after library-refused and

@@ -305,6 +305,7 @@ void log_answer_json(struct json_writer *j, const struct log_answer *a)
     json_put_text(j, "verdict", why_word(log_answer_verdict(a)));
     json_put_text(j, "end", end_word(a));
     json_put_text(j, "later_error", a->later.other[0] == '\0' ? NULL : a->later.other);
+    json_put_text(j, "consequence", a->later.of_it[0] == '\0' ? NULL : a->later.of_it);
     if (a->is_text)
         oom_answer_json(j, &a->text, &a->facts);
     else

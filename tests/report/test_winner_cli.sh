@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # One winner: the terminal, --json, Markdown, the page and the database's view `best` name the same run, `fit` and
-# `tune` name the same setting on every bundled sample, and `why` too if it names one. Runs that are added to a
-# comparison do not change who wins among the others.
+# `tune` name the same setting on every bundled sample, and `why` too if it names one. Python and MCP name what the
+# command names. Runs that are added to a comparison do not change who wins among the others.
 set -u
 replay=$1
 source=$3
@@ -74,11 +74,16 @@ n_distinct=$(sort -u chosen | wc -l)
 [ "$n_distinct" -ge 3 ] || fail "the price decides nothing: $(cat chosen)"
 
 # ---- fit and tune name the same, on every sample: on the card that they choose themselves, and on a tight one ----
-# named DB|JSON: who wins; "-": nobody gets through
+# named DB|JSON|HTML: who wins; "-": nobody gets through
 named() {
     python3 - "$1" <<'EOF'
-import json, sqlite3, sys
-if sys.argv[1].endswith('.db'):
+import json, re, sqlite3, sys
+if sys.argv[1].endswith('.html'):
+    page = json.loads(re.search('<script type="application/json" id="data">(.*?)</script>', open(sys.argv[1]).read(),
+                                re.S)[1])
+    best = page['cases'][0]['best']
+    print('-' if best is None or best < 0 else page['settings'][page['rows'][best][1]]['label'])
+elif sys.argv[1].endswith('.db'):
     found = sqlite3.connect(sys.argv[1]).execute('SELECT policy FROM best').fetchall()
     print(found[0][0] if found else '-')
 else:
@@ -106,15 +111,15 @@ agree() {
     [ -z "$tuned" ] || tried+=(--policy "$tuned")
     rm -f all.db*
     "$replay" sweep "$@" "${tried[@]}" -o all.db >all.sweep 2>&1
-    "$replay" report all.db >all.report 2>&1
+    "$replay" report all.db --html all.html >all.report 2>&1
     "$replay" "$@" "${tried[@]}" --json all.json >/dev/null 2>&1
     "$replay" fit "$@" "${tried[@]}" --json fit.json >/dev/null 2>&1
-    said="$(named all.db) $(named all.json) $(named fit.json) ${tuned:-best-fit}"
+    said="$(named all.db) $(named all.json) $(named fit.json) $(named all.html) ${tuned:-best-fit}"
     local cure
     cure=$(why_names "$@")
     [ -z "$cure" ] || [ "$cure" = "$tuned" ] || fail "$*: why names $cure, tune ${tuned:-nothing}"
     [ "$(named all.db)" != - ] || return 0              # nobody gets through: fit says what would, tune what is lacking
-    [ "$(tr ' ' '\n' <<<"$said" | sort -u | wc -l)" = 1 ] || fail "$*: sweep, replay, fit and tune name $said"
+    [ "$(tr ' ' '\n' <<<"$said" | sort -u | wc -l)" = 1 ] || fail "$*: sweep, replay, fit, page and tune name $said"
     grep -qF "$(named all.db) " all.report || fail "$*: report does not name $(named all.db): $(cat all.report)"
 }
 for trace in "$samples"/*.trace.zst; do
@@ -133,6 +138,46 @@ for name in varying_results embeddings_served some_buffers_stay checkerboard_fre
     [ -z "$cure" ] || n_cures=$((n_cures + 1))
 done
 [ "$n_cures" = 5 ] || fail "why names a setting for $n_cures of 5 programs that fragment their card"
+
+# ---- Python and MCP name what the command names: tune, why and fit, each asked all three ways ----
+mkdir -p asked
+cp "$samples/gpt-varlen-default.trace.zst" "$samples/oom-fragmented.trace.zst" "$samples/oom-leak.trace.zst" \
+    "$source/tests/dying/recordings/embeddings_served.zst" asked
+VRAMREPLAY_PROGRAM=$replay PYTHONPATH=$source/python python3 - "$replay" <<'EOF' || failures=$((failures + 1))
+import json, os, subprocess, sys
+import vramreplay
+
+def winner(tool, answer):
+    """The setting that an answer names."""
+    if tool == 'fit':
+        return answer['fits'][answer['best']]['policy'] if answer['best'] is not None else None
+    named = answer['recommended'] or answer.get('serves_refused')
+    return named and named['conf']
+
+def by_command(tool, path):
+    done = subprocess.run([sys.argv[1], tool, path, '--json', '-'], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+def by_mcp(asked):
+    calls = [{'jsonrpc': '2.0', 'id': i, 'method': 'tools/call',
+              'params': {'name': tool, 'arguments': {'recording': os.path.basename(path)}}}
+             for i, (tool, path) in enumerate(asked)]
+    done = subprocess.run([sys.executable, '-m', 'vramreplay.mcp', '--folder', 'asked'], text=True, check=True,
+                          input=''.join(json.dumps(call) + '\n' for call in calls), capture_output=True)
+    answers = {a['id']: a for a in map(json.loads, done.stdout.splitlines())}
+    return [answers[i]['result']['structuredContent'] for i in range(len(asked))]
+
+asked = [(tool, os.path.join('asked', name)) for name in sorted(os.listdir('asked')) for tool in ('tune', 'why', 'fit')]
+wrong, n_named = [], 0
+for (tool, path), told in zip(asked, by_mcp(asked)):
+    by_python = getattr(vramreplay, tool)(path).to_dict()
+    names = [winner(tool, by_command(tool, path)), winner(tool, by_python), winner(tool, told)]
+    n_named += names[0] is not None
+    if len(set(names)) != 1:
+        wrong.append(f'{tool} {path}: command, Python and MCP name {names}')
+if wrong or n_named < 6:
+    sys.exit('FAILED: ' + '; '.join(wrong) + f' ({n_named} settings named)')
+EOF
 
 # ---- two policies that reserve everything at once, and so hardly call the driver, change nothing among the others ----
 for pool in one two; do

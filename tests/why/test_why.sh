@@ -425,6 +425,21 @@ expect_status 0 why log
 has out '^The card was full: llama.cpp was refused'
 lacks 'torch'
 
+# ---- what Python chains to the error is its consequence, in the words and in the JSON ----
+{
+    error '' 3 '1.25 GiB'
+    printf '\nDuring handling of the above exception, another exception occurred:\n\n'
+    printf 'Traceback (most recent call last):\n'
+    printf '  File "train.py", line 12, in <module>\nRuntimeError: cannot save\n'
+} >log
+expect_status 0 why log --json why.json
+expect_status 0 why log
+has out 'came of it, of its handling, or of a process that lost it: RuntimeError: cannot save'
+has why.json '"later_error": null, "consequence": "RuntimeError: cannot save"'
+error '' 3 '1.25 GiB' >log
+expect_status 0 why log --json why.json
+has why.json '"consequence": null'
+
 echo "nothing of the kind" >log
 expect_status 2 why log
 has err 'log: holds no error of memory that is known (doc/advice.md lists them). Give the whole log'
