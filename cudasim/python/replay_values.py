@@ -750,9 +750,12 @@ class _Beside(TorchFunctionMode):
         n = input.numel() if value.numel() == 1 and repeats is not input else 1
         return [int(value.sum()) * n, 1]             # how many, and that none is negative
 
-    def answer_bins(self, input, *_, **__):
+    def answer_bins(self, input, weights=None, minlength=0):
+        """The least and the largest value. If a least number of bins is given, it is that of the values, too."""
         value = self.values.get(input)
-        return None if value is None else [int(value.min()), int(value.max())]
+        if value is None:
+            return [0, minlength - 1] if minlength > 0 else None
+        return [int(value.min()), int(value.max())]
 
     def answer_classes(self, tensor, num_classes=-1):
         value = self.values.get(tensor)

@@ -348,6 +348,7 @@ def accepted():
         mask = score(x)[:, 0] > 0
         kept.append(x[mask])
         n_left -= mask.sum(dim=0, keepdim=True).min().item()
+    true(torch.bincount(score(x).abs().long()[:, 0], minlength=5).shape == (5,))
     true(len(kept) == 2 and torch.cat(kept).shape == (80, 8) and mask.all() and mask.nonzero().shape == (40, 1))
 
 
