@@ -587,7 +587,10 @@ static void print_cautions(const struct sim_card *c)
         return;
     print_workspaces(c);
     print_real(c);
-    print_paragraph("cuBLAS's workspace is counted, because PyTorch allocates it, and so is what cuDNN's RNNs and "
+    if (c->jax.is_there)
+        print_paragraph("XLA's autotuner saw all its candidates take the same time. On a card it may take others, with "
+                        "other workspaces: XLA_FLAGS=--xla_gpu_autotune_level=0 leaves it out, there and here.");
+    print_paragraph("cuBLAS's workspace is counted, because the program allocates it, and so is what cuDNN's RNNs and "
                     "attention need. Workspaces of cuSPARSE and NCCL are not modelled.");
     struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->stood_in.n; i++)
