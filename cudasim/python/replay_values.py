@@ -45,6 +45,7 @@ ARE_FALLING = os.environ.get("REPLAY_CUDASIM_NUMBERS") == "falling"   # each tha
 SMALL_NUMBER = 1e-6                                  # stands for one that is not known: it may be divided by
 OVERFLOW = re.compile("inf|nan|overflow", re.I)      # in a line that asks whether numbers are finite
 TINY_MOST = 1e-3                                     # a number is compared with less to see whether it is zero
+STOPS_MOST = 16                                      # tokens that a sentence ends with
 LOOKS_MOST = 200                                     # of one line at what is not known, without a step of an optimizer
 PURGE_AT = 512                                       # entries, before storages that are gone are looked for
 LIST_SEEN = 64                                       # numbers in a list are not looked through for tensors
@@ -648,6 +649,9 @@ class _Beside(TorchFunctionMode):
             return torch.full(out.shape, name == "__eq__", dtype=out.dtype, device="cpu")
         if ARE_FALLING and name in ABOVE and out.numel() == 1 and type(args[1]) is float and 0 < args[1] <= TINY_MOST:
             return torch.ones(out.shape, dtype=out.dtype, device="cpu")
+        if name == "isin" and len(args) > 1 and not args[0].is_floating_point() and \
+                isinstance(args[1], torch.Tensor) and args[1].numel() <= STOPS_MOST and self.gather(args[1:2], {}):
+            return torch.zeros(out.shape, dtype=out.dtype, device="cpu")     # a stop token is never sampled
         if name in LIKE:
             like = torch.empty(out.shape if name.endswith("_like") else 0, dtype=args[0].dtype, device="cpu")
             return self.compute(function, (like, *args[1:]), kwargs, {}, seed) if self.gather(args[1:], known) else None

@@ -157,6 +157,15 @@ def decides():
     true(len(losses) == 3)
 
 
+def stops():
+    """Where sampled tokens end, as trainers of policies ask: nowhere, so all of them count."""
+    tokens = (torch.randn(300, 300, device=CARD) @ torch.randn(300, 40, device=CARD)).argmax(1).view(4, 75)
+    is_end = torch.isin(tokens, torch.tensor([2, 3], device=CARD))
+    end = torch.full((4,), 75, device=CARD)
+    end[is_end.any(1)] = is_end.int().argmax(1)[is_end.any(1)]
+    true((torch.arange(75, device=CARD) <= end[:, None]).sum().item() == 300)
+
+
 def numbers():
     """A number that is not known may be divided by; a loop that waits for a flag gets it, and a training is none."""
     x = torch.randn(300, 300, device=CARD)
