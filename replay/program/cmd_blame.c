@@ -203,7 +203,7 @@ const struct subcommand cmd_blame = {
             "\n"
             "Examples:\n"
             "  replay blame snapshot.pickle\n"
-            "  replay blame snapshot.pickle --policy expandable_segments:True --json blame.json\n",
+            "  replay blame snapshot.pickle --policy expandable_segments:True\n",
     .flags = blame_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
