@@ -182,9 +182,23 @@ static void add_fragmented(struct words *w, const struct why *y)
         words_add(w, " How much more the program needs is not known.");
 }
 
+/* Of calls to the driver nobody can tell what is live in what the program's allocator took: JAX takes most of a card by
+ * one call. */
+static void add_driver_peak(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER];
+    words_add(w, "Nothing was refused: the program takes %s from the driver at most, which %s shows beside what CUDA "
+                 "takes for itself. How much of it is in use is not recorded.", text_mib(y->live, a),
+              card_tools_shows(y->tune.platform));
+}
+
 static void add_cache(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    if (y->is_of_driver) {
+        add_driver_peak(w, y);
+        return;
+    }
     words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which %s shows beside "
                  "what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b),
               card_tools_shows(y->tune.platform));

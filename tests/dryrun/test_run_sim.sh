@@ -299,6 +299,7 @@ expect 'what is no journal' 0 'left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
+expect 'the driver does not tell what is in use' 0 'takes 15 MiB from the driver at most' "$replay" why o.zst
 rm -r "$TMPDIR"/*
 # one_line COMMAND...: what it prints, as one line
 one_line() { "$@" 2>&1 | tr -s ' \n' ' '; }
