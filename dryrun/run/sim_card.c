@@ -112,7 +112,7 @@ static enum err find_libraries(struct sim_card *c, struct err_detail *err)
 static enum err make_journals(struct sim_card *c, const char *parent, struct err_detail *err)
 {
     const int reason = c->asked.is_recorded ? folder_make_unique(parent, "replay-journals", c->journals.path)
-                                            : scratch_folder_make(parent, "replay-run", &c->journals);
+                                            : scratch_folder_make(parent, "replay-run-sim", &c->journals);
     return reason == 0 ? journal_folder_begin(c->journals.path, err)
                        : err_at(err, ERR_IO, 0, parent, "no folder can be made in it: %s", strerror(reason));
 }

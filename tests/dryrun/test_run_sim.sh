@@ -281,7 +281,7 @@ expect 'without room on the disk there is no journal' 0 'calls are missing: a jo
     sh -c '(ulimit -f 0; ./driver) && [ "$(ls "$REPLAY_CUDASIM_JOURNAL")" = unrecorded ]'
 expect 'nor a recording' 3 'calls are missing, of processes that could not make a journal' \
     "$replay" run-sim --device sim:1GiB,count=2 -o none.zst -- sh -c 'ulimit -f 0; exec ./driver'
-rm -rf "$TMPDIR"/replay-run-*
+rm -rf "$TMPDIR"/replay-run-sim-*
 "$replay" run-sim --device sim:1GiB -- sh -c 'sleep 0.3; exec ./runtime' 2>&1 | true      # nobody reads what is said
 expect_files 0 "$TMPDIR/*"
 
@@ -336,9 +336,9 @@ killed_leaves_none() {               # killed_leaves_none ARGUMENTS...
     return 1
 }
 expect 'killed' 0 '' killed_leaves_none
-expect_files 1 "$TMPDIR/replay-run-*"
+expect_files 1 "$TMPDIR/replay-run-sim-*"
 expect 'killed while it records' 0 '' killed_leaves_none -o killed.zst
-expect_files 0 "$TMPDIR/replay-run-*/*.calls"
+expect_files 0 "$TMPDIR/replay-run-sim-*/*.calls"
 expect_files 1 "$TMPDIR/replay-journals-*"
 rm -r "$TMPDIR"/*
 expect 'the same as JSON' 7 ': process ' \
