@@ -57,9 +57,11 @@ static bool rest_number(struct rest *r, double *out)
     return true;
 }
 
+/* Of an absurd number as many as a sum of several holds. */
 static int64_t bytes_of_gib(double gib)
 {
-    return (int64_t)(gib * (double)GIB);
+    const double most = 1 << 28;
+    return (int64_t)((gib > most ? most : gib < -most ? -most : gib) * (double)GIB);
 }
 
 /* The number after these words in the same line, in GiB. */
@@ -260,9 +262,9 @@ static void read_refused(struct server_log *log, struct rest r)
     double number;
     while (rest_skip(&r, "Tried to allocate "))
         if (rest_number(&r, &number) && r.end - r.at >= 4)
-            log->refused_bytes = (int64_t)(number * (double)(memcmp(r.at, " GiB", 4) == 0   ? GIB
-                                                             : memcmp(r.at, " MiB", 4) == 0 ? MIB
-                                                                                            : KIB));
+            log->refused_bytes = bytes_of_gib(number * (memcmp(r.at, " GiB", 4) == 0   ? 1
+                                                        : memcmp(r.at, " MiB", 4) == 0 ? 1.0 / 1024
+                                                                                       : 1.0 / 1024 / 1024));
 }
 
 /* What the engine's first line says of the model: "Initializing a V1 LLM engine (v0.33.0) with config: ...". */

@@ -441,7 +441,8 @@ def _watch_jax(jax):
     replay_jax.install(jax)
     plugins = importlib.machinery.PathFinder.find_spec("jax_plugins")
     folders = plugins.submodule_search_locations if plugins is not None else ()
-    if not any(name.startswith("xla_cuda") for folder in folders for name in os.listdir(folder)):
+    names = [name for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)]
+    if not any(name.startswith("xla_cuda") for name in names):
         print("replay: this JAX has no plugin for CUDA (jax-cuda12-plugin, jax-cuda13-plugin and their -pjrt): it runs "
               "on the CPU, and nothing of it reaches the simulated card", file=sys.stderr)
 

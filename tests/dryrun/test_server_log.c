@@ -204,6 +204,16 @@ Test(server_log, what_an_engine_ended_in)
 }
 
 /* Every prefix of a log, and a log with odd bytes in it, is read within its length. */
+Test(server_log, no_number_is_too_large_to_add_up)
+{
+    const struct server_log log = read_text(
+        "INFO Free memory on device (999999999999/999999999999 GiB) on startup. Desired GPU memory utilization is "
+        "(999999999999, 999999999999 GiB).\nTried to allocate 999999999999 GiB\n"
+        "INFO Available KV cache memory: -999999999 GiB\n");
+    cr_assert_eq(log.refused_bytes, log.total);
+    cr_assert_gt(log.total + log.share + log.free_at_start - log.cache, 0);
+}
+
 Test(server_log, any_bytes_are_read)
 {
     char bytes[sizeof LLAMA_0_19];
