@@ -276,7 +276,7 @@ static enum err read_size(const struct csv_import *c, const struct csv_line *lin
         return read_number(c, line, ROLE_SIZE, out, err);
     char *end;
     const double value = strtod(text, &end) * (double)c->size_unit;
-    if ((*end != '\0' && end != text) || !(value >= 0 && value < 0x1p62))
+    if (*end != '\0' || !(value >= 0 && value < 0x1p62))
         return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": size '%s' is not a number",
                       line->number, text);
     *out = (uint64_t)(value + 0.5);

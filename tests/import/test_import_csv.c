@@ -165,6 +165,7 @@ Test(import_csv, sizes_and_times_have_the_unit_that_is_told)
     expect_events("op,ptr,size\nalloc,1,2 MiB\nalloc,2,1.5KiB\nfree,1,2 MiB\n", NULL, "a2097152 a1536 f ");
     expect_events("op,ptr,mem\nalloc,1,2.5\nfree,1,\n", "csv:size=mem,size_unit=MB", "a2500000 f ");
     expect_text_refused("op,ptr,size\nalloc,1,2 MB\n", NULL, ERR_FORMAT, "size '2 MB' is not a number");
+    expect_text_refused("op,ptr,size\nalloc,1,much\n", "csv:size_unit=MB", ERR_FORMAT, "size 'much' is not a number");
     expect_text_refused("op,ptr,size\n", "csv:size_unit=mb", ERR_USAGE, "expected B, KiB");
     struct trace_reader *r;
     struct err_detail err = {.text = ""};
