@@ -305,6 +305,21 @@ static bool is_notebook_for_python(const struct prediction *p)
            strcmp(script + n - k, ".ipynb") == 0;
 }
 
+/* JAX's allocator refuses what the driver never hears of: in the words of JAX's error. */
+static bool is_out_of_jax(const struct predicted_run *run, const struct program_failure *last_words)
+{
+    return run->jax.is_there && run->status != 0 &&
+           strstr(last_words->line, "RESOURCE_EXHAUSTED: Out of memory") != NULL;
+}
+
+static enum err out_of_jax(const struct prediction_run *r, struct err_detail *err)
+{
+    char peak[UNITS_TEXT], limit[UNITS_TEXT];
+    return err_set(err, ERR_DEVICE_OOM, 0, "does not fit on %.60s: JAX's allocator ran out of memory, with at most %s in "
+                   "use of the %s that it may take there", r->device,
+                   units_format_bytes(r->made.jax.peak_bytes, peak), units_format_bytes(r->made.jax.limit_bytes, limit));
+}
+
 /* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
  * before. */
 static enum err check_run(struct prediction *p, const struct prediction_run *r, struct err_detail *err)
@@ -316,6 +331,8 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
         return ERR_OK;
     p->showed_nothing = true;
     program_failure_read(run->log, &p->last_words);
+    if (is_out_of_jax(run, &p->last_words))
+        return out_of_jax(r, err);
     if (run->end == RUN_TOO_LONG)
         return err_set(err, ERR_INPUT, 0, "the program asked for no device memory in %" PRIu64 " s; give it longer: "
                        "--within SECONDS", p->asked.within_s);
@@ -819,7 +836,7 @@ enum err prediction_make(struct prediction *p, struct err_detail *err)
         e = find_largest(p, &p->rows[i], err);
     if (e == ERR_OK && *p->asked.interrupted == 0)
         e = say_once(p, err);
-    if (e == ERR_INPUT && p->showed_nothing)
+    if ((e == ERR_INPUT || e == ERR_DEVICE_OOM) && p->showed_nothing)
         print_last_words(p);
     return e;
 }

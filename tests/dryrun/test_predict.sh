@@ -391,6 +391,10 @@ is a.json failure '"no room for it"'
 "$replay" predict --device 1GiB -o o -- sh -c './train once 1 >/dev/null; exit 3' >said 2>&1
 expect 'one that says nothing has its status' 0 'ended by itself with status 3' cat said
 expect 'and no empty reason' 1 '' grep 'The program failed: *$' said
+expect 'a JAX program that is out of memory does not fit' 1 'allocator ran out of memory, with at most 2 GiB in use' \
+    "$replay" predict --device 4GiB -o o -- sh -c 'echo 2147483648 3060164198 3060164198 1 \
+        >"$REPLAY_CUDASIM_JOURNAL/jax-held"
+        echo "JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1.00GiB."; exit 1'
 expect 'a rank that dies is told' 1 'simulate as many' \
     "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
 expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \
