@@ -315,9 +315,10 @@ static bool is_out_of_jax(const struct predicted_run *run, const struct program_
 static enum err out_of_jax(const struct prediction_run *r, struct err_detail *err)
 {
     char peak[UNITS_TEXT], limit[UNITS_TEXT];
-    return err_set(err, ERR_DEVICE_OOM, 0, "does not fit on %.60s: JAX's allocator ran out of memory, with at most %s in "
-                   "use of the %s that it may take there", r->device,
-                   units_format_bytes(r->made.jax.peak_bytes, peak), units_format_bytes(r->made.jax.limit_bytes, limit));
+    const struct jax_held *held = &r->made.jax;
+    return err_set(err, ERR_DEVICE_OOM, 0, "does not fit on %.60s: JAX's allocator ran out of memory, with at most %s "
+                   "in use of the %s that it may take there", r->device, units_format_bytes(held->peak_bytes, peak),
+                   units_format_bytes(held->limit_bytes, limit));
 }
 
 /* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
@@ -548,6 +549,12 @@ static struct prediction_run *run_so_far(const struct prediction *p, const struc
 }
 
 /* Fills in a row from a run, with the range that addresses alone make. */
+/* JAX takes its share before its program begins, and of the program itself the driver sees nothing. */
+static bool is_jax_unseen(const struct prediction_run *run)
+{
+    return run->made.jax.is_there && run->made.end != RUN_ENDED;
+}
+
 static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
                          struct err_detail *err)
 {
@@ -555,7 +562,7 @@ static enum err row_take(const struct prediction *p, struct predicted_row *row, 
     const enum err e = row_answer(p, row, run, &row->answer, &bounds, err);
     row->answer.trial.spec = NULL;
     row->is_known = e == ERR_OK;
-    row->fits = row->is_known && bounds.fits_always && is_served(p, run);
+    row->fits = row->is_known && bounds.fits_always && is_served(p, run) && !is_jax_unseen(run);
     row->may_fit = row->is_known && bounds.fits_ever && !row->fits && is_served(p, run);
     row->run = (size_t)(run - p->runs);
     if (row->is_known)
@@ -582,6 +589,10 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
     enum err e = need_run(p, &wanted, true, &run, err);
     if (e == ERR_OK)
         e = row_answer(p, row, run, &other, &bounds, err);
+    if (e == ERR_INTERRUPTED && row->fits) {
+        row->fits = false;                           /* as far as is known */
+        row->may_fit = true;
+    }
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     peak_range_widen(&row->range, source, &other, &bounds);
@@ -672,6 +683,7 @@ static enum err find_smallest(struct prediction *p, const struct prediction_run 
 {
     struct policy_spec spec;
     struct bounds bounds;
+    struct fit found = { .smallest_bytes = 0 };
     enum err e = row_spec(&p->rows[0], run, trace, &spec, err);
     if (e != ERR_OK)
         return e;
@@ -679,10 +691,12 @@ static enum err find_smallest(struct prediction *p, const struct prediction_run 
     if (e == ERR_OK)
         e = bounds_find(trace, 0, &bounds, err);
     if (e == ERR_OK)
-        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &p->smallest, err);
+        e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &found, err);
     policy_spec_close(&spec);
-    p->smallest.trial.spec = NULL;
-    p->has_smallest = e == ERR_OK && p->smallest.smallest_bytes > 0;
+    found.trial.spec = NULL;
+    if (e == ERR_OK && found.smallest_bytes > p->smallest.smallest_bytes)
+        p->smallest = found;
+    p->has_smallest = p->smallest.smallest_bytes > 0;
     return e;
 }
 
@@ -799,20 +813,30 @@ static enum err find_categories(struct prediction *p, const struct prediction_ru
     return predicted_categories_find(trace, &p->categories, err);
 }
 
-/* Of a program that still grows, or adapts to its card, neither another card nor a setting is named. */
+/* The smallest card of the least value at this level, if it is larger than what was found before. Of a program that
+ * still grows, or adapts to its card, neither another card nor a setting is named. */
+static enum err find_smallest_at(struct prediction *p, enum run_level level, struct err_detail *err)
+{
+    const struct run_wanted wanted = { .card = p->rows[0].device, .value = p->range.low, .level = level };
+    struct prediction_run *run = NULL;
+    const enum err e = need_run(p, &wanted, true, &run, err);
+    if (e != ERR_OK || predicted_run_grows(&run->made) || predicted_run_adapts(&run->made))
+        return e;
+    return with_trace(p, run, find_smallest, err);
+}
+
 static enum err say_once(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
-    const struct run_wanted wanted = { .card = row->device, .value = p->range.low, .level = RUN_MOST };
-    struct prediction_run *run = NULL;
-    enum err e = need_run(p, &wanted, true, &run, err);
-    if (e == ERR_OK && !predicted_run_grows(&run->made) && !predicted_run_adapts(&run->made))
-        e = with_trace(p, run, find_smallest, err);
+    enum err e = find_smallest_at(p, RUN_MOST, err);
+    if (e == ERR_OK && p->has_smallest && p->runs[row->run].made.branches.n > 0)
+        e = find_smallest_at(p, RUN_OTHER, err);
+    e = e == ERR_INPUT && p->has_smallest && p->showed_nothing ? ERR_OK : e;     /* the other way showed nothing */
     if (e == ERR_OK && p->has_smallest)
         e = confirm_card(p, err);                /* may move p->runs */
     if (e == ERR_OK && p->has_smallest)
         prefer_known_card(p);
-    run = &p->runs[row->run];
+    const struct prediction_run *run = &p->runs[row->run];
     if (e == ERR_OK && run->made.is_of_pytorch)
         e = with_trace(p, run, find_categories, err);
     if (e == ERR_OK && row->policy == NULL && run->made.is_of_pytorch && p->has_smallest)

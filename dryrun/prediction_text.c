@@ -194,7 +194,8 @@ static void assume_branches(struct assumptions *a, const struct prediction *p, c
     unknown_branches_say(w, &run->branches);
     for (size_t i = 0; i < p->n_runs; i++)
         if (p->runs[i].level == RUN_OTHER) {
-            words_add(w, " Where it reads such numbers it was tried once more with falling ones%s.",
+            words_add(w, " Where it reads such numbers it was tried once more with falling ones%s. That is one other "
+                      "way of many: with real numbers it may take more.",
                       p->rows[0].range.below_bytes[RANGE_BRANCHES] + p->rows[0].range.above_bytes[RANGE_BRANCHES] > 0
                           ? "" : ": the peak is the same");
             return;
@@ -404,7 +405,7 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     if (p->asked.n_cards == 0 && p->has_smallest && !p->has_range) {
         words_add(w, "Needs ");
         words_add_card(w, p);
-    } else if (p->n_rows == 1 && prediction_row_adapts(p, row)) {
+    } else if (p->n_rows == 1 && !row->may_fit && prediction_row_adapts(p, row)) {
         words_add(w, "Runs on ");
         words_add_row_card(w, row);
         words_add(w, " and takes %s of %s. ", units_format_bytes(row->answer.card_peak_bytes, needs),

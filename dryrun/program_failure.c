@@ -75,13 +75,18 @@ static void take_line(const char *text, size_t at, struct program_failure *out)
     snprintf(out->line, sizeof out->line, "%.*s", (int)strcspn(text + at, "\r\n"), text + at);
 }
 
-/* The last line that is not empty. */
+/* The last line that is not empty, nor one that only says where more is written, as pydantic's do. */
 static void take_last_line(const char *text, size_t n, struct program_failure *out)
 {
-    while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
-        n--;
-    if (n > 0)
+    do {
+        while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
+            n--;
+        if (n == 0)
+            return;
         take_line(text, n - 1, out);
+        while (n > 0 && text[n - 1] != '\n')
+            n--;
+    } while (strstr(out->line, "For further information visit") != NULL);
 }
 
 /* The end of a log as a text; its length. */

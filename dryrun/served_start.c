@@ -216,12 +216,16 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     return e == ERR_OK && *s->asked.interrupted != 0 ? err_set(err, ERR_INTERRUPTED, 0, "interrupted") : e;
 }
 
-/* Of a start that tells nothing, all that was printed stays. */
+/* Of a start that tells nothing, all that was printed stays: in serve.log, or in serve-2.log if there is one. */
 static void keep_log(struct served_start *start, const char *log)
 {
+    enum { NAMES = 100 };
     struct err_detail err;
-    if (file_move(log, "serve.log", &err) == ERR_OK)
-        snprintf(start->kept_log, sizeof start->kept_log, "serve.log");
+    char name[32] = "serve.log";
+    for (unsigned i = 2; i < NAMES && access(name, F_OK) == 0; i++)
+        snprintf(name, sizeof name, "serve-%u.log", i);
+    if (access(name, F_OK) != 0 && file_move(log, name, &err) == ERR_OK)
+        snprintf(start->kept_log, sizeof start->kept_log, "%s", name);
 }
 
 /* Why it ended, if its engine does not say: what stands last. */

@@ -63,6 +63,12 @@ static void add_started(const struct served_start *s, struct words *w)
         words_add(w, " What is left beside one request is less than libraries and the driver may take on a card.");
 }
 
+static bool ends_sentence(const char *line)
+{
+    const size_t n = strlen(line);
+    return n > 0 && strchr(".!?", line[n - 1]) != NULL;
+}
+
 static void add_stopped(const struct served_start *s, struct words *w)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
@@ -91,8 +97,10 @@ static void add_stopped(const struct served_start *s, struct words *w)
         words_add(w, "Whether it starts on %s cannot be told: ", s->card);
         words_add(w, s->is_stopped ? "its engine was not ready after %" PRIu64 " s (--within)."
                                    : "it ended before its engine was ready, after %" PRIu64 " s.", s->within_s);
+        if (log->version[0] == '\0' && !is_told(log->share))
+            words_add(w, " No engine of vLLM's began.");
         if (s->failure.line[0] != '\0')
-            words_add(w, " It says: %s", s->failure.line);
+            words_add(w, " It says: %s%s", s->failure.line, ends_sentence(s->failure.line) ? "" : ".");
         if (s->kept_log[0] != '\0')
             words_add(w, " All that it printed is in %s.", s->kept_log);
     }
@@ -162,7 +170,8 @@ static void print_utilization(FILE *out, const struct served_start *s)
     const struct server_budget *b = &s->budget;
     const bool is_ready = s->log.end == SERVER_IS_READY;
     if (b->least_utilization >= 0 && (is_ready || b->least_utilization > s->log.utilization))
-        words_add(&w, "--gpu-memory-utilization %.2f is the least with which it starts.", b->least_utilization);
+        words_add(&w, "With --gpu-memory-utilization %.2f or more it starts whatever libraries take.",
+                  b->least_utilization);
     else if (!is_ready && b->most_utilization >= 0)
         words_add(&w, "No --gpu-memory-utilization is large enough%s.",
                   s->log.end == SERVER_HAS_NO_CACHE ? " as far as is known" : "");

@@ -6,6 +6,7 @@
 #include "replay/blame/blame.h"
 #include "replay/blame/blame_help.h"
 #include "replay/recording/recorded_platform.h"
+#include "replay/recording/recorded_settings.h"
 #include "replay/results/fresh_start.h"
 #include "report/text/json_writer.h"
 #include "report/text/terminal_table.h"
@@ -57,6 +58,9 @@ static enum err blame_read(void *session, const struct options *o, struct err_de
     enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
         e = coverage_read(s->trace, &s->coverage, err);
+    if (e == ERR_OK && recorded_from_driver(s->trace))
+        e = err_at(err, ERR_UNSUPPORTED, 0, o->inputs[0], "holds the program's calls to the driver, and no requests to "
+                   "PyTorch's allocator, whose rules are explained");
     if (e == ERR_OK)
         e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, err);
     if (e == ERR_OK)
@@ -108,7 +112,8 @@ static void add_part(struct terminal_table *t, const struct session *s, enum bla
 {
     char bytes[TEXT_NUMBER], share[TEXT_NUMBER];
     const struct blame_part *part = &s->blame.parts[rule];
-    snprintf(share, sizeof share, "%.0f%%", 100.0 * (double)part->bytes / (double)whole_bytes(s));
+    const double percent = 100.0 * (double)part->bytes / (double)whole_bytes(s);
+    snprintf(share, sizeof share, "%.0f%%", percent > -0.5 && percent < 0 ? 0 : percent);
     terminal_table_add(t, (const char *const[]){ blame_words(rule), signed_mib(part->bytes, bytes), share,
                                                  blame_does(rule) });
 }

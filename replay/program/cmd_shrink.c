@@ -162,8 +162,9 @@ const struct subcommand cmd_shrink = {
     .synopsis = "shrink FILE --keep WHAT",
     .summary = "the smallest recording that still does it, as a recording and as a script for PyTorch",
     .text = "shrink takes requests out of a recording as long as it keeps a property: a request is refused, the peak "
-            "reaches a size, or another policy reserves differently. Then it makes sizes round. What is left fits on a "
-            "screen, does it in PyTorch as well (--script), and holds no names, stacks, addresses or times.\n"
+            "reaches a size, or another policy reserves differently. Then it makes sizes round. What is left, most "
+            "often fewer than ten calls, does it in PyTorch as well (--script), and holds no names, stacks, addresses "
+            "or times. Of a card that is full it keeps that it is full, not why: a leak may become one large request.\n"
             "\n"
             "Examples:\n"
             "  replay shrink snapshot.pickle --keep refused -o small.zst\n"

@@ -318,13 +318,13 @@ static bool is_of_pinned(const struct log_forms_walk *w, const struct log_form *
            line_holds(w, letters_line_begin(w->text, line - 1), at, words);
 }
 
-/* TensorFlow's own line says that it is none; that has a form. */
+/* The line itself says that it is none; that has a form. */
 static bool is_tolerated(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
     static const char *const words[] = { "is not a failure", NULL };
     enum { REACH = 300 };
     size_t end = at;
-    if (form != &forms[FORM_TF_BFC])
+    if (form != &forms[FORM_TF_BFC] && form != &forms[FORM_XLA_BFC])
         return false;
     while (end < w->n && end < at + REACH && w->text[end] != '\n')
         end++;

@@ -587,7 +587,7 @@ started() {
     "$replay" predict -o o -- "$@" >/dev/null 2>&1 &
     predict=$!
     for _ in {1..100}; do
-        pgrep -f "^sleep 27000[.]$$\$" >/dev/null && break
+        LD_PRELOAD='' pgrep -f "^sleep 27000[.]$$\$" >/dev/null && break
         sleep 0.1
     done
 }
@@ -595,7 +595,7 @@ started() {
 started ./stays.sh
 one=$(folders)
 kill -KILL "$predict"
-for _ in {1..50}; do pgrep -f "^sleep 27000[.]$$\$" >/dev/null && sleep 0.1; done
+for _ in {1..50}; do LD_PRELOAD='' pgrep -f "^sleep 27000[.]$$\$" >/dev/null && sleep 0.1; done
 expect 'if predict is killed, so is the program, with its children' 1 '' pgrep -f "^sleep 27000[.]$$\$"
 expect 'and its folders are left' 0 '' test "$one" -ge 1 -a "$(folders)" = "$one"
 started sh -c './train once 1; exec sleep 27000.$0' "$$"

@@ -330,7 +330,7 @@ killed_leaves_none() {               # killed_leaves_none ARGUMENTS...
     wait $! 2>&1 || true
     rm started
     for _ in $(seq 100); do
-        ps -eo args | grep -qx 'sleep 97.53' || return 0
+        LD_PRELOAD='' pgrep -fx 'sleep 97[.]53' >/dev/null || return 0
         sleep 0.05
     done
     return 1

@@ -58,9 +58,17 @@ expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 409
 
 # Neither an error of another kind nor silence is a verdict.
 LOG=$data/other.log
+echo mine >serve.log
 expect 'another error' 4 'cannot be told: it ended before its' serve --device 4090 -- ./vllm serve model
 expect 'its words' 4 'ModuleNotFoundError' serve --device 4090 -- ./vllm serve model
-expect 'its log stays' 0 '' cmp serve.log "$data/other.log"
+expect 'its log stays' 0 '' cmp serve-2.log "$data/other.log"
+expect 'and mine' 0 'mine' cat serve.log
+printf 'a value error: no such model\n    For further information visit https://example.org\n' >pointer.log
+LOG=$PWD/pointer.log
+expect 'a line that points elsewhere is not the error' 4 'It says: a value error: no such model.' \
+    serve --device 4090 -- ./vllm serve model
+expect 'no server at all' 4 "No engine of vLLM's began" serve --device 4090 -- ./vllm serve model
+LOG=$data/other.log
 STATUS=''
 expect 'silence' 4 'was not ready after' serve --within 1 --device 4090 -- ./vllm serve model
 

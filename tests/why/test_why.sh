@@ -416,7 +416,8 @@ has text.json '"verdict": "index-out-of-range"'
 expect_status 0 why log
 has out '^No error of memory: an index, a label or a value is out of range'
 lacks 'memory_fraction|ALLOC_CONF|nvidia-smi'
-echo 'W bfc_allocator.cc:290] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.29GiB with freed_by_count=0'\
+echo 'W tensorflow/core/common_runtime/bfc_allocator.cc:290] Allocator (GPU_0_bfc) ran out of memory trying to '\
+'allocate 2.29GiB with freed_by_count=0'\
 '. The caller indicates that this is not a failure, but more memory may gain speed.' >log
 expect_status 0 why log
 has out '^No error: TensorFlow had no room for a faster way'
