@@ -614,31 +614,17 @@ static int compare_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many starts are up to `event`. */
-static size_t starts_up_to(const struct phase_starts *s, int64_t event)
-{
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if ((int64_t)s->at[middle] > event)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* What the whole turns between left behind, each: the median if it is near the mean, else the mean. `sums` has room for
  * all turns. 0: there is no whole turn. */
 static uint64_t left_per_turn(const struct phase_starts *s, const struct holdings *h, const struct growth *out,
                               uint64_t *sums)
 {
-    const size_t first = starts_up_to(s, (int64_t)out->since), last = starts_up_to(s, (int64_t)out->until);
+    const size_t first = phase_starts_up_to(s, (int64_t)out->since), last = phase_starts_up_to(s, (int64_t)out->until);
     uint64_t all = 0;
     if (last < first + 2)
         return 0;
     for (size_t i = 0; i < h->n; i++)
-        sums[starts_up_to(s, h->at[i].born)] += h->at[i].bytes;
+        sums[phase_starts_up_to(s, h->at[i].born)] += h->at[i].bytes;
     const size_t n = last - first - 1;           /* the turn before the first start, and the last one, are cut */
     for (size_t i = 0; i < n; i++)
         all += sums[first + 1 + i];
@@ -663,6 +649,18 @@ static enum err take_rate(const struct grower *g, const struct holdings *h, stru
     return ERR_OK;
 }
 
+/* Of the phases those in which a quarter or more of what is held was requested: a line may hold a whole step. */
+static unsigned phases_of_held(const struct grower *g, const struct holdings *h, const struct growth *out)
+{
+    uint64_t bytes[PHASES] = { 0 };
+    unsigned phases = 0;
+    for (size_t i = 0; i < h->n; i++)
+        bytes[h->at[i].stack == TRACE_NO_STACK ? PHASE_BACKWARD : g->phases.of_stack[h->at[i].stack]] += h->at[i].bytes;
+    for (int i = 0; i < PHASES; i++)
+        phases |= bytes[i] >= out->held_bytes / 4 && bytes[i] > 0 ? 1U << i : 0;
+    return phases;
+}
+
 /* What is held of it at the low mark, requested since it grows. */
 static enum err read_held(const struct grower *g, struct growth *out, struct err_detail *err)
 {
@@ -680,6 +678,8 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
     out->held_requests = kept;
     out->may_be_one_pass = may_be_a_long_pass(g, out);
     out->may_be_meant = g->groups[leader(g)].is_replaced && g->phases.starts[PHASE_BACKWARD].n == 0;
+    if (g->has_lines)
+        out->phases &= phases_of_held(g, &h, out);
     e = take_rate(g, &h, out, err);
     if (e == ERR_OK)
         e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, err)

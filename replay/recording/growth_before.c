@@ -18,21 +18,6 @@ static int compare_sizes(const void *a, const void *b)
     return x->born < y->born ? -1 : x->born > y->born;
 }
 
-/* How many optimizer's steps begin up to an event. */
-static size_t step_of(const struct phases *p, int64_t born)
-{
-    const struct phase_starts *s = &p->starts[PHASE_OPTIMIZER];
-    size_t least = 0, most = s->n;
-    while (least < most) {
-        const size_t middle = least + (most - least) / 2;
-        if ((int64_t)s->at[middle] <= born)
-            least = middle + 1;
-        else
-            most = middle;
-    }
-    return least;
-}
-
 static bool is_own_or_forward(const struct phases *p, const struct holding *h)
 {
     const int phase = h->stack == TRACE_NO_STACK ? PHASE_BACKWARD : p->of_stack[h->stack];
@@ -49,7 +34,7 @@ static unsigned steps_left(const struct phases *p, const struct holding *h, size
     for (size_t i = first; i < n; i++) {
         if (!is_own_or_forward(p, &h[i]) || p->line_of[h[i].stack] != line)
             continue;
-        const size_t step = step_of(p, h[i].born);
+        const size_t step = phase_starts_up_to(&p->starts[PHASE_OPTIMIZER], h[i].born);
         steps += step != last && step < p->starts[PHASE_OPTIMIZER].n;
         last = step;
     }

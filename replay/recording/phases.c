@@ -302,7 +302,6 @@ void phases_close(struct phases *p)
     *p = (struct phases){ .of_stack = NULL };
 }
 
-/* How many starts are up to `event`. */
 static size_t starts_up_to(const struct phase_starts *s, uint64_t event)
 {
     size_t low = 0, high = s->n;
@@ -314,6 +313,11 @@ static size_t starts_up_to(const struct phase_starts *s, uint64_t event)
             low = middle + 1;
     }
     return low;
+}
+
+size_t phase_starts_up_to(const struct phase_starts *s, int64_t event)
+{
+    return event < 0 ? 0 : starts_up_to(s, (uint64_t)event);
 }
 
 uint64_t phase_starts_after(const struct phase_starts *s, uint64_t event)

@@ -45,6 +45,9 @@ struct phases {
 MUST_USE enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_detail *err);
 void phases_close(struct phases *p);
 
+/* How many starts are up to `event`; below 0: before all. */
+size_t phase_starts_up_to(const struct phase_starts *s, int64_t event);
+
 /* The first start after `event`, the last one up to `event`; UINT64_MAX: none. */
 uint64_t phase_starts_after(const struct phase_starts *s, uint64_t event);
 uint64_t phase_starts_before(const struct phase_starts *s, uint64_t event);

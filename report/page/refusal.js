@@ -32,9 +32,17 @@ function holeRow(hole, most) {
   return bar;
 }
 
-function refusalHead(run, bytes, sum) {
+/* What is free and large enough was not free for this request. */
+function otherwiseBoundText(holes, bytes) {
+  const n = isPartial() ? 0 : holes.filter(h => h.bytes >= bytes).length;
+  return n === 0 ? [] : ['Large enough, but bound otherwise (another stream, pool or kind of segment, a use that is ' +
+    'not over, a setting): ' + grouped(n) + '.'];
+}
+
+function refusalHead(run, bytes, holes, sum) {
   const free = OOMS.find(o => o.row === run.row)?.oom_first_device_free_bytes;
-  const parts = [bytesText(bytes) + ' were asked for.', 'Free in what is reserved: ' + bytesText(sum) + ', in pieces.'];
+  const parts = [bytesText(bytes) + ' were asked for.', 'Free in what is reserved: ' + bytesText(sum) + ', in pieces.',
+    ...otherwiseBoundText(holes, bytes)];
   if (isPartial())
     parts.push('Requests too small to be drawn count as free here.');
   if (free !== undefined && free !== null)
@@ -48,7 +56,7 @@ function drawRefusal() {
   if (part.hidden)
     return;
   const [moment, bytes] = run.refusals[0], holes = holesAt(run, scene.trace, moment).sort((a, b) => b.bytes - a.bytes);
-  const sum = holes.reduce((total, h) => total + h.bytes, 0), { text, free } = refusalHead(run, bytes, sum);
+  const sum = holes.reduce((total, h) => total + h.bytes, 0), { text, free } = refusalHead(run, bytes, holes, sum);
   const most = Math.max(bytes, free || 0, holes[0]?.bytes || 0) * 1.02;
   byId('refusal-title').textContent = 'Why ' + settingOf(data.rows[run.row]) + ' refused ' + bytesText(bytes);
   const go = element('button', { type: 'button', className: 'plain', textContent: 'Go there' });
