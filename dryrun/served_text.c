@@ -137,9 +137,11 @@ static enum err print_table(FILE *out, const struct served_start *s)
                                 .bold_row = SIZE_MAX };
     char share[TABLE_CELL], note[TABLE_CELL];
     const struct server_log *log = &s->log;
-    snprintf(share, sizeof share, log->utilization >= 0 ? "--gpu-memory-utilization %.4g" : "", log->utilization);
-    snprintf(note, sizeof note, s->budget.bytes_per_token > 0 ? "%.4g KiB a token" : "",
-             s->budget.bytes_per_token / (double)KIB);
+    share[0] = note[0] = '\0';
+    if (log->utilization >= 0)
+        snprintf(share, sizeof share, "--gpu-memory-utilization %.4g", log->utilization);
+    if (s->budget.bytes_per_token > 0)
+        snprintf(note, sizeof note, "%.4g KiB a token", s->budget.bytes_per_token / (double)KIB);
     add_row(&t, "the card", log->total, "");
     add_row(&t, "free when it starts", log->free_at_start, "the context is set aside");
     add_row(&t, "the share that it takes", log->share, share);
