@@ -181,7 +181,7 @@ def test_a_path_may_be_bytes(sample):
 
 def test_every_option_that_is_no_switch_is_known_as_one_with_a_value():
     taken = {}
-    for command in [*COMMANDS, "predict", "samples", "requests"]:
+    for command in [*COMMANDS, "predict", "samples", "requests", "shrink"]:
         taken.update(inspect.signature(getattr(commands, command)).parameters)
     options = {name for name, of in taken.items() if name not in NOT_OPTIONS | {"program"} and of.annotation != "bool"}
     assert options == running.WITH_VALUE
