@@ -397,7 +397,7 @@ void page_json(FILE *out, const struct page *p)
         put_page(to.file, p);
     char *text = text_stream_take(&to);
     if (text == NULL || begins[0] == NULL || begins[1] == NULL)
-        put_page(out, p);
+        (void)fgetc(out);                            /* no memory: the stream counts as failed, and no page is made */
     else
         put_without_folders(out, text, begins);
     free(text);
