@@ -386,21 +386,28 @@ static void put_without_folders(FILE *out, const char *text, char *const begins[
     fputs(at, out);
 }
 
+static char *page_text(const struct page *p)
+{
+    struct text_stream to;
+    if (text_stream_open(&to) != NULL)
+        put_page(to.file, p);
+    return text_stream_take(&to);
+}
+
+/* A stream in memory may lose letters without a word where it cannot grow, so the text is made twice. */
 void page_json(FILE *out, const struct page *p)
 {
     const struct run_table *t = p->verdict->table;
     const struct page_difference *d = p->difference;
-    struct text_stream to;
     char *begins[] = { folder_begin(run_table_text(t, 0, "trace_path"), folder_of_traces(t)),
                        folder_begin(d == NULL ? "" : d->names[0], d == NULL ? 0 : page_folder_of_names(d)) };
-    if (text_stream_open(&to) != NULL)
-        put_page(to.file, p);
-    char *text = text_stream_take(&to);
-    if (text == NULL || begins[0] == NULL || begins[1] == NULL)
+    char *text = page_text(p), *again = page_text(p);
+    if (text == NULL || again == NULL || strcmp(text, again) != 0 || begins[0] == NULL || begins[1] == NULL)
         (void)fgetc(out);                            /* no memory: the stream counts as failed, and no page is made */
     else
         put_without_folders(out, text, begins);
     free(text);
+    free(again);
     free(begins[0]);
     free(begins[1]);
 }
