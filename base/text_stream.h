@@ -4,13 +4,16 @@
 #ifndef REPLAY_BASE_TEXT_STREAM_H
 #define REPLAY_BASE_TEXT_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
+/* Stays where it is while the stream is open. */
 struct text_stream {
     FILE  *file;
     char  *text;
-    size_t n;                        /* bytes, once it is taken */
+    size_t n, room;                  /* bytes; n without the end, and all of it once it is taken */
+    bool   is_short;                 /* there was no memory for some of it */
 };
 
 /* The stream, or NULL without memory. End it with text_stream_take. */
