@@ -3,6 +3,8 @@
 #include "policies/spec.h"
 #include "replay/contest/contest.h"
 
+#include "tests/edition_names.h"
+
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,27 +75,11 @@ Test(contest_traces, another_seed_draws_other_traces_and_the_same_seed_the_same)
     free(again);
 }
 
-/* Whether the edition runs a policy, under whatever name and options, or says why not. */
-static bool is_named(const char *name)
-{
-    const char *typed, *reason;
-    for (size_t i = 0; (typed = contest_left_out_at(i, &reason)) != NULL; i++)
-        if (strcmp(typed, name) == 0)
-            return reason[0] != '\0';
-    for (size_t i = 0; (typed = contest_policy_at(i)) != NULL; i++) {
-        struct policy_spec spec;
-        struct err_detail wrong = { .text = "" };
-        cr_assert_eq(policy_spec_parse(typed, &spec, &wrong), ERR_OK, "%s: %s", typed, wrong.text);
-        const bool is_it = strcmp(spec.ops->name, name) == 0;
-        policy_spec_close(&spec);
-        if (is_it)
-            return true;
-    }
-    return false;
-}
+static const struct edition edition = { .policy_at = contest_policy_at, .left_out_at = contest_left_out_at };
 
 Test(contest_traces, every_built_in_policy_runs_or_is_left_out_with_a_reason)
 {
     for (size_t i = 0; policy_at(i) != NULL; i++)
-        cr_expect(is_named(policy_at(i)->name), "%s: neither in edition_2.def nor left out there", policy_at(i)->name);
+        cr_expect(edition_names(&edition, policy_at(i)->name),
+                  "%s: neither in edition_2.def nor left out there", policy_at(i)->name);
 }
