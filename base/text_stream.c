@@ -34,7 +34,6 @@ static ssize_t text_stream_write(void *stream, const char *letters, size_t n)
     }
     memcpy(s->text + s->n, letters, n);
     s->n += n;
-    s->text[s->n] = '\0';
     return (ssize_t)n;
 }
 
@@ -44,13 +43,30 @@ FILE *text_stream_open(struct text_stream *s)
     return s->file = fopencookie(s, "w", (cookie_io_functions_t){ .write = text_stream_write });
 }
 
+/* The text with its end, once all letters have come; NULL without memory. */
+static char *text_stream_end(struct text_stream *s)
+{
+    if (s->is_short || (s->text == NULL && !text_stream_grow(s, 0)))
+        return NULL;
+    s->text[s->n] = '\0';
+    return s->text;
+}
+
+const char *text_stream_text(struct text_stream *s)
+{
+    return fflush(s->file) == 0 ? text_stream_end(s) : NULL;
+}
+
+void text_stream_empty(struct text_stream *s)
+{
+    (void)fflush(s->file);
+    s->n = 0;
+}
+
 char *text_stream_take(struct text_stream *s)
 {
-    const bool is_closed = s->file != NULL && fclose(s->file) == 0;
-    if (is_closed && !s->is_short && (s->text != NULL || text_stream_grow(s, 0))) {
-        s->text[s->n] = '\0';
-        return s->text;
-    }
-    free(s->text);
-    return NULL;
+    char *text = s->file != NULL && fclose(s->file) == 0 ? text_stream_end(s) : NULL;
+    if (text == NULL)
+        free(s->text);
+    return text;
 }

@@ -19,6 +19,12 @@ struct text_stream {
 /* The stream, or NULL without memory. End it with text_stream_take. */
 FILE *text_stream_open(struct text_stream *s);
 
+/* What was written so far, until the next write; NULL if there was no memory for all of it, ever. */
+const char *text_stream_text(struct text_stream *s);
+
+/* What is written from now on is a text of its own. */
+void text_stream_empty(struct text_stream *s);
+
 /* Closes the stream. The text, which the caller frees; NULL if there was no memory for all of it. */
 char *text_stream_take(struct text_stream *s);
 

@@ -47,9 +47,7 @@ enum {
 struct results_db {
     sqlite3      *handle;
     sqlite3_stmt *look, *has, *begin_puts, *put, *commit;
-    FILE         *details;                   /* writes details_bytes, the JSON text of the current run */
-    char         *details_bytes;
-    size_t        details_n;
+    struct text_stream details;              /* the JSON text of the current run */
     char          path[DATABASE_NAME_BYTES]; /* as typed, for messages */
     char          name[DATABASE_NAME_BYTES]; /* of database_name */
     char          columns[COLUMNS_TEXT];     /* of `runs`, with commas */
@@ -493,8 +491,7 @@ static enum err db_prepare(struct results_db *db, struct err_detail *err)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (sqlite3_prepare_v2(db->handle, all[i].sql, -1, all[i].out, NULL) != SQLITE_OK)
             return db_fail(db, err);
-    db->details = open_memstream(&db->details_bytes, &db->details_n);
-    return db->details != NULL ? ERR_OK : err_no_memory(err);
+    return text_stream_open(&db->details) != NULL ? ERR_OK : err_no_memory(err);
 }
 
 /* Makes an empty database ours, or brings an older one up to date. Within a transaction. */
@@ -701,9 +698,7 @@ void results_db_close(struct results_db *db)
     sqlite3_finalize(db->put);
     sqlite3_finalize(db->commit);
     sqlite3_close(db->handle);
-    if (db->details != NULL)
-        fclose(db->details);
-    free(db->details_bytes);
+    free(text_stream_take(&db->details));
     free(db);
 }
 
@@ -746,20 +741,18 @@ enum err results_db_has(struct results_db *db, const char *key, bool *out, struc
 static enum err details_of(struct results_db *db, const struct report_run *run, struct field *out,
                            struct err_detail *err)
 {
-    struct json_writer w = json_writer(db->details);
+    text_stream_empty(&db->details);
+    struct json_writer w = json_writer(db->details.file);
     w.is_compact = true;
-    rewind(db->details);
     json_put_object(&w, NULL);
     report_options_json(&w, "options", run->spec);
     report_lines_json(&w, "assumptions", NULL, &run->assumptions);
     report_lines_json(&w, "warnings", NULL, &run->warnings);
     json_put_number(&w, "changed", policy_spec_changes(run->spec));
     json_end_object(&w);
-    fputc('\0', db->details);
-    if (fflush(db->details) != 0)
-        return err_no_memory(err);
-    *out = field_text("details", db->details_bytes);
-    return ERR_OK;
+    const char *text = text_stream_text(&db->details);
+    *out = field_text("details", text);
+    return text != NULL ? ERR_OK : err_no_memory(err);
 }
 
 enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,

@@ -7,18 +7,15 @@
 
 bool row_keys_open(struct row_keys *out)
 {
-    *out = (struct row_keys){ .key = NULL };
-    out->key = open_memstream(&out->text, &out->bytes);
-    return out->key != NULL;
+    *out = (struct row_keys){ .key = { .file = NULL } };
+    return text_stream_open(&out->key) != NULL;
 }
 
 void row_keys_close(struct row_keys *k)
 {
-    if (k->key != NULL)
-        fclose(k->key);
-    free(k->text);
+    free(text_stream_take(&k->key));
     text_table_free(&k->texts);
-    *k = (struct row_keys){ .key = NULL };
+    *k = (struct row_keys){ .key = { .file = NULL } };
 }
 
 static void put_cell(FILE *out, const struct field *f)
@@ -42,15 +39,13 @@ static void put_cell(FILE *out, const struct field *f)
 void row_keys_put(struct row_keys *k, const struct run_table *t, size_t row, const char *const columns[], size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        put_cell(k->key, run_table_cell(t, row, columns[i]));
+        put_cell(k->key.file, run_table_cell(t, row, columns[i]));
 }
 
 uint32_t row_keys_number(struct row_keys *k)
 {
-    fputc('\0', k->key);
-    if (fflush(k->key) != 0)
-        return UINT32_MAX;
-    const uint32_t number = text_table_put(&k->texts, k->text, strlen(k->text));
-    rewind(k->key);
+    const char *text = text_stream_text(&k->key);
+    const uint32_t number = text == NULL ? UINT32_MAX : text_table_put(&k->texts, text, strlen(text));
+    text_stream_empty(&k->key);
     return number;
 }

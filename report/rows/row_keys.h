@@ -7,17 +7,14 @@
 #define REPLAY_REPORT_ROWS_ROW_KEYS_H
 
 #include "base/intern.h"
+#include "base/text_stream.h"
 #include "report/rows/run_table.h"
 
-#include <stdio.h>
-
-/* A key is the text that was written to `key` since the last one. Keys are numbered from 0 in order of their first
- * appearance. */
+/* A key is the text that was written to key.file since the last one. Keys are numbered from 0 in order of their first
+ * appearance. Stays where it is while it is open. */
 struct row_keys {
-    struct text_table texts;
-    FILE  *key;
-    char  *text;                     /* what `key` writes to */
-    size_t bytes;
+    struct text_table  texts;
+    struct text_stream key;
 };
 
 /* False without memory; row_keys_close accepts that, and a zeroed struct. */

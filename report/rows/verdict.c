@@ -214,8 +214,8 @@ static bool place_case(struct finder *f, size_t row)
     bool is_new = false, is_new_trace = false, is_new_device = false;
     row_keys_put(&f->traces.keys, t, row, trace_columns, N_TRACE_COLUMNS);
     row_keys_put(&f->cases.keys, t, row, trace_columns, N_TRACE_COLUMNS);
-    fputs(device_of(t, row), f->cases.keys.key);
-    fputs(device_of(t, row), f->devices.keys.key);
+    fputs(device_of(t, row), f->cases.keys.key.file);
+    fputs(device_of(t, row), f->devices.keys.key.file);
     const uint32_t key = seen_key(&f->cases, &is_new), trace = seen_key(&f->traces, &is_new_trace),
                    device = seen_key(&f->devices, &is_new_device);
     if (key == UINT32_MAX || trace == UINT32_MAX || device == UINT32_MAX)
