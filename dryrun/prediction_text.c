@@ -212,7 +212,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     assume_growth(a, &run->made);
     assume_failure(a, &run->made);
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
-                                 "are zeros. A program that branches on them may take another way.");
+                                 "are zeros, and a single number is 1e-6. A program that branches on them may take "
+                                 "another way.");
     assume_branches(a, p, &run->made);
     if (run->made.jax.is_there)
         jax_held_say(assumption_add(a), &run->made.jax);
