@@ -68,7 +68,7 @@ static uint64_t process_bytes(uint64_t handle)
 
 ENTRY(int, nvmlInit_v2, void)
 {
-    return cudasim_init() == CODE_SUCCESS ? NVML_SUCCESS : NVML_UNKNOWN;
+    return cudasim_look() == CODE_SUCCESS ? NVML_SUCCESS : NVML_UNKNOWN;
 }
 
 ENTRY(int, nvmlInit, void)
@@ -202,7 +202,7 @@ ENTRY(int, nvmlDeviceGetMemoryInfo, uint64_t handle, struct memory_v1 *out)
     NEEDS(out);
     const int device = cudasim_seen_as(device_of(handle));
     if (device_of(handle) < 0 ||
-        cudasim_memory_info(device < 0 ? 0 : device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
+        cudasim_memory_seen(device < 0 ? 0 : device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
         return NVML_BAD_ARGUMENT;
     out->free_bytes = device < 0 ? out->total_bytes : out->free_bytes;
     out->total_bytes += cudasim_driver_bytes();

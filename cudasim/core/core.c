@@ -46,12 +46,12 @@ void cudasim_unlock(void)
     pthread_mutex_unlock(&cudasim_mutex);
 }
 
-/* CUDA does not survive a fork, and neither do we. */
+/* CUDA does not survive a fork, and neither do we. The child of a process that only looked by NVML begins anew. */
 static void cudasim_forked(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     cudasim_mutex = unlocked;
-    cudasim.is_forked = cudasim.is_open;
+    cudasim.is_forked = cudasim.is_open = cudasim.is_used;
 }
 
 /* The child's only thread held the lock at the fork, so the state is consistent. */
@@ -150,9 +150,20 @@ void cudasim_open_journal(void)
     cudasim.has_journal = true;
 }
 
+/* What the parent of this process had opened to look at. */
+static void cudasim_close_devices(void)
+{
+    for (int i = 0; i < cudasim.n_devices; i++) {
+        device_close(cudasim.devices[i].device);
+        cudasim.devices[i] = (struct cudasim_device){ .device = NULL };
+    }
+    cudasim.n_devices = 0;
+}
+
 static void cudasim_open(void)
 {
     struct err_detail err;
+    cudasim_close_devices();
     cudasim.is_open = true;
     if (cudasim.next_handle == 0)
         cudasim.next_handle = HANDLES_FIRST;
@@ -171,16 +182,21 @@ static void cudasim_open(void)
     }
 }
 
-enum cudasim_code cudasim_begin(void)
+enum cudasim_code cudasim_begin_look(void)
 {
     cudasim_lock();
     if (!cudasim.is_open)
         cudasim_open();
-    const enum cudasim_code code = cudasim.is_broken || cudasim.n_devices == 0 ? CODE_NO_DEVICE
-                                 : cudasim.is_forked ? CODE_NOT_INITIALIZED : CODE_SUCCESS;
+    return cudasim.is_broken || cudasim.n_devices == 0 ? cudasim_end(CODE_NO_DEVICE) : CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_begin(void)
+{
+    const enum cudasim_code code = cudasim_begin_look();
     if (code != CODE_SUCCESS)
-        cudasim_unlock();
-    return code;
+        return code;
+    cudasim.is_used = true;
+    return cudasim.is_forked ? cudasim_end(CODE_NOT_INITIALIZED) : CODE_SUCCESS;
 }
 
 enum cudasim_code cudasim_end(enum cudasim_code code)
@@ -273,6 +289,12 @@ enum cudasim_code cudasim_init(void)
     return code != CODE_SUCCESS ? code : cudasim_end(CODE_SUCCESS);
 }
 
+enum cudasim_code cudasim_look(void)
+{
+    const enum cudasim_code code = cudasim_begin_look();
+    return code != CODE_SUCCESS ? code : cudasim_end(CODE_SUCCESS);
+}
+
 void cudasim_runtime_loaded(void)
 {
     has_runtime = true;
@@ -290,12 +312,13 @@ int cudasim_device_count(void)
 
 int cudasim_machine_count(void)
 {
-    return cudasim_init() == CODE_SUCCESS ? cudasim.n_machine : 0;
+    return cudasim_look() == CODE_SUCCESS ? cudasim.n_machine : 0;
 }
 
 int cudasim_seen_as(int card)
 {
-    for (int i = 0; i < cudasim_device_count(); i++)
+    const int n = cudasim_look() == CODE_SUCCESS ? cudasim.n_devices : 0;
+    for (int i = 0; i < n; i++)
         if (cudasim.places[i] == card)
             return i;
     return -1;
@@ -317,26 +340,39 @@ enum cudasim_code cudasim_set_device(int device)
     return CODE_SUCCESS;
 }
 
-enum cudasim_code cudasim_begin_device(int device)
+static enum cudasim_code device_code(enum cudasim_code begun, int device)
 {
-    const enum cudasim_code code = cudasim_begin();
-    if (code != CODE_SUCCESS)
-        return code;
-    return device >= 0 && device < cudasim.n_devices ? CODE_SUCCESS : cudasim_end(CODE_INVALID_DEVICE);
+    return begun != CODE_SUCCESS ? begun
+         : device >= 0 && device < cudasim.n_devices ? CODE_SUCCESS : cudasim_end(CODE_INVALID_DEVICE);
 }
 
-enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
+enum cudasim_code cudasim_begin_device(int device)
 {
-    const enum cudasim_code code = cudasim_begin_device(device);
+    return device_code(cudasim_begin(), device);
+}
+
+static enum cudasim_code memory_info(enum cudasim_code begun, int device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    const enum cudasim_code code = device_code(begun, device);
     if (code != CODE_SUCCESS)
         return code;
     device_memory_info(cudasim.devices[device].device, free_bytes, total_bytes);
     return cudasim_end(CODE_SUCCESS);
 }
 
+enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    return memory_info(cudasim_begin(), device, free_bytes, total_bytes);
+}
+
+enum cudasim_code cudasim_memory_seen(int device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    return memory_info(cudasim_begin_look(), device, free_bytes, total_bytes);
+}
+
 uint64_t cudasim_process_bytes(int device)
 {
-    if (cudasim_begin_device(device) != CODE_SUCCESS)
+    if (device_code(cudasim_begin_look(), device) != CODE_SUCCESS)
         return 0;
     const struct device *dev = cudasim.devices[device].device;
     const uint64_t bytes = device_process_bytes(dev, dev->usage.page_bytes);

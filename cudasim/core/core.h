@@ -46,11 +46,13 @@ CUDASIM_API enum cudasim_code cudasim_init(void);
 CUDASIM_API void cudasim_runtime_loaded(void);          /* the runtime makes contexts current by itself */
 CUDASIM_API bool cudasim_has_runtime(void);
 CUDASIM_API int cudasim_device_count(void);            /* what CUDA_VISIBLE_DEVICES lets the process see */
+CUDASIM_API enum cudasim_code cudasim_look(void);      /* as cudasim_init, for NVML: its process may fork afterwards */
 CUDASIM_API int cudasim_machine_count(void);           /* cards of the machine, as NVML counts them */
 CUDASIM_API int cudasim_seen_as(int card);             /* the device that a card of the machine is; -1: not seen */
 CUDASIM_API int cudasim_current_device(void);           /* of this thread */
 CUDASIM_API enum cudasim_code cudasim_set_device(int device);
 CUDASIM_API enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
+CUDASIM_API enum cudasim_code cudasim_memory_seen(int device, uint64_t *free_bytes, uint64_t *total_bytes);   /* NVML */
 CUDASIM_API uint64_t cudasim_process_bytes(int device); /* as nvidia-smi shows it */
 CUDASIM_API enum cudasim_code cudasim_reset(int device);
 CUDASIM_API enum cudasim_code cudasim_peer_enable(int from, int to);

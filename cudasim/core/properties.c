@@ -95,17 +95,17 @@ enum cudasim_code cudasim_attribute(int attribute, int device, int *value)
 
 const char *cudasim_device_name(void)
 {
-    return cudasim_device_count() > 0 ? cudasim.card.title : "";
+    return cudasim_machine_count() > 0 ? cudasim.card.title : "";
 }
 
 uint64_t cudasim_driver_bytes(void)
 {
-    return cudasim_device_count() > 0 ? cudasim.card.smi_bytes - cudasim.card.total_bytes : 0;
+    return cudasim_machine_count() > 0 ? cudasim.card.smi_bytes - cudasim.card.total_bytes : 0;
 }
 
 unsigned cudasim_capability(void)
 {
-    return cudasim_device_count() > 0 ? cudasim.card.capability : 0;
+    return cudasim_machine_count() > 0 ? cudasim.card.capability : 0;
 }
 
 /* The limits that NVIDIA's occupancy calculator (cuda_occupancy.h) applies: a warp's registers are taken in units, from

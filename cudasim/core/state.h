@@ -68,7 +68,8 @@ struct cudasim_state {
     uint64_t clock_ns;               /* the virtual clock, without the devices' modelled time */
     bool     is_open, is_broken;     /* is_broken: the devices could not be opened */
     bool     has_journal;            /* the environment was asked for the journal's folder */
-    bool     is_forked;              /* this is the child of a process that had opened them */
+    bool     is_used;                /* by CUDA; NVML only looks */
+    bool     is_forked;              /* this is the child of a process that had used them */
 };
 
 extern struct cudasim_state cudasim;
@@ -79,7 +80,10 @@ void cudasim_unlock(void);
 /* Locks, and opens the devices if they are not open yet. SUCCESS: the caller unlocks. Otherwise nothing is locked. */
 enum cudasim_code cudasim_begin(void);
 
-/* The same, for a device of the program's: INVALID_DEVICE if there is none of that number. */
+/* The same for NVML, which is not CUDA: a process that only looked may fork, and a child may look. */
+enum cudasim_code cudasim_begin_look(void);
+
+/* As cudasim_begin, for a device of the program's: INVALID_DEVICE if there is none of that number. */
 enum cudasim_code cudasim_begin_device(int device);
 
 /* Unlocks; returns `code`. */

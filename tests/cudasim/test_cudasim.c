@@ -591,6 +591,44 @@ Test(cudasim, a_card_answers_as_the_one_that_was_named)
     }
 }
 
+/* The child's answers: bit 0 if NVML looks, bit 1 if CUDA takes memory. */
+static int answers_in_child(struct cudasim_rig *r, int (*count)(unsigned *))
+{
+    const pid_t child = fork();
+    int status = -1;
+    if (child == 0) {
+        void *p = NULL;
+        unsigned n = 0;
+        const int looks = count(&n) == 0 && n == 2;
+        _exit(looks + 2 * (r->cudaMalloc(&p, MIB) == CODE_SUCCESS));
+    }
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+Test(cudasim, a_process_that_only_looked_by_nvml_may_fork)
+{
+    struct cudasim_rig r;
+    int (*init)(void), (*count)(unsigned *), (*memory)(uint64_t, void *), (*name)(uint64_t, char *, unsigned);
+    int (*capability)(uint64_t, int *, int *), major, minor;
+    unsigned n = 0;
+    void *p = NULL;
+    char text[96];
+    uint64_t bytes[3];
+    cudasim_rig_open(&r, "sim:1GiB,count=2", "libcudart.so.13");
+    void *nvml = cudasim_rig_library("libnvidia-ml.so.1");
+    cudasim_rig_find(nvml, "nvmlInit_v2", &init);
+    cudasim_rig_find(nvml, "nvmlDeviceGetCount_v2", &count);
+    cudasim_rig_find(nvml, "nvmlDeviceGetMemoryInfo", &memory);
+    cudasim_rig_find(nvml, "nvmlDeviceGetName", &name);
+    cudasim_rig_find(nvml, "nvmlDeviceGetCudaComputeCapability", &capability);
+    cr_assert(init() == 0 && count(&n) == 0 && memory(1, bytes) == 0 && name(1, text, sizeof text) == 0 &&
+              capability(1, &major, &minor) == 0);
+    cr_expect_eq(answers_in_child(&r, count), 3, "after NVML alone");
+    cr_assert_eq(r.cudaMalloc(&p, MIB), CODE_SUCCESS);
+    cr_expect_eq(answers_in_child(&r, count), 1, "CUDA does not survive a fork, and NVML does");
+}
+
 Test(cudasim, a_kernel_is_of_the_best_code_that_the_card_takes)
 {
     static unsigned char binary[512];
