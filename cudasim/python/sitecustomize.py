@@ -447,6 +447,11 @@ def _watch_jax(jax):
               "on the CPU, and nothing of it reaches the simulated card", file=sys.stderr)
 
 
+def _count_tokens(model_runner):
+    import replay_vllm
+    replay_vllm.install(model_runner)
+
+
 class _Loader(importlib.abc.Loader):
     def __init__(self, loader, imported):
         self.loader, self.imported = loader, imported
@@ -495,5 +500,6 @@ if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for
     os.environ.setdefault("VLLM_DISABLE_COMPILE_CACHE", os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"])    # its own
     sys.meta_path.insert(0, _Finder("jax", _watch_jax, _stand_in))
     sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
+    sys.meta_path.insert(0, _Finder("vllm.v1.worker.gpu.model_runner", _count_tokens))
 sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))
 _chain()
