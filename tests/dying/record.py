@@ -15,6 +15,7 @@ import traceback
 import torch
 
 import programs_drawn
+import programs_fourth
 import programs_fresh
 import programs_kept
 import programs_more
