@@ -63,7 +63,7 @@ ROOMS = [
      "Why did a program run out of memory, and what helps?"),
     ("replay/blame", "policies/pytorch traces report/text replay/trials replay/results",
      "Which rule of the allocator holds the memory that no request asked for?"),
-    ("replay/shrink", "base policies/pytorch report/text replay/recording replay/trials replay/results",
+    ("replay/shrink", "base policies/pytorch report/text replay/recording replay/trials replay/results replay/why",
      "What is the smallest recording that still does it?"),
     ("replay/graphs", "base traces replay/engine replay/results", "What do the private pools of CUDA graphs take?"),
     ("replay/likeness", "traces loads replay/trials", "Is a made load like a recording?"),

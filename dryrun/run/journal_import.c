@@ -130,12 +130,18 @@ static const char *program_shown(const char *command_line)
 
 /* ---- snapshots ---- */
 
+/* What run-sim's card has for the program; a prediction is about other cards, too. */
+static uint64_t simulated_bytes(const struct recording *r, const struct recorded_journal *j, unsigned device)
+{
+    return r->rules == RECORDING_OF_RUN_SIM ? j->summary.devices[device].free_bytes : 0;
+}
+
 /* A device that has calls may have none of PyTorch's, if something else in the program used it. */
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
                                        const char *what, bool ends_at_exit, const char *path, struct err_detail *err)
 {
     const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit,
-                                       .capability = r->capability };
+                                       .capability = r->capability, .capacity_bytes = simulated_bytes(r, j, device) };
     char name[PATH_MAX];
     file_name(r, j, (int)device, what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, err);

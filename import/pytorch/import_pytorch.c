@@ -48,6 +48,7 @@ struct pytorch_import {
     uint32_t *start_rows;             /* by index into walk.start: number of the segment in the trace */
     bool without_stacks, ends_at_exit;
     const char *capability;          /* "8.6"; NULL: not known */
+    uint64_t capacity_bytes;         /* 0: not known */
     bool has_epoch;
     char notes[NOTES_BYTES];
     size_t n_notes;
@@ -166,7 +167,7 @@ static void note_room(struct pytorch_import *p, const struct walk_room *room)
         note(p, "the device's capacity is what was reserved plus free at a refusal: without contexts and other "
              "processes");
     note(p, "not recorded: %sa memory fraction, calls of empty_cache that freed no segment",
-         is_known ? "" : "the device's capacity, ");
+         is_known || p->capacity_bytes > 0 ? "" : "the device's capacity, ");
 }
 
 static enum err put_limit(struct pytorch_import *p, const struct walk_room *room, struct err_detail *err)
@@ -216,7 +217,7 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     struct trace_info *info = trace_writer_info(p->out);
     const struct walk *w = p->w;
     const struct walk_room room = walk_room(w);
-    info->capacity_bytes = has_limit(p, &room) ? room.limit_card : room.is_all ? room.bytes : 0;
+    info->capacity_bytes = has_limit(p, &room) ? room.limit_card : room.is_all ? room.bytes : p->capacity_bytes;
     info->records = w->n;
     info->device = w->device;
     info->recorded_start_reserved_bytes = w->start_reserved;
@@ -790,7 +791,8 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
                                struct err_detail *err)
 {
     struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks,
-                               .ends_at_exit = cfg->ends_at_exit, .capability = cfg->capability};
+                               .ends_at_exit = cfg->ends_at_exit, .capability = cfg->capability,
+                               .capacity_bytes = cfg->capacity_bytes};
     uint32_t device = 0;
     enum err e = pytorch_read(in, cfg, &p.s, err);
     if (e != ERR_OK)

@@ -25,6 +25,7 @@ DEVICE = {"type": "string", "description": "a simulated card: 24GiB, 4090, h100-
 POLICY = {"type": ["array", "string"], "items": {"type": "string"},
           "description": "allocators with settings: best-fit (PyTorch's default), expandable_segments:True, "
                          "max_split_size_mb:128, pow2, none"}
+ONE_POLICY = {"type": "string", "description": "the allocator with its settings; without it the recorded one"}
 GPU = {"type": "integer", "minimum": 0, "description": "the device to take, of a file that recorded several"}
 PROGRAM = {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1,
            "description": "the words of a command, such as python, train.py, --batch, {batch}; it runs in the server's "
@@ -109,6 +110,13 @@ TOOLS = {tool.name: tool for tool in (
          {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
     Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
+    Tool("blame", "Which rule holds the memory", "Between what was live and what was reserved lies memory that no "
+         "request asked for: each byte of it to a rule of PyTorch's allocator, and what helps.",
+         {"policy": ONE_POLICY, "device": DEVICE}),
+    Tool("shrink", "The smallest recording that does it", "The fewest requests and frees that still are refused, "
+         "reserve so much, or differ under another allocator: for a bug report.",
+         {"keep": {"type": "string", "description": "refused, peak>=20GiB, or differs:POLICY"}, "policy": ONE_POLICY,
+          "device": DEVICE}),
     Tool("verify", "Is the replay exact?", "Whether the replayed allocator makes every decision that was recorded.",
          {"device": DEVICE}),
     Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it "
@@ -171,9 +179,9 @@ def listed(name: str, value: Any) -> List[str]:
 
 def refuse_what_reaches_out(name: str, value: Any) -> None:
     for text in value if isinstance(value, list) else [value]:
-        if name == "policy" and re.search(r"/|\.so\b", text):
+        if name in ("policy", "keep") and re.search(r"/|\.so\b", text):
             raise Refused(f"{text}: a plugin is not loaded here")
-        if name == "policy" and re.search(r"\b(plan|file)\b", text):
+        if name in ("policy", "keep") and re.search(r"\b(plan|file)\b", text):
             raise Refused(f"{text}: a plan is not read here")
         if name == "device" and re.match(r"\s*cuda", text, re.I):
             raise Refused(f"{text}: a real card is not used here")

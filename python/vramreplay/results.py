@@ -1220,6 +1220,8 @@ class Blame(Result):
     policy: str
     #: the card, as after --device
     device: str
+    #: the recording does not tell its card, and none was named
+    is_device_assumed: bool
     #: the state before the first event
     start: StartState
     #: what the recording covers
@@ -1255,6 +1257,10 @@ class Shrink(Result):
     policy: str
     #: the card, as after --device
     device: str
+    #: the recording does not tell its card, and none was named
+    is_device_assumed: bool
+    #: of the card for what is left: that of device, or a smaller one on which fewer calls tell the same story
+    card_bytes: Optional[int]
     #: requests, frees and flushes of the recording
     calls_before: int
     #: of them that are left
@@ -1273,6 +1279,12 @@ class Shrink(Result):
     peak_reserved_bytes: int
     #: the same under the other policy
     other_reserved_bytes: Optional[int]
+    #: what why says of what is left; null unless a refusal under the recorded policy was kept
+    verdict: Optional[str]
+    #: the same of the recording, without call stacks
+    verdict_before: Optional[str]
+    #: why --script could not be written; -o is
+    no_script: Optional[str]
 
 
 @dataclass(frozen=True, repr=False)

@@ -41,7 +41,8 @@ static enum err write_outputs(struct answering *a, struct err_detail *err)
     if (e == ERR_OK && a->json != NULL)
         e = a->ops->write_json(a->session, output_file(a->json), err);
     for (size_t i = 0; i < ANSWER_FILES && e == ERR_OK; i++)
-        e = output_commit(&a->files[i], err);
+        if (a->ops->leaves_out == NULL || !a->ops->leaves_out(a->session, i))
+            e = output_commit(&a->files[i], err);
     return e == ERR_OK ? output_commit(&a->json, err) : e;
 }
 

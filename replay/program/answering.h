@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/exit_status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -26,6 +27,7 @@ struct answer_ops {
     enum err (*write_json)(const void *session, FILE *out, struct err_detail *err);
     /* If one of `files` is asked for; NULL stands for those that are not. */
     enum err (*write_files)(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err);
+    bool (*leaves_out)(const void *session, size_t file);    /* one of `files` is not made; NULL: all are */
     enum err (*print)(const void *session, struct err_detail *err);
     enum exit_status (*status)(const void *session);         /* of an answer that was given; NULL: STATUS_DONE */
     void (*close)(void *session);

@@ -166,6 +166,7 @@ static void print_basis(const struct session *s)
 static enum err blame_print(const void *session, struct err_detail *err)
 {
     const struct session *s = session;
+    struct words card = { .n = 0 };
     print_answer(s);
     const enum err e = print_parts(s);
     if (e != ERR_OK)
@@ -178,6 +179,11 @@ static enum err blame_print(const void *session, struct err_detail *err)
         print_basis(s);
     if (trace_info(s->trace)->starts_mid_run)
         printf("\n");
+    if (s->run.device.is_assumed) {
+        words_add(&card, "The recording does not tell its card. Taken: %s.", s->run.device.headline);
+        printf("\n");
+        print_paragraph(&card);
+    }
     fresh_start_print(stdout, s->trace);
     return coverage_tell(stdout, s->trace, NULL, err);
 }

@@ -20,6 +20,8 @@ struct session {
     struct single_run     run;
     struct keep           keep;
     struct shrunk         shrunk;
+    struct err_detail     no_script;     /* why --script could not be written; "": it could, or is not asked for */
+    enum exit_status      status;
 };
 
 static void shrink_close(void *session)
@@ -45,7 +47,8 @@ static enum err shrink_read(void *session, const struct options *o, struct err_d
     if (e != ERR_OK)
         return e;
     struct progress progress = progress_start("shrinking", PROGRESS_PARTS);
-    const struct shrink_request asked = { .run = &s->run, .keep = &s->keep, .interrupted = cli_defer_signals(),
+    const struct shrink_request asked = { .run = &s->run, .keep = &s->keep, .is_recorded_policy = o->n_policies == 0,
+                                          .interrupted = cli_defer_signals(),
                                           .progress = progress_report, .progress_arg = &progress };
     e = shrink_find(&asked, &s->shrunk, err);
     progress_clear(&progress);
@@ -68,8 +71,27 @@ static void add_kept(struct words *w, const struct session *s)
         words_add(w, " reserve %s under %s.", a, s->run.spec.typed);
     else
         words_add(w, " end in a refused request under %s on a card of %s, %s.", s->run.spec.typed,
-                  text_mib(s->run.device.config.total_bytes, a),
-                  s->keep.is_fragmented ? "although it would fit beside what is live" : "as the card is full");
+                  text_mib(s->shrunk.total_bytes, a),
+                  s->keep.story.would_fit ? "although it would fit beside what is live" : "as the card is full");
+}
+
+/* What a person must know who takes the answer for the recording's. */
+static void print_remarks(const struct session *s)
+{
+    char total[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (s->shrunk.total_bytes != s->run.device.config.total_bytes)
+        words_add(&w, "A card of %s refuses the recording in the same way, after more calls. ",
+                  text_mib(s->run.device.config.total_bytes, total));
+    if (s->run.device.is_assumed)
+        words_add(&w, "The recording does not tell its card. Taken: %s. ", s->run.device.headline);
+    if (s->shrunk.has_verdicts && s->shrunk.verdict != s->shrunk.verdict_before)
+        words_add(&w, "Of these calls alone why says %s, and of the recording %s: what a program did before, step by "
+                  "step, counts there.", why_word(s->shrunk.verdict), why_word(s->shrunk.verdict_before));
+    if (w.n == 0)
+        return;
+    printf("\n");
+    print_paragraph(&w);
 }
 
 /* The number of the request that a call makes or frees. */
@@ -117,6 +139,7 @@ static enum err shrink_print(const void *session, struct err_detail *err)
         print_call(s, i);
     if (s->shrunk.n > SHOWN_CALLS)
         printf("  and %zu more\n", s->shrunk.n - SHOWN_CALLS);
+    print_remarks(s);
     return ERR_OK;
 }
 
@@ -129,12 +152,19 @@ static enum err shrink_write_json(const void *session, FILE *out, struct err_det
     return ERR_OK;
 }
 
+/* What the program may have of the card of what is left; 0: there is no limit. */
+static uint64_t left_usable(const struct session *s)
+{
+    struct device_config d = s->run.device.config;
+    d.total_bytes = s->shrunk.total_bytes;
+    return d.total_bytes == DEVICE_UNLIMITED ? 0 : keep_usable(&d);
+}
+
 static enum err write_trace(const struct session *s, FILE *out, struct err_detail *err)
 {
     void *bytes;
     size_t n;
-    const uint64_t total = s->run.device.config.total_bytes;
-    const enum err e = shrunk_write(&s->shrunk, total == DEVICE_UNLIMITED ? 0 : total, &bytes, &n, err);
+    const enum err e = shrunk_write(&s->shrunk, left_usable(s), &bytes, &n, err);
     if (e != ERR_OK)
         return e;
     fwrite(bytes, 1, n, out);                    /* the frame finds failed writes */
@@ -144,11 +174,27 @@ static enum err write_trace(const struct session *s, FILE *out, struct err_detai
 
 static enum err shrink_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
-    const struct session *s = session;
+    struct session *s = session;
     enum err e = files[0] != NULL ? write_trace(s, files[0], err) : ERR_OK;
-    if (e == ERR_OK && files[1] != NULL)
-        e = shrink_script_write(&s->shrunk, &s->run, files[1], err);
-    return e;
+    if (e != ERR_OK || files[1] == NULL)
+        return e;
+    e = shrink_script_write(&s->shrunk, &s->run, files[1], &s->no_script);
+    if (e == ERR_UNSUPPORTED)
+        s->status = cli_fail(e, &s->no_script);
+    else if (e != ERR_OK)
+        *err = s->no_script;
+    return e == ERR_UNSUPPORTED ? ERR_OK : e;
+}
+
+static bool shrink_leaves_out(const void *session, size_t file)
+{
+    const struct session *s = session;
+    return file == 1 && s->no_script.text[0] != '\0';
+}
+
+static enum exit_status shrink_status(const void *session)
+{
+    return ((const struct session *)session)->status;
 }
 
 static const struct flag_use shrink_flags[] = {
@@ -164,7 +210,8 @@ const struct subcommand cmd_shrink = {
     .text = "shrink takes requests out of a recording as long as it keeps a property: a request is refused, the peak "
             "reaches a size, or another policy reserves differently. Then it makes sizes round. What is left, most "
             "often fewer than ten calls, does it in PyTorch as well (--script), and holds no names, stacks, addresses "
-            "or times. Of a card that is full it keeps that it is full, not why: a leak may become one large request.\n"
+            "or times. A refusal stays the same story: many requests that fill a card stay several, perhaps on a "
+            "smaller card.\n"
             "\n"
             "Examples:\n"
             "  replay shrink snapshot.pickle --keep refused -o small.zst\n"
@@ -175,6 +222,7 @@ const struct subcommand cmd_shrink = {
     .n_inputs_max = 1,
     .answer = { .session_bytes = sizeof(struct session),
                 .files = { offsetof(struct options, out), offsetof(struct options, script) }, .read = shrink_read,
-                .write_json = shrink_write_json, .write_files = shrink_write_files, .print = shrink_print,
+                .write_json = shrink_write_json, .write_files = shrink_write_files, .leaves_out = shrink_leaves_out,
+                .print = shrink_print, .status = shrink_status,
                 .close = shrink_close },
 };

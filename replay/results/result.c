@@ -30,6 +30,7 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
     const uint64_t bytes = bytes_needed(info, &d->config);
     const struct device_model *model = device_model_for(bytes);
     const char *what = info->recorded_peak_reserved_bytes > 0 ? "reserved when recorded" : "requested at once";
+    d->is_assumed = true;
     units_format_bytes(bytes, need);
     if (model == NULL) {
         snprintf(d->typed, sizeof d->typed, "sim:unlimited%.120s", options);

@@ -25,6 +25,7 @@ struct device_choice {
     const char *context_source;      /* where config.context_bytes is from; NULL: it was typed, or there is none */
     enum platform platform;          /* that a person named, by system= or --system; PLATFORM_UNKNOWN: nobody did */
     char typed[DEVICE_TEXT];         /* as given, or as a person would type it */
+    bool is_assumed;                 /* nobody named the card, and the recording does not tell it */
     char headline[HEADLINE_TEXT];    /* what the device is, why, and how to choose another */
 };
 

@@ -17,6 +17,7 @@ struct shrinker {
     struct keep_runner runner;
     struct shrunk *out;
     struct event  *calls, *tried;    /* the best so far; room for a change of it */
+    struct event  *all;              /* those of the recording */
     uint32_t      *life;             /* by call: its life, numbered in order of the requests; a flush has its own */
     size_t         n, n_tried, n_lives;
     uint32_t      *life_at;          /* by slot: scratch, */
@@ -195,6 +196,8 @@ static enum err try_one_of(struct shrinker *s, size_t first, size_t group, bool 
         if (c->kind != EVENT_ALLOC || c->stream != head->stream || c->pool != head->pool)
             return ERR_OK;
     }
+    if (!keep_may_have(&s->runner, bytes))
+        return ERR_OK;
     s->n_tried = 0;
     for (size_t i = 0; i < s->n; i++) {
         if (s->life[i] > first && s->life[i] < first + group)
@@ -251,9 +254,31 @@ static enum err try_frees(struct shrinker *s, struct err_detail *err)
     return e;
 }
 
+/* A free that is complete at once is one call less, too. */
+static enum err try_late_frees(struct shrinker *s, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    for (size_t i = s->n; i-- > 0 && e == ERR_OK && !is_over(s);) {
+        bool is_kept;
+        if (i >= s->n || s->calls[i].kind != EVENT_FREE_REQUESTED)
+            continue;
+        const uint32_t life = s->life[i];
+        s->n_tried = 0;
+        for (size_t k = 0; k < s->n; k++) {
+            s->tried[s->n_tried] = s->calls[k];
+            if (k == i)
+                s->tried[s->n_tried].kind = EVENT_FREE;
+            s->n_tried += s->calls[k].kind != EVENT_FREE_COMPLETED || s->life[k] != life;
+        }
+        e = try_calls(s, &is_kept, err);
+    }
+    return e;
+}
+
 /* ---- round sizes ---- */
 
-/* Sizes become whole multiples of the coarsest of these that keeps the property: nearest, above, below. */
+/* Sizes become whole multiples of the coarsest of these that keeps the property, and does not more than double them:
+ * nearest, above, below. */
 static const uint64_t units[] = { 1000 * MIB, 100 * MIB, 50 * MIB, 10 * MIB, 5 * MIB, 2 * MIB, MIB, MIB / 2,
                                   100 * KIB, 10 * KIB, KIB, 512 };
 
@@ -281,9 +306,11 @@ static enum err try_units(struct shrinker *s, uint64_t bytes, bool *is_kept, str
     for (size_t u = 0; u < sizeof units / sizeof units[0] && !*is_kept && e == ERR_OK; u++) {
         if (bytes % units[u] == 0)
             return e;
-        for (int way = 0; way < 3 && !*is_kept && e == ERR_OK; way++)
-            if (rounded(bytes, units[u], way) > 0)
-                e = try_size(s, bytes, rounded(bytes, units[u], way), is_kept, err);
+        for (int way = 0; way < 3 && !*is_kept && e == ERR_OK; way++) {
+            const uint64_t to = rounded(bytes, units[u], way);
+            if (to > 0 && to / 2 <= bytes)
+                e = try_size(s, bytes, to, is_kept, err);
+        }
     }
     return e;
 }
@@ -331,6 +358,8 @@ static enum err try_all(struct shrinker *s, struct err_detail *err)
         e = try_pairs(s, err);
     if (e == ERR_OK)
         e = try_frees(s, err);
+    if (e == ERR_OK)
+        e = try_late_frees(s, err);
     return e == ERR_OK ? try_sizes(s, err) : e;
 }
 
@@ -345,9 +374,62 @@ static enum err try_until_nothing_changes(struct shrinker *s, struct err_detail 
     return e;
 }
 
+/* ---- a smaller card ---- */
+
+/* So few calls are read at a glance; of more, a smaller card is tried. */
+enum { FEW_CALLS = 10 };
+
+/* Whether the calls are refused a request on a smaller card after fewer than the best so far, in the same story. */
+static enum err try_card(struct shrinker *s, const struct event *calls, size_t n, uint64_t usable, bool *is_kept,
+                         struct err_detail *err)
+{
+    struct device_config *d = &s->runner.device->config;
+    const uint64_t total = d->total_bytes;
+    bool holds = false;
+    d->total_bytes = usable + (total - keep_usable(d));
+    enum err e = keep_holds(&s->runner, calls, n, false, &holds, err);
+    s->out->n_runs++;
+    if (e == ERR_OK && holds && s->runner.end < s->n) {
+        s->n_tried = s->runner.end;
+        memcpy(s->tried, calls, s->n_tried * sizeof *s->tried);
+        e = try_calls(s, is_kept, err);
+    }
+    if (!*is_kept)
+        d->total_bytes = total;
+    return e;
+}
+
+/* The smallest card of a round size on which fewer calls tell the story. */
+static enum err try_cards_of(struct shrinker *s, const struct event *calls, size_t n, bool *is_kept,
+                             struct err_detail *err)
+{
+    static const uint64_t rounds[] = { 10, 12, 14, 16, 20, 24, 30, 40, 50, 60, 80 };
+    const uint64_t usable = keep_usable(&s->runner.device->config);
+    enum err e = ERR_OK;
+    for (uint64_t ten = MIB; ten < usable / 10; ten *= 10)
+        for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
+            if (*is_kept || e != ERR_OK || is_over(s) || s->n <= FEW_CALLS || rounds[i] * ten >= usable)
+                return e;
+            e = try_card(s, calls, n, rounds[i] * ten, is_kept, err);
+        }
+    return e;
+}
+
+/* Ten equal pieces say of a large card what a thousand do. The recording's calls come first: what is left of them on
+ * its own card may have been joined to large pieces. */
+static enum err try_cards(struct shrinker *s, bool *is_kept, struct err_detail *err)
+{
+    *is_kept = false;
+    if (s->asked->keep->kind != KEEP_REFUSED)
+        return ERR_OK;
+    const enum err e = try_cards_of(s, s->all, s->out->n_before, is_kept, err);
+    return e == ERR_OK && !*is_kept ? try_cards_of(s, s->calls, s->n, is_kept, err) : e;
+}
+
 /* ---- the beginning ---- */
 
-/* The calls of a copy. The request at whose refusal the recording ends is one of them, and the last. */
+/* The calls of a copy. The request at whose refusal the recording ends is one of them, and the last; so is, if a
+ * refusal is kept, the last that the program survived. */
 static enum err load_calls(struct shrinker *s, struct trace_reader *copy, bool ends_refused, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(copy);
@@ -386,7 +468,16 @@ static enum err begin(struct shrinker *s, struct err_detail *err)
         e = trace_rewrite(s->asked->run->trace, &how, &s->out->copy, err);
     if (e != ERR_OK)
         return e;
+    s->out->has_verdicts = s->asked->keep->kind == KEEP_REFUSED && s->asked->is_recorded_policy;
+    if (s->out->has_verdicts)
+        e = shrink_verdict(s->asked->run->trace, &s->asked->run->device, &s->out->verdict_before, err);
+    if (e != ERR_OK)
+        return e;
+    s->out->shows_expandable = s->asked->is_recorded_policy && trace_meta(s->out->copy, "conf") == NULL &&
+                               strcmp(s->runner.spec->typed, "pytorch:expandable") == 0;
+    s->asked->keep->is_fragmented = s->out->has_verdicts && s->out->verdict_before == VERDICT_FRAGMENTED;
     const size_t n = (size_t)trace_info(s->out->copy)->events + 1;
+    s->all = calloc(n, sizeof *s->all);
     s->calls = calloc(n, sizeof *s->calls);
     s->tried = calloc(n, sizeof *s->tried);
     s->life = calloc(n, sizeof *s->life);
@@ -395,12 +486,13 @@ static enum err begin(struct shrinker *s, struct err_detail *err)
     s->life_at = calloc(n_slots, sizeof *s->life_at);
     s->slot_of = calloc(n_slots, sizeof *s->slot_of);
     s->vacant = calloc(n_slots, sizeof *s->vacant);
-    if (s->slot_of == NULL || s->vacant == NULL || s->calls == NULL || s->tried == NULL || s->life == NULL ||
-        s->is_out == NULL || s->life_at == NULL)
+    if (s->all == NULL || s->slot_of == NULL || s->vacant == NULL || s->calls == NULL || s->tried == NULL ||
+        s->life == NULL || s->is_out == NULL || s->life_at == NULL)
         return err_no_memory(err);
     s->runner.trace = s->out->copy;
-    e = load_calls(s, s->out->copy, coverage.ends == ENDS_REFUSED, err);
+    e = load_calls(s, s->out->copy, coverage.ends == ENDS_REFUSED || s->asked->keep->kind == KEEP_REFUSED, err);
     s->out->n_before = s->n_tried;
+    memcpy(s->all, s->tried, s->n_tried * sizeof *s->all);
     if (e == ERR_OK)
         e = keep_holds(&s->runner, s->tried, s->n_tried, true, &holds, err);
     if (e == ERR_OK && !holds)
@@ -422,9 +514,28 @@ static void describe(struct shrinker *s)
         out->n_streams += c->kind == EVENT_ALLOC && !seen[c->stream];
         seen[c->stream] |= c->kind == EVENT_ALLOC;
     }
+    out->total_bytes = s->runner.device->config.total_bytes;
     out->calls = s->calls;
     out->n = s->n;
     s->calls = NULL;
+}
+
+/* The smaller card and what is left, as a person has them who gets the recording. */
+static enum err judge_left(const struct shrinker *s, struct err_detail *err)
+{
+    struct device_choice card = *s->runner.device;
+    struct trace_reader *left = NULL;
+    void *bytes;
+    size_t n;
+    if (!s->out->has_verdicts)
+        return ERR_OK;
+    enum err e = shrunk_write(s->out, keep_usable(&card.config), &bytes, &n, err);
+    if (e == ERR_OK)
+        e = trace_open_owned(bytes, n, "what is left", 0, &left, err);
+    if (e == ERR_OK)
+        e = shrink_verdict(left, &card, &s->out->verdict, err);
+    trace_close(left);
+    return e;
 }
 
 enum err shrink_find(const struct shrink_request *asked, struct shrunk *out, struct err_detail *err)
@@ -434,10 +545,17 @@ enum err shrink_find(const struct shrink_request *asked, struct shrunk *out, str
                           .runner = { .keep = asked->keep, .spec = &run.spec, .device = &run.device } };
     *out = (struct shrunk){ .n = 0 };
     enum err e = begin(&s, err);
-    if (e == ERR_OK)
+    bool is_smaller = true;
+    while (e == ERR_OK && is_smaller) {
         e = try_until_nothing_changes(&s, err);
+        if (e == ERR_OK)
+            e = try_cards(&s, &is_smaller, err);
+    }
     if (e == ERR_OK)
         describe(&s);
+    if (e == ERR_OK)
+        e = judge_left(&s, err);
+    free(s.all);
     free(s.calls);
     free(s.tried);
     free(s.life);
@@ -472,7 +590,7 @@ static enum err put_facts(const struct shrunk *s, struct trace_writer *w, struct
     for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(s->copy, i, &value)) != NULL; i++)
         if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && fact_is_plain(name, value))
             e = trace_put_meta(w, name, value, err);
-    return e;
+    return e == ERR_OK && s->shows_expandable ? trace_put_meta(w, "conf", "expandable_segments:True", err) : e;
 }
 
 /* Streams and pools keep their order and lose their names. */

@@ -17,6 +17,7 @@
 
 #include "replay/results/single_run.h"
 #include "replay/shrink/shrink_keep.h"
+#include "replay/shrink/shrink_verdict.h"
 
 /* Zero is a valid beginning and end. */
 struct shrunk {
@@ -26,13 +27,19 @@ struct shrunk {
     bool     has_pools, has_late;    /* could not be folded */
     bool     is_stopped;             /* before nothing could be taken out any more: work was spent, or interrupted */
     uint64_t peak_bytes, other_bytes;            /* reserved at most: of the policy; of the other one */
+    uint64_t total_bytes;            /* of the card: of the run's, unless a refusal's story is told by fewer calls on a
+                                      * smaller one */
     unsigned n_runs;
+    bool     has_verdicts;           /* a refusal under the recorded policy was kept: what `why` says */
+    enum verdict_kind verdict, verdict_before;   /* of what is left; of the recording */
+    bool     shows_expandable;       /* only addresses told that the recording has expandable segments */
     struct trace_reader *copy;       /* what streams and pools the calls name */
 };
 
 struct shrink_request {
     const struct single_run *run;    /* opened for the recording */
     struct keep *keep;
+    bool     is_recorded_policy;     /* no other one was named */
     const volatile sig_atomic_t *interrupted;    /* not 0: the best so far is the result. NULL: never */
     void   (*progress)(void *arg, uint64_t done, uint64_t total);
     void    *progress_arg;

@@ -69,17 +69,80 @@ static enum err run(struct keep_runner *r, const struct policy_spec *spec, const
     return e;
 }
 
-/* Whether what is live after `n` calls would fit the card with the call that follows. */
-static bool would_fit(const struct keep_runner *r, const struct event *calls, size_t n)
+/* ---- the story of a refusal ---- */
+
+/* As why has them: less than one part in 32 that is free and of no use is not fragmentation, and up to a quarter it
+ * counts how soon live memory would fill it; half of the card is the one request. */
+enum { SCRAP_SHARE = 32, PIECES_SHARE = 4 };
+
+static enum card_share share_of(uint64_t bytes, uint64_t usable)
 {
-    const struct device_config *d = &r->device->config;
-    uint64_t live = calls[n].bytes;
-    for (size_t i = 0; i < n; i++) {
-        live += calls[i].kind == EVENT_ALLOC ? calls[i].bytes : 0;
-        live -= calls[i].kind == EVENT_FREE || calls[i].kind == EVENT_FREE_REQUESTED ? calls[i].bytes : 0;
-    }
-    return add_capped(live, add_capped(d->context_bytes, d->others_bytes)) <= d->total_bytes;
+    return bytes > usable                  ? SHARE_BEYOND
+           : bytes >= usable - usable / 2  ? SHARE_HALF
+           : bytes >= usable / PIECES_SHARE ? SHARE_BELOW_HALF
+                                            : SHARE_BELOW_QUARTER;
 }
+
+static enum card_share pieces_of(uint64_t bytes, uint64_t usable)
+{
+    return bytes < usable / SCRAP_SHARE ? SHARE_SCRAP : share_of(bytes, usable) > SHARE_BELOW_QUARTER
+               ? SHARE_BELOW_HALF : SHARE_BELOW_QUARTER;
+}
+
+uint64_t keep_usable(const struct device_config *d)
+{
+    const uint64_t taken = add_capped(d->context_bytes, d->others_bytes);
+    return d->total_bytes > taken ? d->total_bytes - taken : 0;
+}
+
+/* The request after `n` calls is refused. */
+static enum err story_of(const struct keep_runner *r, const struct event *calls, size_t n, struct refusal_story *out,
+                         struct err_detail *err)
+{
+    const uint64_t usable = keep_usable(&r->device->config), asked = calls[n].bytes;
+    uint64_t *held = calloc((size_t)trace_info(r->trace)->peak_live + 1, sizeof *held);
+    uint64_t live = 0, largest = 0, before = 0;
+    if (held == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        const struct event *c = &calls[i];
+        const bool is_alloc = c->kind == EVENT_ALLOC;
+        if (!is_alloc && c->kind != EVENT_FREE && c->kind != EVENT_FREE_REQUESTED)
+            continue;
+        held[c->slot] = is_alloc ? c->bytes : 0;
+        live = is_alloc ? live + c->bytes : live - c->bytes;
+        before = is_alloc && c->bytes > before ? c->bytes : before;
+    }
+    for (size_t slot = 0; slot <= trace_info(r->trace)->peak_live; slot++)
+        largest = held[slot] > largest ? held[slot] : largest;
+    free(held);
+    const bool would_fit = add_capped(live, asked) <= usable, is_half = share_of(asked, usable) == SHARE_HALF;
+    *out = (struct refusal_story){ .asked = share_of(asked, usable), .largest = share_of(largest, usable),
+                                   .in_pieces = would_fit ? pieces_of(usable - live, usable) : SHARE_SCRAP,
+                                   .would_fit = would_fit,
+                                   .is_one_tensor = asked > usable || (is_half && asked / 2 >= before) };
+    return ERR_OK;
+}
+
+static bool is_same_story(const struct keep *k, const struct refusal_story *is)
+{
+    const struct refusal_story *was = &k->story;
+    const bool is_full = was->in_pieces == SHARE_SCRAP, fits_alike = is->would_fit == was->would_fit;
+    if (is->is_one_tensor != was->is_one_tensor || (!fits_alike && !is_full))
+        return false;
+    return k->is_fragmented ? is->in_pieces >= was->in_pieces
+                            : is->in_pieces == was->in_pieces && is->asked <= was->asked &&
+                                  is->largest <= was->largest;
+}
+
+bool keep_may_have(const struct keep_runner *r, uint64_t bytes)
+{
+    const struct keep *k = r->keep;
+    const enum card_share largest = k->story.asked > k->story.largest ? k->story.asked : k->story.largest;
+    return k->kind != KEEP_REFUSED || k->is_fragmented || share_of(bytes, keep_usable(&r->device->config)) <= largest;
+}
+
+/* ---- the others ---- */
 
 static uint64_t live_peak(const struct event *calls, size_t n)
 {
@@ -105,35 +168,47 @@ static bool differs(struct keep *k, const struct ran *a, const struct ran *b, bo
     return more > less && is_larger == k->is_other_larger && difference >= k->difference;
 }
 
-static bool judge(struct keep_runner *r, const struct event *calls, size_t n, const struct ran *a, const struct ran *b,
-                  bool is_first)
+static enum err judge_refusal(struct keep_runner *r, const struct event *calls, size_t n, const struct ran *a,
+                              bool is_first, bool *holds, struct err_detail *err)
+{
+    struct refusal_story story;
+    *holds = false;
+    if (!a->is_refused || a->stopped_at >= n)
+        return ERR_OK;
+    const enum err e = story_of(r, calls, a->stopped_at, &story, err);
+    if (e == ERR_OK && is_first)
+        r->keep->story = story;
+    *holds = e == ERR_OK && is_same_story(r->keep, &story);
+    return e;
+}
+
+static enum err judge(struct keep_runner *r, const struct event *calls, size_t n, const struct ran *a,
+                      const struct ran *b, bool is_first, bool *holds, struct err_detail *err)
 {
     struct keep *k = r->keep;
-    const uint64_t live = live_peak(calls, n);
-    k->live_bytes = is_first ? live : k->live_bytes;
-    if (live > k->live_bytes)
-        return false;
-    if (k->kind == KEEP_PEAK)
-        return a->peak_bytes >= k->bytes;
-    if (k->kind == KEEP_DIFFERS)
-        return differs(k, a, b, is_first);
-    if (!a->is_refused || a->stopped_at >= n)
-        return false;
-    const bool fits = would_fit(r, calls, a->stopped_at);
-    k->is_fragmented = is_first ? fits : k->is_fragmented;
-    return fits == k->is_fragmented;
+    if (k->kind == KEEP_REFUSED)
+        return judge_refusal(r, calls, n, a, is_first, holds, err);
+    *holds = k->kind == KEEP_PEAK ? a->peak_bytes >= k->bytes : differs(k, a, b, is_first);
+    return ERR_OK;
 }
 
 enum err keep_holds(struct keep_runner *r, const struct event *calls, size_t n, bool is_first, bool *holds,
                     struct err_detail *err)
 {
     struct ran a, b = { .peak_at = 0 };
+    const uint64_t live = live_peak(calls, n);
+    if (is_first)
+        r->keep->live_bytes = live;
+    *holds = false;
+    if (live > r->keep->live_bytes)
+        return ERR_OK;
     enum err e = run(r, r->spec, calls, n, &a, err);
     if (e == ERR_OK && r->keep->kind == KEEP_DIFFERS)
         e = run(r, &r->keep->other, calls, n, &b, err);
+    if (e == ERR_OK)
+        e = judge(r, calls, n, &a, &b, is_first, holds, err);
     if (e != ERR_OK)
         return e;
-    *holds = judge(r, calls, n, &a, &b, is_first);
     const size_t last = a.peak_at > b.peak_at ? a.peak_at : b.peak_at;
     r->end = r->keep->kind == KEEP_REFUSED ? a.stopped_at + 1 : last;
     r->end = r->end > n ? n : r->end;

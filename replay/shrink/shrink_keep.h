@@ -6,11 +6,23 @@
 #include "replay/results/result.h"
 
 enum keep_kind {
-    KEEP_REFUSED,                    /* the card refuses a request; if what is live and the request would have fitted,
-                                      * that stays so */
+    KEEP_REFUSED,                    /* the card refuses a request, and it is the same story */
     KEEP_PEAK,                       /* at least `bytes` are reserved */
     KEEP_DIFFERS,                    /* the peaks of two policies differ, and the same one is larger, by at least the
                                       * share of its peak that it is in the recording */
+};
+
+/* A part of the card, as far as it makes a difference to what `why` says of it. */
+enum card_share { SHARE_SCRAP, SHARE_BELOW_QUARTER, SHARE_BELOW_HALF, SHARE_HALF, SHARE_BEYOND };
+
+/* What a refusal is about. The requests of what is left may be parts of lower classes than in the recording, and not of
+ * higher ones: many that fill a card do not become one that does. If `why` calls the recording fragmented, the sizes do
+ * not matter, and no less lies in pieces. */
+struct refusal_story {
+    enum card_share asked, largest;  /* the refused request; the largest that is live then; never a scrap */
+    enum card_share in_pieces;       /* free, but of no use for the request; a scrap unless would_fit */
+    bool     would_fit;              /* beside what is live */
+    bool     is_one_tensor;          /* half of the card or more, and twice as large as all requests before */
 };
 
 /* Zero is a valid beginning and end. */
@@ -18,8 +30,10 @@ struct keep {
     enum keep_kind kind;
     uint64_t bytes;
     struct policy_spec other;
+    bool     is_fragmented;          /* `why` calls the recording so: more may lie in pieces, but not less */
     /* Found on the recording. */
-    bool     is_fragmented, is_other_larger;
+    struct refusal_story story;
+    bool     is_other_larger;
     double   difference;             /* share of the larger peak */
     uint64_t live_bytes;             /* no more may be live at once, so that nothing is kept by asking for more */
 };
@@ -38,6 +52,12 @@ struct keep_runner {
     size_t   end;                    /* out: the number of calls after which it is so */
     uint64_t peak_bytes, other_bytes;            /* out: reserved at most */
 };
+
+/* What the program may have of a card. */
+uint64_t keep_usable(const struct device_config *d);
+
+/* False: a request of this size makes another story, so it need not be tried. */
+bool keep_may_have(const struct keep_runner *r, uint64_t bytes);
 
 /* Whether the calls have the property. `is_first`: of the recording, which says what is kept. */
 MUST_USE enum err keep_holds(struct keep_runner *r, const struct event *calls, size_t n, bool is_first, bool *holds,

@@ -156,11 +156,11 @@ static void put_table(struct script *p)
 /* ---- the rest of the script ---- */
 
 /* What the program may hold; 0: there is no limit. */
-static uint64_t limit_of(const struct single_run *run)
+static uint64_t limit_of(const struct shrunk *s, const struct single_run *run)
 {
-    const struct device_config *d = &run->device.config;
-    const uint64_t taken = add_capped(d->context_bytes, d->others_bytes);
-    return d->total_bytes == DEVICE_UNLIMITED || d->total_bytes <= taken ? 0 : d->total_bytes - taken;
+    struct device_config d = run->device.config;
+    d.total_bytes = s->total_bytes;
+    return d.total_bytes == DEVICE_UNLIMITED ? 0 : keep_usable(&d);
 }
 
 static const char *conf_of(const struct single_run *run)
@@ -179,9 +179,10 @@ static void put_head(struct script *p, const struct single_run *run)
     add(p, conf_of(run));
     add(p, "\"\nimport torch\nMiB, KiB = 2**20, 2**10\n");
     p->lines += 5;
-    if (limit_of(run) > 0) {
+    const uint64_t limit = limit_of(p->s, run);
+    if (limit > 0) {
         snprintf(line, sizeof line, "torch.cuda.set_per_process_memory_fraction(min(1.0, %" PRIu64
-                 " / torch.cuda.mem_get_info()[1]))\n", limit_of(run));
+                 " / torch.cuda.mem_get_info()[1]))\n", limit);
         add(p, line);
         p->lines++;
     }

@@ -1092,11 +1092,12 @@ Test(import_pytorch, the_class_of_the_card_is_a_fact_if_the_recorder_knows_it)
     snap_record(&s, "alloc", BASE, 512);
     snap_segments(&s);
     snap_end(&s);
-    const struct import_config known = {.gpu = -1, .capability = "8.6"};
+    const struct import_config known = {.gpu = -1, .capability = "8.6", .capacity_bytes = 3 * GIB};
     struct trace_reader *r = import_snap(&s, &known), *unknown = import_snap(&s, &auto_config);
     cr_expect_str_eq(trace_meta(r, TRACE_META_CAPABILITY), "8.6");
     cr_expect(fact_is_plain(TRACE_META_CAPABILITY, "8.6") && !fact_is_plain(TRACE_META_CAPABILITY, "8.6 of Ann's"));
     cr_expect_null(trace_meta(unknown, TRACE_META_CAPABILITY));
+    cr_expect(trace_info(r)->capacity_bytes == 3 * GIB && trace_info(unknown)->capacity_bytes == 0);
     trace_close(r);
     trace_close(unknown);
 }

@@ -48,8 +48,11 @@ static struct trace_reader *random_program(uint64_t seed, unsigned n)
     return r;
 }
 
-/* Shrinks a trace, and returns what is left as one. NULL: it has not what is to be kept. */
-static struct trace_reader *shrink(struct trace_reader *trace, const char *what, const char *device, size_t *n)
+enum { CARD_TEXT = 32 };
+
+/* Shrinks a trace, and returns what is left as one, with its card. NULL: it has not what is to be kept. */
+static struct trace_reader *shrink(struct trace_reader *trace, const char *what, const char *device, size_t *n,
+                                   char card[CARD_TEXT])
 {
     struct err_detail err = { .text = "" };
     struct single_run run;
@@ -66,6 +69,9 @@ static struct trace_reader *shrink(struct trace_reader *trace, const char *what,
     *n = left.n;
     if (e == ERR_OK) {
         cr_assert(!left.is_stopped);
+        snprintf(card, CARD_TEXT, "sim:%" PRIu64, left.total_bytes);
+        if (left.total_bytes == DEVICE_UNLIMITED)
+            snprintf(card, CARD_TEXT, "sim:unlimited");
         cr_assert_eq(shrunk_write(&left, run.device.config.total_bytes, &bytes, &size, &err), ERR_OK, "%s", err.text);
         cr_assert_eq(trace_open_owned(bytes, size, "what is left", 0, &out, &err), ERR_OK, "%s", err.text);
     }
@@ -96,17 +102,18 @@ static unsigned check_kept(const char *what, const char *device)
         struct trace_reader *trace = random_program(seed, 160);
         size_t n, again;
         bool is_refused, ignored;
-        struct trace_reader *left = shrink(trace, what, device, &n);
+        char card[CARD_TEXT], other[CARD_TEXT];
+        struct trace_reader *left = shrink(trace, what, device, &n, card);
         if (left != NULL) {
-            const uint64_t peak = peak_of(left, "best-fit", device, &is_refused);
+            const uint64_t peak = peak_of(left, "best-fit", card, &is_refused);
             if (what[0] == 'r')
                 cr_assert(is_refused, "seed %" PRIu64, seed);
             if (what[0] == 'p')
                 cr_assert_geq(peak, 400 * MIB, "seed %" PRIu64, seed);
             if (what[0] == 'd')
-                cr_assert_neq(peak, peak_of(left, "expandable_segments:True", device, &ignored), "seed %" PRIu64, seed);
+                cr_assert_neq(peak, peak_of(left, "expandable_segments:True", card, &ignored), "seed %" PRIu64, seed);
             cr_assert_leq(bounds_of(left).live_bytes, bounds_of(trace).live_bytes, "seed %" PRIu64, seed);
-            struct trace_reader *twice = shrink(left, what, device, &again);
+            struct trace_reader *twice = shrink(left, what, card, &again, other);
             cr_assert_not_null(twice, "seed %" PRIu64, seed);
             cr_assert_eq(again, n, "seed %" PRIu64 ": %zu calls, then %zu", seed, n, again);
             size_t n_one, n_two;

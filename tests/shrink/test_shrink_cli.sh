@@ -43,6 +43,45 @@ PY
 "$replay" shrink "$samples/oom-fragmented.trace.zst" --keep refused -o second.zst >out || fail "$(cat out)"
 cmp -s small.zst second.zst || fail "two results of one recording differ"
 
+# A leak of equal pieces becomes few calls on a smaller card.
+leak() { echo action,ptr,size; for i in $(seq 1 "$1"); do echo "alloc,$i,$2"; done; }
+leak 400 8388608 >leak.csv
+expect_status 0 shrink leak.csv --keep refused --device sim:3GiB -o l.zst --script l.py --json l.json
+grep -q 'A card of 3072 MiB refuses the recording' out || fail "the smaller card is not told: $(cat out)"
+# Many requests that fill a card are not made one that does.
+leak 400 104857600 >full.csv
+expect_status 0 shrink full.csv --keep refused --device sim:3GiB -o f.zst --json f.json
+python3 - l.json f.json <<'PY' || fail "a leak is another story, or long"
+import json, sys
+for name in sys.argv[1:]:
+    a = json.load(open(name))
+    assert 4 <= a["calls"] <= 6 and a["verdict"] == a["verdict_before"] == "full", a
+PY
+"$replay" why f.zst >out && grep -q 'Really full' out || fail "why says otherwise: $(cat out)"
+grep -q 'memory_fraction' l.py || fail "the script is not for the smaller card: $(cat l.py)"
+# What cannot be a script still is a recording.
+python3 - <<'PY'
+import pickle
+MIB, A, B = 2**20, 2**40, 2**41
+record = lambda action, addr: {"action": action, "addr": addr, "size": 100 * MIB, "stream": 0, "frames": []}
+events = [record("segment_alloc", A), record("alloc", A), record("free_requested", A), record("segment_alloc", B),
+          record("alloc", B), record("free_completed", A)]
+block = lambda state: [{"size": 100 * MIB, "requested_size": 100 * MIB, "state": state, "frames": []}]
+segments = [{"device": 0, "address": address, "total_size": 100 * MIB, "allocated_size": 0, "active_size": 0,
+             "requested_size": 0, "stream": 0, "segment_type": "large", "blocks": block(state)}
+            for address, state in ((A, "inactive"), (B, "active_allocated"))]
+pickle.dump({"segments": segments, "device_traces": [events]}, open("late.pickle", "wb"))
+PY
+expect_status 2 shrink late.pickle --keep 'peak>=200MiB' --device sim:4GiB -o late.zst --script late.py --json late.json
+grep -q 'frees that complete later' err || fail "the script's refusal is not told: $(cat err)"
+[ -s late.zst ] && [ ! -e late.py ] || fail "the recording is missing, or there is a script"
+grep -q '"no_script": "--script' late.json || fail "the JSON does not tell it"
+# A card that nobody told is named.
+expect 0 'does not tell its card' shrink leak.csv --keep 'peak>=30MiB'
+expect 0 'does not tell its card' blame leak.csv
+expect_status 0 shrink leak.csv --keep 'peak>=30MiB' --device sim:4GiB
+! grep -q 'does not tell its card' out || fail "a named card is called unknown"
+
 expect 2 'there is nothing to keep' shrink "$samples/cnn.trace.zst" --keep refused --device sim:unlimited
 expect 2 'there is nothing to keep' shrink "$samples/cnn.trace.zst" --keep 'peak>=80GiB'
 expect 2 'needs what to keep' shrink "$samples/cnn.trace.zst"
