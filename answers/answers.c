@@ -43,6 +43,10 @@ static const struct answer_member coverage_members[] = {
 #define ANSWER_TABLE "answers/coverage.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member cure_members[] = {
+#define ANSWER_TABLE "answers/cure.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member device_call_members[] = {
 #define ANSWER_TABLE "answers/device_call.def"
 #include "answers/as_members.def"
@@ -83,12 +87,24 @@ static const struct answer_member graphs_members[] = {
 #define ANSWER_TABLE "answers/graphs.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member held_category_members[] = {
+#define ANSWER_TABLE "answers/held_category.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member holder_members[] = {
+#define ANSWER_TABLE "answers/holder.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member info_members[] = {
 #define ANSWER_TABLE "answers/info.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member info_peak_members[] = {
 #define ANSWER_TABLE "answers/info_peak.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member peak_range_members[] = {
+#define ANSWER_TABLE "answers/peak_range.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member pinned_members[] = {
@@ -103,8 +119,16 @@ static const struct answer_member plan_members[] = {
 #define ANSWER_TABLE "answers/plan.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member predict_members[] = {
+#define ANSWER_TABLE "answers/predict.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member predicted_members[] = {
 #define ANSWER_TABLE "answers/predicted.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member predicted_card_members[] = {
+#define ANSWER_TABLE "answers/predicted_card.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member ranks_members[] = {
@@ -183,6 +207,26 @@ static const struct answer_member who_members[] = {
 #define ANSWER_TABLE "answers/who.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member why_members[] = {
+#define ANSWER_TABLE "answers/why.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member why_log_members[] = {
+#define ANSWER_TABLE "answers/why_log.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member why_recording_members[] = {
+#define ANSWER_TABLE "answers/why_recording.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member why_text_members[] = {
+#define ANSWER_TABLE "answers/why_text.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member why_words_members[] = {
+#define ANSWER_TABLE "answers/why_words.def"
+#include "answers/as_members.def"
+};
 
 static const struct answer_table tables[] = {
     { "bench_suite", bench_suite_members },
@@ -194,6 +238,7 @@ static const struct answer_table tables[] = {
     { "conform", conform_members },
     { "contest", contest_members },
     { "coverage", coverage_members },
+    { "cure", cure_members },
     { "device_call", device_call_members },
     { "diff", diff_members },
     { "difference", difference_members },
@@ -204,12 +249,17 @@ static const struct answer_table tables[] = {
     { "filled_step", filled_step_members },
     { "fit", fit_members },
     { "graphs", graphs_members },
+    { "held_category", held_category_members },
+    { "holder", holder_members },
     { "info", info_members },
     { "info_peak", info_peak_members },
+    { "peak_range", peak_range_members },
     { "pinned", pinned_members },
     { "placement", placement_members },
     { "plan", plan_members },
+    { "predict", predict_members },
     { "predicted", predicted_members },
+    { "predicted_card", predicted_card_members },
     { "ranks", ranks_members },
     { "requests", requests_members },
     { "serve", serve_members },
@@ -229,6 +279,11 @@ static const struct answer_table tables[] = {
     { "verify", verify_members },
     { "verify_pass", verify_pass_members },
     { "who", who_members },
+    { "why", why_members },
+    { "why_log", why_log_members },
+    { "why_recording", why_recording_members },
+    { "why_text", why_text_members },
+    { "why_words", why_words_members },
 };
 
 const struct answer_table *answer_table_at(size_t i)

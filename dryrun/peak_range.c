@@ -75,21 +75,8 @@ void peak_range_say(struct words *w, const struct peak_range *r)
         }
 }
 
-void peak_range_put_json(struct json_writer *w, const char *key, const struct peak_range *r)
+void peak_range_json(struct json_writer *json, const struct peak_range *r)
 {
-    json_put_object(w, key);
-    json_put_number(w, "low_bytes", r->low_bytes);
-    json_put_number(w, "expected_bytes", r->expected_bytes);
-    json_put_number(w, "high_bytes", r->high_bytes);
-    json_put_array(w, "sources");
-    for (int i = 0; i < RANGE_SOURCES; i++)
-        if (r->below_bytes[i] > 0 || r->above_bytes[i] > 0) {
-            json_put_object(w, NULL);
-            json_put_text(w, "source", keys[i]);
-            json_put_number(w, "below_bytes", r->below_bytes[i]);
-            json_put_number(w, "above_bytes", r->above_bytes[i]);
-            json_end_object(w);
-        }
-    json_end_array(w);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/peak_range.def"
+#include "answers/as_json.def"
 }

@@ -39,7 +39,6 @@ bool peak_range_shows(const struct peak_range *r);
 /* "Between A and B: workspaces of libraries (-X, +Y), ..."; nothing if it has no width. */
 void peak_range_say(struct words *w, const struct peak_range *r);
 
-/* Members of an object: low_bytes, expected_bytes, high_bytes, and an array of sources. */
-void peak_range_put_json(struct json_writer *w, const char *key, const struct peak_range *r);
+void peak_range_json(struct json_writer *json, const struct peak_range *r);
 
 #endif

@@ -62,12 +62,9 @@ void predicted_categories_print(FILE *out, const struct predicted_categories *c)
     words_print_within(out, &w, TERMINAL_USUAL, 0, 2);
 }
 
-void predicted_categories_put_json(struct json_writer *j, const struct predicted_categories *c)
+const struct holders *predicted_categories_held(const struct predicted_categories *c)
 {
-    if (c == NULL)
-        json_put_null(j, "categories");
-    else
-        holders_put_json(j, "categories", "category", CATEGORY_KINDS, &c->holders);
+    return c != NULL ? &c->holders : NULL;
 }
 
 void predicted_categories_close(struct predicted_categories *c)

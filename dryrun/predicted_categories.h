@@ -3,7 +3,7 @@
 #ifndef REPLAY_DRYRUN_PREDICTED_CATEGORIES_H
 #define REPLAY_DRYRUN_PREDICTED_CATEGORIES_H
 
-#include "report/text/json_writer.h"
+#include "replay/recording/holders.h"
 #include "traces/trace.h"
 
 #include <stdio.h>
@@ -17,8 +17,8 @@ MUST_USE enum err predicted_categories_find(struct trace_reader *trace, struct p
 /* One sentence, largest first; nothing if no category is known. NULL: nothing. */
 void predicted_categories_print(FILE *out, const struct predicted_categories *c);
 
-/* The member "categories"; NULL: null. */
-void predicted_categories_put_json(struct json_writer *j, const struct predicted_categories *c);
+/* Largest first; NULL of NULL. */
+const struct holders *predicted_categories_held(const struct predicted_categories *c);
 void predicted_categories_close(struct predicted_categories *c);
 
 #endif

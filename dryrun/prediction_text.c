@@ -659,138 +659,39 @@ enum err prediction_print(FILE *out, struct prediction *p, const struct predicti
 
 /* ---- JSON ---- */
 
-static void json_row(struct json_writer *w, const struct prediction *p, const struct predicted_row *row)
+struct shown_row {
+    const struct prediction *p;
+    const struct predicted_row *row;
+};
+
+static void predicted_card_json(struct json_writer *json, const struct shown_row *shown)
 {
-    const struct largest_value *l = &row->largest;
-    const bool has_run = row->is_known;
-    json_put_object(w, NULL);
-    json_put_text(w, "card", row->card);
-    json_put_text(w, "taken_for", row->sold != NULL ? row->sold->name : NULL);
-    json_put_text(w, "policy", row->policy);
-    if (has_run && !row_grows(p, row))
-        json_put_bool(w, "fits", row->fits);
-    else
-        json_put_null(w, "fits");
-    json_put_bool(w, "may_fit", row->may_fit);
-    const struct predicted_run *run = has_run ? &p->runs[row->run].made : NULL;
-    json_put_number_if(w, "refused_bytes", run != NULL && run->survived > 0, run != NULL ? run->refused_bytes : 0);
-    json_put_text(w, "looks_at_memory", run != NULL && run->branches.looked_at_memory[0] != '\0'
-                                            ? run->branches.looked_at_memory : NULL);
-    json_put_number_if(w, "lasts_steps", row_grows(p, row), row_grows(p, row) ? prediction_row_lasts(p, row) : 0);
-    json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
-    json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
-    if (has_run)
-        peak_range_put_json(w, "card_range", &row->range);
-    else
-        json_put_null(w, "card_range");
-    json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
-    json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
-    json_put_number_if(w, "siblings_bytes", has_run, row->answer.others_bytes);
-    json_put_text(w, "context_source", has_run ? row->answer.device.context_source : NULL);
-    json_put_number_if(w, "value", has_run && p->has_range, row->value);
-    json_put_number_if(w, "largest", p->has_range && l->is_any, l->fits);
-    json_put_number_if(w, "fails", p->has_range && l->has_failed, l->fails);
-    json_put_bool(w, "is_largest_found", p->has_range && l->is_found);
-    json_put_bool(w, "is_monotone", !p->has_range || l->is_monotone);
-    json_end_object(w);
+    const struct prediction *p = shown->p;
+    const struct predicted_row *row = shown->row;
+#define ANSWER_TABLE "answers/predicted_card.def"
+#include "answers/as_json.def"
 }
 
-static void json_range(struct json_writer *w, const struct prediction *p)
+/* False: not all could be listed. */
+static bool put_written(struct json_writer *json, struct prediction *p, const struct report_lines *kept)
 {
-    if (!p->has_range) {
-        json_put_null(w, "range");
-        return;
-    }
-    json_put_object(w, "range");
-    json_put_text(w, "name", p->name);
-    json_put_number(w, "low", p->range.low);
-    json_put_number(w, "high", p->range.high);
-    json_put_number(w, "step", p->range.step);
-    json_end_object(w);
+    struct written written = { .p = p, .kept = kept, .json = json };
+    return overlay_each_written(&p->overlay, written_file, &written);
 }
 
-static void json_setting(struct json_writer *w, const struct prediction *p)
-{
-    const struct tune_finalist *now;
-    const struct tune_finalist *best = best_setting(p, &now);
-    if (best == NULL) {
-        json_put_null(w, "setting");
-        return;
-    }
-    json_put_object(w, "setting");
-    settings_put_json(w, &p->tune.entries[p->tune.winner].settings, &p->tune.rules);
-    json_put_number_if(w, "smallest_card_bytes", best->smallest_bytes > 0, best->smallest_bytes);
-    json_put_number_if(w, "instead_of_bytes", now->smallest_bytes > 0, now->smallest_bytes);
-    json_end_object(w);
-}
-
-static void json_run(struct json_writer *w, const struct prediction *p)
+void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files)
 {
     static const char *const ends[] = { [RUN_ENDED] = "by itself", [RUN_REPEATED] = "steps repeat",
                                         [RUN_TOO_LONG] = "too long", [RUN_INTERRUPTED] = "interrupted" };
     const struct prediction_run *shown = prediction_run_shown(p);
     const struct predicted_run *run = shown != NULL ? &shown->made : NULL;
-    const uint64_t whole_steps = run != NULL ? run->whole_steps : 0;
-    json_put_text(w, "ended", run != NULL ? ends[run->end] : NULL);
-    if (run != NULL && run->end == RUN_ENDED)
-        json_put_number(w, "status", (unsigned)run->status);
-    else
-        json_put_null(w, "status");
-    json_put_array(w, "unknown_sizes");
-    for (unsigned i = 0; run != NULL && i < run->branches.n_sizes && i < BRANCHES_SHOWN; i++)
-        json_put_text(w, NULL, run->branches.sizes[i]);
-    json_end_array(w);
-    const bool has_least = run != NULL && run->branches.n_sizes > 0 && peak_range_is_open(&p->rows[0].range);
-    json_put_number_if(w, "least_card_peak_bytes", has_least, p->rows[0].range.low_bytes);
-    json_put_bool(w, "has_algorithm_search", run != NULL && run->has_search);
-    json_put_text(w, "failure", run != NULL && run->has_failed ? run->failure.line : NULL);
-    json_put_number_unless(w, "whole_steps", whole_steps, 0);
-    json_put_number_unless(w, "growth_bytes_per_step", run != NULL ? run->growth.bytes_per_step : 0, 0);
-    json_put_number(w, "runs", p->n_runs);
-}
-
-static void json_written(struct json_writer *w, struct prediction *p, const struct report_lines *kept)
-{
-    struct written written = { .p = p, .kept = kept, .json = w };
-    json_put_bool(w, "files_are_kept_apart", overlay_is_whole(&p->overlay));
-    json_put_array(w, "written");
-    const bool is_whole = overlay_each_written(&p->overlay, written_file, &written);
-    json_end_array(w);
-    json_put_bool(w, "written_is_whole", is_whole);
-}
-
-void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files)
-{
-    struct json_writer w = json_writer(out);
+    const struct holders *held = predicted_categories_held(p->categories);
+    const struct tune_finalist *now = NULL, *best = best_setting(p, &now);
     struct words verdict = { .n = 0 };
     struct assumptions a;
+    bool is_all_listed;
     words_add_verdict(&verdict, p);
     assumptions_make(p, &a);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-predict/1");
-    json_put_text(&w, "verdict", verdict.text);
-    json_put_bool(&w, "fits", prediction_fits(p));
-    json_put_bool(&w, "may_fit", prediction_is_open(p));
-    json_put_bool(&w, "is_whole", prediction_is_whole(p));
-    json_range(&w, p);
-    json_put_array(&w, "cards");
-    for (size_t i = 0; i < p->n_rows; i++)
-        json_row(&w, p, &p->rows[i]);
-    json_end_array(&w);
-    json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
-    json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
-    json_put_number_if(&w, "larger_failing_card_bytes", p->has_smallest && !p->smallest.is_monotone,
-                       p->smallest.larger_failing_bytes);
-    predicted_categories_put_json(&w, p->categories);
-    json_setting(&w, p);
-    json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);
-    json_run(&w, p);
-    json_put_array(&w, "assumptions");
-    for (size_t i = 0; i < a.n; i++)
-        json_put_text(&w, NULL, a.at[i].text);
-    json_end_array(&w);
-    json_written(&w, p, &files->kept);
-    json_put_text(&w, "recording", files->trace[0] != '\0' ? files->trace : NULL);
-    json_put_text(&w, "log", files->log[0] != '\0' ? files->log : NULL);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/predict.def"
+#include "answers/as_json.def"
 }

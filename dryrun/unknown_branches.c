@@ -68,6 +68,11 @@ void unknown_branches_say(struct words *w, const struct unknown_branches *b)
     words_add(w, ".");
 }
 
+unsigned unknown_sizes_shown(const struct unknown_branches *b)
+{
+    return b->n_sizes < BRANCHES_SHOWN ? b->n_sizes : BRANCHES_SHOWN;
+}
+
 void unknown_sizes_say(struct words *w, const struct unknown_branches *b)
 {
     if (b->n_sizes == 0)

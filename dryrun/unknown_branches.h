@@ -24,6 +24,8 @@ MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches
 
 /* One sentence; nothing if there is none. The second is of the sizes, without its full stop. */
 void unknown_branches_say(struct words *w, const struct unknown_branches *b);
+/* Of the lines whose size is not known, those that are named. */
+unsigned unknown_sizes_shown(const struct unknown_branches *b);
 void unknown_sizes_say(struct words *w, const struct unknown_branches *b);
 
 #endif

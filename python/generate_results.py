@@ -21,11 +21,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python/vramreplay"
 SCHEMA_MD = ROOT / "report/SCHEMA.md"
 
-ERROR_TEXT = """\
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.15 GiB. GPU 0 has a total capacity of 39.56 GiB of \
-which 1.06 GiB is free. Including non-PyTorch memory, this process has 38.49 GiB memory in use. Of the allocated \
-memory 35.90 GiB is allocated by PyTorch, and 2.08 GiB is reserved by PyTorch but unallocated.
-"""
 SAMPLES = [f"samples/{name}.trace.zst" for name in (
     "cnn", "gpt-varlen-default", "gpt-varlen-expand", "530-270", "oom-fragmented", "oom-halves-batch", "oom-long-run",
     "oom-too-large", "oom-leak")]
@@ -35,18 +30,7 @@ EACH = [[path] for path in SAMPLES + STATES]
 QUESTIONS = {
     "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [
         ["samples/cnn.trace.zst", "--device", "40MiB", "--policy", "gc=0.8"]],
-    "why": EACH + [["error.txt"], ["library.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
-    "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
 }
-# `predict` runs a program: one that asks the simulated runtime for as many MiB as its word says.
-PROGRAM = """\
-import ctypes, sys
-runtime = ctypes.CDLL("libcudart.so.12")
-sys.exit(runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(int(sys.argv[1]) << 20)))
-"""
-QUESTIONS["predict"] = [[*options, "--", sys.executable, "program.py", "{mb}" if "--range" in options else "300"]
-                        for options in ([], ["--device", "1GiB", "--device", "8MiB"],
-                                        ["--device", "1GiB", "--range", "mb=1..2000"])]
 # The answers that have a class, in the order of results.py.
 COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "verify", "diff", "predict"]
 MAPS = {("replay", "runs[].options")}         # its keys depend on the policy
@@ -54,12 +38,7 @@ CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.
 SHARED = {
     "Explanation": [("replay", "runs[].explanation.first_oom"), ("replay", "runs[].explanation.event")],
-    "Coverage": [("fit", "trace"), ("why", "trace")],
-    "StartState": [("fit", "start")],
     "Gauges": [("replay", "runs[].peak"), ("replay", "runs[].at_peak"), ("replay", "runs[].end")],
-    "Cure": [("why", "recommended"), ("why", "serves_refused")],
-    "FilledStep": [("why", "if_step_goes_on"), ("fit", "fits[].if_step_goes_on")],
-    "Holder": [("why", "holds[]"), ("why", "grows[]")],
 }
 CLASS_AT = {place: name for name, places in SHARED.items() for place in places}
 
@@ -81,9 +60,6 @@ def answers(replay):
         folder = pathlib.Path(name)
         for link in ("samples", "tests"):
             (folder / link).symlink_to(ROOT / link)
-        (folder / "error.txt").write_text(ERROR_TEXT)
-        (folder / "library.txt").write_text("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED")
-        (folder / "program.py").write_text(PROGRAM)
         for policy, file in (("best-fit", "one.json"), ("none", "two.json")):
             subprocess.run([replay, SAMPLES[0], "--policy", policy, "--json", file], cwd=folder, check=True,
                            capture_output=True)

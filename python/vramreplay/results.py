@@ -614,22 +614,20 @@ class Replay(Result):
 @dataclass(frozen=True, repr=False)
 class WhyLimit(Result):
     """`limit` of Why: a limit that refused requests though the card had room."""
-    #: so much was held under it; so much would have exceeded it; held and free at a refusal
-    least_bytes: Optional[int]
-    #: so much was held under it; so much would have exceeded it; held and free at a refusal
-    below_bytes: Optional[int]
-    #: so much was held under it; so much would have exceeded it; held and free at a refusal
-    card_bytes: Optional[int]
+    #: so much was held under it
+    least_bytes: int
+    #: so much would have exceeded it
+    below_bytes: int
+    #: held and free at a refusal
+    card_bytes: int
 
 
 @dataclass(frozen=True, repr=False)
 class WhyGrowth(Result):
     """`growth` of Why: what lines hold more and more of."""
-    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
-    #: 0: without stacks nothing tells
+    #: by how much
     bytes: int
-    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
-    #: 0: without stacks nothing tells
+    #: in how many of the program's turns; 0: without stacks nothing tells
     turns: int
     #: what most turns leave behind, or the mean if they differ
     bytes_per_turn: int
@@ -638,30 +636,26 @@ class WhyGrowth(Result):
     #: no backward pass was ever seen, and it is replaced by a larger one again and again: it may be a cache
     #: that is meant to grow
     may_be_meant: bool
-    #: by how much, in how many of the program's turns: step, forward pass, or run of the line that grows most;
-    #: 0: without stacks nothing tells
+    #: step, forward pass, or run of the line that grows most
     turn: str
     #: what was requested meanwhile and is still held
     held_bytes: int
-    #: what was requested meanwhile and is still held
+    #: of these
     held_requests: int
     #: of these, from before the recording, counted by their size; 0: none
     before_bytes: int
-    #: of these, from before the recording, counted by their size; 0: none
+    #: of these
     before_requests: int
 
 
 @dataclass(frozen=True, repr=False)
 class WhyLargerInput(Result):
     """`larger_input` of Why: how the last input exceeds all before."""
-    #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
-    #: were as large as the largest before
+    #: its requests against the median of the earlier ones
     times_usual: float
-    #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
-    #: were as large as the largest before
+    #: of its requests until the refusal
     bytes: int
-    #: its requests against the median of the earlier ones; their bytes until the refusal; how much less if it
-    #: were as large as the largest before
+    #: how much less if it were as large as the largest before
     over_largest_before_bytes: int
     #: live at most in the whole of it, if that grows as the inputs do
     need_bytes: int
@@ -669,11 +663,11 @@ class WhyLargerInput(Result):
 
 @dataclass(frozen=True, repr=False)
 class Cure(Result):
-    """`serves_refused` of Why: one that serves it, and what was recorded after it."""
+    """`serves_refused` of Why: a setting that serves the refused request, and what was recorded after it."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
     conf: str
     #: the call that goes with it if the release has no option for it
-    set_per_process_memory_fraction: Optional[int]
+    set_per_process_memory_fraction: Optional[float]
     #: what it reserves at most
     peak_reserved_bytes: int
 
@@ -683,10 +677,21 @@ class WhyPlayedOn(Result):
     """`played_on` of Why: the recording played on by its own pattern, for as long again, under the setting ..."""
     #: what was played again and again: its last whole step, or its later half
     turn: str
-    #: how many of them were played, and how many ran
+    #: how many of them were played
     turns: int
-    #: how many of them were played, and how many ran
+    #: how many ran
     lasted: int
+
+
+@dataclass(frozen=True, repr=False)
+class WhyLever(Result):
+    """An item of `levers` of Why: of what is full, if a whole step is on record."""
+    #: half-batch, checkpoint, sgd, or another precision: bf16 (weights), autocast, 8-bit-states. Those of
+    #: another precision hold if 32 bits were recorded, which no recording tells; not tried under autocast,
+    #: 8-bit-states excepted
+    lever: str
+    #: by how much less would be live at once at most, as far as was recorded
+    saves_bytes: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -704,77 +709,76 @@ class FilledStep(Result):
 
 @dataclass(frozen=True, repr=False)
 class Holder(Result):
-    """An item of `grows` of Why: the lines that hold most at that moment, or at later_event."""
-    #: of the program; without call stacks the size of each request
+    """An item of `grows` of Why: the lines that hold more and more, the most first."""
+    #: of the program, as "LINE, called at LINE" if another line of it calls it; without call stacks the size of
+    #: each request
     line: str
-    #: of the program; without call stacks the size of each request
+    #: that it holds
     bytes: int
-    #: of the program; without call stacks the size of each request
+    #: that it holds
     requests: int
 
 
 @dataclass(frozen=True, repr=False)
-class WhyCategory(Result):
-    """An item of `categories` of Why: what is live at that moment, by category as in replay-who/1."""
+class HeldCategory(Result):
+    """An item of `categories` of Predict: what the program holds when it has requested most, by category as in ..."""
+    #: as in replay-who/1
     category: str
+    #: live
     bytes: int
+    #: live
     requests: int
 
 
 @dataclass(frozen=True, repr=False)
 class WhyText(Result):
-    """`text` of Why: instead of all from also on, if the file is the text of an error."""
-    #: the same, or the framework around it
+    """`text` of Why: what the text of PyTorch's own error says."""
+    #: pytorch, or the framework around it
     stack: str
     #: where the program ran: linux, windows, wsl, rocm, rocm-windows, xpu, mps, npu, jetson, or unknown
     platform: str
-    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
-    #: first that ended a rank
-    errors: Optional[int]
-    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
-    #: first that ended a rank
-    line: Optional[int]
-    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
-    #: first that ended a rank
+    #: that the log holds
+    errors: int
+    #: of the log, with the error that is answered: the first that ended a rank
+    line: int
+    #: that died of it; null: not told
     rank: Optional[int]
-    #: errors that the log holds; the line, rank (null: not told) and device of the one that is answered, the
-    #: first that ended a rank
-    gpu: Optional[int]
-    #: the segment that PyTorch asked for; the smallest request that it may stand for
+    #: its device
+    gpu: int
+    #: the segment that PyTorch asked for
     asked_bytes: int
-    #: the segment that PyTorch asked for; the smallest request that it may stand for
+    #: the smallest request that it may stand for
     least_asked_bytes: int
     #: as the text says
     card_bytes: int
     #: as the text says
     free_bytes: int
-    #: limit of a memory fraction; free in private pools, which is part of allocated; null: it does not say
+    #: limit of a memory fraction; null: it does not say
     allowed_bytes: Optional[int]
     #: as the text says
     allocated_bytes: int
     #: as the text says
     reserved_bytes: int
-    #: limit of a memory fraction; free in private pools, which is part of allocated; null: it does not say
+    #: free in private pools, which is part of allocated; null: it does not say
     private_pools_bytes: Optional[int]
     #: on the card and not PyTorch's; 0: less than the rounding; null: the figures contradict each other
     outside_bytes: Optional[int]
     #: of the processes that the text lists, without the one that is the program itself, as in a container; if
     #: the text names none, what is neither free nor PyTorch's, less the most that a context takes
     other_processes_bytes: int
-    #: a setting of the release that wrote it, which exists on the platform and may serve the request, and the
-    #: variable for it; null: none
+    #: a setting of the release that wrote it, which exists on the platform and may serve the request; null:
+    #: none
     setting: Optional[str]
-    #: a setting of the release that wrote it, which exists on the platform and may serve the request, and the
-    #: variable for it; null: none
+    #: the variable for it; null: there is no setting
     variable: Optional[str]
 
 
 @dataclass(frozen=True, repr=False)
-class WhyLibrary(Result):
-    """`library` of Why: instead of all from also on, if the text is not PyTorch's own."""
-    #: which one's text it is, and the words that it was known by
+class WhyWords(Result):
+    """`words` of Why: a text that is not PyTorch's own, after any other verdict."""
+    #: whose text it is
     name: str
-    #: which one's text it is, and the words that it was known by
+    #: the words that it was known by
     phrase: str
     #: the same, or the framework around it
     stack: str
@@ -799,7 +803,6 @@ class WhyLibrary(Result):
 @dataclass(frozen=True, repr=False)
 class Why(Result):
     """The answer of why."""
-    #: replay-why/1
     schema: str
     #: as it was typed; of several files the one that is answered; of the driver's calls PyTorch's requests of
     #: the same run, if they lie beside them
@@ -817,9 +820,9 @@ class Why(Result):
     #: failed; library-refused: the driver or a library was refused memory, not PyTorch; workspace-refused:
     #: probably PyTorch was, for a convolution; untold: out of memory, the text does not tell whose
     verdict: str
-    #: the others that hold
+    #: the other verdicts that hold
     also: Optional[List[str]] = None
-    #: what the recording covers ([coverage](#coverage))
+    #: what the recording covers
     trace: Optional[Coverage] = None
     #: as fits[].is_lower_bound in replay-fit/1
     is_lower_bound: Optional[bool] = None
@@ -827,32 +830,29 @@ class Why(Result):
     event: Optional[int] = None
     #: by the refused request; 0: nothing was refused
     asked_bytes: Optional[int] = None
-    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    #: at that moment by PyTorch
     reserved_bytes: Optional[int] = None
-    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    #: live of it
     live_bytes: Optional[int] = None
-    #: as the text says; null: it does not
+    #: free on the card then
     free_bytes: Optional[int] = None
-    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    #: what the card has for the program
     usable_bytes: Optional[int] = None
     #: live and asked, or later_live_bytes, beyond usable; 0: they would fit
     shortfall_bytes: Optional[int] = None
-    #: what is live at once after the refused request, and when, if that is what exceeds the card; null: it is
-    #: not, or was not recorded
+    #: what is live at once after the refused request, if that is what exceeds the card; null: it is not, or was
+    #: not recorded
     later_live_bytes: Optional[int] = None
-    #: what is live at once after the refused request, and when, if that is what exceeds the card; null: it is
-    #: not, or was not recorded
+    #: when
     later_event: Optional[int] = None
     #: a limit that refused requests though the card had room; null: no refusal shows one
     limit: Optional[WhyLimit] = None
     #: on the named card and not this program's when a request was refused; null: no card was named, or none was
     #: refused
     outside_bytes: Optional[int] = None
-    #: taken off the card for the CUDA context and libraries, and where the figure is from; null: it was typed,
-    #: or there is none
+    #: taken off the card for the CUDA context and libraries
     context_bytes: Optional[int] = None
-    #: taken off the card for the CUDA context and libraries, and where the figure is from; null: it was typed,
-    #: or there is none
+    #: where that figure is from; null: it was typed, or there is none
     context_source: Optional[str] = None
     #: the line of the program that asked; null: nothing was refused, or it is not known
     asked_line: Optional[str] = None
@@ -867,44 +867,43 @@ class Why(Result):
     growth: Optional[WhyGrowth] = None
     #: how the last input exceeds all before; null: it does not
     larger_input: Optional[WhyLargerInput] = None
-    #: the setting and why
+    #: a setting that was asked for and not applied, and why; null: none
     not_in_force: Optional[str] = None
-    #: a setting that tune recommends, with whole steps on record
+    #: a setting that tune recommends, with whole steps on record; null: none
     recommended: Optional[Cure] = None
-    #: one that serves it, and what was recorded after it; whether it gets the program through a step is not on
-    #: record
+    #: a setting that serves the refused request, and what was recorded after it; whether it gets the program
+    #: through a step is not on record; null: none
     serves_refused: Optional[Cure] = None
     #: the recording played on by its own pattern, for as long again, under the setting that serves the refused
     #: request; if it does not last, that setting is not named; null: there is none, or nothing can be played on
     played_on: Optional[WhyPlayedOn] = None
     #: of what is full, if a whole step is on record: ways to train that were tried on the recording; empty:
     #: none was
-    levers: Optional[List[Any]] = None
-    #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
-    #: (null: none)
+    levers: Optional[List[WhyLever]] = None
+    #: if the cut step goes on as the one before, filled in from it and not recorded; null: it cannot be filled
+    #: in
     if_step_goes_on: Optional[FilledStep] = None
-    #: the lines that hold most at that moment, or at later_event; that grow, the most first, as "LINE, called
-    #: at LINE" if another line of the program calls it
+    #: the lines that hold most at that moment, or at later_event, the most first
     holds: Optional[List[Holder]] = None
-    #: the lines that hold most at that moment, or at later_event; that grow, the most first, as "LINE, called
-    #: at LINE" if another line of the program calls it
+    #: the lines that hold more and more, the most first
     grows: Optional[List[Holder]] = None
-    #: what is live at that moment, by category as in replay-who/1: category, bytes, requests
-    categories: Optional[List[WhyCategory]] = None
-    #: of a log: here: it ends with the error that is answered; survived: the program lived on; goes-on: the log
+    #: what is live at that moment, by category, the most first
+    categories: Optional[List[HeldCategory]] = None
+    #: here: the log ends with the error that is answered; survived: the program lived on; goes-on: the log
     #: does, and does not tell whether the program did; another-error: it ends with an error that memory has no
     #: part in
     end: Optional[str] = None
-    #: that error
+    #: that error; null: there is none
     later_error: Optional[str] = None
     #: the last line after it that came of it, of its handling, or of a process that lost it; null: there is
     #: none
     consequence: Optional[str] = None
-    #: instead of all from also on, if the file is the text of an error: what it says
+    #: what the text of PyTorch's own error says
     text: Optional[WhyText] = None
-    #: instead of all from also on, if the text is not PyTorch's own: library after library-refused and
-    #: workspace-refused, otherwise words
-    library: Optional[WhyLibrary] = None
+    #: a text that is not PyTorch's own, after library-refused and workspace-refused
+    library: Optional[WhyWords] = None
+    #: a text that is not PyTorch's own, after any other verdict
+    words: Optional[WhyWords] = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -995,7 +994,7 @@ class FitPolicy(Result):
     #: beside the largest context that was seen on the named card it would not run
     is_tight: bool
     #: if the cut step goes on as the one before, filled in from it and not recorded; null: it cannot be filled
-    #: in ([filled_step](#filled_step))
+    #: in
     if_step_goes_on: Optional[FilledStep]
     #: sizes tried
     tried: int
@@ -1004,13 +1003,12 @@ class FitPolicy(Result):
 @dataclass(frozen=True, repr=False)
 class Fit(Result):
     """The answer of fit."""
-    #: replay-fit/1
     schema: str
     #: as it was typed
     path: str
-    #: the state before the first event ([start_state](#start_state))
+    #: the state before the first event
     start: StartState
-    #: what the recording covers ([coverage](#coverage))
+    #: what the recording covers
     trace: Coverage
     #: sizes of cards are multiples of it
     granule_bytes: int
@@ -1592,27 +1590,44 @@ class Diff(Result):
 @dataclass(frozen=True, repr=False)
 class PredictRange(Result):
     """`range` of Predict: of --range."""
+    #: what varies
     name: str
+    #: from
     low: int
+    #: to
     high: int
+    #: by
     step: int
 
 
 @dataclass(frozen=True, repr=False)
-class PredictCardCardRange(Result):
-    """`card_range` of PredictCard: what card_peak_bytes may be."""
-    low_bytes: int
-    expected_bytes: int
-    high_bytes: int
-    #: what makes it a range: source (addresses, workspaces, sizes, waits, branches), and what it takes off and
-    #: adds, below_bytes, above_bytes
-    sources: List[Any]
+class PeakRangeSource(Result):
+    """An item of `sources` of PeakRange: what makes it a range."""
+    #: addresses, workspaces, sizes, waits, branches
+    source: str
+    #: what it takes off
+    below_bytes: int
+    #: what it adds
+    above_bytes: int
 
 
 @dataclass(frozen=True, repr=False)
-class PredictCard(Result):
+class PeakRange(Result):
+    """`card_range` of PredictedCard: what card_peak_bytes may be."""
+    #: at least
+    low_bytes: int
+    #: most likely
+    expected_bytes: int
+    #: at most
+    high_bytes: int
+    #: what makes it a range
+    sources: List[PeakRangeSource]
+
+
+@dataclass(frozen=True, repr=False)
+class PredictedCard(Result):
     """An item of `cards` of Predict: one object per card and setting, in the order given."""
-    #: as typed; null: the program's own setting
+    #: as typed
     card: str
     #: the card that a size stands for: a10-24g for 24GiB, the one sold with it that shows least; null: a card
     #: was named, or a bare size
@@ -1635,18 +1650,16 @@ class PredictCard(Result):
     peak_reserved_bytes: Optional[int]
     #: the same of the whole card, with context and others
     card_peak_bytes: Optional[int]
-    #: what card_peak_bytes may be: low_bytes, expected_bytes, high_bytes; equal if nothing is open
-    card_range: Optional[PredictCardCardRange]
+    #: what card_peak_bytes may be; equal if nothing is open
+    card_range: Optional[PeakRange]
     #: that the card has
     total_bytes: Optional[int]
-    #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
-    #: card given with --device
+    #: memory set aside for the CUDA context and the libraries
     context_bytes: Optional[int]
     #: set aside for other processes of the program that were on the card at the same time: their peaks and
     #: contexts, added up
     siblings_bytes: Optional[int]
-    #: where that figure is from: an observation (sim/contexts.csv), the refused request of this recording, or
-    #: context=; null: nothing is set aside
+    #: where the context's figure is from; null: nothing is set aside
     context_source: Optional[str]
     #: of the range, that the figures are of: the largest that fits, else the least
     value: Optional[int]
@@ -1663,20 +1676,19 @@ class PredictCard(Result):
 @dataclass(frozen=True, repr=False)
 class PredictSetting(Result):
     """`setting` of Predict: what replay tune recommends on the first card."""
-    #: as recommended of replay-tune/1 has them
-    conf: Optional[str]
-    #: as recommended of replay-tune/1 has them
-    set_per_process_memory_fraction: Optional[int]
-    #: the smallest cards with it and without
+    #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
+    conf: str
+    #: the call that goes with it if the release has no option for it
+    set_per_process_memory_fraction: Optional[float]
+    #: the smallest card with it
     smallest_card_bytes: Optional[int]
-    #: the smallest cards with it and without
+    #: without it
     instead_of_bytes: Optional[int]
 
 
 @dataclass(frozen=True, repr=False)
 class Predict(Result):
     """The answer of predict."""
-    #: replay-predict/1
     schema: str
     #: the first line that a person sees
     verdict: str
@@ -1686,22 +1698,21 @@ class Predict(Result):
     may_fit: bool
     #: every row is known, from a run that ended by itself or showed whole steps, settled and did not fail
     is_whole: bool
-    #: of --range: its range.name; from range.low to range.high by range.step
+    #: of --range; null: none was asked for
     range: Optional[PredictRange]
     #: one object per card and setting, in the order given; without --device one of the memory of the largest
     #: named card, and one of smallest_card
-    cards: List[PredictCard]
-    #: the smallest card for the first row's setting and the least value, of that row's class, and the smallest
-    #: named one; the program was run there too. null: none was found
+    cards: List[PredictedCard]
+    #: the smallest card for the first row's setting and the least value, of that row's class; the program was
+    #: run there too. null: none was found
     smallest_card_bytes: Optional[int]
-    #: the smallest card for the first row's setting and the least value, of that row's class, and the smallest
-    #: named one; the program was run there too. null: none was found
+    #: the smallest named one; null: none was found
     smallest_card: Optional[str]
     #: a larger card on which it runs out of memory; null: none of those tried
     larger_failing_card_bytes: Optional[int]
-    #: what the program holds when it has requested most, by category as in replay-who/1: category, bytes,
-    #: requests; null: it does not use PyTorch's allocator
-    categories: Optional[List[Any]]
+    #: what the program holds when it has requested most, by category as in replay-who/1; null: it does not use
+    #: PyTorch's allocator
+    categories: Optional[List[HeldCategory]]
     #: what replay tune recommends on the first card; null: nothing, or a setting was typed
     setting: Optional[PredictSetting]
     #: the release; null: the program does not use PyTorch's allocator, or it is not known
@@ -1712,7 +1723,7 @@ class Predict(Result):
     status: Optional[int]
     #: of the first lines, as FILE:LINE, whose sizes depend on values that are not computed: the largest are
     #: assumed
-    unknown_sizes: List[Any]
+    unknown_sizes: List[str]
     #: cards[0].card_peak_bytes with the least of these sizes; null: all sizes are known, or the program does
     #: not run with them
     least_card_peak_bytes: Optional[int]
@@ -1728,15 +1739,15 @@ class Predict(Result):
     growth_bytes_per_step: Optional[int]
     #: of the program
     runs: int
-    #: of texts
+    #: what is assumed, sentences
     assumptions: List[str]
     #: what the program wrote in its folders was thrown away
     files_are_kept_apart: bool
-    #: of paths that it wrote in the last run
-    written: List[Any]
+    #: paths that it wrote in the last run
+    written: List[str]
     #: nothing that the program wrote could not be listed
     written_is_whole: bool
-    #: the trace of that run, and what the program printed
+    #: the trace of that run; null: there is none
     recording: Optional[str]
-    #: the trace of that run, and what the program printed
+    #: what the program printed; null: there is none
     log: Optional[str]

@@ -343,16 +343,8 @@ static enum err session_run(struct why_session *s, struct err_detail *err)
 
 static void write_json(FILE *out, const struct why_session *s)
 {
-    struct json_writer w = json_writer(out);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-why/1");
-    json_put_text(&w, "path", s->files.n > 0 || s->beside[0] != '\0' ? s->path : s->options->inputs[0]);
-    json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
-    if (s->trace != NULL)
-        why_json(&w, &s->answer);
-    else
-        log_answer_json(&w, &s->log);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/why.def"
+#include "answers/as_json.def"
 }
 
 static enum exit_status why_main(const struct options *o)

@@ -384,17 +384,21 @@ const char *holder_name(const struct holders *h, size_t i)
     return text_table_at(&h->names, h->at[i].name);
 }
 
-void holders_put_json(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h)
+size_t holders_most(const struct holders *h, size_t most)
 {
-    json_put_array(j, key);
-    for (size_t i = 0; i < h->n && i < n_most; i++) {
-        json_put_object(j, NULL);
-        json_put_text(j, word, holder_name(h, i));
-        json_put_number(j, "bytes", h->at[i].bytes);
-        json_put_number(j, "requests", h->at[i].n);
-        json_end_object(j);
-    }
-    json_end_array(j);
+    return h->n < most ? h->n : most;
+}
+
+void holder_json(struct json_writer *json, const struct holder_at *h)
+{
+#define ANSWER_TABLE "answers/holder.def"
+#include "answers/as_json.def"
+}
+
+void held_category_json(struct json_writer *json, const struct holder_at *h)
+{
+#define ANSWER_TABLE "answers/held_category.def"
+#include "answers/as_json.def"
 }
 
 void holders_close(struct holders *h)

@@ -85,9 +85,17 @@ void holders_sort(struct holders *g);
 bool holders_are_labelled(const struct trace_reader *trace);
 const char *holder_name(const struct holders *h, size_t i);
 
-/* A member `key`: an array of at most n_most objects, with `word` ("line", "category") naming the holder, its bytes and
- * its requests. */
-void holders_put_json(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h);
+/* How many there are, at most so many. */
+size_t holders_most(const struct holders *h, size_t most);
+
+/* One of them, for JSON. */
+struct holder_at {
+    const struct holders *all;
+    size_t i;
+};
+void holder_json(struct json_writer *json, const struct holder_at *h);
+void held_category_json(struct json_writer *json, const struct holder_at *h);
+
 void holders_close(struct holders *h);
 
 #endif

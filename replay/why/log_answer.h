@@ -53,8 +53,7 @@ void log_answer_mention(const struct log_answer *a, char *out, size_t room);
 
 void log_answer_print(FILE *out, const struct log_answer *a);
 
-/* The members verdict, end, later_error, and text or library, of the object that is open (report/SCHEMA.md,
- * replay-why/1). */
-void log_answer_json(struct json_writer *j, const struct log_answer *a);
+/* The members of answers/why_log.def. */
+void why_log_json(struct json_writer *json, const struct log_answer *a);
 
 #endif

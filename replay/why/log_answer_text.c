@@ -265,33 +265,6 @@ void log_answer_print(FILE *out, const struct log_answer *a)
 
 /* ---- JSON ---- */
 
-static void put_figure(struct json_writer *j, const char *key, uint64_t bytes)
-{
-    json_put_number_unless(j, key, bytes, OOM_TEXT_UNKNOWN);
-}
-
-static void json_form(struct json_writer *j, const struct log_answer *a)
-{
-    const struct log_found *f = &a->found;
-    const bool is_library = f->verdict == VERDICT_LIBRARY || f->verdict == VERDICT_WORKSPACE;
-    const char *ignored;
-    const bool has_setting = f->verdict == VERDICT_FRAGMENTED && !a->facts.is_expandable_asked &&
-                             platform_has_setting(a->facts.platform, "expandable_segments", &ignored);
-    json_put_object(j, is_library ? "library" : "words");
-    json_put_text(j, "name", f->form->stack);
-    json_put_text(j, "phrase", f->form->phrase);
-    json_put_text(j, "stack", log_answer_stack(a));
-    json_put_text(j, "platform", platform_word(a->facts.platform));
-    json_put_number(j, "line", f->line);
-    put_figure(j, "asked_bytes", f->figures.asked);
-    put_figure(j, "card_bytes", f->figures.total);
-    put_figure(j, "free_bytes", f->figures.free);
-    put_figure(j, "allowed_bytes", f->figures.allowed);
-    put_figure(j, "allocated_bytes", f->figures.allocated);
-    json_put_text(j, "setting", has_setting ? "expandable_segments:True" : NULL);
-    json_end_object(j);
-}
-
 static const char *end_word(const struct log_answer *a)
 {
     return a->later.other[0] != '\0'   ? "another-error"
@@ -300,14 +273,31 @@ static const char *end_word(const struct log_answer *a)
                                        : "here";
 }
 
-void log_answer_json(struct json_writer *j, const struct log_answer *a)
+static bool is_library(const struct log_answer *a)
 {
-    json_put_text(j, "verdict", why_word(log_answer_verdict(a)));
-    json_put_text(j, "end", end_word(a));
-    json_put_text(j, "later_error", a->later.other[0] == '\0' ? NULL : a->later.other);
-    json_put_text(j, "consequence", a->later.of_it[0] == '\0' ? NULL : a->later.of_it);
-    if (a->is_text)
-        oom_answer_json(j, &a->text, &a->facts);
-    else
-        json_form(j, a);
+    return a->found.verdict == VERDICT_LIBRARY || a->found.verdict == VERDICT_WORKSPACE;
+}
+
+static void why_text_json(struct json_writer *json, const struct log_answer *log)
+{
+    const struct oom_text *t = &log->text;
+    const struct oom_answer a = oom_answer_of(t, &log->facts);
+#define ANSWER_TABLE "answers/why_text.def"
+#include "answers/as_json.def"
+}
+
+static void why_words_json(struct json_writer *json, const struct log_answer *a)
+{
+    const struct log_found *f = &a->found;
+    const char *ignored;
+    const bool has_setting = f->verdict == VERDICT_FRAGMENTED && !a->facts.is_expandable_asked &&
+                             platform_has_setting(a->facts.platform, "expandable_segments", &ignored);
+#define ANSWER_TABLE "answers/why_words.def"
+#include "answers/as_json.def"
+}
+
+void why_log_json(struct json_writer *json, const struct log_answer *a)
+{
+#define ANSWER_TABLE "answers/why_log.def"
+#include "answers/as_json.def"
 }

@@ -503,7 +503,7 @@ static void print_next(FILE *out, const struct oom_answer *a, const struct log_f
 }
 
 /* The variable as the text names it, if the platform reads that one. */
-static const char *variable_of(const struct oom_text *t, const struct oom_answer *a)
+const char *oom_answer_variable(const struct oom_text *t, const struct oom_answer *a)
 {
     const char *own = platform_variable(a->platform);
     const bool is_general = strcmp(t->variable, "PYTORCH_ALLOC_CONF") == 0;
@@ -517,9 +517,9 @@ static void print_setting(FILE *out, const struct oom_text *t, const struct oom_
                                   : facts != NULL && facts->shell == SHELL_WINDOWS ? SHELL_WINDOWS
                                                                                    : platform_shell(a->platform);
     fputc('\n', out);
-    platform_put_setting(out, shell, variable_of(t, a), a->setting, "  ");
+    platform_put_setting(out, shell, oom_answer_variable(t, a), a->setting, "  ");
     if (shell == SHELL_POSIX && facts != NULL && facts->is_container)
-        fprintf(out, "\n  ENV %s=%s  # in a Dockerfile", variable_of(t, a), a->setting);
+        fprintf(out, "\n  ENV %s=%s  # in a Dockerfile", oom_answer_variable(t, a), a->setting);
     fputc('\n', out);
 }
 
@@ -550,29 +550,4 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
     print_which(out, t);
     print_held(out, t, &a);
     print_next(out, &a, facts);
-}
-
-void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts)
-{
-    const struct oom_answer a = oom_answer_of(t, facts);
-    json_put_object(j, "text");
-    json_put_text(j, "stack", facts != NULL && facts->within != NULL ? facts->within : "pytorch");
-    json_put_text(j, "platform", platform_word(a.platform));
-    json_put_number(j, "errors", t->n_errors);
-    json_put_number(j, "line", t->line);
-    json_put_number_if(j, "rank", t->rank >= 0, (uint64_t)t->rank);
-    json_put_number(j, "gpu", t->gpu);
-    json_put_number(j, "asked_bytes", t->asked);
-    json_put_number(j, "least_asked_bytes", a.account.least_asked);
-    json_put_number(j, "card_bytes", t->total);
-    json_put_number(j, "free_bytes", t->free);
-    json_put_number_unless(j, "allowed_bytes", t->allowed, OOM_TEXT_UNKNOWN);
-    json_put_number(j, "allocated_bytes", t->allocated);
-    json_put_number(j, "reserved_bytes", t->reserved);
-    json_put_number_unless(j, "private_pools_bytes", t->private_pools, OOM_TEXT_UNKNOWN);
-    json_put_number_unless(j, "outside_bytes", oom_text_outside(t), OOM_TEXT_UNKNOWN);
-    json_put_number(j, "other_processes_bytes", a.account.others);
-    json_put_text(j, "setting", a.setting);
-    json_put_text(j, "variable", a.setting != NULL ? variable_of(t, &a) : NULL);
-    json_end_object(j);
 }

@@ -32,8 +32,8 @@ struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts
  * NULL: it is not known. */
 void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_facts *facts, const char *line);
 
-/* The member text of the object that is open (report/SCHEMA.md, replay-why/1). */
-void oom_answer_json(struct json_writer *j, const struct oom_text *t, const struct log_facts *facts);
+/* The variable that the answer's setting goes into, of the release that wrote the text. Static. */
+const char *oom_answer_variable(const struct oom_text *t, const struct oom_answer *a);
 
 /* What makes a recording there, as the end of a sentence: `record`, which knows CUDA on Linux, or PyTorch's own lines.
  * NULL: nothing that is read does. Static. */

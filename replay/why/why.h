@@ -162,7 +162,7 @@ void why_add_promise(struct words *words, const struct why *w);
 void why_add_act(struct words *words, const struct why *w);
 void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
-/* The members verdict, also, trace, ... of the object that is open (report/SCHEMA.md, replay-why/1). */
-void why_json(struct json_writer *j, const struct why *w);
+/* The members of answers/why_recording.def. */
+void why_recording_json(struct json_writer *json, const struct why *w);
 
 #endif

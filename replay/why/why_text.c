@@ -726,158 +726,16 @@ void why_print(FILE *out, const struct why *y, const char *event_word)
 
 /* ---- JSON ---- */
 
-static void json_cure(struct json_writer *j, const struct why *y, const char *key, bool is_so)
+static void cure_json(struct json_writer *json, const struct tune *t)
 {
-    const struct tune *t = &y->tune;
-    if (!is_so) {
-        json_put_null(j, key);
-        return;
-    }
-    json_put_object(j, key);
-    settings_put_json(j, &t->entries[t->winner].settings, &t->rules);
-    json_put_number(j, "peak_reserved_bytes", t->entries[t->winner].trial.peak_reserved_bytes);
-    json_end_object(j);
+#define ANSWER_TABLE "answers/cure.def"
+#include "answers/as_json.def"
 }
 
-static void json_filled(struct json_writer *j, const struct why *y)
+void why_recording_json(struct json_writer *json, const struct why *y)
 {
-    struct filled_step f = y->tune.filled;
-    if (!f.is_known) {
-        json_put_null(j, "if_step_goes_on");
-        return;
-    }
-    f.has_setting = y->cure != CURE_NONE;
-    json_put_object(j, "if_step_goes_on");
-    filled_step_json(j, &f);
-    json_end_object(j);
-}
-
-static void json_played(struct json_writer *j, const struct why *y)
-{
-    if (y->worth == WORTH_UNKNOWN) {
-        json_put_null(j, "played_on");
-        return;
-    }
-    json_put_object(j, "played_on");
-    json_put_text(j, "turn", y->played.by_steps ? "step" : "half");
-    json_put_number(j, "turns", y->played.turns);
-    json_put_number(j, "lasted", y->played.lasted);
-    json_end_object(j);
-}
-
-static void json_levers(struct json_writer *j, const struct levers *l)
-{
-    json_put_array(j, "levers");
-    for (int i = 0; i < LEVER_KINDS; i++) {
-        if (!l->is_tried[i])
-            continue;
-        json_put_object(j, NULL);
-        json_put_text(j, "lever", lever_word((enum lever)i));
-        json_put_number(j, "saves_bytes", l->saves[i]);
-        json_end_object(j);
-    }
-    json_end_array(j);
-}
-
-static void json_growth(struct json_writer *j, const struct growth *g)
-{
-    if (!g->is_found) {
-        json_put_null(j, "growth");
-        return;
-    }
-    json_put_object(j, "growth");
-    json_put_number(j, "bytes", g->bytes);
-    json_put_number(j, "turns", g->turns);
-    json_put_number(j, "bytes_per_turn", g->bytes_per_turn);
-    json_put_bool(j, "may_be_one_pass", g->may_be_one_pass);
-    json_put_bool(j, "may_be_meant", g->may_be_meant);
-    json_put_text(j, "turn", turn_word(&(struct growth){ .turn = g->turn, .turns = 1 }));
-    json_put_number(j, "held_bytes", g->held_bytes);
-    json_put_number(j, "held_requests", g->held_requests);
-    json_put_number(j, "before_bytes", g->before_bytes);
-    json_put_number(j, "before_requests", g->before_requests);
-    json_end_object(j);
-}
-
-static void json_input(struct json_writer *j, const struct larger_input *in)
-{
-    if (!in->is_larger) {
-        json_put_null(j, "larger_input");
-        return;
-    }
-    json_put_object(j, "larger_input");
-    json_put_ratio(j, "times_usual", in->times);
-    json_put_number(j, "bytes", in->bytes);
-    json_put_number(j, "over_largest_before_bytes", in->over_most);
-    json_put_number(j, "need_bytes", in->need_bytes);
-    json_end_object(j);
-}
-
-static void json_also(struct json_writer *j, const struct why *y)
-{
-    json_put_array(j, "also");
-    for (int v = 0; v < VERDICT_KINDS; v++)
-        if (y->holds[v] && v != (int)y->verdict)
-            json_put_text(j, NULL, why_word((enum verdict_kind)v));
-    json_end_array(j);
-}
-
-static void json_limit(struct json_writer *j, const struct why *y)
-{
-    if (y->limit.below == 0) {
-        json_put_null(j, "limit");
-        return;
-    }
-    json_put_object(j, "limit");
-    json_put_number(j, "least_bytes", y->limit.least);
-    json_put_number(j, "below_bytes", y->limit.below);
-    json_put_number(j, "card_bytes", y->limit.card);
-    json_end_object(j);
-}
-
-/* What the card and the program had when the request was refused. */
-static void json_account(struct json_writer *j, const struct why *y)
-{
-    json_put_integer(j, "event", y->event);
-    json_put_number(j, "asked_bytes", y->asked);
-    json_put_number(j, "reserved_bytes", y->reserved);
-    json_put_number(j, "live_bytes", y->live);
-    json_put_number(j, "free_bytes", y->free);
-    json_put_number(j, "usable_bytes", y->usable);
-    json_put_number(j, "shortfall_bytes", y->shortfall);
-    json_put_number_unless(j, "later_live_bytes", y->later_live, 0);
-    if (y->later_live > 0)
-        json_put_integer(j, "later_event", y->later_event);
-    else
-        json_put_null(j, "later_event");
-    json_limit(j, y);
-    json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
-    json_put_number(j, "context_bytes", y->context_bytes);
-    json_put_text(j, "context_source", y->context_source);
-    json_put_text(j, "asked_line", y->asked_line[0] != '\0' ? y->asked_line : NULL);
-    json_put_number(j, "unusable_bytes", why_unusable(y));
-}
-
-void why_json(struct json_writer *j, const struct why *y)
-{
-    json_put_text(j, "verdict", why_word(y->verdict));
-    json_also(j, y);
-    json_put_object(j, "trace");
-    coverage_json(j, &y->coverage);
-    json_end_object(j);
-    json_put_bool(j, "is_lower_bound", coverage_is_lower_bound(&y->coverage));
-    json_account(j, y);
-    json_put_text(j, "reached", why_reached_word(y->reached));
-    json_put_integer(j, "growth_bytes_per_step", y->coverage.steps.growth_bytes);
-    json_growth(j, &y->growth);
-    json_input(j, &y->input);
-    json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
-    json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
-    json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
-    json_played(j, y);
-    json_levers(j, &y->levers);
-    json_filled(j, y);
-    holders_put_json(j, "holds", "line", WHY_HOLDERS, &y->lines);
-    holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->growth.lines);
-    holders_put_json(j, "categories", "category", CATEGORY_KINDS, &y->categories);
+    struct filled_step filled = y->tune.filled;
+    filled.has_setting = y->cure != CURE_NONE;
+#define ANSWER_TABLE "answers/why_recording.def"
+#include "answers/as_json.def"
 }

@@ -41,7 +41,7 @@ static void expect_json(const struct log_answer *a)
         return;
     struct json_writer j = json_writer(out);
     json_put_object(&j, NULL);
-    log_answer_json(&j, a);
+    why_log_json(&j, a);
     json_end_object(&j);
     fclose(out);
     json_t *read = json_loadb(said, n, JSON_REJECT_DUPLICATES, NULL);
