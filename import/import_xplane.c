@@ -9,14 +9,20 @@
  *
  * The names come after the lines, so the file is read twice: for names and times of lines, then for events. After each
  * event the allocator states its bytes in use, those available to it, and its fragmentation.
+ *
+ * A request comes from what its thread was in: the run of a compiled program, named in a span, whose HloProto is on the
+ * plane "/host:metadata" (import/xla_programs.h), or else the span itself.
  * Source: OpenXLA, tsl/profiler/protobuf/xplane.proto; tsl/framework/bfc_allocator.cc (AddTraceMe).
  */
 #define _GNU_SOURCE                          /* memmem */
 #include "base/array.h"
 #include "base/intern.h"
+#include "base/units.h"
 #include "import/import.h"
+#include "import/open_spans.h"
 #include "import/proto_fields.h"
 #include "import/timed_events.h"
+#include "import/xla_programs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +31,11 @@
 #include <unistd.h>
 #include <xplane.pb-c.h>
 
-enum { SPACE_PLANE = 1, PLANE_NAME = 2, PLANE_LINE = 3, PLANE_EVENT_NAME = 4, PLANE_STAT_NAME = 5, LINE_TIME_NS = 3,
-       LINE_EVENT = 4, NO_DEVICE = TIMED_DEVICES };
+enum { SPACE_PLANE = 1, PLANE_NAME = 2, PLANE_LINE = 3, PLANE_EVENT_NAME = 4, PLANE_STAT_NAME = 5, LINE_NAME = 2,
+       LINE_TIME_NS = 3, LINE_EVENT = 4, NO_DEVICE = TIMED_DEVICES, FRAME_TEXT = 512 };
+
+/* A program of more bytes is left without its lines. */
+#define PROGRAM_MOST (UINT64_C(512) << 20)
 
 /* X(NAME, "name"): the stats that are read. */
 #define XPLANE_STATS(X)                                                                                          \
@@ -54,6 +63,12 @@ struct xplane {
     size_t   n_lines, lines_room, at_line;
     uint64_t n_planes;                       /* so far in this reading */
     struct pair_map hosts;                   /* numbers of the host's planes */
+    bool     is_metadata;                    /* this plane holds the compiled programs */
+    struct text_table spans;                 /* names of events */
+    struct pair_map span_names;              /* (number of the plane, number of the event) -> in `spans` */
+    struct open_spans open;                  /* of the line that is read */
+    bool     is_compiling;                   /* its thread is one of XLA's compiler */
+    struct xla_programs programs;
     uint64_t n_records, n_memory, n_on_host; /* events taken and marks; memory events; those of no card */
     uint64_t capacity[TIMED_DEVICES];        /* most bytes in use and available */
     double   fragmentation[TIMED_DEVICES];   /* the most recorded */
@@ -95,6 +110,15 @@ static uint64_t key_of(int64_t number, bool is_event)
     return (uint64_t)number << 1 | is_event;
 }
 
+static enum err keep_span_name(struct xplane *x, int64_t number, const char *name, struct err_detail *err)
+{
+    const uint32_t text = text_table_put(&x->spans, name, strlen(name));
+    if (pair_map_find(&x->span_names, x->n_planes, (uint64_t)number) != NULL)
+        return ERR_OK;
+    return text != UINT32_MAX && pair_map_add(&x->span_names, x->n_planes, (uint64_t)number, text) ? ERR_OK
+                                                                                                  : err_no_memory(err);
+}
+
 static enum err keep_name(struct xplane *x, const struct proto_field *field, struct err_detail *err)
 {
     const unsigned char *bytes;
@@ -112,15 +136,45 @@ static enum err keep_name(struct xplane *x, const struct proto_field *field, str
     if (meaning != MEANING_NONE && pair_map_find(&x->meanings, x->n_planes, key) == NULL &&
         !pair_map_add(&x->meanings, x->n_planes, key, (uint32_t)meaning))
         e = err_no_memory(err);
+    if (e == ERR_OK && is_event)
+        e = keep_span_name(x, entry->key, name, err);
+    replay_proto__xmetadata_entry__free_unpacked(entry, &memory);
+    return e;
+}
+
+static enum err put_program(struct xplane *x, const ReplayProto__XMetadata *event, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; event != NULL && i < event->n_stats && e == ERR_OK; i++)
+        if (event->stats[i]->value_case == REPLAY_PROTO__XSTAT__VALUE_BYTES_VALUE)
+            e = xla_programs_put(&x->programs, event->stats[i]->bytes_value.data, event->stats[i]->bytes_value.len,
+                                 err);
+    return e;
+}
+
+static enum err keep_program(struct xplane *x, const struct proto_field *field, struct err_detail *err)
+{
+    unsigned char *bytes;
+    enum err e = proto_keep(&x->walk, field, PROGRAM_MOST, &bytes, err);
+    if (e != ERR_OK || bytes == NULL)
+        return e;
+    ProtobufCAllocator memory = proto_memory(&x->walk);
+    ReplayProto__XMetadataEntry *entry = replay_proto__xmetadata_entry__unpack(&memory, (size_t)field->value, bytes);
+    free(bytes);
+    if (entry == NULL)
+        return proto_undecoded(&x->walk, "a program of the profile does not decode", err);
+    e = put_program(x, entry->value, err);
     replay_proto__xmetadata_entry__free_unpacked(entry, &memory);
     return e;
 }
 
 static enum err keep_plane_name(struct xplane *x, const struct proto_field *field, struct err_detail *err)
 {
-    static const char host[] = "/host:CPU";
+    static const char host[] = "/host:CPU", metadata[] = "/host:metadata";
     const unsigned char *bytes;
     const enum err e = proto_take(&x->walk, field, &bytes, err);
+    x->is_metadata = e == ERR_OK && bytes != NULL && field->value == sizeof metadata - 1 &&
+                     memcmp(bytes, metadata, sizeof metadata - 1) == 0;
     const bool is_host = e == ERR_OK && bytes != NULL && field->value >= sizeof host - 1 &&
                          memcmp(bytes, host, sizeof host - 1) == 0;
     if (is_host && pair_map_find(&x->hosts, x->n_planes, 0) == NULL && !pair_map_add(&x->hosts, x->n_planes, 0, 0))
@@ -213,6 +267,64 @@ static void note_state(struct xplane *x, const struct memory_stats *s, uint64_t 
     }
 }
 
+/* The program that a span names: "PjRtLoadedExecutable::Execute (jit_step)", "jit_step:XLA GPU module". Before jax 0.9
+ * only the function is named that was compiled: "PjitFunction(step)". */
+static uint32_t program_of(struct xplane *x, const char *span)
+{
+    char compiled[FRAME_TEXT];
+    const char *open = strrchr(span, '('), *close = open == NULL ? NULL : strchr(open, ')');
+    const char *name = close == NULL ? span : open + 1;
+    const size_t n = close == NULL ? strcspn(span, ":") : (size_t)(close - name);
+    const uint32_t program = xla_programs_find(&x->programs, name, n);
+    if (program != XLA_NO_PROGRAM || close == NULL || n > sizeof compiled / 2)
+        return program;
+    snprintf(compiled, sizeof compiled, "jit_%.*s", (int)n, name);
+    return xla_programs_find(&x->programs, compiled, strlen(compiled));
+}
+
+/* XLA's compiler asks for memory only to try the candidates of its autotuner. */
+static bool is_compiler(const struct xplane *x)
+{
+    for (size_t i = 0; i < x->open.n; i++) {
+        const char *span = text_table_at(&x->spans, x->open.at[i].text);
+        if (strchr(span, '(') == NULL && (strstr(span, "Compile") != NULL || strstr(span, "utotun") != NULL))
+            return true;
+    }
+    return x->is_compiling;
+}
+
+/* The innermost span that names a function or a program, or else the innermost one. */
+static enum err put_span(struct xplane *x, uint32_t *stack, struct err_detail *err)
+{
+    char text[FRAME_TEXT];
+    const char *frames[] = { "XLA's compiler, to try candidates ??:0", text }, *told = NULL;
+    const size_t skipped = is_compiler(x) ? 0 : 1;
+    for (size_t i = x->open.n; i > 0 && (told == NULL || strchr(told, '(') == NULL); i--) {
+        const char *span = text_table_at(&x->spans, x->open.at[i - 1].text);
+        told = told == NULL || strchr(span, '(') != NULL ? span : told;
+    }
+    if (told == NULL && skipped > 0)
+        return ERR_OK;
+    snprintf(text, sizeof text, "%.500s ??:0", told == NULL ? "(nothing is told)" : told);
+    return trace_put_stack(x->events.w, frames + skipped, 2 - skipped, stack, err);
+}
+
+static enum err put_stack(struct xplane *x, const struct memory_stats *s, struct timed_event *e,
+                          struct err_detail *err)
+{
+    const char *frames[XLA_FRAMES_MOST];
+    if (s->op != NULL)
+        return trace_put_stack(x->events.w, &s->op, 1, &e->stack, err);
+    for (size_t i = x->open.n; i > 0; i--) {
+        const uint32_t program = program_of(x, text_table_at(&x->spans, x->open.at[i - 1].text));
+        const size_t n = program == XLA_NO_PROGRAM
+                             ? 0 : xla_programs_frames(&x->programs, program, e->requested, frames);
+        if (n > 0)
+            return trace_put_stack(x->events.w, frames, n, &e->stack, err);
+    }
+    return put_span(x, &e->stack, err);
+}
+
 static enum err put_memory(struct xplane *x, const struct memory_stats *s, struct timed_event *e,
                            struct err_detail *err)
 {
@@ -230,14 +342,25 @@ static enum err put_memory(struct xplane *x, const struct memory_stats *s, struc
     if (e->addr == 0 || e->bytes == 0)
         return ERR_OK;
     note_state(x, s, e->order);
-    enum err status = s->op == NULL ? ERR_OK : trace_put_stack(x->events.w, &s->op, 1, &e->stack, err);
+    const enum err status = e->kind == EVENT_ALLOC ? put_stack(x, s, e, err) : ERR_OK;
     return status == ERR_OK ? timed_events_put(&x->events, e, err) : status;
+}
+
+/* An event that is none of memory is a span, which may enclose some. */
+static void pass_spans(struct xplane *x, const ReplayProto__XEvent *event, bool is_span)
+{
+    const uint64_t start_ps = event->offset_ps > 0 ? (uint64_t)event->offset_ps : 0;
+    const uint32_t *text = pair_map_find(&x->span_names, x->n_planes, (uint64_t)event->metadata_id);
+    open_spans_pass(&x->open, start_ps);
+    if (is_span && text != NULL && event->duration_ps > 0)
+        open_spans_enter(&x->open, start_ps, (uint64_t)event->duration_ps, *text);
 }
 
 static enum err put_event(struct xplane *x, const ReplayProto__XEvent *event, struct err_detail *err)
 {
     struct memory_stats stats;
     const enum meaning m = find_meaning(x, event->metadata_id, true);
+    pass_spans(x, event, m == MEANING_NONE);
     const uint64_t offset_ns = event->offset_ps > 0 ? (uint64_t)event->offset_ps / 1000 : 0;
     struct timed_event e = { .time_ns = x->lines[x->at_line].time_ns + offset_ns, .order = x->n_records };
     if (m == MEANING_NONE && event->n_stats == 0)
@@ -273,14 +396,29 @@ static enum err read_event(struct xplane *x, const struct proto_field *field, st
     return e;
 }
 
+/* The name comes before the events. */
+static enum err read_line_name(struct xplane *x, const struct proto_field *field, struct err_detail *err)
+{
+    static const char compiler[] = "compile";
+    const unsigned char *bytes;
+    const enum err e = proto_take(&x->walk, field, &bytes, err);
+    x->is_compiling = e == ERR_OK && bytes != NULL &&
+                      memmem(bytes, (size_t)field->value, compiler, sizeof compiler - 1) != NULL;
+    return e;
+}
+
 static enum err read_line(struct xplane *x, const struct proto_field *line, struct err_detail *err)
 {
     struct proto_field field = { .number = 1 };
     enum err e = proto_enter(&x->walk, line, err);
+    x->open.n = 0;
+    x->is_compiling = false;
     while (e == ERR_OK && field.number != 0) {
         e = proto_next(&x->walk, &field, err);
         if (e == ERR_OK && field.is_message)
-            e = field.number == LINE_EVENT ? read_event(x, &field, err) : proto_skip(&x->walk, &field, err);
+            e = field.number == LINE_EVENT  ? read_event(x, &field, err)
+                : field.number == LINE_NAME ? read_line_name(x, &field, err)
+                                            : proto_skip(&x->walk, &field, err);
     }
     x->at_line++;
     return e;
@@ -293,6 +431,7 @@ static enum err read_plane(struct xplane *x, const struct proto_field *plane, bo
     struct proto_field field = { .number = 1 };
     enum err e = proto_enter(&x->walk, plane, err);
     const bool is_read = is_second && pair_map_find(&x->hosts, x->n_planes, 0) != NULL;
+    x->is_metadata = false;
     while (e == ERR_OK && field.number != 0) {
         e = proto_next(&x->walk, &field, err);
         if (e != ERR_OK || !field.is_message)
@@ -301,6 +440,8 @@ static enum err read_plane(struct xplane *x, const struct proto_field *plane, bo
             e = read_line(x, &field, err);
         else if (!is_second && field.number == PLANE_LINE)
             e = keep_line(x, &field, err);
+        else if (!is_second && field.number == PLANE_EVENT_NAME && x->is_metadata)
+            e = keep_program(x, &field, err);
         else if (!is_second && (field.number == PLANE_EVENT_NAME || field.number == PLANE_STAT_NAME))
             e = keep_name(x, &field, err);
         else if (!is_second && field.number == PLANE_NAME)
@@ -332,15 +473,34 @@ static enum err read_space(struct xplane *x, int fd, bool is_second, const struc
     return e;
 }
 
+/* The programs that take most, each in a line, after what is there; returns the new length. */
+static size_t say_programs(const struct xplane *x, char *out, size_t used, size_t size)
+{
+    const struct xla_programs *p = &x->programs;
+    for (size_t i = 0; i < p->n_largest; i++) {
+        char arguments[UNITS_TEXT], results[UNITS_TEXT], temporaries[UNITS_TEXT];
+        const struct xla_sizes *s = &p->largest[i];
+        used += (size_t)snprintf(out + used, size - used, "\n%.60s, as compiled: %s of arguments, %s of results, %s of "
+                                 "temporaries", text_table_at(&p->texts, s->name),
+                                 units_format_bytes(s->arguments, arguments), units_format_bytes(s->results, results),
+                                 units_format_bytes(s->temporaries, temporaries));
+    }
+    if (p->n_largest > 0)
+        used += (size_t)snprintf(out + used, size - used,
+                                 "\na line of Python is the one where XLA compiled the program");
+    return used;
+}
+
 static enum err put_notes(const struct xplane *x, int64_t device, struct err_detail *err)
 {
-    char notes[1024] = "not recorded: streams, the allocator's regions, and where what was live before the\n"
+    char notes[2048] = "not recorded: streams, the allocator's regions, and where what was live before the\n"
                        "profile began lies";
     size_t used = strlen(notes);
     if (x->fragmentation[device] > 0)
         used += (size_t)snprintf(notes + used, sizeof notes - used, "\nrecorded fragmentation of the free memory: at "
                                  "most %.1f %%, at record %" PRIu64, 100 * x->fragmentation[device],
                                  x->fragmentation_at[device]);
+    used = say_programs(x, notes, used, sizeof notes);
     if (x->n_on_host > 0)
         snprintf(notes + used, sizeof notes - used, "\nmemory events of the host, left out: %" PRIu64, x->n_on_host);
     timed_events_note(&x->events, notes, sizeof notes);
@@ -373,7 +533,8 @@ static enum err xplane_import(struct input *in, const struct import_config *cfg,
     if (x == NULL)
         return err_no_memory(err);
     x->name = input_name(in);
-    x->meanings.seed = x->hosts.seed = hash_seed();
+    x->meanings.seed = x->hosts.seed = x->span_names.seed = x->spans.seed = hash_seed();
+    xla_programs_open(&x->programs);
     enum err e = timed_events_open(&x->events, x->name, w, err);
     if (e == ERR_OK)
         e = input_whole_file(in, &fd, err);
@@ -386,6 +547,9 @@ static enum err xplane_import(struct input *in, const struct import_config *cfg,
     timed_events_close(&x->events);
     pair_map_free(&x->meanings);
     pair_map_free(&x->hosts);
+    pair_map_free(&x->span_names);
+    text_table_free(&x->spans);
+    xla_programs_close(&x->programs);
     free(x->lines);
     free(x);
     return e;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "import/proto_fields.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { VARINT_MAX = 10, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
@@ -148,6 +151,42 @@ enum err proto_take(struct proto_fields *p, const struct proto_field *field, con
     if (n < field->value)
         return proto_refuse(p, "the file is cut off", err);
     input_skip(p->in, (size_t)field->value);
+    return ERR_OK;
+}
+
+/* Memory grows with what the input holds, not with what it says. */
+enum err proto_keep(struct proto_fields *p, const struct proto_field *field, uint64_t most, unsigned char **bytes,
+                    struct err_detail *err)
+{
+    unsigned char *kept = NULL, *grown;
+    size_t n = 0, room = 0, more = 0;
+    enum err e = ERR_OK;
+    *bytes = NULL;
+    if (field->value > most)
+        return proto_skip(p, field, err);
+    while (e == ERR_OK && n < field->value) {
+        const unsigned char *next;
+        e = input_peek(p->in, 1, &next, &more, err);
+        if (e == ERR_OK && more == 0)
+            e = proto_refuse(p, "the file is cut off", err);
+        if (e != ERR_OK)
+            break;
+        more = more < field->value - n ? more : (size_t)(field->value - n);
+        grown = array_reserve(kept, n, more, &room, 1);
+        if (grown == NULL) {
+            e = err_no_memory(err);
+            break;
+        }
+        kept = grown;
+        memcpy(kept + n, next, more);
+        input_skip(p->in, more);
+        n += more;
+    }
+    if (e != ERR_OK) {
+        free(kept);
+        return e;
+    }
+    *bytes = kept;
     return ERR_OK;
 }
 

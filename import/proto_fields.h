@@ -43,6 +43,10 @@ MUST_USE enum err proto_enter(struct proto_fields *p, const struct proto_field *
 /* Lends the bytes that follow until the next call. One of more than INPUT_PEEK_MAX bytes is skipped: *bytes is NULL. */
 MUST_USE enum err proto_take(struct proto_fields *p, const struct proto_field *field, const unsigned char **bytes,
                              struct err_detail *err);
+
+/* Takes the bytes that follow into memory of the caller's. One of more than `most` bytes is skipped: *bytes is NULL. */
+MUST_USE enum err proto_keep(struct proto_fields *p, const struct proto_field *field, uint64_t most,
+                             unsigned char **bytes, struct err_detail *err);
 MUST_USE enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *err);
 
 /* Memory for protobuf-c's unpacking. The library says of a message only that it cannot be unpacked, never why. */

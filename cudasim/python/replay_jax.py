@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""What JAX's own allocator holds, written beside the journals: dryrun/run/jax_held.c reads it.
+"""What JAX's own allocator holds and is asked for, written beside the journals.
 
-Device.memory_stats() is asked, once a second and at the program's end. It is public, and costs nothing.
+What it holds: Device.memory_stats(), once a second and at the program's end; dryrun/run/jax_held.c reads it. It is
+public, and costs nothing. Each request, if a recording is wanted (REPLAY_TORCH_RECORD): XLA's own profile, of the host
+alone, which TensorBoard's memory viewer reads. import/import_xplane.c does too.
+
+PID.xplane.pb       the profile, when the program has ended in any way but a kill
 """
 import atexit
 import os
+import signal
 import sys
 import threading
 import time
@@ -45,6 +50,90 @@ class _Watch:
     def follow(self):
         while self.look_safely():
             time.sleep(1)
+
+
+class _Requests:
+    """XLA's profile of one process. There can be one at a time, and the program's own comes first."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "%d.xplane.pb" % os.getpid())
+        self.pid = os.getpid()
+        self.lock = threading.RLock()
+        self.session = None
+
+    def start(self):
+        profiler = sys.modules["jax._src.profiler"]
+        native = getattr(profiler, "_profiler", None) or profiler.xla_client.profiler
+        options = profiler.ProfileOptions()
+        options.host_tracer_level = 2                # requests are of this level
+        options.python_tracer_level = options.device_tracer_level = 0
+        make = native.ProfilerSession
+        self.session = make(options)
+
+        def make_another(*args, **kwargs):
+            if self.end():
+                print("replay: the program makes a profile of its own: the recording of JAX's requests ends where it "
+                      "begins", file=sys.stderr)
+            return make(*args, **kwargs)
+        native.ProfilerSession = make_another
+        atexit.register(self.end)
+        os._exit = self.with_end(os._exit)
+        self.take_signals()
+
+    def end(self):
+        """Writes the profile; false: there is none."""
+        with self.lock:
+            session, self.session = self.session, None
+            if session is None or self.pid != os.getpid():
+                return False
+            try:
+                profile = session.stop()
+                with open(self.path + ".part", "wb") as f:
+                    f.write(profile)
+                os.replace(self.path + ".part", self.path)
+            except Exception as reason:
+                _complain(reason)
+            return True
+
+    def with_end(self, leave):
+        """`leave`, which skips the exit handlers, with the profile written first."""
+        def call(status):
+            try:
+                self.end()
+            finally:
+                leave(status)
+        return call
+
+    def take_signals(self):
+        """Those for which the program has no handler of its own."""
+        def on_end(number, _):
+            self.end()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        for number in signal.SIGTERM, signal.SIGHUP:
+            if threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, on_end)
+
+
+def _complain(reason):
+    print("replay: JAX's requests are not recorded: %s: %s" % (type(reason).__name__, reason), file=sys.stderr)
+
+
+def record(plugin):
+    """Begins once JAX has loaded its plugin, which has a profiler, and before the plugin has a card."""
+    folder = os.environ.get("REPLAY_TORCH_RECORD")
+    initialize = getattr(plugin, "initialize", None)
+    if not folder or initialize is None:
+        return
+
+    def initialize_and_record():
+        initialize()
+        try:
+            _Requests(folder).start()
+        except Exception as reason:                  # a release that says it otherwise
+            _complain(reason)
+    plugin.initialize = initialize_and_record
 
 
 def install(jax):

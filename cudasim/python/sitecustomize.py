@@ -452,6 +452,11 @@ def _count_tokens(model_runner):
     replay_vllm.install(model_runner)
 
 
+def _record_jax(plugin):
+    import replay_jax
+    replay_jax.record(plugin)
+
+
 class _Loader(importlib.abc.Loader):
     def __init__(self, loader, imported):
         self.loader, self.imported = loader, imported
@@ -501,5 +506,7 @@ if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for
     sys.meta_path.insert(0, _Finder("jax", _watch_jax, _stand_in))
     sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
     sys.meta_path.insert(0, _Finder("vllm.v1.worker.gpu.model_runner", _count_tokens))
+    for _name in "jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13":
+        sys.meta_path.insert(0, _Finder(_name, _record_jax))
 sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))
 _chain()

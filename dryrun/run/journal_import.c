@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Journals of calls, and snapshots of PyTorch's history, into traces. */
+/* Journals of calls, and what allocators of the programs say of their requests, into traces. */
 #include "dryrun/run/journal_import.h"
 
 #include "base/output.h"
@@ -20,12 +20,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the hook in a Python writes (cudasim/python/sitecustomize.py), and how record names it. */
-static const struct { const char *end, *what; } snapshots[] = {
-    { ".pickle", "" }, { ".oom.pickle", ".oom" }, { ".usr1.pickle", ".usr1" }, { ".so-far.pickle", ".so-far" },
+/* Whose requests a snapshot holds. */
+struct allocator_kind {
+    const char *owner, *is_called;       /* "PyTorch's", "snapshot" */
+    const char *end;                     /* of the file that is kept */
+    const struct importer *importer;
+};
+static const struct allocator_kind of_pytorch = { "PyTorch's", "snapshot", ".pickle", &importer_pytorch };
+static const struct allocator_kind of_jax = { "JAX's", "profile", ".xplane.pb", &importer_xplane };
+
+/* What the hook in a Python writes (cudasim/python/sitecustomize.py, replay_jax.py), and how record names it. */
+static const struct { const char *end, *what; const struct allocator_kind *kind; } snapshots[] = {
+    { ".pickle", "", &of_pytorch }, { ".oom.pickle", ".oom", &of_pytorch }, { ".usr1.pickle", ".usr1", &of_pytorch },
+    { ".so-far.pickle", ".so-far", &of_pytorch }, { ".xplane.pb", ".jax", &of_jax },
 };
 enum {
-    SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR,
+    SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR, SNAPSHOT_OF_JAX,
     N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0]
 };
 
@@ -136,17 +146,19 @@ static uint64_t simulated_bytes(const struct recording *r, const struct recorded
     return r->rules == RECORDING_OF_RUN_SIM ? j->summary.devices[device].free_bytes : 0;
 }
 
-/* A device that has calls may have none of PyTorch's, if something else in the program used it. */
+/* A device that has calls may have no requests, if something else in the program used it. */
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
-                                       const char *what, bool ends_at_exit, const char *path, struct err_detail *err)
+                                       size_t k, const char *path, struct err_detail *err)
 {
-    const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit,
-                                       .capability = r->capability, .capacity_bytes = simulated_bytes(r, j, device) };
+    const struct allocator_kind *kind = snapshots[k].kind;
+    const struct import_config cfg = { .gpu = device, .without_path = !is_told(r),
+                                       .ends_at_exit = k == SNAPSHOT_OF_END, .capability = r->capability,
+                                       .capacity_bytes = simulated_bytes(r, j, device) };
     char name[PATH_MAX];
-    file_name(r, j, (int)device, what, NULL, name);
-    const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, err);
+    file_name(r, j, (int)device, is_run_sim(r) ? "" : snapshots[k].what, NULL, name);
+    const enum err e = trace_import(path, kind->importer->name, &cfg, name, err);
     if (e == ERR_OK && is_told(r))
-        fprintf(stderr, "replay %s: %s: PyTorch's requests, process %u, device %u\n", command_of(r), name, j->pid,
+        fprintf(stderr, "replay %s: %s: %s requests, process %u, device %u\n", command_of(r), name, kind->owner, j->pid,
                 device);
     if (e == ERR_OK)
         recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "requests", .process = j->pid,
@@ -157,20 +169,20 @@ static enum err import_snapshot_device(const struct recording *r, const struct r
 static enum err import_snapshot(const struct recording *r, const struct recorded_journal *j, size_t k,
                                 struct err_detail *err)
 {
-    const char *what = is_run_sim(r) ? "" : snapshots[k].what;
+    const struct allocator_kind *kind = snapshots[k].kind;
     char path[PATH_MAX], name[PATH_MAX];
     snapshot_path(r, j->pid, k, path);
-    file_name(r, j, -1, what, ".pickle", name);
+    file_name(r, j, -1, is_run_sim(r) ? "" : snapshots[k].what, kind->end, name);
     enum err e = file_move(path, name, err);
     if (e != ERR_OK)
         return e;
     if (is_told(r))
-        fprintf(stderr, "replay %s: %s: PyTorch's snapshot\n", command_of(r), name);
+        fprintf(stderr, "replay %s: %s: %s %s\n", command_of(r), name, kind->owner, kind->is_called);
     recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "snapshot", .process = j->pid,
                                                         .device = -1 });
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(j, d))
-            e = import_snapshot_device(r, j, d, what, k == SNAPSHOT_OF_END, name, err);
+            e = import_snapshot_device(r, j, d, k, name, err);
     return e;
 }
 
@@ -280,14 +292,15 @@ static enum err summarise(struct recording *r, int i, struct err_detail *err)
     return ERR_OK;
 }
 
-/* The snapshot of run-sim's trace: the whole history if there is one, else the one with more of it. */
+/* The snapshot of run-sim's trace: the whole history if there is one, else the one with more of it, else JAX's. What
+ * predict says of JAX it says of the driver's calls. */
 static size_t best_snapshot(const struct recording *r, unsigned pid)
 {
     static const size_t by_rank[] = { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_SO_FAR };
     char path[PATH_MAX];
     struct stat st;
     struct timespec newest = { .tv_sec = 0 };
-    size_t best = SNAPSHOT_OF_OOM;
+    size_t best = r->rules == RECORDING_OF_PREDICT ? (size_t)SNAPSHOT_OF_OOM : (size_t)SNAPSHOT_OF_JAX;
     for (size_t i = 0; i < sizeof by_rank / sizeof by_rank[0]; i++) {
         snapshot_path(r, pid, by_rank[i], path);
         if (stat(path, &st) != 0)

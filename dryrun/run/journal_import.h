@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Makes traces of what a recorded program left in its folder: a journal of CUDA calls from each process, and the
- * snapshots of PyTorch's own history, if these were asked for.
+ * Makes traces of what a recorded program left in its folder: a journal of CUDA calls from each process, and snapshots
+ * of PyTorch's own history or a profile of JAX's, if these were asked for.
  *
- * The two are at different levels. A snapshot says what the program asked PyTorch's allocator for; a journal says what
- * that allocator then asked the driver for.
+ * The two are at different levels. A snapshot says what the program asked PyTorch's or JAX's allocator for; a journal
+ * says what that allocator then asked the driver for.
  */
 #ifndef REPLAY_DRYRUN_RUN_JOURNAL_IMPORT_H
 #define REPLAY_DRYRUN_RUN_JOURNAL_IMPORT_H

@@ -9,7 +9,8 @@
 
 struct recorded_file {
     const char *path;
-    const char *holds;               /* "calls": of the driver or runtime; "requests": PyTorch's own; "snapshot" */
+    const char *holds;               /* "calls": of the driver or runtime; "requests": to PyTorch's or JAX's
+                                      * allocator; "snapshot": PyTorch's, or JAX's profile */
     unsigned    process;
     int         device;              /* -1: of all devices */
     bool        is_counted;          /* the rest is known */

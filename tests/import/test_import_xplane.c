@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* XPlane profiles, written here field by field: requests of threads in order of time, totals, marks, what is refused;
  * and the recordings of others, whose bytes in use come out at every event. */
+#define _GNU_SOURCE                          /* memmem */
 #include "tests/opened_text.h"
 
 #include <unistd.h>
@@ -127,6 +128,235 @@ Test(import_xplane, threads_are_put_in_order_of_time_and_the_names_may_come_last
     cr_expect_not_null(strstr(notes, "at most 25.0 %"), "%s", notes);
     cr_expect_not_null(strstr(notes, "of the host, left out: 1"), "%s", notes);
     cr_expect_null(strstr(notes, "change the recorded total"), "%s", notes);
+    trace_close(r);
+}
+
+/* ---- compiled programs ---- */
+
+enum { SPAN_OF_STEP = 101, SPAN_OF_COMPILER, SPAN_OF_COPY };
+
+/* An instruction with a stack of Python, or none (frame 0). */
+static void put_instruction(struct message *computation, uint64_t id, uint64_t frame)
+{
+    struct message instruction = {.n = 0}, metadata = {.n = 0};
+    put_number(&metadata, 15, frame);
+    put_message(&instruction, 7, &metadata);
+    put_number(&instruction, 35, id);
+    put_message(computation, 2, &instruction);
+}
+
+/* Frames: 1 main at train.py:40; 2 layer at train.py:8, called by 1; 3 loss at train.py:20, called by 1. */
+static void put_frames(struct message *module)
+{
+    static const char *const functions[] = {"main", "layer", "loss"};
+    static const unsigned lines[] = {40, 8, 20};
+    struct message index = {.n = 0};
+    put_bytes(&index, 1, "train.py", 8);
+    for (unsigned i = 0; i < 3; i++)
+        put_bytes(&index, 2, functions[i], strlen(functions[i]));
+    for (unsigned i = 0; i < 3; i++) {
+        struct message place = {.n = 0};
+        put_number(&place, 1, 1);
+        put_number(&place, 2, i + 1);
+        put_number(&place, 3, lines[i]);
+        put_message(&index, 3, &place);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        struct message frame = {.n = 0};
+        put_number(&frame, 1, i + 1);
+        put_number(&frame, 2, i == 0 ? 0 : 1);
+        put_message(&index, 4, &frame);
+    }
+    put_message(module, 17, &index);
+}
+
+static void put_buffer(struct message *assignment, uint64_t id, uint64_t bytes)
+{
+    struct message buffer = {.n = 0}, place = {.n = 0};
+    put_number(&place, 4, id);
+    put_number(&buffer, 1, id);
+    put_number(&buffer, 2, bytes);
+    put_message(&buffer, 3, &place);
+    put_message(assignment, 1, &buffer);
+}
+
+static void put_allocation(struct message *assignment, uint64_t bytes, bool is_result, uint64_t first, uint64_t last)
+{
+    struct message allocation = {.n = 0};
+    put_number(&allocation, 2, bytes);
+    put_number(&allocation, 7, is_result);
+    for (uint64_t id = first; id <= last; id++) {
+        struct message assigned = {.n = 0};
+        put_number(&assigned, 1, id);
+        put_message(&allocation, 9, &assigned);
+    }
+    put_message(assignment, 3, &allocation);
+}
+
+static void put_heap_event(struct message *trace, uint64_t kind, uint64_t buffer)
+{
+    struct message event = {.n = 0};
+    put_number(&event, 1, kind);
+    put_number(&event, 2, buffer);
+    put_message(trace, 1, &event);
+}
+
+/* jit_step: a result of 500 bytes, which `frame` made; temporaries of 256 bytes, in which 100 of layer and 50 of loss
+ * are live at once, and 120 of loss after that. */
+static struct message step_program(uint64_t frame)
+{
+    struct message hlo = {.n = 0}, module = {.n = 0}, computation = {.n = 0}, assignment = {.n = 0}, trace = {.n = 0};
+    put_bytes(&module, 1, "jit_step", 8);
+    put_instruction(&computation, 1, frame);
+    put_instruction(&computation, 2, 2);
+    put_instruction(&computation, 3, 3);
+    put_instruction(&computation, 4, 3);
+    put_message(&module, 3, &computation);
+    put_frames(&module);
+    put_buffer(&assignment, 1, 500);
+    put_buffer(&assignment, 2, 100);
+    put_buffer(&assignment, 3, 50);
+    put_buffer(&assignment, 4, 120);
+    put_allocation(&assignment, 500, true, 1, 1);
+    put_allocation(&assignment, 256, false, 2, 4);
+    put_heap_event(&trace, 0, 2);
+    put_heap_event(&trace, 0, 3);
+    put_heap_event(&trace, 1, 2);
+    put_heap_event(&trace, 1, 3);
+    put_heap_event(&trace, 0, 4);
+    put_message(&assignment, 4, &trace);
+    put_message(&hlo, 1, &module);
+    put_message(&hlo, 3, &assignment);
+    return hlo;
+}
+
+static void put_program(struct message *space, const struct message *programs, size_t n)
+{
+    struct message plane = {.n = 0};
+    put_bytes(&plane, 2, "/host:metadata", 14);
+    for (size_t i = 0; i < n; i++) {
+        struct message stat = {.n = 0}, meta = {.n = 0}, entry = {.n = 0};
+        put_message(&stat, 6, &programs[i]);
+        put_message(&meta, 5, &stat);
+        put_number(&entry, 1, i + 1);
+        put_message(&entry, 2, &meta);
+        put_message(&plane, 4, &entry);
+    }
+    put_message(space, 1, &plane);
+}
+
+static void put_span(struct message *line, uint64_t name, uint64_t ns, uint64_t duration_ns)
+{
+    struct message event = {.n = 0};
+    put_number(&event, 1, name);
+    put_number(&event, 2, ns * 1000);
+    put_number(&event, 3, duration_ns * 1000);
+    put_message(line, 4, &event);
+}
+
+static void put_span_name(struct message *plane, uint64_t number, const char *name)
+{
+    struct message meta = {.n = 0}, entry = {.n = 0};
+    put_bytes(&meta, 2, name, strlen(name));
+    put_number(&entry, 1, number);
+    put_message(&entry, 2, &meta);
+    put_message(plane, 4, &entry);
+}
+
+/* A run of jit_step that asks for its result and its temporaries, the compiler's request, a copy's, and one outside. */
+static struct message run_of_programs(const struct message *programs, size_t n)
+{
+    struct message space = {.n = 0}, plane = {.n = 0}, line = {.n = 0};
+    put_program(&space, programs, n);
+    put_span(&line, SPAN_OF_STEP, 0, 10);
+    put_memory(&line, ALLOCATION, 1, GPU, 4096, 500, 512, 512);
+    put_memory(&line, ALLOCATION, 2, GPU, 8192, 256, 256, 768);
+    put_span(&line, SPAN_OF_COMPILER, 20, 10);
+    put_memory(&line, ALLOCATION, 21, GPU, 12288, 256, 256, 1024);
+    put_span(&line, SPAN_OF_COPY, 40, 10);
+    put_memory(&line, ALLOCATION, 41, GPU, 16384, 256, 256, 1280);
+    put_memory(&line, ALLOCATION, 60, GPU, 20480, 256, 256, 1536);
+    put_bytes(&plane, 2, "/host:CPU", 9);
+    put_message(&plane, 3, &line);
+    put_names(&plane);
+    put_span_name(&plane, SPAN_OF_STEP, "LoadedExecutable::Execute (jit_step)");
+    put_span_name(&plane, SPAN_OF_COMPILER, "CompileSingleModule");
+    put_span_name(&plane, SPAN_OF_COPY, "BufferFromHostBuffer");
+    put_message(&space, 1, &plane);
+    return space;
+}
+
+/* The frames of a request, innermost first, each after a bar. */
+static const char *frames_text(struct trace_reader *r, uint64_t event, char out[static 1024])
+{
+    uint32_t stack;
+    const char *const *frames;
+    struct err_detail err;
+    size_t used = 0;
+    cr_assert_eq(trace_stacks_at(r, &event, 1, &stack, &err), ERR_OK);
+    const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(r, stack, &frames);
+    out[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(out + used, 1024 - used, "|%s", frames[i]);
+    return out;
+}
+
+Test(import_xplane, a_request_of_a_program_has_the_line_that_made_it_and_temporaries_say_what_is_in_them)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    char got[1024];
+    const struct message program = step_program(2), m = run_of_programs(&program, 1);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_expect_str_eq(frames_text(r, 0, got), "|jit_step result train.py:8|layer train.py:8|main train.py:40");
+    cr_expect_str_eq(frames_text(r, 1, got), "|jit_step temporaries train.py:40|100 B of 150 B at their peak are of "
+                     "train.py:8 layer ??:0|main train.py:40");
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "jit_step, as compiled: 0 B of arguments, 500 B of results, "
+                                                      "256 B of temporaries"), "%s", trace_meta(r, "notes"));
+    trace_close(r);
+}
+
+Test(import_xplane, a_request_of_no_program_says_what_its_thread_was_in)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    char got[1024];
+    const struct message program = step_program(2), m = run_of_programs(&program, 1);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_expect_str_eq(frames_text(r, 2, got), "|XLA's compiler, to try candidates ??:0|CompileSingleModule ??:0");
+    cr_expect_str_eq(frames_text(r, 3, got), "|BufferFromHostBuffer ??:0");
+    cr_expect_str_eq(frames_text(r, 4, got), "");
+    trace_close(r);
+}
+
+Test(import_xplane, of_two_programs_that_share_name_and_size_no_line_is_named)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    char got[1024];
+    const struct message programs[] = {step_program(2), step_program(3)}, m = run_of_programs(programs, 2);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_expect_str_eq(frames_text(r, 0, got), "|LoadedExecutable::Execute (jit_step) ??:0");
+    trace_close(r);
+}
+
+Test(import_xplane, a_program_that_does_not_decode_or_goes_in_circles_costs_no_more_than_its_lines)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    char got[1024];
+    struct message program = step_program(1);
+    static const unsigned char parent_of_first[] = {0x08, 0x01, 0x10, 0x00};
+    unsigned char *first = memmem(program.bytes, program.n, parent_of_first, sizeof parent_of_first);
+    cr_assert_not_null(first);
+    first[3] = 1;                            /* the outermost frame is called by itself */
+    struct message m = run_of_programs(&program, 1);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    trace_close(r);
+    memset(program.bytes, 0xff, program.n);
+    m = run_of_programs(&program, 1);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_expect_str_eq(frames_text(r, 0, got), "|LoadedExecutable::Execute (jit_step) ??:0");
     trace_close(r);
 }
 
