@@ -1,316 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Starts a server on a simulated card and waits until its engine is ready. */
+/* A server's starts: one for each card, and one for each choice that is tried on it. */
 #include "dryrun/served_start.h"
 
-#include "base/monotonic_ms.h"
-#include "base/progress.h"
 #include "base/temporary_file.h"
-#include "cudasim/core/device_text.h"
-#include "dryrun/program_log.h"
-#include "dryrun/run/file_move.h"
-#include "dryrun/run/run_child.h"
-#include "dryrun/run/sim_card.h"
 #include "dryrun/safe/overlay.h"
 #include "dryrun/safe/scratch_folder.h"
-#include "sim/card_context.h"
+#include "dryrun/served_tries.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { LOOK_MS = 200, WORDS_ADDED = 8 };
-
-/* ---- the command line ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
-/* Where the words of vLLM's own command line begin: after "serve" or after the module of its server. 0: another
- * program. */
-static size_t server_words(const struct served_request *r)
-{
-    for (size_t i = 1; i < r->n_words; i++) {
-        const char *word = r->program[i], *before = base_name(r->program[i - 1]);
-        if (strcmp(word, "serve") == 0 && strncmp(before, "vllm", 4) == 0)
-            return i + 1;
-        if (strcmp(before, "-m") == 0 && strcmp(word, "vllm.entrypoints.openai.api_server") == 0)
-            return i + 1;
-    }
-    return 0;
-}
-
-/* Whether an option stands there, with its value or without. */
-static bool has_option(const struct served_request *r, size_t from, const char *option)
-{
-    const size_t n = strlen(option);
-    for (size_t i = from; i < r->n_words; i++)
-        if (strncmp(r->program[i], option, n) == 0 && (r->program[i][n] == '\0' || r->program[i][n] == '='))
-            return true;
-    return false;
-}
-
-/* The model: the first word after "serve", or after --model. NULL: none. */
-static const char *model_of(const struct served_request *r, size_t from)
-{
-    for (size_t i = from; i + 1 < r->n_words; i++)
-        if (strcmp(r->program[i], "--model") == 0)
-            return r->program[i + 1];
-    return from < r->n_words && r->program[from][0] != '-' ? r->program[from] : NULL;
-}
-
-/* Whether a folder of a model has a configuration and no tokenizer. */
-static bool lacks_tokenizer(const char *model)
-{
-    static const char *const names[] = { "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json",
-                                         "tekken.json", "tiktoken.model", "spiece.model" };
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof path, "%s/config.json", model) >= sizeof path || access(path, R_OK) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, sizeof path, "%.*s/%s", PATH_MAX - 32, model, names[i]);
-        if (access(path, R_OK) == 0)
-            return false;
-    }
-    return true;
-}
-
-/* The words with ours after them, in `words`, which has room for them and WORDS_ADDED more. A later option wins. */
-static void add_words(struct served *s, const char **words)
-{
-    const struct served_request *r = &s->asked;
-    const size_t from = server_words(r);
-    size_t n = r->n_words;
-    memcpy(words, r->program, n * sizeof *words);
-    words[n] = NULL;
-    if (from == 0)
-        return;
-    const char *model = model_of(r, from);
-    s->has_dummy_weights = !has_option(r, from, "--load-format");
-    s->has_dummy_tokenizer = model != NULL && lacks_tokenizer(model) && !has_option(r, from, "--tokenizer") &&
-                             !has_option(r, from, "--skip-tokenizer-init");
-    if (s->has_dummy_weights) {
-        words[n++] = "--load-format";
-        words[n++] = "dummy";
-    }
-    if (s->has_dummy_tokenizer)
-        words[n++] = "--skip-tokenizer-init";
-    words[n++] = "--port";                           /* a server may be running here */
-    words[n++] = "0";
-    words[n] = NULL;
-}
-
-/* A server that starts for the first time finds its caches of compiled graphs empty, and fills them as it goes. These
- * are of this start alone: what a person's own hold was compiled for a card, and nothing of ours may get there. */
-static enum err put_caches(const char *log, struct child_env *env, struct err_detail *err)
-{
-    static const struct { const char *name, *ending; } caches[] = {
-        { "TORCHINDUCTOR_CACHE_DIR", "inductor" }, { "TRITON_CACHE_DIR", "triton" }, { "VLLM_CACHE_ROOT", "vllm" },
-    };
-    char path[PATH_MAX];
-    enum err e = child_env_put(env, "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "0", '\0', err);
-    for (size_t i = 0; i < sizeof caches / sizeof caches[0] && e == ERR_OK; i++) {
-        snprintf(path, sizeof path, "%.*s.%s", PATH_MAX - 16, log, caches[i].ending);
-        e = child_env_put(env, caches[i].name, path, '\0', err);
-    }
-    return e;
-}
-
-/* Tells its figures, and nobody else; compiles no kernels that would not run. */
-static enum err put_env(struct served *s, const struct sim_card *card, struct child_env *env, struct err_detail *err)
-{
-    static const struct { const char *name, *value; bool is_persons; } ours[] = {
-        { "VLLM_LOGGING_LEVEL", "DEBUG", false }, { "VLLM_CONFIGURE_LOGGING", "1", false }, { "NO_COLOR", "1", false },
-        { "VLLM_NO_USAGE_STATS", "1", false },    { "VLLM_USE_FLASHINFER_SAMPLER", "0", true },
-        { "PYTHONUNBUFFERED", "1", false },   { "VLLM_USE_AOT_COMPILE", "0", true },
-    };
-    enum err e = sim_card_put_env(card, NULL, env, err);
-    s->has_own_sampler = getenv("VLLM_USE_FLASHINFER_SAMPLER") == NULL;
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0] && e == ERR_OK; i++)
-        if (!ours[i].is_persons || getenv(ours[i].name) == NULL)
-            e = child_env_put(env, ours[i].name, ours[i].value, '\0', err);
-    return e;
-}
-
-/* ---- the run ---- */
-
-struct starting {
-    const struct served_request *asked;
-    struct served_start *start;
-    const char *log;
-    int64_t began_ms;
-};
-
-/* The whole log, which the caller free()s; "" if it cannot be read. */
-static char *read_log(const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t room = 0, got = 1;
-    *n = 0;
-    while (f != NULL && got > 0) {
-        if (room - *n < 4096) {
-            char *more = realloc(text, room = 2 * room + 65536);
-            if (more == NULL)
-                break;
-            text = more;
-        }
-        got = fread(text + *n, 1, room - *n, f);
-        *n += got;
-    }
-    if (f != NULL)
-        fclose(f);
-    return text;
-}
-
-static void show_progress(const struct starting *s, uint64_t seconds)
-{
-    if (isatty(STDERR_FILENO) == 0)
-        return;
-    progress_erase_line();
-    fprintf(stderr, "%.50s: %" PRIu64 " s", s->start->card, seconds);
-    fflush(stderr);
-}
-
-static bool starting_look(void *arg)
-{
-    struct starting *s = arg;
-    size_t n;
-    s->start->within_s = (uint64_t)(monotonic_ms() - s->began_ms) / 1000;
-    program_log_trim(s->log);
-    show_progress(s, s->start->within_s);
-    char *text = read_log(s->log, &n);
-    const bool is_ready = text != NULL && server_log_is_ready(text, n);
-    free(text);
-    s->start->is_stopped = !is_ready && s->start->within_s >= s->asked->within_s;
-    return *s->asked->interrupted == 0 && !is_ready && !s->start->is_stopped;
-}
-
-static enum err run_server(struct served *s, struct served_start *start, struct sim_card *card, struct overlay *overlay,
-                           const char *log, struct err_detail *err)
-{
-    struct child_env env = { .n = 0 };
-    struct starting starting = { .asked = &s->asked, .start = start, .log = log, .began_ms = monotonic_ms() };
-    const struct child_watch watch = { .look = starting_look, .arg = &starting, .every_ms = LOOK_MS };
-    const struct child_setting setting = { .env = &env, .watch = &watch, .log = log, .ends_with_us = true,
-                                           .prepare = overlay->is_on ? overlay_enter : NULL, .prepare_arg = overlay };
-    const char **words = calloc(s->asked.n_words + WORDS_ADDED + 1, sizeof *words);
-    int status;
-    if (words == NULL)
-        return err_no_memory(err);
-    add_words(s, words);
-    overlay_share(overlay, sim_card_journals(card));
-    enum err e = put_env(s, card, &env, err);
-    if (e == ERR_OK)
-        e = put_caches(log, &env, err);
-    if (e == ERR_OK)
-        e = child_run(words, &setting, &status, err);
-    child_env_close(&env);
-    free(words);
-    if (isatty(STDERR_FILENO) != 0)
-        progress_erase_line();
-    return e == ERR_OK && *s->asked.interrupted != 0 ? err_set(err, ERR_INTERRUPTED, 0, "interrupted") : e;
-}
-
-/* Of a start that tells nothing, all that was printed stays: in serve.log, or in serve-2.log if there is one. */
-static void keep_log(struct served_start *start, const char *log)
-{
-    enum { NAMES = 100 };
-    struct err_detail err;
-    char name[32] = "serve.log";
-    for (unsigned i = 2; i < NAMES && access(name, F_OK) == 0; i++)
-        snprintf(name, sizeof name, "serve-%u.log", i);
-    if (access(name, F_OK) != 0 && file_move(log, name, &err) == ERR_OK)
-        snprintf(start->kept_log, sizeof start->kept_log, "%s", name);
-}
-
-/* Why it ended, if its engine does not say: what stands last. */
-static void read_failure(struct served_start *start, const char *log)
-{
-    if (start->log.error[0] != '\0')
-        snprintf(start->failure.line, sizeof start->failure.line, "%s", start->log.error);
-    else
-        program_failure_read(log, &start->failure);
-    keep_log(start, log);
-}
-
-/* What the server said, and what the card saw. */
-static enum err read_start(struct served_start *start, struct sim_card *card, const char *log, struct err_detail *err)
-{
-    size_t n;
-    bool is_complete;
-    uint64_t cut_bytes;
-    enum err e = program_log_cut(log, &cut_bytes, err);
-    char *text = e == ERR_OK ? read_log(log, &n) : NULL;
-    if (e == ERR_OK && text == NULL)
-        return err_no_memory(err);
-    if (e == ERR_OK) {
-        server_log_read(text, n, (int64_t)start->total_bytes, &start->log);
-        start->budget = server_budget_of(&start->log);
-        if (start->log.end == SERVER_ENDED_OTHERWISE)
-            read_failure(start, log);
-        e = sim_card_read(card, &is_complete, err);
-    }
-    for (int d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++) {
-        size_t n_processes;
-        uint64_t sum = 0;
-        const struct process_use *p = sim_card_processes(card, &n_processes);
-        for (size_t i = 0; i < n_processes; i++)
-            sum += p[i].peak_bytes[d];
-        start->peak_bytes = sum > start->peak_bytes ? sum : start->peak_bytes;
-    }
-    free(text);
-    return e;
-}
-
-/* The card, with what its context and the libraries take of it, unless somebody typed that. */
-static enum err choose_device(struct served_start *start, struct err_detail *err)
-{
-    char text[CARD_BYTES];
-    struct device_config cfg;
-    const struct device_ops *ops;
-    int n_cards;
-    (void)card_meant(start->card, text);
-    const struct card_context *context = strstr(text, "context=") == NULL ? card_context_in(text) : NULL;
-    start->context_bytes = context == NULL ? 0 : context->bytes;
-    if (context == NULL)
-        snprintf(start->device, sizeof start->device, "%s", text);
-    else
-        snprintf(start->device, sizeof start->device, "%s,context=%" PRIu64 "B", text, context->bytes);
-    const enum err e = cudasim_parse_devices(start->device, &cfg, &ops, &n_cards, err);
-    start->total_bytes = e == ERR_OK ? cfg.total_bytes : 0;
-    return e;
-}
-
-static enum err make_start(struct served *s, struct served_start *start, struct overlay *overlay, const char *folder,
-                           struct err_detail *err)
-{
-    struct sim_card *card = NULL;
-    char log[PATH_MAX];
-    enum err e = choose_device(start, err);
-    if (e != ERR_OK)
-        return e;
-    const struct sim_card_request request = { .command = "serve", .program = s->asked.program[0],
-                                              .device = start->device, .torch_libs = s->asked.torch_libs };
-    snprintf(log, sizeof log, "%.*s/server-%zu.log", PATH_MAX - 32, folder, s->n);
-    e = sim_card_open(&request, folder, &card, err);
-    if (e == ERR_OK)
-        e = run_server(s, start, card, overlay, log, err);
-    if (e == ERR_OK)
-        e = read_start(start, card, log, err);
-    sim_card_close(card, false);
-    return e;
-}
 
 enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err)
 {
     *out = (struct served){ .asked = *request };
     struct overlay overlay = { .is_on = false };
     struct scratch_folder folder = { .path = "" };
+    struct served_place place = { .overlay = &overlay, .folder = folder.path };
     if (request->n_cards == 0)
         return err_set(err, ERR_USAGE, 0, "--device: name the card that the server is for, as in --device h100-80g");
     out->starts = calloc(request->n_cards, sizeof *out->starts);
@@ -322,10 +27,10 @@ enum err served_make(const struct served_request *request, struct served *out, s
     enum err e = overlay_open(request->program, request->without_overlay, &overlay, err);
     for (size_t i = 0; i < request->n_cards && e == ERR_OK; i++) {
         out->starts[i].card = request->cards[i];
-        e = make_start(out, &out->starts[i], &overlay, folder.path, err);
+        e = served_run(out, &place, &out->starts[i], err);
         out->n += e == ERR_OK;
-        if (e == ERR_OK && overlay.is_on)
-            e = overlay_clear(&overlay, err);
+        if (e == ERR_OK && request->tries)
+            e = served_try_choices(out, &place, &out->starts[i], err);
     }
     overlay_close(&overlay);
     scratch_folder_remove(&folder, "serve");
@@ -334,6 +39,8 @@ enum err served_make(const struct served_request *request, struct served *out, s
 
 void served_close(struct served *s)
 {
+    for (size_t i = 0; s->starts != NULL && i < s->n; i++)
+        free(s->starts[i].tries);
     free(s->starts);
     s->starts = NULL;
 }

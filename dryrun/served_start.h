@@ -24,12 +24,17 @@ struct served_request {
     size_t n_cards;
     const char *torch_libs;
     uint64_t within_s;               /* each start is stopped after so long */
+    bool tries;                      /* other choices are tried, each by a start of its own */
     bool without_overlay;
     const volatile sig_atomic_t *interrupted;
 };
 
+enum { SERVED_CHOICE = 2 };
+
 struct served_start {
     const char *card;                /* as typed */
+    const char *choice[SERVED_CHOICE];       /* an option added to the words, and its value; NULL: none */
+    char choice_value[24];
     char device[CARD_BYTES + 32];    /* as the program had it, with its context */
     uint64_t total_bytes;            /* of the card */
     uint64_t context_bytes;          /* that was set aside; 0: none, or typed */
@@ -40,6 +45,10 @@ struct served_start {
     bool is_stopped;                 /* neither came in time */
     struct program_failure failure;  /* SERVER_ENDED_OTHERWISE */
     char kept_log[PATH_MAX];         /* all that it printed, where nothing can be told; "": not kept */
+    struct served_start *tries;      /* the same card with another choice each */
+    size_t n_tries;
+    double least_tried, most_tried;  /* the least and the most share that start; the next one does not. Below 0: not
+                                        found */
 };
 
 struct served {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What a server's start on a simulated card tells, on one screen and as JSON. */
-#include "dryrun/served_start.h"
+#include "dryrun/served_tries.h"
 
 #include "base/units.h"
 #include "report/text/json_writer.h"
@@ -165,6 +165,29 @@ static void print_item(FILE *out, const struct words *w)
     words_print_within(out, w, SCREEN, 2, 2);
 }
 
+/* What a start with this option showed, after what was computed of it. */
+static void add_tried(struct words *w, const struct served_start *s, const char *option)
+{
+    const struct served_start *try = served_try_of(s, option);
+    char tokens[TEXT_NUMBER];
+    if (try == NULL || try->budget.verdict == SERVER_FITS_UNKNOWN)
+        return;
+    if (try->log.end == SERVER_IS_READY && is_told(try->log.tokens))
+        words_add(w, " Tried: %s tokens.", count(try->log.tokens, tokens));
+    else
+        words_add(w, " Tried: it %s.", try->log.end == SERVER_IS_READY ? "starts" : "does not start");
+}
+
+static void add_shares_tried(struct words *w, const struct served_start *s)
+{
+    if (s->least_tried >= 0 || s->most_tried >= 0)
+        words_add(w, " Tried here, where libraries take nothing:");
+    if (s->least_tried >= 0)
+        words_add(w, " %.2f is the least that starts%s", s->least_tried, s->most_tried >= 0 ? "," : ".");
+    if (s->most_tried >= 0)
+        words_add(w, " %.2f the most%s", s->most_tried, s->least_tried >= 0 ? "." : " that starts.");
+}
+
 static void print_utilization(FILE *out, const struct served_start *s)
 {
     struct words w = { .n = 0 };
@@ -186,6 +209,8 @@ static void print_utilization(FILE *out, const struct served_start *s)
     }
     if (w.n > 0) {
         words_add(&w, " Computed.");
+        if (s->n_tries > 0)
+            add_shares_tried(&w, s);
         print_item(out, &w);
     }
 }
@@ -201,8 +226,10 @@ static void print_lengths(FILE *out, const struct served_start *s)
     else if (s->log.end == SERVER_IS_READY && s->budget.requests >= 1)
         words_add(&w, "--max-model-len changes how many requests of that length fit at once (%s of half of it), not "
                   "the tokens. Computed.", count((int64_t)(2 * s->budget.requests), b));
-    if (w.n > 0)
-        print_item(out, &w);
+    if (w.n == 0)
+        return;
+    add_tried(&w, s, "--max-model-len");
+    print_item(out, &w);
 }
 
 static void print_type(FILE *out, const struct served_start *s)
@@ -215,8 +242,10 @@ static void print_type(FILE *out, const struct served_start *s)
                   about(s->budget.small_type_tokens, tokens));
     else if (s->budget.small_type_starts)
         words_add(&w, "--kv-cache-dtype fp8 halves what a request needs, and it fits then. Computed.");
-    if (w.n > 0)
-        print_item(out, &w);
+    if (w.n == 0)
+        return;
+    add_tried(&w, s, "--kv-cache-dtype");
+    print_item(out, &w);
 }
 
 static void print_graphs(FILE *out, const struct served_start *s)
@@ -236,6 +265,55 @@ static void print_graphs(FILE *out, const struct served_start *s)
         words_add(&w, ": the rest comes on top of the share");
     words_add(&w, ". Both without what the driver takes for graphs.");
     print_item(out, &w);
+}
+
+/* ---- what was tried ---- */
+
+static void tried_note(const struct served_start *s, char note[TABLE_CELL])
+{
+    static const char *const notes[] = {
+        [SERVER_IS_READY] = "yes", [SERVER_HAS_NO_CACHE] = "no: nothing is left",
+        [SERVER_REQUEST_TOO_LONG] = "no: a request is too long",
+        [SERVER_SHARE_NOT_FREE] = "no: more than is free", [SERVER_WAS_REFUSED] = "no: out of memory",
+        [SERVER_ENDED_OTHERWISE] = "cannot be told",
+    };
+    const bool is_late = s->log.end == SERVER_ENDED_OTHERWISE && s->is_stopped;
+    snprintf(note, TABLE_CELL, "%s", is_late ? "not ready in time" : notes[s->log.end]);
+}
+
+static void add_try(struct terminal_table *t, const struct served_start *s)
+{
+    char choice[TABLE_CELL], note[TABLE_CELL], cache[TEXT_NUMBER] = "", tokens[TEXT_NUMBER] = "";
+    char graphs[TEXT_NUMBER] = "";
+    const struct server_log *log = &s->log;
+    const bool is_ready = log->end == SERVER_IS_READY;
+    snprintf(choice, sizeof choice, "%s%s%s", s->choice[0] == NULL ? "as it is" : s->choice[0],
+             s->choice[1] == NULL ? "" : " ", s->choice[1] == NULL ? "" : s->choice[1]);
+    tried_note(s, note);
+    if (is_told(log->cache))
+        gib(log->cache, cache);
+    if (is_ready && is_told(log->tokens))
+        count(log->tokens, tokens);
+    if (is_ready && is_told(log->graphs_captured))
+        gib(log->graphs_captured, graphs);
+    terminal_table_add(t, (const char *const[]){ choice, cache, tokens, graphs, note });
+}
+
+static enum err print_tries(FILE *out, const struct served_start *s)
+{
+    static const struct text_column columns[] = {
+        { .title = "tried, each by a start", .is_left = true }, { .title = "KV GiB" }, { .title = "tokens" },
+        { .title = "graphs", .leaves = 1 }, { .title = "starts", .is_left = true },
+    };
+    struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0],
+                                .bold_row = SIZE_MAX };
+    if (s->n_tries == 0)
+        return ERR_OK;
+    add_try(&t, s);
+    for (size_t i = 0; i < s->n_tries; i++)
+        add_try(&t, &s->tries[i]);
+    fprintf(out, "\n");
+    return terminal_table_print(out, &t, SCREEN);
 }
 
 static void print_basis(FILE *out, const struct served *all, const struct served_start *s)
@@ -277,7 +355,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     else
         add_stopped(s, &w);
     words_print_within(out, &w, SCREEN, 0, 2);
-    const enum err e = print_table(out, s);
+    enum err e = print_table(out, s);
     if (e != ERR_OK || s->budget.verdict == SERVER_FITS_UNKNOWN)
         return e;
     fprintf(out, "\n");
@@ -285,8 +363,9 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     print_lengths(out, s);
     print_type(out, s);
     print_graphs(out, s);
+    e = print_tries(out, s);
     print_basis(out, all, s);
-    return ERR_OK;
+    return e;
 }
 
 enum err served_print(FILE *out, const struct served *s)

@@ -66,24 +66,27 @@ static int64_t request_bytes(const struct server_log *log, double bytes_per_toke
            ? (int64_t)(bytes_per_token * (double)log->request_tokens) : SERVER_UNTOLD;
 }
 
-/* The share at which the cache holds one request: what is taken before the cache does not depend on the share. */
-static double least_utilization(const struct server_log *log, int64_t request)
+/* The share at which the cache holds one request: what is taken before the cache does not depend on the share.
+ * `unseen`: what a card takes besides. */
+static double least_utilization(const struct server_log *log, int64_t request, int64_t unseen)
 {
     if (!is_told(request) || !is_told(log->share) || !is_told(log->cache) || !is_told(log->total) || log->total <= 0)
         return -1;
-    const int64_t needed = log->share - log->cache + request + unseen_most(log) + ROUNDING;
+    const int64_t needed = log->share - log->cache + request + unseen;
     return hundredths_up((double)needed / (double)log->total);
 }
 
 /* The share must be free at the start, and so must what the server then holds: its graphs are not what it set aside
  * for them. */
-static double most_utilization(const struct server_log *log)
+static double most_utilization(const struct server_log *log, bool is_simulated)
 {
     if (!is_told(log->free_at_start) || !is_told(log->total) || log->total <= 0)
         return -1;
     const int64_t captured = is_told(log->graphs_captured) ? log->graphs_captured : 0;
-    const int64_t late = captured - graphs_taken_off(log) + (is_taken_off(log) ? 0 : server_graphs_most(log));
-    const int64_t room = log->free_at_start - server_libraries_most(log) - ROUNDING - (late > 0 ? late : 0);
+    const int64_t by_driver = is_simulated || is_taken_off(log) ? 0 : server_graphs_most(log);
+    const int64_t late = captured - graphs_taken_off(log) + by_driver;
+    const int64_t unseen = is_simulated ? 0 : server_libraries_most(log) + ROUNDING;
+    const int64_t room = log->free_at_start - unseen - (late > 0 ? late : 0);
     return room <= 0 ? -1 : hundredths_down((double)room / (double)log->total);
 }
 
@@ -111,8 +114,10 @@ static void find_least_cache(const struct server_log *log, struct server_budget 
 
 static void find_choices(const struct server_log *log, struct server_budget *b)
 {
-    b->least_utilization = least_utilization(log, b->request_bytes);
-    b->most_utilization = most_utilization(log);
+    b->least_utilization = least_utilization(log, b->request_bytes, unseen_most(log) + ROUNDING);
+    b->most_utilization = most_utilization(log, false);
+    b->least_simulated = least_utilization(log, b->request_bytes, 0);
+    b->most_simulated = most_utilization(log, true);
     if (b->most_utilization >= 0 && b->most_utilization < b->least_utilization)
         b->least_utilization = -1;                   /* no share is large enough */
     b->most_tokens = b->small_type_tokens = SERVER_UNTOLD;

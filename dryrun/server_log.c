@@ -281,6 +281,10 @@ static void read_engine(struct server_log *log, struct rest r)
     (void)take_count(line, "pipeline_parallel_size=", &pipeline);
     if (tensor > 0 && tensor <= 4096 && pipeline > 0 && pipeline <= 4096)
         log->cards = tensor * pipeline;
+    (void)take_count(line, "max_cudagraph_capture_size': ", &log->largest_capture);
+    struct rest eager = line;
+    if (rest_skip(&eager, "enforce_eager=True"))
+        log->largest_capture = 0;
     struct rest automatic = line, plain = line;
     log->has_small_cache_type = !rest_skip(&automatic, "kv_cache_dtype=auto") ||
                                 !rest_skip(&plain, "quantization=None");
@@ -341,7 +345,8 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
         .weights = SERVER_UNTOLD, .consumed = SERVER_UNTOLD, .activations = SERVER_UNTOLD,
         .profiled_peak = SERVER_UNTOLD, .graphs_estimated = SERVER_UNTOLD, .graphs_captured = SERVER_UNTOLD,
         .cache = SERVER_UNTOLD, .tokens = SERVER_UNTOLD, .request_tokens = SERVER_UNTOLD,
-        .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD, .cards = 1,
+        .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD,
+        .largest_capture = SERVER_UNTOLD, .cards = 1,
     };
     read_engine(out, all);
     read_usages(out, all);

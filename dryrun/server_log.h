@@ -36,6 +36,7 @@ struct server_log {
     int64_t graphs_estimated;        /* what it set aside for them, or would have */
     bool    is_estimate_unused;      /* it was not taken off the cache */
     int64_t graphs_captured;
+    int64_t largest_capture;         /* the largest size of a batch that has a graph; 0: none */
     int64_t cache;                   /* left for the KV cache; below 0: too much was taken before */
     int64_t tokens;                  /* that it holds */
     int64_t request_tokens;          /* the maximum length of a request */

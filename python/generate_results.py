@@ -32,7 +32,7 @@ QUESTIONS = {
         ["samples/cnn.trace.zst", "--device", "40MiB", "--policy", "gc=0.8"]],
 }
 # The answers that have a class, in the order of results.py.
-COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "verify", "diff", "predict"]
+COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "verify", "diff", "predict", "serve"]
 MAPS = {("replay", "runs[].options")}         # its keys depend on the policy
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.

@@ -63,11 +63,22 @@ def test_predict_runs_a_program(program, tmp_path, monkeypatch):
     assert vramreplay.replay(refused.recording, policy="none").runs[0].peak.requested_bytes == 300 << 20
 
 
-def test_predict_takes_every_option_of_its_command():
-    said = subprocess.run([files.program(), "predict", "--help"], capture_output=True, text=True, check=True).stdout
+@pytest.mark.parametrize("command", ["predict", "serve"])
+def test_what_runs_a_program_takes_every_option_of_its_command(command):
+    said = subprocess.run([files.program(), command, "--help"], capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"^  (?:-\w, )?--([a-z-]+)", said.split("Exit status:")[0], re.M)) - WRITING
-    taken = set(inspect.signature(commands.predict).parameters) - NOT_OPTIONS - {"program"}
-    assert {name.replace("_", "-") for name in taken} == options
+    taken = set(inspect.signature(getattr(commands, command)).parameters) - NOT_OPTIONS - {"program"}
+    assert {name.rstrip("_").replace("_", "-") for name in taken} == options
+
+
+def test_serve_reads_what_a_server_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    server = tmp_path / "vllm"
+    server.write_text("#!/bin/sh\necho 'Available KV cache memory: 58.11 GiB'\necho 'KV cache size: 476,016 tokens'\n"
+                      "echo 'init engine (profile, create kv cache, warmup model) took 1 seconds'\nsleep 60\n")
+    server.chmod(0o755)
+    answer = vramreplay.serve([server, "serve", "model"], device="h100-80g", within=30, no_overlay=True)
+    assert [(card.end, card.tokens, card.tries) for card in answer.cards] == [("ready", 476016, [])]
 
 
 def test_a_page_is_made_when_it_is_shown_and_once(sample, tmp_path, monkeypatch):
@@ -181,7 +192,7 @@ def test_a_path_may_be_bytes(sample):
 
 def test_every_option_that_is_no_switch_is_known_as_one_with_a_value():
     taken = {}
-    for command in [*COMMANDS, "predict", "samples", "requests", "shrink"]:
+    for command in [*COMMANDS, "predict", "serve", "samples", "requests", "shrink"]:
         taken.update(inspect.signature(getattr(commands, command)).parameters)
     options = {name for name, of in taken.items() if name not in NOT_OPTIONS | {"program"} and of.annotation != "bool"}
     assert options == running.WITH_VALUE

@@ -46,7 +46,7 @@ def test_the_answers_about_a_program_are_valid(program, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     schema = json.loads((FOLDER / "replay-predict-1.json").read_text())
     for options in ({}, {"device": ["1GiB", "8MiB"]}):
-        jsonschema.validate(running.ask_predict(program(300), options).data, closed(schema))
+        jsonschema.validate(running.ask_program("predict", program(300), options).data, closed(schema))
 
 
 def test_a_wrong_answer_is_not_valid(sample):

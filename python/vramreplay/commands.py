@@ -150,7 +150,19 @@ def predict(program: Sequence[Path], *, device: Names = None, policy: Names = No
     """
     options = dict(device=device, policy=policy, range=range, steps=steps, within=within, no_overlay=no_overlay,
                    out=out, torch_libs=torch_libs, values=values, threads=threads, price=price)
-    return results.Predict.from_answer(running.ask_predict(program, options, progress, timeout))
+    return results.Predict.from_answer(running.ask_program("predict", program, options, progress, timeout))
+
+
+def serve(program: Sequence[Path], *, device: Names, try_: bool = False, within: Optional[int] = None,
+          no_overlay: bool = False, torch_libs: Optional[Path] = None, progress: Optional[Progress] = None,
+          timeout: Optional[float] = None) -> results.Serve:
+    """How many tokens the KV cache of a vLLM server holds. Starts the server without a GPU, and stops it.
+
+    `program` is a list of words: ["vllm", "serve", "./model", "--max-model-len", "8192"]. `within` are seconds that a
+    start may take; with `try_` other choices are tried, each by a start of its own.
+    """
+    options = dict(device=device, try_=try_, within=within, no_overlay=no_overlay, torch_libs=torch_libs)
+    return results.Serve.from_answer(running.ask_program("serve", program, options, progress, timeout))
 
 
 def samples(recording: Path, *, policy: Names = None, device: Optional[str] = None,

@@ -126,6 +126,11 @@ TOOLS = {tool.name: tool for tool in (
           "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
           "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
          inputs=("program",), runs_program=True),
+    Tool("serve", "What a server holds", "Starts a vLLM server on a simulated card, without a GPU: what is left for "
+         "its KV cache, how many tokens and requests at once, the share of the card that it needs.",
+         {"device": DEVICE,
+          "within": {"type": "integer", "description": "seconds that a start may take (600)"}},
+         inputs=("program",), runs_program=True),
 )}
 
 

@@ -1751,3 +1751,120 @@ class Predict(Result):
     recording: Optional[str]
     #: what the program printed; null: there is none
     log: Optional[str]
+
+
+@dataclass(frozen=True, repr=False)
+class ServeCardTry(Result):
+    """An item of `tries` of ServeCard: other choices, each tried by a start (--try)."""
+    #: that was added to the server's words
+    option: str
+    #: of the option
+    value: Optional[str]
+    #: as above
+    verdict: str
+    #: as above
+    end: str
+    #: what one that ended otherwise says
+    failure: Optional[str]
+    #: until it was ready, or ended
+    seconds: int
+    #: that its processes took of the fullest card, by the simulated one
+    peak_bytes: int
+    #: left for the KV cache; below 0: nothing
+    cache_bytes: Optional[int]
+    #: that the cache holds
+    tokens: Optional[int]
+    #: by the server
+    graphs_captured_bytes: Optional[int]
+    #: of the maximum length at once
+    requests: Optional[float]
+
+
+@dataclass(frozen=True, repr=False)
+class ServeCard(Result):
+    """An item of `cards` of Serve: as after --device."""
+    #: as typed
+    card: str
+    #: as the server had it
+    device: str
+    #: fits, may-fit (what is left beside one request is less than libraries and the driver may take),
+    #: does-not-fit, unknown
+    verdict: str
+    #: ready, no-cache, request-too-long, share-not-free, refused (out of memory), other
+    end: str
+    #: what one that ended otherwise says
+    failure: Optional[str]
+    #: of vLLM
+    version: Optional[str]
+    #: until it was ready, or ended
+    seconds: int
+    #: set aside for the context; 0: none, or typed
+    context_bytes: int
+    #: that its processes took of the fullest card, by the simulated one
+    peak_bytes: int
+    #: of the card; what the server tells is rounded to 0.01 GiB
+    total_bytes: Optional[int]
+    #: when the server starts
+    free_bytes: Optional[int]
+    #: what it may take
+    share_bytes: Optional[int]
+    #: the same, of the card
+    utilization: Optional[float]
+    #: of the model, on one card
+    weights_bytes: Optional[int]
+    #: with what is held beside the weights
+    consumed_bytes: Optional[int]
+    #: at the profiled peak
+    activations_bytes: Optional[int]
+    #: by the server
+    graphs_estimated_bytes: Optional[int]
+    #: of the cache
+    is_estimate_taken_off: bool
+    #: by the server, then
+    graphs_captured_bytes: Optional[int]
+    #: left for the KV cache; below 0: nothing
+    cache_bytes: Optional[int]
+    #: on a card, after what libraries and the driver may take
+    cache_least_bytes: Optional[int]
+    #: that the cache holds
+    tokens: Optional[int]
+    #: of cache_least_bytes
+    tokens_least: Optional[int]
+    #: of the cache for a token, on one card
+    token_bytes: Optional[float]
+    #: the maximum length
+    request_tokens: Optional[int]
+    #: of the cache for a request of that length
+    request_bytes: Optional[int]
+    #: of that length at once
+    requests: Optional[float]
+    #: by the server, of one that was too long
+    longest_tokens: Optional[int]
+    #: with which it starts; computed
+    least_utilization: Optional[float]
+    #: with which all that it holds has room; computed
+    most_utilization: Optional[float]
+    #: with that; computed
+    most_tokens: Optional[int]
+    #: with a cache of 8 bits; computed; null: not by arithmetic
+    small_type_tokens: Optional[int]
+    #: the least utilization with which it started here; a hundredth less did not; null: not tried, or not found
+    least_tried: Optional[float]
+    #: the most with which it started here; a hundredth more did not; null: not tried, or not found
+    most_tried: Optional[float]
+    #: other choices, each tried by a start (--try)
+    tries: List[ServeCardTry]
+
+
+@dataclass(frozen=True, repr=False)
+class Serve(Result):
+    """The answer of serve."""
+    schema: str
+    #: it starts on every card
+    fits: bool
+    #: --load-format dummy was added to its words
+    has_dummy_weights: bool
+    #: --skip-tokenizer-init was added to its words
+    has_dummy_tokenizer: bool
+    #: as after --device
+    cards: List[ServeCard]

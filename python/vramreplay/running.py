@@ -226,10 +226,10 @@ def ask(command: str, inputs: Sequence[Any], options: Mapping[str, Any], progres
             return Answer(json.load(made), text.decode(errors="replace"))
 
 
-def ask_predict(program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
+def ask_program(command: str, program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
                 timeout: Optional[float] = None) -> Answer:
-    """The answer of `predict` about a program, which is run: its words stand after "--"."""
-    return ask("predict", (), options, progress, timeout, ["--", *program_words(program)])
+    """The answer of `predict` or `serve` about a program, which is run: its words stand after "--"."""
+    return ask(command, (), options, progress, timeout, ["--", *program_words(program)])
 
 
 def replace_process() -> None:

@@ -8,7 +8,7 @@ static enum err serve_read(void *session, const struct options *o, struct err_de
 {
     const struct served_request request = {
         .program = o->inputs, .n_words = o->n_inputs, .cards = o->devices, .n_cards = o->n_devices,
-        .torch_libs = o->texts[FLAG_TORCH_LIBS], .within_s = o->within_s,
+        .torch_libs = o->texts[FLAG_TORCH_LIBS], .within_s = o->within_s, .tries = o->is_given[FLAG_TRY],
         .without_overlay = o->is_given[FLAG_NO_OVERLAY], .interrupted = cli_defer_signals(),
     };
     return served_make(&request, session, err);
@@ -40,7 +40,7 @@ static const struct flag_use serve_flags[] = {
     TAKES_AS(DEVICES, "the card that the server is for, such as h100-80g, 4090 or, for tensor parallel, "
                       "h100-80g,count=2; may be given several times"),
     TAKES_AS(WITHIN, "stop a start that has not come so far after so long (default: 600)"),
-    TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
+    TAKES(TRY), TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_serve = {
@@ -61,11 +61,16 @@ const struct subcommand cmd_serve = {
             "starts, the most that has room for all that it holds, a cache of 8 bits. The server's own estimate of its "
             "graphs stands beside what they took.\n"
             "\n"
+            "With --try the choices are tried, each by a start of its own: shares up to the least and the most that "
+            "start, a shorter request, a cache of 8 bits, fewer graphs, none. What they gave stands in a table. It "
+            "takes up to ten times as long.\n"
+            "\n"
             "A server that does not start says why, and what would let it. Of another program that uses vLLM, such as "
             "a script with LLM(...), the same lines are read; nothing is added to its words.\n"
             "\n"
             "Examples:\n"
             "  replay serve --device h100-80g -- vllm serve ./model --max-model-len 8192\n"
+            "  replay serve --try --device h100-80g -- vllm serve ./model\n"
             "  replay serve --device 4090 --device l40s -- \\\n"
             "      vllm serve ./model --gpu-memory-utilization 0.95\n",
     .failed = "the server does not start on a card named, or it is not known to",

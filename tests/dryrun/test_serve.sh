@@ -52,6 +52,41 @@ same 'own settings' 'DEBUG 1 1' "$(cat settings)"
 expect 'another program' 0 'It starts' serve --device h100-80g -- ./vllm chat model
 same 'no words' 'chat model' "$(cat words)"
 
+# Choices are tried by starts: this server begins at a share of 0.24 and ends at 0.97, and a cache of 8 bits holds more.
+mkdir choosy
+cat >choosy/vllm <<'SH'
+#!/bin/sh
+log=$DATA/ready.log share=0.95 tokens=476,016
+for word in "$@"; do
+    [ "$before" = --gpu-memory-utilization ] && share=$word
+    [ "$before" = --kv-cache-dtype ] && tokens=951,000
+    before=$word
+done
+echo "$@" >>all-words
+case $share in
+0.2[0-3]) cat "$DATA/too-long.log"; exit 1 ;;
+0.98 | 0.99 | 1.00) echo "Free memory on device cuda:0 (78.55/79.19 GiB) on startup is less than desired"; exit 1 ;;
+esac
+sed "s/476,016/$tokens/" "$log"
+sleep 60
+SH
+chmod +x choosy/vllm
+export DATA=$data
+serve --try --json tried.json --device h100-80g -- choosy/vllm serve model --max-model-len 8192 >tried.txt
+expect 'beside what is computed' 0 'Tried: 951,000 tokens' cat tried.txt
+same 'each by a start' '--enforce-eager' "$(tail -1 all-words | sed 's/.* //')"
+expect 'JSON of what was tried' 0 '' python3 - <<'PY'
+import json
+card, = json.load(open("tried.json"))["cards"]
+assert (card["least_tried"], card["most_tried"]) == (0.24, 0.97), card
+tries = {(one["option"], one["value"]): one for one in card["tries"]}
+assert tries["--gpu-memory-utilization", "0.23"]["end"] == "request-too-long"
+assert tries["--gpu-memory-utilization", "0.98"]["end"] == "share-not-free"
+assert tries["--kv-cache-dtype", "fp8"]["tokens"] == 951000 and tries["--max-model-len", "4096"]["end"] == "ready"
+assert tries["--enforce-eager", None]["end"] == "ready" and len(tries) == 7
+PY
+expect 'no choices for another program' 0 'It starts' serve --try --device h100-80g -- choosy/vllm chat model
+
 LOG=$data/too-long.log STATUS=1
 expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
 expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* One run of a server on a simulated card: until its engine is ready, it ends, or its time is up. */
+#ifndef REPLAY_DRYRUN_SERVED_RUN_H
+#define REPLAY_DRYRUN_SERVED_RUN_H
+
+#include "dryrun/served_start.h"
+
+struct overlay;
+
+/* Where its files go. Borrowed. */
+struct served_place {
+    struct overlay *overlay;
+    const char *folder;
+    size_t n;                        /* runs that were made here */
+};
+
+/* Whether the words are those of vLLM's own command line: then options may be added. */
+bool served_is_vllm(const struct served_request *r);
+
+/* Runs the server on start->card with start->choice after its words, and fills in the rest. ERR_INTERRUPTED. */
+MUST_USE enum err served_run(struct served *s, struct served_place *place, struct served_start *start,
+                             struct err_detail *err);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Starts a server again with other choices. */
+#include "dryrun/served_tries.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES_MAX = 16, STEPS_MAX = 3, FEWER_GRAPHS = 8 };
+
+struct trying {
+    struct served *served;
+    struct served_place *place;
+    struct served_start *start;      /* the first, without a choice */
+    struct err_detail *err;
+    enum err e;                      /* nothing more is tried after an error */
+};
+
+static bool is_ready(const struct served_start *s)
+{
+    return s != NULL && s->log.end == SERVER_IS_READY;
+}
+
+/* One more start. `value` may be "". NULL: it could not be made. */
+static const struct served_start *try_choice(struct trying *t, const char *option, const char *value)
+{
+    struct served_start *s = t->start;
+    if (t->e != ERR_OK || s->n_tries == TRIES_MAX)
+        return NULL;
+    struct served_start *try = &s->tries[s->n_tries];
+    *try = (struct served_start){ .card = s->card, .choice = { option } };
+    snprintf(try->choice_value, sizeof try->choice_value, "%s", value);
+    try->choice[1] = value[0] == '\0' ? NULL : try->choice_value;
+    t->e = served_run(t->served, t->place, try, t->err);
+    s->n_tries += t->e == ERR_OK;
+    return t->e == ERR_OK ? try : NULL;
+}
+
+static const struct served_start *try_share(struct trying *t, int hundredths)
+{
+    char value[16];
+    snprintf(value, sizeof value, "%.2f", hundredths / 100.0);
+    return try_choice(t, "--gpu-memory-utilization", value);
+}
+
+/* From a share that should start: outwards while the server starts, or inwards until it does. Returns the last that
+ * started, in hundredths, if the next one outwards did not; -1: it was not found. */
+static int walk(struct trying *t, int from, int outwards)
+{
+    int started = -1, refused = -1;
+    for (int i = 0, at = from; i < STEPS_MAX && at > 0 && at <= 100 && t->e == ERR_OK; i++) {
+        const bool starts = is_ready(try_share(t, at));
+        *(starts ? &started : &refused) = at;
+        if (started >= 0 && refused >= 0)
+            break;
+        at += starts ? outwards : -outwards;
+    }
+    const bool is_edge = refused >= 0 || (started == 100 && outwards > 0);
+    return t->e == ERR_OK && is_edge ? started : -1;
+}
+
+static int hundredths(double share)
+{
+    return (int)(share * 100 + 0.5);
+}
+
+static void try_shares(struct trying *t)
+{
+    const struct server_budget *b = &t->start->budget;
+    if (b->least_simulated >= 0)
+        t->start->least_tried = walk(t, hundredths(b->least_simulated), -1) / 100.0;
+    if (b->most_simulated >= 0)
+        t->start->most_tried = walk(t, hundredths(b->most_simulated), 1) / 100.0;
+}
+
+/* A graph for each size of batch up to a limit: fewer of them, and none. */
+static void try_graphs(struct trying *t)
+{
+    const struct server_log *log = &t->start->log;
+    char value[24];
+    if (log->largest_capture >= FEWER_GRAPHS) {
+        snprintf(value, sizeof value, "%" PRId64, log->largest_capture / FEWER_GRAPHS);
+        (void)try_choice(t, "--max-cudagraph-capture-size", value);
+    }
+    if (log->largest_capture != 0)
+        (void)try_choice(t, "--enforce-eager", "");
+}
+
+/* The longest request that fits by the server's own word; else half of what was asked for. */
+static void try_length(struct trying *t)
+{
+    const struct server_log *log = &t->start->log;
+    const int64_t tokens = log->longest_tokens != SERVER_UNTOLD ? log->longest_tokens
+                         : log->request_tokens != SERVER_UNTOLD ? log->request_tokens / 2 : 0;
+    char value[24];
+    if (tokens <= 0)
+        return;
+    snprintf(value, sizeof value, "%" PRId64, tokens);
+    (void)try_choice(t, "--max-model-len", value);
+}
+
+enum err served_try_choices(struct served *s, struct served_place *place, struct served_start *start,
+                            struct err_detail *err)
+{
+    struct trying t = { .served = s, .place = place, .start = start, .err = err };
+    start->least_tried = start->most_tried = -1;
+    if (!served_is_vllm(&s->asked) || start->budget.verdict == SERVER_FITS_UNKNOWN)
+        return ERR_OK;
+    start->tries = calloc(TRIES_MAX, sizeof *start->tries);
+    if (start->tries == NULL)
+        return err_no_memory(err);
+    try_shares(&t);
+    try_length(&t);
+    (void)try_choice(&t, "--kv-cache-dtype", "fp8");
+    try_graphs(&t);
+    return t.e;
+}
+
+const struct served_start *served_try_of(const struct served_start *start, const char *option)
+{
+    for (size_t i = 0; i < start->n_tries; i++)
+        if (strcmp(start->tries[i].choice[0], option) == 0)
+            return &start->tries[i];
+    return NULL;
+}
