@@ -255,11 +255,6 @@ static bool is_much_unusable(const struct why *w)
     return why_unusable(w) >= w->usable / (is_doubtful ? DOUBTFUL_UNUSABLE_SHARE : WHY_UNUSABLE_SHARE);
 }
 
-static bool is_one_tensor(const struct why *w)
-{
-    return w->asked > w->usable || (w->asked >= w->usable / 2 && w->asked / 2 >= w->input.largest_before);
-}
-
 /* Fragmentation comes first if there is far to go until live data fills the card. */
 static bool is_far_from_full(const struct why *w)
 {
@@ -273,6 +268,13 @@ static bool fits_with_cure(const struct why *w)
     const uint64_t need = add_capped(w->live, w->asked), some = w->usable / WHY_UNUSABLE_SHARE;
     const uint64_t at_least = need > w->input.need_bytes ? add_capped(need, some) : w->input.need_bytes;
     return w->cure != CURE_NONE && !w->input.is_trend && at_least <= w->usable;
+}
+
+/* More than the card; or half of it and twice any other, unless a setting serves it beside all else. */
+static bool is_one_tensor(const struct why *w)
+{
+    const bool is_huge = w->asked >= w->usable / 2 && w->asked / 2 >= w->input.largest_before;
+    return w->asked > w->usable || (is_huge && !fits_with_cure(w));
 }
 
 /* A request that was survived may have been a try, which is as large as none that follows. */

@@ -37,6 +37,12 @@ expect_status 0 why "$data/oom-halves-batch.trace.zst"
 has out '^Really full: .* The program survived it, and went on. '
 ! grep -q 'died' out || fail "a program that went on is called dead: $(cat out)"
 
+# ---- more than half of the card is asked for, and would fit beside the pieces that two streams hold ----
+expect_status 0 why "$3/tests/dying/recordings/two_streams_two_halves.zst"
+has out '^Fragmented: 110 MiB would have fitted, .* export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+expect_status 0 why "$3/tests/dying/recordings/all_differences_at_once.zst"
+has out '^One tensor is too large: '
+
 # ---- a long run of which the beginning was dropped ----
 expect_status 0 info "$data/oom-long-run.trace.zst" --json info.json
 has info.json '"begins": "cut"'
