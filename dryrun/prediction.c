@@ -31,19 +31,12 @@ enum { CARDS_TRIED = 3,
 
 /* ---- the request ---- */
 
-/* "batch=1..256", "batch=8..256:8" */
 static enum err read_range(struct prediction *p, const char *text, struct err_detail *err)
 {
-    char end = '\0';
-    p->range.step = 1;
-    const int n = sscanf(text, "%63[A-Za-z0-9_-]=%" SCNu64 "..%" SCNu64 ":%" SCNu64 "%c", p->name, &p->range.low,
-                         &p->range.high, &p->range.step, &end);
-    char shown[256];
-    snprintf(shown, sizeof shown, n == 4 ? "%s=%" PRIu64 "..%" PRIu64 ":%" PRIu64 : "%s=%" PRIu64 "..%" PRIu64, p->name,
-             p->range.low, p->range.high, p->range.step);
-    if ((n != 3 && n != 4) || strcmp(shown, text) != 0 || p->range.low > p->range.high || p->range.step == 0)
-        return err_set(err, ERR_USAGE, 0, "--range '%s': expected a range such as batch=1..256 or batch=8..256:8%s",
-                       text, n >= 3 && p->range.low > p->range.high ? ", the smaller number first" : "");
+    const enum err e = named_range_read(text, p->name, &p->range, err);
+    if (e != ERR_OK)
+        return e;
+    p->range.step = p->range.step == 0 ? 1 : p->range.step;
     p->has_range = true;
     for (size_t i = 0; i < p->asked.n_words; i++) {
         const char *at = strchr(p->asked.program[i], '{');

@@ -13,6 +13,7 @@
 #include "dryrun/card_meant.h"
 #include "dryrun/predicted_categories.h"
 #include "dryrun/predicted_run.h"
+#include "dryrun/named_range.h"
 #include "dryrun/peak_range.h"
 #include "dryrun/safe/scratch_folder.h"
 #include "replay/advise/card_answer.h"
@@ -68,7 +69,7 @@ struct prediction {
     struct overlay overlay;
     struct scratch_folder folder;    /* of the runs and their recordings */
     bool   has_range;
-    char   name[64];                 /* what varies: "batch" */
+    char   name[RANGE_NAME];                 /* what varies: "batch" */
     struct value_range range;
     char   default_card[32];         /* if none is named: a size alone, so that the answer is of the usual class */
     char (*devices)[CARD_BYTES];     /* the rows', by card */

@@ -18,6 +18,11 @@ enum err served_make(const struct served_request *request, struct served *out, s
     struct served_place place = { .overlay = &overlay, .folder = folder.path };
     if (request->n_cards == 0)
         return err_set(err, ERR_USAGE, 0, "--device: name the card that the server is for, as in --device h100-80g");
+    if (request->range != NULL) {
+        const enum err e = served_read_range(out, err);
+        if (e != ERR_OK)
+            return e;
+    }
     out->starts = calloc(request->n_cards, sizeof *out->starts);
     if (out->starts == NULL)
         return err_no_memory(err);
@@ -29,8 +34,8 @@ enum err served_make(const struct served_request *request, struct served *out, s
         out->starts[i].card = request->cards[i];
         e = served_run(out, &place, &out->starts[i], err);
         out->n += e == ERR_OK;
-        if (e == ERR_OK && request->tries)
-            e = served_try_choices(out, &place, &out->starts[i], err);
+        if (e == ERR_OK && (request->tries || request->range != NULL))
+            e = served_try(out, &place, &out->starts[i], err);
     }
     overlay_close(&overlay);
     scratch_folder_remove(&folder, "serve");

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "dryrun/card_meant.h"
+#include "dryrun/named_range.h"
 #include "dryrun/program_failure.h"
 #include "dryrun/server_budget.h"
 
@@ -25,6 +26,7 @@ struct served_request {
     const char *torch_libs;
     uint64_t within_s;               /* each start is stopped after so long */
     bool tries;                      /* other choices are tried, each by a start of its own */
+    const char *range;               /* "max-model-len=8192..131072": the largest value is searched; NULL: none */
     bool without_overlay;
     const volatile sig_atomic_t *interrupted;
 };
@@ -47,6 +49,7 @@ struct served_start {
     char kept_log[PATH_MAX];         /* all that it printed, where nothing can be told; "": not kept */
     struct served_start *tries;      /* the same card with another choice each */
     size_t n_tries;
+    struct largest_value largest;    /* of the range */
     double least_tried, most_tried;  /* the least and the most share that start; the next one does not. Below 0: not
                                         found */
 };
@@ -55,12 +58,15 @@ struct served {
     struct served_request asked;
     struct served_start *starts;     /* one for each card */
     size_t n;                        /* that were made */
+    char option[RANGE_NAME + 2];     /* that the range is of: "--max-model-len"; "": none */
+    struct value_range range;
     bool has_dummy_weights;          /* we asked for them, not the person */
     bool has_dummy_tokenizer;        /* none lies beside the configuration */
     bool has_own_sampler;            /* FlashInfer's was turned off, because its code would be compiled first */
 };
 
-/* Starts the server on each card. ERR_USAGE if no card is named or the program cannot be started; ERR_IO;
+/* Starts the server on each card. ERR_USAGE if no card is named, a range is wrong or not for this program, or the
+ * program cannot be started; ERR_IO;
  * ERR_INTERRUPTED. Close it also after an error. */
 MUST_USE enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err);
 void served_close(struct served *s);

@@ -316,6 +316,19 @@ static enum err print_tries(FILE *out, const struct served_start *s)
     return terminal_table_print(out, &t, SCREEN);
 }
 
+static void print_range(FILE *out, const struct served *all, const struct served_start *s)
+{
+    const struct largest_value *l = &s->largest;
+    struct words w = { .n = 0 };
+    if (all->option[0] == '\0' || (!l->is_any && !l->has_failed))
+        return;
+    if (l->is_any)
+        words_add(&w, "%s %" PRIu64 " is the largest tried with which it starts.", all->option, l->fits);
+    if (l->has_failed)
+        words_add(&w, "%s%s %" PRIu64 " it does not.", l->is_any ? " With " : "With ", all->option, l->fails);
+    print_item(out, &w);
+}
+
 static void print_basis(FILE *out, const struct served *all, const struct served_start *s)
 {
     struct words w = { .n = 0 };
@@ -363,6 +376,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     print_lengths(out, s);
     print_type(out, s);
     print_graphs(out, s);
+    print_range(out, all, s);
     e = print_tries(out, s);
     print_basis(out, all, s);
     return e;

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MAX = 16, STEPS_MAX = 3, FEWER_GRAPHS = 8 };
+enum { TRIES_MAX = 16, RANGE_STEPS = 16, STEPS_MAX = 3, FEWER_GRAPHS = 8 };
 
 struct trying {
     struct served *served;
     struct served_place *place;
     struct served_start *start;      /* the first, without a choice */
+    size_t n_max;                    /* tries that there is room for */
     struct err_detail *err;
     enum err e;                      /* nothing more is tried after an error */
 };
@@ -25,7 +26,7 @@ static bool is_ready(const struct served_start *s)
 static const struct served_start *try_choice(struct trying *t, const char *option, const char *value)
 {
     struct served_start *s = t->start;
-    if (t->e != ERR_OK || s->n_tries == TRIES_MAX)
+    if (t->e != ERR_OK || s->n_tries == t->n_max)
         return NULL;
     struct served_start *try = &s->tries[s->n_tries];
     *try = (struct served_start){ .card = s->card, .choice = { option } };
@@ -99,21 +100,60 @@ static void try_length(struct trying *t)
     (void)try_choice(t, "--max-model-len", value);
 }
 
-enum err served_try_choices(struct served *s, struct served_place *place, struct served_start *start,
-                            struct err_detail *err)
+static void try_choices(struct trying *t)
 {
-    struct trying t = { .served = s, .place = place, .start = start, .err = err };
+    try_shares(t);
+    try_length(t);
+    (void)try_choice(t, "--kv-cache-dtype", "fp8");
+    try_graphs(t);
+}
+
+/* A sixteenth of the range, unless somebody typed a step. */
+static uint64_t step_of(const struct value_range *range)
+{
+    const uint64_t step = (range->high - range->low) / RANGE_STEPS;
+    return range->step > 0 ? range->step : step > 0 ? step : 1;
+}
+
+enum err served_read_range(struct served *s, struct err_detail *err)
+{
+    char name[RANGE_NAME];
+    const enum err e = named_range_read(s->asked.range, name, &s->range, err);
+    if (e != ERR_OK)
+        return e;
+    if (!served_is_vllm(&s->asked))
+        return err_set(err, ERR_USAGE, 0, "--range: '%.40s' takes no options of vLLM's; it is for vllm serve",
+                       s->asked.program[0]);
+    snprintf(s->option, sizeof s->option, "--%s", name);
+    s->range.step = step_of(&s->range);
+    return ERR_OK;
+}
+
+static enum err try_value(void *arg, uint64_t value, bool *fits, struct err_detail *err)
+{
+    struct trying *t = arg;
+    char text[24];
+    (void)err;                       /* it is the one of `t` */
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    *fits = is_ready(try_choice(t, t->served->option, text));
+    return t->e;
+}
+
+enum err served_try(struct served *s, struct served_place *place, struct served_start *start, struct err_detail *err)
+{
+    const bool has_range = s->option[0] != '\0';
+    struct trying t = { .served = s, .place = place, .start = start, .err = err, .n_max = TRIES_MAX };
+    const struct value_trial trial = { .fits = try_value, .arg = &t };
     start->least_tried = start->most_tried = -1;
     if (!served_is_vllm(&s->asked) || start->budget.verdict == SERVER_FITS_UNKNOWN)
         return ERR_OK;
-    start->tries = calloc(TRIES_MAX, sizeof *start->tries);
+    t.n_max += has_range ? largest_value_trials_max(&s->range) : 0;
+    start->tries = calloc(t.n_max, sizeof *start->tries);
     if (start->tries == NULL)
         return err_no_memory(err);
-    try_shares(&t);
-    try_length(&t);
-    (void)try_choice(&t, "--kv-cache-dtype", "fp8");
-    try_graphs(&t);
-    return t.e;
+    if (s->asked.tries)
+        try_choices(&t);
+    return t.e == ERR_OK && has_range ? largest_value_find(&s->range, &trial, &start->largest, err) : t.e;
 }
 
 const struct served_start *served_try_of(const struct served_start *start, const char *option)

@@ -8,10 +8,14 @@
 
 #include "dryrun/served_run.h"
 
-/* Adds start->tries, and start->least_tried and most_tried. Nothing is tried of a program that takes no options of
- * vLLM's, or whose first start could not be told. */
-MUST_USE enum err served_try_choices(struct served *s, struct served_place *place, struct served_start *start,
-                                     struct err_detail *err);
+/* Reads s->asked.range. ERR_USAGE also if the program takes no options of vLLM's. */
+MUST_USE enum err served_read_range(struct served *s, struct err_detail *err);
+
+/* Adds start->tries: what start->least_tried and most_tried follow from, if s->asked.tries, and the values of a range
+ * that start->largest follows from. Nothing is tried of a program that takes no options of vLLM's, or whose first start
+ * could not be told. */
+MUST_USE enum err served_try(struct served *s, struct served_place *place, struct served_start *start,
+                             struct err_detail *err);
 
 /* The first try whose option is this; NULL: none. */
 const struct served_start *served_try_of(const struct served_start *start, const char *option);

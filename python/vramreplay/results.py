@@ -1755,7 +1755,7 @@ class Predict(Result):
 
 @dataclass(frozen=True, repr=False)
 class ServeCardTry(Result):
-    """An item of `tries` of ServeCard: other choices, each tried by a start (--try)."""
+    """An item of `tries` of ServeCard: other choices, each tried by a start (--try, --range)."""
     #: that was added to the server's words
     option: str
     #: of the option
@@ -1852,7 +1852,13 @@ class ServeCard(Result):
     least_tried: Optional[float]
     #: the most with which it started here; a hundredth more did not; null: not tried, or not found
     most_tried: Optional[float]
-    #: other choices, each tried by a start (--try)
+    #: that the range is of
+    range_option: Optional[str]
+    #: the largest value of it tried with which it starts
+    largest_started: Optional[int]
+    #: the least tried with which it does not
+    least_refused: Optional[int]
+    #: other choices, each tried by a start (--try, --range)
     tries: List[ServeCardTry]
 
 

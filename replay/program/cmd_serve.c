@@ -9,6 +9,7 @@ static enum err serve_read(void *session, const struct options *o, struct err_de
     const struct served_request request = {
         .program = o->inputs, .n_words = o->n_inputs, .cards = o->devices, .n_cards = o->n_devices,
         .torch_libs = o->texts[FLAG_TORCH_LIBS], .within_s = o->within_s, .tries = o->is_given[FLAG_TRY],
+        .range = o->range,
         .without_overlay = o->is_given[FLAG_NO_OVERLAY], .interrupted = cli_defer_signals(),
     };
     return served_make(&request, session, err);
@@ -40,7 +41,10 @@ static const struct flag_use serve_flags[] = {
     TAKES_AS(DEVICES, "the card that the server is for, such as h100-80g, 4090 or, for tensor parallel, "
                       "h100-80g,count=2; may be given several times"),
     TAKES_AS(WITHIN, "stop a start that has not come so far after so long (default: 600)"),
-    TAKES(TRY), TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
+    TAKES(TRY),
+    TAKES_AS(RANGE, "search the largest value of an option of the server's, such as max-model-len, with which it "
+                    "starts; in steps of a sixteenth, or NAME=A..B:STEP"),
+    TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_serve = {
@@ -63,7 +67,8 @@ const struct subcommand cmd_serve = {
             "\n"
             "With --try the choices are tried, each by a start of its own: shares up to the least and the most that "
             "start, a shorter request, a cache of 8 bits, fewer graphs, none. What they gave stands in a table. It "
-            "takes up to ten times as long.\n"
+            "takes up to ten times as long. --range max-model-len=8192..131072 searches the longest request with "
+            "which it starts, and --range max-num-seqs=64..1024 the most requests at once.\n"
             "\n"
             "A server that does not start says why, and what would let it. Of another program that uses vLLM, such as "
             "a script with LLM(...), the same lines are read; nothing is added to its words.\n"

@@ -60,6 +60,7 @@ log=$DATA/ready.log share=0.95 tokens=476,016
 for word in "$@"; do
     [ "$before" = --gpu-memory-utilization ] && share=$word
     [ "$before" = --kv-cache-dtype ] && tokens=951,000
+    [ "$before" = --max-num-seqs ] && [ "$word" -gt 512 ] && share=0.20
     before=$word
 done
 echo "$@" >>all-words
@@ -85,6 +86,10 @@ assert tries["--gpu-memory-utilization", "0.98"]["end"] == "share-not-free"
 assert tries["--kv-cache-dtype", "fp8"]["tokens"] == 951000 and tries["--max-model-len", "4096"]["end"] == "ready"
 assert tries["--enforce-eager", None]["end"] == "ready" and len(tries) == 7
 PY
+expect 'a range' 0 '--max-num-seqs 512 is the largest tried with which it starts. With' \
+    serve --range max-num-seqs=64..1024:64 --device h100-80g -- choosy/vllm serve model
+expect 'a range of no server' 2 'takes no options' serve --range n=1..2 --device h100-80g -- choosy/vllm chat model
+expect 'no range' 2 'expected a range' serve --range n=2..1 --device h100-80g -- choosy/vllm serve model
 expect 'no choices for another program' 0 'It starts' serve --try --device h100-80g -- choosy/vllm chat model
 
 LOG=$data/too-long.log STATUS=1
