@@ -16,18 +16,24 @@ enum {
     FEW_PRODUCTS = 512,              /* fp32: of one output */
     FEW_PRODUCTS_HALF = 128,
     FEW_CHANNELS = 16,
+    PATCH = 16,                      /* 4x4 */
     LARGE_KERNEL = 49,               /* 7x7 */
     LARGE_IMAGE = 112 * 112,
     SMALL_TENSORS = 240000,          /* bytes of all three */
     LONG_SUM = 22500,                /* elements that are summed up for one weight */
+    SHORT_SUM = 3400, NARROW = 80,   /* channels or filters */
 };
-#define LITTLE_WORK_FORWARD 540000000            /* multiplications */
+#define LITTLE_WORK_INPUT   104000000            /* multiplications */
 #define LITTLE_WORK_WEIGHTS 256000000
 
 #define PARTS_BYTES (4 * MIB)        /* of sums in parts, fp32; half as much of the others: the middle of the answers */
 #define MOST_PARTS_BYTES (9 * MIB)   /* 132 multiprocessors with 64 KiB each, and a little */
-enum { REST_BYTES = 16 };            /* after copies */
+enum { REST_BYTES = 16, NOTE_BYTES = 512 };      /* after copies; without any, at most */
 enum { MOST_PARTS = 16, MOST_PARTS_LARGE = 32, LARGER_KERNEL = 25 };
+
+/* Of 1x1 convolutions. */
+enum { SMALL_IMAGE = 256, HALF_SUMS_OF_COPIES = 7, THIN = 32, THINNEST = 16 };
+#define LITTLE_WORK_THIN 700000000
 
 /* Bytes of the three tensors as a fast kernel wants them. The input of a forward pass in fp32 is copied as it is. */
 struct copies {
@@ -103,10 +109,12 @@ static uint64_t forward_channels_last(const struct convolution_shape *s, const s
 }
 
 /* Patches that do not overlap (the first layer of a vision transformer): a product of matrices. No such shape was asked
- * by itself; the stems of a ViT and a ConvNeXt in fp32, and four smaller layers, took no copies on the H200. */
+ * by itself; the stems of a ViT and a ConvNeXt in fp32, and 13 smaller layers with channels last, took no copies on the
+ * H200, but 2x2x2 in the usual layout did. */
 static bool is_of_patches(const struct convolution_shape *s)
 {
-    return s->has_stride && s->kernel_area > 1 && s->output_area > 1 &&
+    const bool is_seen = s->is_channels_last || s->kernel_area >= PATCH;
+    return is_seen && s->has_stride && s->kernel_area > 1 && s->output_area > 1 &&
            s->kernel_area * s->output_area == s->input_area;
 }
 
@@ -134,12 +142,20 @@ static uint64_t input_gradient_half(const struct convolution_shape *s, const str
     return all_of(c);
 }
 
+/* Too small for copies, in fp32 and the usual layout. */
+static bool is_small_input(const struct convolution_shape *s, const struct copies *c)
+{
+    const bool is_narrow = s->channels <= NARROW || s->filters <= NARROW;
+    return s->kernel_area == 1 || work(s) < LITTLE_WORK_INPUT || c->is_input_padded ||
+           (is_narrow && s->batch * s->output_area <= SHORT_SUM);
+}
+
 static uint64_t input_gradient(const struct convolution_shape *s, const struct copies *c)
 {
     if (s->element_bytes == 2)
         return input_gradient_half(s, c);
     if (!s->is_channels_last)
-        return work(s) < LITTLE_WORK_FORWARD || s->kernel_area == 1 ? 0 : all_of(c);
+        return is_small_input(s, c) ? 0 : all_of(c);
     if (s->filters < FEW_CHANNELS || c->is_output_padded)
         return c->weights + (c->is_output_padded ? c->output : 0);
     if (s->channels < FEW_CHANNELS)
@@ -177,6 +193,17 @@ static bool asks_for_none(const struct convolution_shape *s)
     return s->kernel_area > 1 && (s->pass != CONVOLUTION_WEIGHT_GRADIENT || !s->is_channels_last);
 }
 
+/* The sums of all images may take far more than copies would. Thin layers of large images take copies as well. */
+static uint64_t summed_by_image(const struct convolution_shape *s, const struct copies *c)
+{
+    const uint64_t sums = s->batch * weights_in_fp32(s);
+    const bool is_thin = s->element_bytes == 4 && s->channels >= THINNEST && s->channels <= THIN &&
+                         s->filters >= THINNEST;
+    if (2 * sums > HALF_SUMS_OF_COPIES * all_of(c))
+        return c->input + c->output;
+    return is_thin && work(s) < LITTLE_WORK_THIN && s->input_area > SMALL_IMAGE ? all_of(c) : sums;
+}
+
 uint64_t convolution_workspace_bytes(const struct convolution_shape *s)
 {
     const struct copies c = copies_of(s);
@@ -184,7 +211,7 @@ uint64_t convolution_workspace_bytes(const struct convolution_shape *s)
     if (s->groups > 1)
         return depthwise(s);
     if (is_summed_by_image(s))
-        return s->batch * weights_in_fp32(s);
+        return summed_by_image(s, &c);
     switch (s->pass) {
     case CONVOLUTION_FORWARD: bytes = forward(s, &c); break;
     case CONVOLUTION_INPUT_GRADIENT: bytes = input_gradient(s, &c); break;
@@ -204,14 +231,41 @@ static uint64_t most_of_parts(const struct convolution_shape *s)
     return bytes > least ? bytes : least;
 }
 
+/* A product of matrices as it lies: a 1x1 convolution of an image that is not small. */
+static bool is_plain_product(const struct convolution_shape *s)
+{
+    const bool is_of_weights = s->pass == CONVOLUTION_WEIGHT_GRADIENT;
+    if (s->kernel_area > 1 || s->has_stride || s->is_channels_last || is_of_weights || s->input_area <= SMALL_IMAGE)
+        return false;
+    return s->element_bytes == 4 || s->pass == CONVOLUTION_INPUT_GRADIENT;
+}
+
+/* With channels last and 16 bits the fast kernels take tensors as they lie; not the large kernels (7x7), if the input
+ * need not be padded anyway, and a stride without a kernel. */
+static bool is_as_it_lies(const struct convolution_shape *s, const struct copies *c)
+{
+    if (!s->is_channels_last || s->element_bytes != 2)
+        return false;
+    if (s->pass == CONVOLUTION_WEIGHT_GRADIENT || c->is_input_padded)
+        return true;
+    return s->kernel_area == 1 ? !s->has_stride : s->kernel_area < LARGE_KERNEL;
+}
+
+static uint64_t most_of_copies(const struct convolution_shape *s, const struct copies *c)
+{
+    if (is_as_it_lies(s, c))
+        return padded_of(c);
+    return s->pass == CONVOLUTION_FORWARD && s->element_bytes == 4 && is_of_patches(s) ? 0 : all_of(c);
+}
+
 /* Groups of several channels were not asked: copies may be as large as without groups. */
 uint64_t convolution_workspace_most_bytes(const struct convolution_shape *s)
 {
     const struct copies c = copies_of(s);
     const uint64_t likely = convolution_workspace_bytes(s);
     const bool is_depthwise = s->groups == s->channels && s->groups > 1;
-    if (is_depthwise && asks_for_none(s))
-        return likely;
-    const uint64_t most = is_depthwise ? depthwise(s) + MOST_PARTS_BYTES : all_of(&c) + most_of_parts(s);
+    if ((is_depthwise && asks_for_none(s)) || (s->groups == 1 && is_plain_product(s)))
+        return likely == 0 && !is_depthwise ? NOTE_BYTES : likely;
+    const uint64_t most = is_depthwise ? depthwise(s) + MOST_PARTS_BYTES : most_of_copies(s, &c) + most_of_parts(s);
     return most > likely ? most : likely;
 }
