@@ -859,7 +859,7 @@ class Why(Result):
     #: free at that moment, on the card or in PyTorch's segments
     unusable_bytes: Optional[int] = None
     #: before the refusal that ended the program: setup, the first forward or backward pass, the first optimizer
-    #: step, or steps: more than these; null: not known
+    #: step, step if it computes without modules and repeated none, or steps: more than these; null: not known
     reached: Optional[str] = None
     #: of live data over the last whole step
     growth_bytes_per_step: Optional[int] = None

@@ -18,6 +18,9 @@ enum { FORWARDS_LEAST = 2 };
 /* Live memory came down again so often before the last turn: the program does something again and again. */
 enum { TURNS_OF_PATTERN = 2 };
 
+/* Live memory comes down in every step: if it did so less often, none was repeated. */
+enum { TURNS_OF_STEPS = 2 };
+
 /* What is live may be so much of the card, in thirds, and fragmentation still be what ended the program. */
 enum { FRAGMENTED_THIRDS = 2 };
 
@@ -78,6 +81,16 @@ static bool goes_on_after(const struct phases *p, enum phase phase, uint64_t mom
     return phase_starts_after(&p->starts[PHASE_FORWARD], p->starts[phase].at[0]) < moment;
 }
 
+/* A program that computes without modules: its passes are not told apart, but that gradients are computed is. If live
+ * memory has hardly come down yet, no step has been repeated. */
+static enum why_reached reached_without_modules(const struct why *w, const struct phases *p)
+{
+    const bool is_first = w->input.turns_before < TURNS_OF_STEPS && !coverage_has_whole_step(&w->coverage);
+    if (!has_begun(p, PHASE_BACKWARD, w->moment))
+        return has_begun(p, PHASE_SETUP, w->moment) ? REACHED_SETUP : REACHED_UNKNOWN;
+    return is_first && !has_begun(p, PHASE_OPTIMIZER, w->moment) ? REACHED_FIRST_STEP : REACHED_UNKNOWN;
+}
+
 /* As the phases tell. A program that makes no step of an optimizer goes from one forward pass to the next. */
 static enum why_reached reached_by_phases(const struct why *w, const struct phases *p)
 {
@@ -85,7 +98,7 @@ static enum why_reached reached_by_phases(const struct why *w, const struct phas
     const bool is_stepping = has_begun(p, PHASE_OPTIMIZER, w->moment);
     const bool is_learning = has_begun(p, PHASE_BACKWARD, w->moment);
     if (!has_begun(p, PHASE_FORWARD, w->moment))
-        return is_learning || !has_begun(p, PHASE_SETUP, w->moment) ? REACHED_UNKNOWN : REACHED_SETUP;
+        return reached_without_modules(w, p);
     if (is_stepping)
         return goes_on_after(p, PHASE_OPTIMIZER, w->moment) ? REACHED_STEPS : REACHED_OPTIMIZER;
     if (is_learning)
@@ -302,7 +315,7 @@ bool why_dies_all_the_same(const struct why *w)
 }
 
 /* The request was refused on this card. What a program needs that died before a whole step is not known: a setting
- * that serves one request of it is no cure. */
+ * that serves one request of it is no cure, unless there is far to go until the card is full. */
 static void judge_refused(struct why *w)
 {
     const bool is_far = is_far_from_full(w);
@@ -310,8 +323,8 @@ static void judge_refused(struct why *w)
     w->holds[VERDICT_LEAK] = w->growth.is_found;
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
-    w->holds[VERDICT_FULL] = w->shortfall > 0 || why_is_early(w) || !is_much_unusable(w) || why_turn_exceeds(w) ||
-                             would_fill_soon(w) || why_dies_all_the_same(w);
+    w->holds[VERDICT_FULL] = w->shortfall > 0 || (why_is_early(w) && !is_far) || !is_much_unusable(w) ||
+                             why_turn_exceeds(w) || would_fill_soon(w) || why_dies_all_the_same(w);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && w->tune.n_entries > 0;
 }
 
@@ -407,6 +420,6 @@ const char *why_word(enum verdict_kind v)
 
 const char *why_reached_word(enum why_reached r)
 {
-    static const char *const words[] = { NULL, "setup", "forward", "backward", "optimizer", "steps" };
+    static const char *const words[] = { NULL, "setup", "forward", "backward", "optimizer", "step", "steps" };
     return words[r];
 }

@@ -59,6 +59,7 @@ enum why_reached {
     REACHED_FORWARD,                 /* in it, */
     REACHED_BACKWARD,                /* in its first backward pass, */
     REACHED_OPTIMIZER,               /* in its first optimizer step, */
+    REACHED_FIRST_STEP,              /* before it repeated a step, whose passes no module tells apart, */
     REACHED_STEPS,                   /* or after it went through all of them, or through several forward passes */
 };
 

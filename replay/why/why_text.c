@@ -65,7 +65,8 @@ static const char *turn_phrase(const struct growth *g)
 static const char *reached_phrase(enum why_reached r)
 {
     static const char *const phrases[] = { "", "before its first forward pass", "in its first forward pass",
-                                           "in its first backward pass", "in its first optimizer step", "" };
+                                           "in its first backward pass", "in its first optimizer step",
+                                           "before it repeated a step", "" };
     return phrases[r];
 }
 
@@ -177,7 +178,8 @@ static void add_fragmented(struct words *w, const struct why *y)
                   "tried run out of memory on it. `replay fit` finds a card that is large enough.", y->tune.n_entries);
     else
         words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces%s.", text_mib(y->asked, a),
-                  y->cure == CURE_NONE ? ", and no setting that was tried puts them together" : "");
+                  y->cure != CURE_NONE ? "" : y->is_served ? ". A setting serves this request, and is not worth it"
+                                       : ", and no setting that was tried puts them together");
     if (y->cure == CURE_SERVES_REFUSED && y->worth == WORTH_UNKNOWN && coverage_is_lower_bound(&y->coverage))
         words_add(w, " How much more the program needs is not known.");
 }

@@ -20,7 +20,7 @@ HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "progr
 
 # What each part must reach at least: first words, lines of leaks, leaks that are called fragmented.
 LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.95, 0.95, 0),
-         "fresh": (0.94, 0.89, 1), "third": (0.95, 0.95, 0), "fourth": (0.91, 0.94, 0)}
+         "fresh": (0.94, 0.89, 1), "third": (0.95, 0.95, 0), "fourth": (0.93, 0.94, 0)}
 
 
 class Program:

@@ -43,6 +43,18 @@ has out '^Fragmented: 110 MiB would have fitted, .* export PYTORCH_CUDA_ALLOC_CO
 expect_status 0 why "$3/tests/dying/recordings/all_differences_at_once.zst"
 has out '^One tensor is too large: '
 
+# ---- gradients without modules, in the first step: what more it needs is not known, though a setting serves it ----
+expect_status 0 why "$3/tests/dying/recordings/inner_steps_of_the_first_task.zst" --json why.json
+has out '^Too small, or nearly: .* died before it repeated a step, so how much more it needs is not known.'
+has out 'expandable_segments:True serves this request. Whether the program gets through a step with it is not known.'
+has why.json '"reached": "step"'
+
+# ---- a setting that serves the request and does not last: it is not said that none was found ----
+expect_status 0 why "$3/tests/dying/recordings/sequences_served.zst"
+has out '^Fragmented: '
+grep -q 'no setting that was tried' out && tr -s ' \n' ' ' <out | grep -q 'serves this request' &&
+    fail "a setting is found and is not: $(cat out)"
+
 # ---- a long run of which the beginning was dropped ----
 expect_status 0 info "$data/oom-long-run.trace.zst" --json info.json
 has info.json '"begins": "cut"'
