@@ -10,6 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK_TOKENS = 16, RUNNING_MOST = 256, STEP_TOKENS = 8192, LOAD_LIMIT = 1 << 20 };
+
+static uint64_t told_or(int64_t value, uint64_t otherwise)
+{
+    return value == SERVER_UNTOLD || value <= 0 || value > LOAD_LIMIT ? otherwise : (uint64_t)value;
+}
+
+/* On the tokens that the cache holds at least. What the log does not tell is what vLLM takes if nobody chooses. */
+static enum err play_load(const struct served_request *r, struct served_start *s, struct err_detail *err)
+{
+    const struct server_log *log = &s->log;
+    const int64_t least = s->budget.tokens_least, tokens = least == SERVER_UNTOLD ? log->tokens : least;
+    if (log->end != SERVER_IS_READY || tokens == SERVER_UNTOLD || tokens < BLOCK_TOKENS)
+        return ERR_OK;
+    s->pool = (struct pool){ .tokens = (uint64_t)tokens, .block_tokens = BLOCK_TOKENS,
+                             .running_most = told_or(log->running_most, RUNNING_MOST),
+                             .step_tokens = told_or(log->step_tokens, STEP_TOKENS), .step_us = r->step_us,
+                             .longest = told_or(log->request_tokens, 0) };
+    return pool_load_play(r->load, &s->pool, &s->load, err);
+}
+
 enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err)
 {
     *out = (struct served){ .asked = *request };
@@ -36,6 +57,8 @@ enum err served_make(const struct served_request *request, struct served *out, s
         out->n += e == ERR_OK;
         if (e == ERR_OK && (request->tries || request->range != NULL))
             e = served_try(out, &place, &out->starts[i], err);
+        if (e == ERR_OK && request->load != NULL)
+            e = play_load(request, &out->starts[i], err);
     }
     overlay_close(&overlay);
     scratch_folder_remove(&folder, "serve");

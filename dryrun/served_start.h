@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "dryrun/card_meant.h"
 #include "dryrun/named_range.h"
+#include "dryrun/pool_load.h"
 #include "dryrun/program_failure.h"
 #include "dryrun/server_budget.h"
 
@@ -23,6 +24,8 @@ struct served_request {
     size_t n_words;
     const char *const *cards;        /* as typed after --device */
     size_t n_cards;
+    const char *load;                /* a file of requests to play against the cache; NULL: none */
+    uint64_t step_us;                /* that a step takes then */
     const char *torch_libs;
     uint64_t within_s;               /* each start is stopped after so long */
     bool tries;                      /* other choices are tried, each by a start of its own */
@@ -50,6 +53,8 @@ struct served_start {
     struct served_start *tries;      /* the same card with another choice each */
     size_t n_tries;
     struct largest_value largest;    /* of the range */
+    struct pool pool;                /* the cache as the load found it */
+    struct pool_load load;           /* is_played: the server is ready and told its tokens */
     double least_tried, most_tried;  /* the least and the most share that start; the next one does not. Below 0: not
                                         found */
 };

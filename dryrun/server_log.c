@@ -242,6 +242,15 @@ static void read_cache(struct server_log *log, struct rest r)
             log->request_tokens = value;
 }
 
+/* Told at the level DEBUG if nobody chose it: "Defaulting max_num_seqs to 1024 for ...", and else among the arguments:
+ * "non-default args: {'max_num_seqs': 64, ...}". */
+static void read_limits(struct server_log *log, struct rest r)
+{
+    (void)take_count(r, "'max_num_seqs': ", &log->running_most);
+    (void)take_count(r, "Defaulting max_num_seqs to ", &log->running_most);
+    (void)take_count(r, "enabled with max_num_batched_tokens=", &log->step_tokens);
+}
+
 /* "max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (5.48 GiB).
  * Based on the available memory, the estimated maximum model length is 44880." */
 static void read_too_long(struct server_log *log, struct rest r)
@@ -346,7 +355,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
         .profiled_peak = SERVER_UNTOLD, .graphs_estimated = SERVER_UNTOLD, .graphs_captured = SERVER_UNTOLD,
         .cache = SERVER_UNTOLD, .tokens = SERVER_UNTOLD, .request_tokens = SERVER_UNTOLD,
         .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD,
-        .largest_capture = SERVER_UNTOLD, .cards = 1,
+        .largest_capture = SERVER_UNTOLD, .running_most = SERVER_UNTOLD, .step_tokens = SERVER_UNTOLD, .cards = 1,
     };
     read_engine(out, all);
     read_usages(out, all);
@@ -356,6 +365,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     read_graphs(out, all);
     read_equivalent(out, all);
     read_cache(out, all);
+    read_limits(out, all);
     read_too_long(out, all);
     read_refused(out, all);
     read_error(out, all);

@@ -40,6 +40,8 @@ struct server_log {
     int64_t cache;                   /* left for the KV cache; below 0: too much was taken before */
     int64_t tokens;                  /* that it holds */
     int64_t request_tokens;          /* the maximum length of a request */
+    int64_t running_most;            /* requests at once, whatever the cache holds */
+    int64_t step_tokens;             /* that are computed in a step, at most */
     int64_t request_bytes;           /* what one such needs, if that was too much */
     int64_t longest_tokens;          /* the longest that would fit then, by the server */
     int64_t refused_bytes;           /* SERVER_WAS_REFUSED */

@@ -1852,6 +1852,34 @@ class ServeCard(Result):
     least_tried: Optional[float]
     #: the most with which it started here; a hundredth more did not; null: not tried, or not found
     most_tried: Optional[float]
+    #: the file whose requests were played (--trace)
+    load: Optional[str]
+    #: of the file, at most 100,000
+    load_requests: Optional[int]
+    #: of them, left out
+    load_too_long: Optional[int]
+    #: requests a second, as recorded
+    load_rate: Optional[float]
+    #: that a step takes; assumed
+    load_step_us: Optional[int]
+    #: of the cache that they were played on
+    load_tokens: Optional[int]
+    #: requests that the server runs at once
+    load_running_most: Optional[int]
+    #: that ran at once
+    load_running_peak: Optional[int]
+    #: of the cache in use, at most
+    load_peak_tokens: Optional[int]
+    #: requests that waited for room in the cache
+    load_waited: Optional[int]
+    #: of those
+    load_longest_wait_us: Optional[int]
+    #: times that one was preempted
+    load_preempted: Optional[int]
+    #: requests a second at which none waits; null: whatever the rate, or not found
+    load_rate_most: Optional[float]
+    #: none waits, however close they come
+    load_is_rate_unlimited: bool
     #: that the range is of
     range_option: Optional[str]
     #: the largest value of it tried with which it starts

@@ -4,12 +4,14 @@
 
 #include "dryrun/served_start.h"
 
+enum { STEP_US = 20000 };
+
 static enum err serve_read(void *session, const struct options *o, struct err_detail *err)
 {
     const struct served_request request = {
         .program = o->inputs, .n_words = o->n_inputs, .cards = o->devices, .n_cards = o->n_devices,
         .torch_libs = o->texts[FLAG_TORCH_LIBS], .within_s = o->within_s, .tries = o->is_given[FLAG_TRY],
-        .range = o->range,
+        .range = o->range, .load = o->load, .step_us = o->is_given[FLAG_STEP_US] ? o->step_us : STEP_US,
         .without_overlay = o->is_given[FLAG_NO_OVERLAY], .interrupted = cli_defer_signals(),
     };
     return served_make(&request, session, err);
@@ -44,7 +46,7 @@ static const struct flag_use serve_flags[] = {
     TAKES(TRY),
     TAKES_AS(RANGE, "search the largest value of an option of the server's, such as max-model-len, with which it "
                     "starts; in steps of a sixteenth, or NAME=A..B:STEP"),
-    TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
+    TAKES(LOAD), TAKES(STEP_US), TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_serve = {
@@ -69,6 +71,9 @@ const struct subcommand cmd_serve = {
             "start, a shorter request, a cache of 8 bits, fewer graphs, none. What they gave stands in a table. It "
             "takes up to ten times as long. --range max-model-len=8192..131072 searches the longest request with "
             "which it starts, and --range max-num-seqs=64..1024 the most requests at once.\n"
+            "\n"
+            "With --trace azure.csv the requests of a published trace are played against the cache, as vLLM schedules "
+            "them. How long a step takes is assumed: no simulated card knows it.\n"
             "\n"
             "A server that does not start says why, and what would let it. Of another program that uses vLLM, such as "
             "a script with LLM(...), the same lines are read; nothing is added to its words.\n"

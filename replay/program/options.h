@@ -64,7 +64,9 @@ struct options {
     const char *part, *part_time, *scale;    /* of `trace`, which reads them itself */
     bool        part_step;
     uint64_t    times;
-    const char *range;                       /* of `predict`, which reads it itself */
+    const char *range;                       /* of `predict` and `serve`, which read it themselves */
+    const char *load;                        /* of `serve`: requests to play */
+    uint64_t step_us;
     uint64_t    steps, within_s;
     const char *at_moment, *by, *grew, *folded, *speedscope;     /* of `who`, which reads the words itself */
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;

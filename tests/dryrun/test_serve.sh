@@ -90,6 +90,14 @@ expect 'a range' 0 '--max-num-seqs 512 is the largest tried with which it starts
     serve --range max-num-seqs=64..1024:64 --device h100-80g -- choosy/vllm serve model
 expect 'a range of no server' 2 'takes no options' serve --range n=1..2 --device h100-80g -- choosy/vllm chat model
 expect 'no range' 2 'expected a range' serve --range n=2..1 --device h100-80g -- choosy/vllm serve model
+cat >requests.csv <<'CSV'
+TIMESTAMP,ContextTokens,GeneratedTokens
+2023-11-16 18:17:03.9799600,4808,10
+2023-11-16 18:17:04.0319600,3180,8
+CSV
+expect 'a load' 0 'None waits for room in it, and none' \
+    serve --trace requests.csv --device h100-80g -- choosy/vllm serve model
+expect 'no load' 2 'no-requests.csv' serve --trace no-requests.csv --device h100-80g -- choosy/vllm serve model
 expect 'no choices for another program' 0 'It starts' serve --try --device h100-80g -- choosy/vllm chat model
 
 LOG=$data/too-long.log STATUS=1
