@@ -92,6 +92,8 @@ def decoded(value: Any, kind: Any) -> Any:
         kind = next((one for one in typing.get_args(kind) if is_made_of_results(one)), None)
     if isinstance(value, list) and typing.get_origin(kind) is list:
         return [decoded(item, typing.get_args(kind)[0]) for item in value]
+    if isinstance(value, dict) and typing.get_origin(kind) is dict:
+        return {key: decoded(item, typing.get_args(kind)[1]) for key, item in value.items()}
     if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, Result):
         return kind.from_json(value)
     return value

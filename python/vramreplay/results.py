@@ -388,8 +388,8 @@ class ReplaySetup(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Gauges(Result):
-    """`end` of ReplayRun: the same four at the end, or where the run stopped."""
+class ReplayRunPeak(Result):
+    """`peak` of ReplayRun: highest values, each at its own time."""
     #: live requests, as asked for; a free counts when it is completed
     requested_bytes: int
     #: live requests, as handed out; a free counts when it is requested
@@ -408,9 +408,35 @@ class ReplayRunMean(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class ReplayRunAtPeak(Result):
+    """`at_peak` of ReplayRun: the same four at the peak of reserved."""
+    #: as peak.requested_bytes, at the peak of reserved: of its moments the first with most requested
+    requested_bytes: int
+    #: the same of allocated
+    allocated_bytes: int
+    #: the same of active
+    active_bytes: int
+    #: the same of reserved
+    reserved_bytes: int
+
+
+@dataclass(frozen=True, repr=False)
 class ReplayRunAtLivePeak(Result):
     """`at_live_peak` of ReplayRun: what was held for the most bytes that were live at once."""
     #: allocated, when requested last rose to its peak; requested is then peak.requested_bytes
+    allocated_bytes: int
+    #: the same of active
+    active_bytes: int
+    #: the same of reserved
+    reserved_bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class ReplayRunEnd(Result):
+    """`end` of ReplayRun: the same four at the end, or where the run stopped."""
+    #: as peak.requested_bytes, at the end, or where the run stopped
+    requested_bytes: int
+    #: the same of allocated
     allocated_bytes: int
     #: the same of active
     active_bytes: int
@@ -525,6 +551,71 @@ class ReplayRunExplanation(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class MeasuredCall(Result):
+    """`calls` of Measured."""
+    #: how many, without what is given back after the end
+    calls: int
+    #: measured
+    median_ns: int
+    #: measured
+    p99_ns: int
+    #: measured
+    total_ns: int
+    #: what device_time_ns has for them; create stands for all that a page's mapping takes, unmap for all that
+    #: its end takes
+    modelled_ns: int
+
+
+@dataclass(frozen=True, repr=False)
+class MeasuredMemory(Result):
+    """`end` of Measured: after all was given back."""
+    #: reserved then
+    reserved_bytes: int
+    #: in the driver's pages, as modelled
+    page_bytes: int
+    #: by cudaMemGetInfo; null: not known
+    free_bytes: Optional[int]
+    #: by cudaMemGetInfo; null: not known
+    total_bytes: Optional[int]
+    #: in use on the card: by NVML, so as nvidia-smi shows it; null: not known
+    card_bytes: Optional[int]
+    #: in use by this process: by NVML; null: not known
+    process_bytes: Optional[int]
+
+
+@dataclass(frozen=True, repr=False)
+class Measured(Result):
+    """`measured` of ReplayRun: what a real card took."""
+    #: the card's name, empty if it has none
+    card: str
+    #: versions of the driver and of CUDA, and which runtime library was found
+    software: str
+    #: by what was asked of the driver: malloc (cudaMalloc; without a runtime library cuMemAlloc), free, reserve
+    #: (cuMemAddressReserve), unreserve (cuMemAddressFree), create (cuMemCreate), release (cuMemRelease), map
+    #: (cuMemMap), access (cuMemSetAccess), unmap (cuMemUnmap), touch (with --touch: a memset and the wait for
+    #: it), refused (any of these that found no memory)
+    calls: Dict[str, MeasuredCall]
+    #: the card's memory before the first allocation
+    idle: MeasuredMemory
+    #: when most was reserved, or at most 0.2 % less
+    peak: MeasuredMemory
+    #: after all was given back
+    end: MeasuredMemory
+    #: in use when idle by this process's context
+    context_bytes: Optional[int]
+    #: in use when idle by all others
+    others_bytes: Optional[int]
+    #: what should be in use at the peak: what was in use when idle, plus peak.page_bytes
+    explained_bytes: int
+    #: what was: peak.card_bytes, without NVML total_bytes - free_bytes
+    used_bytes: int
+    #: (used - explained) / used
+    difference_percent: float
+    #: calls that the card refused although its capacity should have allowed them
+    refusals: int
+
+
+@dataclass(frozen=True, repr=False)
 class ReplayRun(Result):
     """An item of `runs` of Replay: one object per policy, in the order given."""
     #: as it was typed
@@ -544,15 +635,15 @@ class ReplayRun(Result):
     #: wrong; error: the policy could not go on. warnings explain the last two
     outcome: str
     #: highest values, each at its own time
-    peak: Gauges
+    peak: ReplayRunPeak
     #: over time; null: no times were recorded
     mean: Optional[ReplayRunMean]
     #: the same four at the peak of reserved: of its moments the first with most requested
-    at_peak: Gauges
+    at_peak: ReplayRunAtPeak
     #: what was held for the most bytes that were live at once
     at_live_peak: ReplayRunAtLivePeak
     #: the same four at the end, or where the run stopped
-    end: Gauges
+    end: ReplayRunEnd
     #: most memory in use on the card, as nvidia-smi shows it: whole pages of the driver, context and others
     #: included
     card_peak_bytes: int
@@ -584,17 +675,33 @@ class ReplayRun(Result):
     #: what the result rests on
     assumptions: List[str]
     #: what to act on
-    warnings: List[Any]
+    warnings: List[str]
     #: where all memory was at two moments
     explanation: ReplayRunExplanation
     #: what a real card took; null on a simulated one
-    measured: Optional[Dict[str, Any]]
+    measured: Optional[Measured]
+
+
+@dataclass(frozen=True, repr=False)
+class ReplayComparison(Result):
+    """An item of `comparisons` of Replay: with several devices."""
+    #: as it was typed
+    policy: str
+    #: the two, as typed
+    devices: List[str]
+    #: calls on each
+    calls: List[int]
+    #: calls that are the same, from the first on
+    common_calls: int
+    #: all are
+    is_equal: bool
+    #: what each was asked then; empty if all are equal
+    first_difference: List[str]
 
 
 @dataclass(frozen=True, repr=False)
 class Replay(Result):
     """The answer of replay."""
-    #: replay/1
     schema: str
     #: what was replayed
     trace: ReplayTrace
@@ -607,8 +714,9 @@ class Replay(Result):
     #: setup.price_bytes_per_ms / 10^6 of those that get through; of those within 2 % of the card of the least
     #: the simplest setting (doc/metrics.md). null: none gets through
     best: Optional[int]
-    #: with several devices: the first with each other one, policy by policy
-    comparisons: List[Any]
+    #: with several devices: the first with each other one, policy by policy. A comparison looks at the calls to
+    #: the device in order: what was asked, the size, which segment, and whether it was refused
+    comparisons: List[ReplayComparison]
 
 
 @dataclass(frozen=True, repr=False)

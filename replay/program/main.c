@@ -2,10 +2,10 @@
 /* The program: picks the command, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 
-#include "answers/answers.h"
 #include "base/foreign_database.h"
 #include "base/read_files.h"
 #include "base/shown.h"
+#include "report/schema/answer_schema.h"
 #include "sim/cards.h"
 
 #include <fcntl.h>

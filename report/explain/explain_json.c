@@ -43,15 +43,3 @@ void explanation_json(struct json_writer *json, const struct explained *e)
 #define ANSWER_TABLE "answers/explanation.def"
 #include "answers/as_json.def"
 }
-
-void explain_json(struct json_writer *w, const char *key, const struct explanation *x,
-                  const struct explain_names *names)
-{
-    if (x == NULL || !x->is_taken) {
-        json_put_null(w, key);
-        return;
-    }
-    json_put_object(w, key);
-    explanation_json(w, &(struct explained){ x, names });
-    json_end_object(w);
-}

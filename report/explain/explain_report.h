@@ -25,8 +25,6 @@ struct explained {
 
 /* Nothing for an explanation that was not taken. */
 void explain_words(FILE *out, const struct explanation *x, const char *policy, const struct explain_names *names);
-void explain_json(struct json_writer *w, const char *key, const struct explanation *x,
-                  const struct explain_names *names);     /* null for one that was not taken */
 
 /* The members of answers/explanation.def. */
 void explanation_json(struct json_writer *json, const struct explained *e);

@@ -123,14 +123,14 @@ void report_csv(FILE *out, const struct report *r);
 /* What real cards took in time and memory, and where two devices differ: after the table, and as JSON. */
 void report_measured(FILE *out, const struct report *r);
 void report_comparisons(FILE *out, const struct report *r);
-void report_measured_json(struct json_writer *w, const struct report_run *run);
-void report_comparisons_json(struct json_writer *w, const struct report *r);
+void measured_json(struct json_writer *json, const struct report_run *run);
 
-/* A policy's options with the values used: fallbacks filled in, null for one that is not set. */
-void report_options_json(struct json_writer *w, const char *key, const struct policy_spec *spec);
+/* Members of the object that is open: a policy's options with the values used: fallbacks filled in, null for one that
+ * is not set. */
+void report_options_put(struct json_writer *json, const struct policy_spec *spec);
 
-/* Sentences as an array, after `first` unless that is NULL. */
-void report_lines_json(struct json_writer *w, const char *key, const char *first, const struct report_lines *lines);
+/* Sentences in the array that is open, after `first` unless that is NULL. */
+void report_lines_put(struct json_writer *json, const char *first, const struct report_lines *lines);
 
 /* The run that wins (winner.h), by its number; WINNER_NONE: none got through. */
 size_t report_best(const struct report *r);

@@ -68,6 +68,42 @@ const struct column *columns_of(enum column_kind kind, size_t *n)
     return kinds[kind].at;
 }
 
+/* ---- the objects in JSON ---- */
+
+static const struct column_object column_objects[] = {
+#define COLUMN_OBJECT(path, may_be_null, meaning) { path, may_be_null, meaning },
+#include "report/rows/result_columns.def"
+};
+
+static const struct column_object *object_of(const char *path, size_t n_path)
+{
+    size_t i = 0;
+    while (i < COUNT(column_objects) &&
+           !(strncmp(column_objects[i].path, path, n_path) == 0 && column_objects[i].path[n_path] == '\0'))
+        i++;
+    assert(i < COUNT(column_objects));
+    return &column_objects[i];
+}
+
+static const char *last_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL ? dot + 1 : path;
+}
+
+struct column_member column_member_of(const struct column *columns, size_t n, size_t n_object)
+{
+    const char *path = columns->path;
+    const size_t begin = n_object == 0 ? 0 : n_object + 1, end = begin + strcspn(path + begin, ".");
+    if (path[end] == '\0')
+        return (struct column_member){ .name = last_name(path), .n = 1 };
+    struct column_member m = { .object = object_of(path, end), .n = 1 };
+    m.name = last_name(m.object->path);
+    while (m.n < n && strncmp(columns[m.n].path, path, end + 1) == 0)
+        m.n++;
+    return m;
+}
+
 void columns_values(enum column_values out[COLUMN_KINDS * FIELDS_MAX])
 {
     for (enum column_kind kind = 0; kind < COLUMN_KINDS; kind++) {

@@ -31,8 +31,35 @@ struct column {
 
 enum column_kind { COLUMNS_OF_IDENTITY, COLUMNS_OF_TRACE, COLUMNS_OF_CARD, COLUMNS_OF_RUN, COLUMN_KINDS };
 
+/* `policy` and `name` of a run stand before its options. */
+enum { RUN_NAMES = 2 };
+
 /* The columns of a kind, in order, n of them. */
 const struct column *columns_of(enum column_kind kind, size_t *n);
+
+/* An object of JSON that columns of a run lie in. */
+struct column_object {
+    const char *path;                /* "oom.first" */
+    bool        may_be_null;
+    const char *meaning;
+};
+
+/* A member of such an object. */
+struct column_member {
+    const char *name;
+    const struct column_object *object;      /* NULL: it is the value of a column */
+    size_t      n;                           /* columns that it holds */
+};
+
+/*
+ * The member that the first of n columns lies in, within the object whose path is the first n_object letters of theirs
+ * (0: outside of all):
+ *
+ *     oom.count              "oom": { "count": 1,
+ *     oom.first.event                 "first": { "event": 7,
+ *     oom.first.bytes                            "bytes": 512 } }
+ */
+struct column_member column_member_of(const struct column *columns, size_t n, size_t n_object);
 
 enum { FIELDS_MAX = 64 };            /* of each kind */
 

@@ -745,9 +745,15 @@ static enum err details_of(struct results_db *db, const struct report_run *run, 
     struct json_writer w = json_writer(db->details.file);
     w.is_compact = true;
     json_put_object(&w, NULL);
-    report_options_json(&w, "options", run->spec);
-    report_lines_json(&w, "assumptions", NULL, &run->assumptions);
-    report_lines_json(&w, "warnings", NULL, &run->warnings);
+    json_put_object(&w, "options");
+    report_options_put(&w, run->spec);
+    json_end_object(&w);
+    json_put_array(&w, "assumptions");
+    report_lines_put(&w, NULL, &run->assumptions);
+    json_end_array(&w);
+    json_put_array(&w, "warnings");
+    report_lines_put(&w, NULL, &run->warnings);
+    json_end_array(&w);
     json_put_number(&w, "changed", policy_spec_changes(run->spec));
     json_end_object(&w);
     const char *text = text_stream_text(&db->details);

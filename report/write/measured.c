@@ -149,87 +149,28 @@ void report_comparisons(FILE *out, const struct report *r)
 
 /* ---- JSON ---- */
 
-static void json_put_known(struct json_writer *w, const char *key, uint64_t bytes)
+struct call_of_run {
+    const struct report_run *run;
+    size_t                   kind;   /* an enum measured_call */
+};
+
+static void measured_call_json(struct json_writer *json, const struct call_of_run *c)
 {
-    if (bytes == MEASURED_UNKNOWN)
-        json_put_null(w, key);
-    else
-        json_put_number(w, key, bytes);
+    struct call_times *t = &c->run->measured->calls[c->kind];
+    const uint64_t model_ns = call_model_ns(c->run->device_config, (enum measured_call)c->kind);
+#define ANSWER_TABLE "answers/measured_call.def"
+#include "answers/as_json.def"
 }
 
-static void json_memory(struct json_writer *w, const char *key, const struct measured_memory *m)
+static void measured_memory_json(struct json_writer *json, const struct measured_memory *m)
 {
-    json_put_object(w, key);
-    json_put_number(w, "reserved_bytes", m->reserved_bytes);
-    json_put_number(w, "page_bytes", m->page_bytes);
-    json_put_known(w, "free_bytes", m->free_bytes);
-    json_put_known(w, "total_bytes", m->total_bytes);
-    json_put_known(w, "card_bytes", m->card_bytes);
-    json_put_known(w, "process_bytes", m->process_bytes);
-    json_end_object(w);
+#define ANSWER_TABLE "answers/measured_memory.def"
+#include "answers/as_json.def"
 }
 
-static void json_calls(struct json_writer *w, const struct report_run *run)
-{
-    json_put_object(w, "calls");
-    for (int i = 0; i < MEASURED_CALL_KINDS; i++) {
-        struct call_times *t = &run->measured->calls[i];
-        json_put_object(w, call_names[i]);
-        json_put_number(w, "calls", t->calls);
-        json_put_number(w, "median_ns", call_times_percentile(t, 50));
-        json_put_number(w, "p99_ns", call_times_percentile(t, 99));
-        json_put_number(w, "total_ns", t->total_ns);
-        json_put_number(w, "modelled_ns", call_model_ns(run->device_config, (enum measured_call)i) * t->calls);
-        json_end_object(w);
-    }
-    json_end_object(w);
-}
-
-void report_measured_json(struct json_writer *w, const struct report_run *run)
+void measured_json(struct json_writer *json, const struct report_run *run)
 {
     const struct device_measured *m = run->measured;
-    if (m == NULL) {
-        json_put_null(w, "measured");
-        return;
-    }
-    json_put_object(w, "measured");
-    json_put_text(w, "card", m->card);
-    json_put_text(w, "software", m->software);
-    json_calls(w, run);
-    json_memory(w, "idle", &m->idle);
-    json_memory(w, "peak", &m->peak);
-    json_memory(w, "end", &m->end);
-    json_put_known(w, "context_bytes", m->context_bytes);
-    json_put_known(w, "others_bytes", m->others_bytes);
-    json_put_number(w, "explained_bytes", explained_bytes(m));
-    json_put_number(w, "used_bytes", used_bytes(m, &m->peak));
-    json_put_ratio(w, "difference_percent", difference_percent(used_bytes(m, &m->peak), explained_bytes(m)));
-    json_put_number(w, "refusals", m->refusals);
-    json_end_object(w);
-}
-
-void report_comparisons_json(struct json_writer *w, const struct report *r)
-{
-    json_put_array(w, "comparisons");
-    for (size_t i = 0; i < r->n_comparisons; i++) {
-        const struct report_comparison *c = &r->comparisons[i];
-        json_put_object(w, NULL);
-        json_put_text(w, "policy", c->policy);
-        json_put_array(w, "devices");
-        json_put_text(w, NULL, c->devices[0]);
-        json_put_text(w, NULL, c->devices[1]);
-        json_end_array(w);
-        json_put_array(w, "calls");
-        json_put_number(w, NULL, c->calls[0]);
-        json_put_number(w, NULL, c->calls[1]);
-        json_end_array(w);
-        json_put_number(w, "common_calls", c->common);
-        json_put_bool(w, "is_equal", c->is_equal);
-        json_put_array(w, "first_difference");
-        for (int k = 0; k < 2 && !c->is_equal; k++)
-            json_put_text(w, NULL, c->first[k]);
-        json_end_array(w);
-        json_end_object(w);
-    }
-    json_end_array(w);
+#define ANSWER_TABLE "answers/measured.def"
+#include "answers/as_json.def"
 }

@@ -35,6 +35,12 @@ QUESTIONS = {
     "graphs": [["graphs", f"{DATA}/graphs/program.trace.zst", *more] for more in ([], ["--captures", "2,1"])],
     "info": [["info", path] for path in (CNN, CUT, EXPAND, f"{DATA}/mid-run/expandable@2.9.1.pickle")],
     "plan": [["plan", CNN], ["plan", CNN, "--capacity", "1GiB"]],
+    "predict": [["predict", *options, "--", sys.executable, "program.py", "{mb}" if "--range" in options else "300"]
+                for options in ([], ["--device", "1GiB", "--device", "8MiB"],
+                                ["--device", "1GiB", "--range", "mb=1..2000"])],
+    "replay": [[path, "--policy", "best-fit", "--policy", "none", "--explain", "end"]
+               for path in (CNN, CUT, EXPAND)] + [
+        [CNN, "--device", "40MiB", "--device", "sim:unlimited", "--policy", "gc=0.8"]],
     "serve": [["serve", "--no-overlay", "--device", "h100-80g", "--", "cat", f"{DATA}/serve/{name}.log"]
               for name in ("ready", "too-long")],
     "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
@@ -43,8 +49,17 @@ QUESTIONS = {
     "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
     "tune": [["tune", CNN], ["tune", CNN, "--device", "20MiB"], ["tune", "samples/oom-leak.trace.zst"]],
     "verify": [["verify", CNN], ["verify", EXPAND, "--policy", "best-fit"]],
+    "why": [["why", *words] for words in (
+        [CNN], [CUT], ["samples/oom-too-large.trace.zst", "--device", "8GiB"], ["samples/oom-leak.trace.zst"],
+        ["samples/oom-long-run.trace.zst"], ["tests/texts/002-pytorch-2.x.txt"], ["library.txt"])],
     "who": [["who", CNN, *more] for more in ([], ["--by", "category"], ["--at", "end", "--by", "size"])],
 }
+# `predict` runs a program: one that asks the simulated runtime for as many MiB as its word says.
+PROGRAM = """\
+import ctypes, sys
+runtime = ctypes.CDLL("libcudart.so.12")
+sys.exit(runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(int(sys.argv[1]) << 20)))
+"""
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list,
          "null": type(None)}
 failures = []
@@ -90,6 +105,8 @@ def main():
         for name, policies in (("one", ["best-fit"]), ("two", ["none"]), ("both", ["none", "best-fit"])):
             typed = [word for policy in policies for word in ("--policy", policy)]
             pathlib.Path(folder, f"{name}.json").write_text(json.dumps(ask([CNN, *typed], folder)))
+        pathlib.Path(folder, "program.py").write_text(PROGRAM)
+        pathlib.Path(folder, "library.txt").write_text("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED")
         for name, questions in QUESTIONS.items():
             for words in questions:
                 check(ask(words, folder), tables[name], name)

@@ -40,21 +40,6 @@ grep -q 'Why best-fit' out && fail 'an explanation of no refusal'
 expect 1 '"split_free_bytes": 817889280,' "${full[@]}" --json -
 expect 1 '"way": "merge",' "${full[@]}" --json -
 
-# Its keys are those that report/SCHEMA.md names.
-"$replay" "${full[@]}" --json - >out
-sed -n '/^### explanation/,/^### filled_step/p' "$3/report/SCHEMA.md" | sed -n 's/^| `\([^`]*\)`.*/\1/p' |
-    sed 's/.*\.//' >promised
-[ "$(wc -l <promised)" -ge 20 ] || fail 'the schema of an explanation is not found'
-while read -r key; do
-    grep -q "^ *\"$key\":" out || fail "'$key' is described and not written"
-done <promised
-# The members of each object in it, and nothing else; the first table of the schema has its own test.
-sed -n '/"first_oom": {/,/"event": null/p' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | sort -u >found
-while read -r key; do
-    sed -n '/^### explanation/,/^### filled_step/p' "$3/report/SCHEMA.md" | grep -q "[\`.]$key\`" ||
-        [ "$key" = first_oom ] || fail "'$key' is written and not described"
-done <found
-
 # With expandable segments it is pages that a request lacks, and the whole free ones can be given back.
 growing=(loop.trace --policy expandable_segments:True)
 expect 0 '^expandable_segments:True  .* 0.0  *0.0  ' "${growing[@]}"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* All tables, and each as a JSON Schema. */
-#include "answers/answers.h"
+#include "report/schema/answer_schema.h"
 
 #include "report/text/json_writer.h"
 
@@ -103,6 +103,18 @@ static const struct answer_member info_peak_members[] = {
 #define ANSWER_TABLE "answers/info_peak.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member measured_members[] = {
+#define ANSWER_TABLE "answers/measured.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member measured_call_members[] = {
+#define ANSWER_TABLE "answers/measured_call.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member measured_memory_members[] = {
+#define ANSWER_TABLE "answers/measured_memory.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member peak_range_members[] = {
 #define ANSWER_TABLE "answers/peak_range.def"
 #include "answers/as_members.def"
@@ -133,6 +145,10 @@ static const struct answer_member predicted_card_members[] = {
 };
 static const struct answer_member ranks_members[] = {
 #define ANSWER_TABLE "answers/ranks.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member replay_members[] = {
+#define ANSWER_TABLE "answers/replay.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member requests_members[] = {
@@ -229,61 +245,68 @@ static const struct answer_member why_words_members[] = {
 };
 
 static const struct answer_table tables[] = {
-    { "bench_suite", bench_suite_members },
-    { "blame", blame_members },
-    { "calibration", calibration_members },
-    { "compared", compared_members },
-    { "compared_run", compared_run_members },
-    { "conf", conf_members },
-    { "conform", conform_members },
-    { "contest", contest_members },
-    { "coverage", coverage_members },
-    { "cure", cure_members },
-    { "device_call", device_call_members },
-    { "diff", diff_members },
-    { "difference", difference_members },
-    { "event", event_members },
-    { "explanation", explanation_members },
-    { "extrapolate", extrapolate_members },
-    { "figure", figure_members },
-    { "filled_step", filled_step_members },
-    { "fit", fit_members },
-    { "graphs", graphs_members },
-    { "held_category", held_category_members },
-    { "holder", holder_members },
-    { "info", info_members },
-    { "info_peak", info_peak_members },
-    { "peak_range", peak_range_members },
-    { "pinned", pinned_members },
-    { "placement", placement_members },
-    { "plan", plan_members },
-    { "predict", predict_members },
-    { "predicted", predicted_members },
-    { "predicted_card", predicted_card_members },
-    { "ranks", ranks_members },
-    { "requests", requests_members },
-    { "serve", serve_members },
-    { "setting", setting_members },
-    { "setting_words", setting_words_members },
-    { "share", share_members },
-    { "shrink", shrink_members },
-    { "start_state", start_state_members },
-    { "stats", stats_members },
-    { "step", step_members },
-    { "survival", survival_members },
-    { "technique", technique_members },
-    { "technique_side", technique_side_members },
-    { "trial", trial_members },
-    { "tune", tune_members },
-    { "tune_host", tune_host_members },
-    { "verify", verify_members },
-    { "verify_pass", verify_pass_members },
-    { "who", who_members },
-    { "why", why_members },
-    { "why_log", why_log_members },
-    { "why_recording", why_recording_members },
-    { "why_text", why_text_members },
-    { "why_words", why_words_members },
+    { .name = "bench_suite", .members = bench_suite_members },
+    { .name = "blame", .members = blame_members },
+    { .name = "calibration", .members = calibration_members },
+    { .name = "compared", .members = compared_members },
+    { .name = "compared_run", .members = compared_run_members },
+    { .name = "conf", .members = conf_members },
+    { .name = "conform", .members = conform_members },
+    { .name = "contest", .members = contest_members },
+    { .name = "coverage", .members = coverage_members },
+    { .name = "cure", .members = cure_members },
+    { .name = "device_call", .members = device_call_members },
+    { .name = "diff", .members = diff_members },
+    { .name = "difference", .members = difference_members },
+    { .name = "event", .members = event_members },
+    { .name = "explanation", .members = explanation_members },
+    { .name = "extrapolate", .members = extrapolate_members },
+    { .name = "figure", .members = figure_members },
+    { .name = "filled_step", .members = filled_step_members },
+    { .name = "fit", .members = fit_members },
+    { .name = "graphs", .members = graphs_members },
+    { .name = "held_category", .members = held_category_members },
+    { .name = "holder", .members = holder_members },
+    { .name = "info", .members = info_members },
+    { .name = "info_peak", .members = info_peak_members },
+    { .name = "measured", .members = measured_members },
+    { .name = "measured_call", .members = measured_call_members },
+    { .name = "measured_memory", .members = measured_memory_members },
+    { .name = "peak_range", .members = peak_range_members },
+    { .name = "pinned", .members = pinned_members },
+    { .name = "placement", .members = placement_members },
+    { .name = "plan", .members = plan_members },
+    { .name = "predict", .members = predict_members },
+    { .name = "predicted", .members = predicted_members },
+    { .name = "predicted_card", .members = predicted_card_members },
+    { .name = "ranks", .members = ranks_members },
+    { .name = "replay", .members = replay_members },
+    { .name = "requests", .members = requests_members },
+    { .name = "run_columns", .columns = COLUMNS_OF_RUN, .begin = RUN_NAMES, .end = SIZE_MAX },
+    { .name = "run_names", .columns = COLUMNS_OF_RUN, .end = RUN_NAMES },
+    { .name = "serve", .members = serve_members },
+    { .name = "setting", .members = setting_members },
+    { .name = "setting_words", .members = setting_words_members },
+    { .name = "share", .members = share_members },
+    { .name = "shrink", .members = shrink_members },
+    { .name = "start_state", .members = start_state_members },
+    { .name = "stats", .members = stats_members },
+    { .name = "step", .members = step_members },
+    { .name = "survival", .members = survival_members },
+    { .name = "technique", .members = technique_members },
+    { .name = "technique_side", .members = technique_side_members },
+    { .name = "trace_columns", .columns = COLUMNS_OF_TRACE, .end = SIZE_MAX },
+    { .name = "trial", .members = trial_members },
+    { .name = "tune", .members = tune_members },
+    { .name = "tune_host", .members = tune_host_members },
+    { .name = "verify", .members = verify_members },
+    { .name = "verify_pass", .members = verify_pass_members },
+    { .name = "who", .members = who_members },
+    { .name = "why", .members = why_members },
+    { .name = "why_log", .members = why_log_members },
+    { .name = "why_recording", .members = why_recording_members },
+    { .name = "why_text", .members = why_text_members },
+    { .name = "why_words", .members = why_words_members },
 };
 
 const struct answer_table *answer_table_at(size_t i)
@@ -318,20 +341,35 @@ static const struct answer_member *member_after(const struct answer_member *m)
     return m;
 }
 
-static const struct answer_member *members_of(const char *part)
+static const struct answer_table *table_of(const char *part)
 {
     const struct answer_table *t = answer_table_find(part);
     assert(t != NULL);
-    return t->members;
+    return t;
+}
+
+static const struct answer_member *members_of(const char *part)
+{
+    assert(table_of(part)->members != NULL);
+    return table_of(part)->members;
 }
 
 /* ---- JSON Schema ---- */
 
 static void put_object_of(struct json_writer *json, const struct answer_member *members);
 
-/* NULL: a number or a text. */
+static const char *const any_types[] = { "boolean", "null", "number", "string" };
+
+/* NULL: a number or a text. "any": a value of any type. */
 static void put_type(struct json_writer *json, const char *type, bool may_be_null)
 {
+    if (type != NULL && strcmp(type, "any") == 0) {
+        json_put_array(json, "type");
+        for (size_t i = 0; i < sizeof any_types / sizeof any_types[0]; i++)
+            json_put_text(json, NULL, any_types[i]);
+        json_end_array(json);
+        return;
+    }
     if (type != NULL && !may_be_null) {
         json_put_text(json, "type", type);
         return;
@@ -353,11 +391,11 @@ static void put_items(struct json_writer *json, const struct answer_member *m)
         json_put_text(json, "type", "array");
         json_put_object(json, "items");
     }
-    if (m->kind == MEMBER_PARTS)
+    if (m->part != NULL)
         json_put_text(json, "title", m->part);
     put_type(json, m->type != NULL ? m->type : "object", false);
     if (m->type == NULL)
-        put_object_of(json, m->kind == MEMBER_PARTS ? members_of(m->part) : m + 1);
+        put_object_of(json, m->part != NULL ? members_of(m->part) : m + 1);
     if (m->kind == MEMBER_LISTS)
         json_end_object(json);
     json_end_object(json);
@@ -383,11 +421,82 @@ static void put_member(struct json_writer *json, const struct answer_member *m)
     json_end_object(json);
 }
 
+/* ---- columns of results ---- */
+
+static void put_column(struct json_writer *json, const struct column *c)
+{
+    const char *type = c->values == VALUES_TEXT ? "string" : c->values == VALUES_RATIO ? "number" : "integer";
+    json_put_text(json, "description", c->meaning);
+    put_type(json, type, strstr(c->type, "null") != NULL);
+}
+
+static void put_columns_required(struct json_writer *json, const struct column *columns, size_t n, size_t n_object)
+{
+    struct column_member m;
+    for (size_t i = 0; i < n; i += m.n) {
+        m = column_member_of(&columns[i], n - i, n_object);
+        json_put_text(json, NULL, m.name);
+    }
+}
+
+static void put_columns(struct json_writer *json, const struct column *columns, size_t n, size_t n_object);
+
+static void put_column_object(struct json_writer *json, const struct column_object *o, const struct column *columns,
+                              size_t n)
+{
+    const size_t n_path = strlen(o->path);
+    json_put_text(json, "description", o->meaning);
+    put_type(json, "object", o->may_be_null);
+    json_put_object(json, "properties");
+    put_columns(json, columns, n, n_path);
+    json_end_object(json);
+    json_put_array(json, "required");
+    put_columns_required(json, columns, n, n_path);
+    json_end_array(json);
+}
+
+static void put_columns(struct json_writer *json, const struct column *columns, size_t n, size_t n_object)
+{
+    struct column_member m;
+    for (size_t i = 0; i < n; i += m.n) {
+        m = column_member_of(&columns[i], n - i, n_object);
+        json_put_object(json, m.name);
+        if (m.object != NULL)
+            put_column_object(json, m.object, &columns[i], m.n);
+        else
+            put_column(json, &columns[i]);
+        json_end_object(json);
+    }
+}
+
+/* The columns of a table that has no members of its own. */
+static const struct column *columns_in(const struct answer_table *t, size_t *n)
+{
+    const struct column *columns = columns_of(t->columns, n);
+    *n = (t->end < *n ? t->end : *n) - t->begin;
+    return columns + t->begin;
+}
+
+/* ---- all members ---- */
+
+static void put_members_of(struct json_writer *json, const struct answer_table *t,
+                           void (*put)(struct json_writer *, const struct answer_member *),
+                           void (*put_all)(struct json_writer *, const struct column *, size_t, size_t))
+{
+    size_t n;
+    if (t->members != NULL) {
+        put(json, t->members);
+    } else {
+        const struct column *columns = columns_in(t, &n);
+        put_all(json, columns, n, 0);
+    }
+}
+
 static void put_properties(struct json_writer *json, const struct answer_member *m)
 {
     for (; m->kind != MEMBER_END; m = member_after(m))
         if (m->kind == MEMBER_MEMBERS)
-            put_properties(json, members_of(m->part));
+            put_members_of(json, table_of(m->part), put_properties, put_columns);
         else if (m->kind != MEMBER_IF && m->kind != MEMBER_END_IF)
             put_member(json, m);
 }
@@ -401,20 +510,25 @@ static void put_required(struct json_writer *json, const struct answer_member *m
         if (n_conditions > 0 || m->kind == MEMBER_END_IF)
             continue;
         if (m->kind == MEMBER_MEMBERS)
-            put_required(json, members_of(m->part));
+            put_members_of(json, table_of(m->part), put_required, put_columns_required);
         else
             json_put_text(json, NULL, m->key);
     }
 }
 
-static void put_object_of(struct json_writer *json, const struct answer_member *members)
+static void put_object_of_table(struct json_writer *json, const struct answer_table *t)
 {
     json_put_object(json, "properties");
-    put_properties(json, members);
+    put_members_of(json, t, put_properties, put_columns);
     json_end_object(json);
     json_put_array(json, "required");
-    put_required(json, members);
+    put_members_of(json, t, put_required, put_columns_required);
     json_end_array(json);
+}
+
+static void put_object_of(struct json_writer *json, const struct answer_member *members)
+{
+    put_object_of_table(json, &(struct answer_table){ .members = members });
 }
 
 void answer_schema_print(FILE *out, const struct answer_table *t)
@@ -422,10 +536,11 @@ void answer_schema_print(FILE *out, const struct answer_table *t)
     struct json_writer json = json_writer(out);
     json_put_object(&json, NULL);
     json_put_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    json_put_text(&json, "title", t->members->only != NULL ? t->members->only : t->name);
-    if (t->members->only != NULL)
-        json_put_text(&json, "description", t->members->meaning);
+    const struct answer_member *schema = t->members != NULL && t->members->only != NULL ? t->members : NULL;
+    json_put_text(&json, "title", schema != NULL ? schema->only : t->name);
+    if (schema != NULL)
+        json_put_text(&json, "description", schema->meaning);
     json_put_text(&json, "type", "object");
-    put_object_of(&json, t->members);
+    put_object_of_table(&json, t);
     json_end_object(&json);
 }

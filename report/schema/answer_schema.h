@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What an answer in JSON holds. Each answer is a table, NAME.def: its members with key, type, value and meaning.
- * as_json.def makes its writer from it, and as_members.def the rows below, from which its JSON Schema is printed.
+ * What an answer in JSON holds. Each answer is a table, answers/NAME.def: its members with key, type, value and meaning.
+ * answers/as_json.def makes its writer from it, answers/as_members.def the rows below, from which its JSON Schema is
+ * printed.
  */
-#ifndef REPLAY_ANSWERS_ANSWERS_H
-#define REPLAY_ANSWERS_ANSWERS_H
+#ifndef REPLAY_REPORT_SCHEMA_ANSWER_SCHEMA_H
+#define REPLAY_REPORT_SCHEMA_ANSWER_SCHEMA_H
+
+#include "report/rows/result_columns.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,9 +34,12 @@ struct answer_member {
     const char *meaning;             /* a sentence */
 };
 
+/* A table of members, or a part of a table of result_columns.def. */
 struct answer_table {
     const char *name;
-    const struct answer_member *members;     /* up to a MEMBER_END of its own */
+    const struct answer_member *members;     /* up to a MEMBER_END of its own; NULL: they are columns */
+    enum column_kind columns;
+    size_t begin, end;                       /* the columns from `begin` on, before `end` or their end */
 };
 
 /* The i-th table, NULL after the last; and the table of a name, NULL: there is none. */
