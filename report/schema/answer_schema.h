@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What an answer in JSON holds. Each answer is a table, answers/NAME.def: its members with key, type, value and meaning.
+ * What an answer in JSON holds. Each answer is a table, answers/NAME.def: members with key, type, value and meaning.
  * answers/as_json.def makes its writer from it, answers/as_members.def the rows below, from which its JSON Schema is
  * printed.
  */
