@@ -1216,6 +1216,17 @@ class TuneWhy(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class TunePlayedOn(Result):
+    """`played_on` of Tune: the recording played on by its own pattern, for as long again, under the best setting."""
+    #: what was played again and again: its last whole step, or its later half
+    turn: str
+    #: how many of them were played,
+    turns: int
+    #: and how many ran
+    lasted: int
+
+
+@dataclass(frozen=True, repr=False)
 class TuneCopy(Result):
     """An item of `copies` of Tune: changed copies of the trace."""
     #: of the changes
@@ -1293,6 +1304,9 @@ class Tune(Result):
     #: if the cut step goes on as the one before, filled in from it and not recorded; null: it cannot be filled
     #: in
     if_step_goes_on: Optional[FilledStep]
+    #: the recording played on by its own pattern, for as long again, under the best setting; null: the recorded
+    #: setting is refused nothing, or nothing can be played on
+    played_on: Optional[TunePlayedOn]
     #: the ten best settings by their peak of the card on the trace itself
     best: List[Setting]
     #: changed copies of the trace; empty if no setting runs

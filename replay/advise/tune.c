@@ -4,7 +4,6 @@
 
 #include "base/units.h"
 #include "replay/trials/altered_trace.h"
-#include "replay/trials/continued_trace.h"
 #include "replay/advise/filled_step.h"
 #include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_settings.h"
@@ -13,9 +12,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A recording is played on by so many turns at most. */
-enum { PLAYED_ON_MOST = 64 };
 
 enum { TUNE_AROUND = 3, TUNE_ROUNDS = 4, TUNE_EVER = 64 };
 
@@ -287,6 +283,26 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
     return e;
 }
 
+/* For how many turns the finalists last, if the recorded settings are refused a request. */
+static enum err tuner_play_on(const struct tuner *r, struct err_detail *err)
+{
+    struct tune *t = r->t;
+    struct trial trials[TUNE_FINALISTS];
+    unsigned lasted[TUNE_FINALISTS];
+    const bool is_partial = coverage_is_lower_bound(&t->coverage) || t->coverage.steps.whole > 0;
+    if (t->baseline.trial.fits || t->baseline.trial.stopped_at < 0 || !is_partial)
+        return ERR_OK;
+    enum err e = pattern_find(r->trace, &t->coverage, (uint64_t)t->baseline.trial.stopped_at, &t->pattern, err);
+    if (e != ERR_OK || t->pattern.turns == 0)
+        return e;
+    for (size_t i = 0; i < t->n_finalists; i++)
+        trials[i] = (struct trial){ .spec = &t->entries[t->finalists[i].entry].spec, .device = r->device->config };
+    e = pattern_play(r->trace, &t->pattern, trials, t->n_finalists, r->device->ops, r->cfg, lasted, err);
+    for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
+        t->finalists[i].lasted = lasted[i];
+    return e;
+}
+
 /* ---- the winner ---- */
 
 /* A finalist, or the baseline, as the rule sees it: by its run on the card that is asked about, as a sweep does. */
@@ -332,14 +348,17 @@ static bool is_finalist_confirmed(const struct tune *t, const struct tune_finali
     return finalist_gains(t, f) && is_most(t, f->beats);
 }
 
-/* The cut step and the copies go first, because a setting that runs this recording but not one like it fixes nothing,
- * and the best of hundreds on one recording may owe that to its exact sizes. So: the one that runs in more copies, then
- * one that most copies confirm, then one that gains; of these the best by the rule (winner.h). */
+/* The cut step, the turns that are played on and the copies go first, because a setting that runs this recording but
+ * not what follows, or one like it, fixes nothing, and the best of hundreds on one recording may owe that to its exact
+ * sizes. So: the one that lasts longer, then runs in more copies, then one that most copies confirm, then one that
+ * gains; of these the best by the rule (winner.h). */
 static bool is_better_finalist(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
 {
     const bool is_a_confirmed = is_finalist_confirmed(t, a), is_b_confirmed = is_finalist_confirmed(t, b);
     if (a->runs_filled != b->runs_filled)
         return a->runs_filled;
+    if (a->lasted != b->lasted)
+        return a->lasted > b->lasted;
     if (a->runs != b->runs)
         return a->runs > b->runs;
     if (is_a_confirmed != is_b_confirmed)
@@ -363,7 +382,7 @@ static bool is_judged(const struct tune *t)
 
 static enum tune_advice advice_on(const struct tune *t, const struct tune_finalist *f)
 {
-    const bool gets_through = t->is_judged && f->runs_filled;
+    const bool gets_through = t->is_judged && f->runs_filled && f->lasted == t->pattern.turns;
     if (!finalist_gains(t, f) || (!gets_through && t->baseline.trial.fits))
         return TUNE_NOTHING;
     if (!gets_through)
@@ -391,13 +410,25 @@ static const struct settings *settings_of(const struct tune *t, const struct tun
     return &t->entries[f->entry].settings;
 }
 
-/* Whether `a` does as well as `b`, except for a gain that does not matter. */
+/* Whether `a` needs no more than `b`, except for a gain that does not matter, on this card or of the smallest card:
+ * giving cached memory back early lowers a peak, and not what is needed. Driver time counts as well, unless the
+ * recorded settings are refused a request: then it is to run at all. */
+static bool needs_no_more(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
+{
+    const uint64_t price = t->baseline.trial.fits ? t->price_bytes_per_ms : 0, gain = t->least_gain_bytes;
+    const struct trial *x = &t->entries[a->entry].trial, *y = &t->entries[b->entry].trial;
+    const uint64_t here = winner_score(x->card_peak_bytes, x->device_time_ns, price);
+    const uint64_t least = winner_score(a->smallest_bytes, a->time_ns, price);
+    return here < add_capped(winner_score(y->card_peak_bytes, y->device_time_ns, price), gain) ||
+           (a->smallest_bytes > 0 && least < add_capped(winner_score(b->smallest_bytes, b->time_ns, price), gain));
+}
+
+/* Whether `a` does as well as `b`. */
 static bool is_as_good(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
 {
-    return a->runs_filled >= b->runs_filled && a->runs + TUNE_COPIES_SPARED >= b->runs &&
+    return a->runs_filled >= b->runs_filled && a->lasted >= b->lasted && a->runs + TUNE_COPIES_SPARED >= b->runs &&
            is_most(t, a->runs) >= is_most(t, b->runs) && finalist_gains(t, a) &&
-           is_finalist_confirmed(t, a) >= is_finalist_confirmed(t, b) &&
-           score_of(t, a) < add_capped(score_of(t, b), t->least_gain_bytes);
+           is_finalist_confirmed(t, a) >= is_finalist_confirmed(t, b) && needs_no_more(t, a, b);
 }
 
 /* Of the finalists that do as well as the best, the one with the fewest settings; of several the best of them. */
@@ -422,7 +453,7 @@ static bool is_obvious(const struct tune *t, const struct tune_finalist *f, cons
 /* Whether another reason than its score keeps `a` from winning. */
 static bool is_less_robust(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *winner)
 {
-    return a->runs_filled < winner->runs_filled || a->runs < winner->runs ||
+    return a->runs_filled < winner->runs_filled || a->lasted < winner->lasted || a->runs < winner->runs ||
            is_finalist_confirmed(t, a) < is_finalist_confirmed(t, winner);
 }
 
@@ -622,6 +653,8 @@ static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *
         e = tuner_try_copies(r, seed, err);
     if (e == ERR_OK)
         e = tuner_fill_step(r, err);
+    if (e == ERR_OK)
+        e = tuner_play_on(r, err);
     if (e != ERR_OK)
         return e;
     r->t->is_judged = is_judged(r->t);
@@ -676,57 +709,6 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
         return e;
     const bool runs = out->n_entries > 0 && out->entries[0].trial.fits;
     return runs ? tuner_decide(&r, asked->seed, err) : tuner_give_up(&r, asked->only_cure || asked->only_baseline, err);
-}
-
-/* Which part of the recording is played on, and how often. */
-static struct continuation pattern_of(const struct trace_reader *trace, const struct coverage *c, bool *by_steps)
-{
-    const struct steps *s = &c->steps;
-    const uint64_t events = trace_info(trace)->events;
-    struct continuation how = { .from = events / 2, .until = events, .times = 2, .caught_before = c->caught_before };
-    *by_steps = s->whole > 0 && s->end > s->first;
-    if (*by_steps) {
-        const uint64_t times = events / (s->end - s->first) + 1;
-        how.from = s->first;
-        how.until = s->end;
-        how.times = times < PLAYED_ON_MOST ? (unsigned)times : PLAYED_ON_MOST;
-    }
-    return how;
-}
-
-static unsigned count_lasted(const struct trial *t, const uint64_t *ends, unsigned times)
-{
-    unsigned lasted = 0;
-    while (lasted < times && (t->fits || ends[lasted + 1] <= (uint64_t)t->stopped_at))
-        lasted++;
-    return lasted;
-}
-
-static enum err play_on(struct trace_reader *trace, const struct continuation *how, struct trial *trial,
-                        const struct device_ops *ops, const struct replay_config *cfg, struct played_on *out,
-                        struct err_detail *err)
-{
-    uint64_t ends[PLAYED_ON_MOST + 1];
-    struct trace_reader *longer = NULL;
-    enum err e = trace_continue(trace, how, ends, &longer, err);
-    if (e == ERR_OK)
-        e = trials_run(longer, ops, trial, 1, cfg, err);
-    trace_close(longer);
-    if (e == ERR_OK && (trial->fits || trial->stopped_at >= 0))
-        out->lasted = count_lasted(trial, ends, how->times);
-    return e;
-}
-
-enum err tune_play_on(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
-                      const struct tune *t, struct played_on *out, struct err_detail *err)
-{
-    struct trial trial = { .spec = &t->entries[t->winner].spec, .device = device->config };
-    struct replay_config whole = *cfg;
-    const struct continuation how = pattern_of(trace, &t->coverage, &out->by_steps);
-    whole.caught_before = 0;
-    out->turns = how.times;
-    out->lasted = 0;
-    return play_on(trace, &how, &trial, device->ops, &whole, out, err);
 }
 
 void tune_close(struct tune *t)

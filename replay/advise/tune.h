@@ -16,6 +16,7 @@
 #include "replay/advise/candidate_settings.h"
 #include "replay/advise/fit.h"
 #include "replay/advise/pinned_holes.h"
+#include "replay/advise/played_on.h"
 #include "replay/recording/coverage.h"
 #include "replay/plan/bounds.h"
 #include "report/rows/winner.h"
@@ -41,6 +42,7 @@ struct tune_finalist {
     size_t   entry;
     unsigned runs;                   /* copies of which it serves every request */
     unsigned beats;                  /* of these, copies on which it is better than the baseline (tune_copy.beats) */
+    unsigned lasted;                 /* turns that it lasts beyond the recording (tune.pattern) */
     bool     runs_filled;            /* it serves every request of the filled-in recording; true if there is none */
     uint64_t smallest_bytes;         /* the smallest card on which it runs the recording; 0: none was found */
     uint64_t time_ns;                /* modelled driver time there */
@@ -102,6 +104,8 @@ struct tune {
                                                   * got farthest */
     size_t             fit_entries[TUNE_FITS];   /* the entries of `fits` */
     size_t             n_fits;
+    struct pattern     pattern;      /* by which the recording is played on; no turns: it is not, or nothing is refused
+                                      * under the recorded settings */
     struct filled_step filled;       /* under the recorded settings; the setting is the winner */
 };
 
@@ -125,19 +129,6 @@ MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choic
                            const struct tune_request *asked, const struct replay_config *cfg, struct tune *out,
                            struct err_detail *err);
 void tune_close(struct tune *t);
-
-/* How a recording goes on by its own pattern under a setting. */
-struct played_on {
-    bool     by_steps;               /* a turn is its last whole step; otherwise its later half */
-    unsigned turns, lasted;          /* turns played beyond the recording, and how many of them ran */
-};
-
-/* Plays the recording on under the winner, for as long again as it is: its last whole step again and again, or its
- * later half twice. What a turn leaves behind stays. There must be a winner, and no controls: captures and pools cannot
- * be made again. Errors as of tune_run. */
-MUST_USE enum err tune_play_on(struct trace_reader *trace, const struct device_choice *device,
-                               const struct replay_config *cfg, const struct tune *t, struct played_on *out,
-                               struct err_detail *err);
 
 /* What the copies and the smallest card say of an entry; NULL: it is no finalist. */
 const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry);

@@ -414,6 +414,17 @@ static void print_how_to_find_out(const struct tune *t)
            t->usable_bytes >> 20);
 }
 
+/* For how long the winner lasts. */
+static void print_lasting(const struct tune *t)
+{
+    struct words w = { .n = 0 };
+    if (t->pattern.turns == 0)
+        return;
+    pattern_say(&w, &t->pattern, winner_on_copies(t)->lasted);
+    words_print(stdout, &w, 0, 2);
+    printf("\n");
+}
+
 /* The answer: what to set for the next run, if anything. It comes before the figures. */
 static void print_advice(const struct tune *t)
 {
@@ -424,6 +435,7 @@ static void print_advice(const struct tune *t)
     case TUNE_SERVES_REFUSED:
         printf(TUNE_SERVED_WORDS ":\n\n");
         print_lines_to_paste(t);
+        print_lasting(t);
         print_how_to_find_out(t);
         break;
     case TUNE_HERE_ONLY:
@@ -432,11 +444,13 @@ static void print_advice(const struct tune *t)
     case TUNE_WITH_CAUTION:
         printf("Recommended, with caution:\n\n");
         print_lines_to_paste(t);
+        print_lasting(t);
         print_caution(t);
         break;
     case TUNE_RECOMMENDED:
         printf("Recommended:\n\n");
         print_lines_to_paste(t);
+        print_lasting(t);
         return;
     }
     printf("\n");

@@ -15,9 +15,6 @@
 /* A program that runs so many forward passes and no backward pass goes from one to the next. */
 enum { FORWARDS_LEAST = 2 };
 
-/* Live memory came down again so often before the last turn: the program does something again and again. */
-enum { TURNS_OF_PATTERN = 2 };
-
 /* Live memory comes down in every step: if it did so less often, none was repeated. */
 enum { TURNS_OF_STEPS = 2 };
 
@@ -207,22 +204,16 @@ static void find_cure(struct why *w)
                                                                             : CURE_SERVES_REFUSED;
 }
 
-/* Whether something repeats by which the recording can be played on. */
-static bool has_pattern(const struct why *w)
+/* Whether the program goes on under the winner, played on by its own pattern. */
+static void find_worth(struct why *w)
 {
-    return w->coverage.steps.whole > 0 || w->input.turns_before >= TURNS_OF_PATTERN;
-}
-
-static enum err find_worth(struct why *w, struct trace_reader *trace, const struct device_choice *device,
-                           const struct replay_config *cfg, struct err_detail *err)
-{
-    if (w->cure == CURE_NONE || trace_info(trace)->n_controls > 0 || !has_pattern(w))
-        return ERR_OK;
-    const enum err e = tune_play_on(trace, device, cfg, &w->tune, &w->played, err);
-    w->worth = e != ERR_OK ? WORTH_UNKNOWN : w->played.lasted == w->played.turns ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
+    const struct tune *t = &w->tune;
+    if (w->cure == CURE_NONE || t->pattern.turns == 0)
+        return;
+    w->lasted = tune_finalist_of(t, t->winner)->lasted;
+    w->worth = w->lasted == t->pattern.turns ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
     if (w->worth == WORTH_NOTHING)
         w->cure = CURE_NONE;
-    return e;
 }
 
 /* ---- the verdict ---- */
@@ -309,8 +300,8 @@ static bool would_fill_soon(const struct why *w)
  * bring the program on by a turn, or nothing repeats that tells whether it would. */
 bool why_dies_all_the_same(const struct why *w)
 {
-    const bool is_little = why_unusable(w) <= w->usable / FILLS_SHARE || w->played.by_steps;
-    return w->is_served && w->worth != WORTH_AS_LONG_AGAIN && w->played.lasted == 0 && is_little &&
+    const bool is_little = why_unusable(w) <= w->usable / FILLS_SHARE || w->tune.pattern.by_steps;
+    return w->is_served && w->worth != WORTH_AS_LONG_AGAIN && w->lasted == 0 && is_little &&
            coverage_is_lower_bound(&w->coverage);
 }
 
@@ -391,10 +382,9 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     (void)recorded_limit_read(trace, &out->limit);
     find_cure(out);
-    e = find_worth(out, trace, device, cfg, err);
-    if (e == ERR_OK)
-        judge(out);
-    if (e == ERR_OK && out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
+    find_worth(out);
+    judge(out);
+    if (out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
         e = levers_try(trace, out->is_checkpointing, &out->levers, err);
     return e;
 }

@@ -117,7 +117,7 @@ struct why {
     struct tune tune;
     bool     is_served;              /* the winner of `tune` serves the refused request, cure or not */
     enum cure_kind cure;
-    struct played_on played;         /* unless worth is unknown */
+    unsigned lasted;                 /* turns of tune.pattern; unless worth is unknown */
     enum why_worth worth;            /* of the setting that `cure` is about, or that was dropped as worth nothing */
 };
 

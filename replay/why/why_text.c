@@ -314,11 +314,11 @@ static void print_outlook(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (!coverage_is_lower_bound(&y->coverage))
         return;
+    words_add(&w, "- ");
     if (y->worth == WORTH_AS_LONG_AGAIN)
-        words_add(&w, "- Played on by its own pattern (%s) it runs under this setting for as long again.",
-                  y->played.by_steps ? "its last whole step again and again" : "its later half twice more");
+        pattern_say(&w, &y->tune.pattern, y->lasted);
     else
-        words_add(&w, "- For how long it goes on then, this recording does not tell.");
+        words_add(&w, "For how long it goes on then, this recording does not tell.");
     words_print_screen(out, &w);
 }
 
@@ -501,13 +501,8 @@ static void print_worthless(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (y->worth != WORTH_NOTHING || y->verdict < VERDICT_FULL)
         return;
-    words_add(&w, "- %s serves this request, but is not worth it: ",
-              y->tune.entries[y->tune.winner].spec.typed);
-    if (y->played.by_steps)
-        words_add(&w, "it buys %u step%s more.", y->played.lasted, y->played.lasted == 1 ? "" : "s");
-    else
-        words_add(&w, "played on by its own pattern (its later half twice more), the recording runs out of memory "
-                      "under it, too%s.", y->played.lasted > 0 ? ", the second time" : "");
+    words_add(&w, "- %s serves this request, but is not worth it. ", y->tune.entries[y->tune.winner].spec.typed);
+    pattern_say(&w, &y->tune.pattern, y->lasted);
     words_print_screen(out, &w);
 }
 

@@ -185,6 +185,56 @@ Test(tune, every_recommended_setting_is_needed)
     cr_expect_gt(n_recommended, 0);
 }
 
+static struct tune tune_of_dying(const char *name, struct trace_reader **r)
+{
+    struct err_detail err = { .text = "" };
+    char path[512];
+    snprintf(path, sizeof path, SAMPLES_DIR "/../tests/dying/recordings/%s.zst", name);
+    MUST(trace_open(path, r, &err));
+    return tune_of(*r, NULL, NULL, 2);
+}
+
+/* Whether a finalist lasts as long as the winner wherever it was tried. */
+static bool lasts_as_long(const struct tune_finalist *f, const struct tune_finalist *w)
+{
+    return f->runs_filled >= w->runs_filled && f->lasted >= w->lasted && f->runs >= w->runs && f->beats >= w->beats;
+}
+
+/* These ended with settings that collect garbage, or a memory fraction, where fewer options do as well. */
+Test(tune, nothing_simpler_lasts_as_long_and_needs_no_more)
+{
+    static const char *const names[] = { "curriculum_with_held_batch", "proposals_of_varying_number",
+                                         "shortest_first" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct trace_reader *r;
+        struct tune t = tune_of_dying(names[i], &r);
+        const struct tune_finalist *w = tune_finalist_of(&t, t.winner);
+        cr_assert_not(t.baseline.trial.fits);
+        cr_expect_eq(winner(&t)->settings.gc_percent, 0, "%s: %s", names[i], winner_text(&t));
+        for (size_t k = 0; k < t.n_finalists; k++) {
+            const struct tune_finalist *f = &t.finalists[k];
+            cr_expect_leq(f->lasted, w->lasted, "%s: another lasts longer than %s", names[i], winner_text(&t));
+            if (settings_count(&t.entries[f->entry].settings) < settings_count(&winner(&t)->settings))
+                cr_expect(!lasts_as_long(f, w) || f->smallest_bytes > w->smallest_bytes, "%s", names[i]);
+        }
+        tune_close(&t);
+        trace_close(r);
+    }
+}
+
+/* It is played on twice: expandable segments last once, blocks that stay whole twice. */
+Test(tune, the_setting_that_lasts_longest_is_named)
+{
+    struct trace_reader *r;
+    struct tune t = tune_of_dying("shortest_first", &r);
+    cr_expect_eq(t.pattern.turns, 2);
+    cr_expect_str_eq(winner_text(&t), "max_split_size_mb:32");
+    cr_expect_eq(tune_finalist_of(&t, t.winner)->lasted, 2);
+    cr_expect_eq(tune_finalist_of(&t, (size_t)(entry_of(&t, "expandable_segments:True") - t.entries))->lasted, 1);
+    tune_close(&t);
+    trace_close(r);
+}
+
 Test(tune, entries_are_in_order_and_the_winner_runs_in_most_copies)
 {
     struct trace_reader *r = generated("mix:60", 1500, 5);

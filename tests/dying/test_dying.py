@@ -74,6 +74,17 @@ def is_told_as_either(program, answer):
     return "full" in program.causes and growth is not None and (growth["may_be_one_pass"] or growth["may_be_meant"])
 
 
+def names_other_setting_than_tune(replay, path, answer):
+    """One rule, one winner."""
+    named = answer["recommended"] or answer["serves_refused"]
+    if not named:
+        return False
+    done = subprocess.run([replay, "tune", path, "--json", "-"], capture_output=True, text=True, check=True)
+    tuned = json.loads(done.stdout)
+    best = tuned["recommended"] or tuned["serves_refused"]
+    return best is None or best["conf"] != named["conf"]
+
+
 def judge(program, answer):
     """The misses, each a sentence."""
     verdict = answer["verdict"]
@@ -98,9 +109,14 @@ def check_half(replay, folder, recordings, half):
     programs = [p for p in programs_of(folder, half) if p.name + ".zst" in there]
     misses = {"verdict": [], "line": [], "setting": [], "leak": []}
     for program in programs:
-        for what, sentence in judge(program, ask(replay, os.path.join(recordings, program.name + ".zst"))):
+        path = os.path.join(recordings, program.name + ".zst")
+        answer = ask(replay, path)
+        for what, sentence in judge(program, answer):
             misses[what].append(sentence)
             print(f"{half}: {sentence}")
+        if names_other_setting_than_tune(replay, path, answer):
+            misses["setting"].append(program.name)
+            print(f"{half}: {program.name}: tune names another setting")
     leaks = [p for p in programs if p.causes == ["leak"] and p.has_stacks]
     print(f"{half}: {len(programs) - len(misses['verdict'])} of {len(programs)} verdicts right, "
           f"{len(leaks) - len(misses['line'])} of {len(leaks)} lines")

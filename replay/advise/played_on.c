@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The turn that repeats is found, then all settings are run on one longer trace. */
+#include "replay/advise/played_on.h"
+
+#include "replay/recording/larger_input.h"
+
+/* Live memory came down again so often before the last turn: the program does something again and again. */
+enum { TURNS_OF_PATTERN = 2 };
+
+/* Whether live memory came down again and again before `moment`. */
+static enum err comes_down_again(struct trace_reader *trace, uint64_t moment, bool *does, struct err_detail *err)
+{
+    struct phases phases;
+    struct larger_input input = { .turns_before = 0 };
+    enum err e = phases_read(trace, &phases, err);
+    if (e != ERR_OK)
+        return e;
+    e = larger_input_find(trace, &phases, moment, 0, &input, err);
+    *does = input.turns_before >= TURNS_OF_PATTERN;
+    phases_close(&phases);
+    return e;
+}
+
+/* The last whole step again and again, for as long as the recording is. */
+static void repeat_step(const struct steps *s, uint64_t events, struct pattern *out)
+{
+    const uint64_t times = events / (s->end - s->first) + 1;
+    out->by_steps = true;
+    out->how.from = s->first;
+    out->how.until = s->end;
+    out->how.times = times < PLAYED_ON_MOST ? (unsigned)times : PLAYED_ON_MOST;
+}
+
+enum err pattern_find(struct trace_reader *trace, const struct coverage *c, uint64_t moment, struct pattern *out,
+                      struct err_detail *err)
+{
+    const struct steps *s = &c->steps;
+    const uint64_t events = trace_info(trace)->events;
+    bool repeats = s->whole > 0;
+    *out = (struct pattern){ .how = { .from = events / 2, .until = events, .times = 2,
+                                      .caught_before = c->caught_before } };
+    if (trace_info(trace)->n_controls > 0)
+        return ERR_OK;
+    const enum err e = repeats ? ERR_OK : comes_down_again(trace, moment, &repeats, err);
+    if (s->whole > 0 && s->end > s->first)
+        repeat_step(s, events, out);
+    out->turns = repeats ? out->how.times : 0;
+    return e;
+}
+
+static unsigned count_lasted(const struct trial *t, const uint64_t *ends, unsigned turns)
+{
+    unsigned lasted = 0;
+    if (!t->fits && t->stopped_at < 0)
+        return 0;
+    while (lasted < turns && (t->fits || ends[lasted + 1] <= (uint64_t)t->stopped_at))
+        lasted++;
+    return lasted;
+}
+
+enum err pattern_play(struct trace_reader *trace, const struct pattern *pattern, struct trial *trials, size_t n,
+                      const struct device_ops *ops, const struct replay_config *cfg, unsigned *lasted,
+                      struct err_detail *err)
+{
+    uint64_t ends[PLAYED_ON_MOST + 1];
+    struct trace_reader *longer = NULL;
+    struct replay_config whole = *cfg;
+    whole.caught_before = 0;                     /* the longer trace has flushes in their place */
+    enum err e = trace_continue(trace, &pattern->how, ends, &longer, err);
+    if (e == ERR_OK)
+        e = trials_run(longer, ops, trials, n, &whole, err);
+    trace_close(longer);
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        lasted[i] = count_lasted(&trials[i], ends, pattern->turns);
+    return e;
+}
+
+void pattern_say(struct words *w, const struct pattern *pattern, unsigned lasted)
+{
+    words_add(w, "Played on by its own pattern (%s) the recording ",
+              pattern->by_steps ? "its last whole step again and again" : "its later half twice more");
+    if (lasted == pattern->turns)
+        words_add(w, "runs under this setting for as long again.");
+    else if (pattern->by_steps)
+        words_add(w, "runs out of memory under this setting, too: it buys %u step%s more.", lasted,
+                  lasted == 1 ? "" : "s");
+    else
+        words_add(w, "runs out of memory under this setting, too%s.", lasted > 0 ? ", the second time" : "");
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * For how long settings last: the recording is played on by its own pattern, for as long again as it is.
+ *
+ * A turn is the last whole step, played again and again, or else the recording's later half, twice. What a turn leaves
+ * behind stays (continued_trace.h). Without whole steps live memory must have come down again twice: otherwise nothing
+ * tells that the program does anything a second time.
+ */
+#ifndef REPLAY_REPLAY_ADVISE_PLAYED_ON_H
+#define REPLAY_REPLAY_ADVISE_PLAYED_ON_H
+
+#include "replay/recording/coverage.h"
+#include "replay/trials/continued_trace.h"
+#include "replay/trials/trial_runs.h"
+#include "report/text/text.h"
+
+/* A recording is played on by so many turns at most. */
+enum { PLAYED_ON_MOST = 64 };
+
+struct pattern {
+    bool     by_steps;               /* a turn is the last whole step; otherwise the later half */
+    unsigned turns;                  /* played beyond the recording; 0: it cannot be played on */
+    struct continuation how;
+};
+
+/* `moment`: the event at which a request was refused. A recording with controls cannot be played on: captures and pools
+ * cannot be made again. ERR_HOST_NOMEM, the reader's errors. */
+MUST_USE enum err pattern_find(struct trace_reader *trace, const struct coverage *coverage, uint64_t moment,
+                               struct pattern *out, struct err_detail *err);
+
+/* Plays the recording on under each of n trials; lasted[i]: the turns that ran. Needs turns. Errors as of trials_run
+ * and trace_continue. */
+MUST_USE enum err pattern_play(struct trace_reader *trace, const struct pattern *pattern, struct trial *trials,
+                               size_t n, const struct device_ops *ops, const struct replay_config *cfg,
+                               unsigned *lasted, struct err_detail *err);
+
+/* "Played on by its own pattern (its later half twice more) the recording runs under this setting for as long again."
+ * Or that it runs out of memory again, and when. */
+void pattern_say(struct words *w, const struct pattern *pattern, unsigned lasted);
+
+#endif
