@@ -110,14 +110,19 @@ static void add_words(struct served *s, const struct served_start *start, const 
 }
 
 /* A server that starts for the first time finds its caches of compiled graphs empty, and fills them as it goes. These
- * are of this start alone: what a person's own hold was compiled for a card, and nothing of ours may get there. */
-static enum err put_caches(const char *log, struct child_env *env, struct err_detail *err)
+ * are of this start alone: what a person's own hold was compiled for a card, and nothing of ours may get there. Machine
+ * code of single kernels takes no memory of the card, so all starts share it. */
+static enum err put_caches(const struct served_place *place, const char *log, struct child_env *env,
+                           struct err_detail *err)
 {
     static const struct { const char *name, *ending; } caches[] = {
-        { "TORCHINDUCTOR_CACHE_DIR", "inductor" }, { "TRITON_CACHE_DIR", "triton" }, { "VLLM_CACHE_ROOT", "vllm" },
+        { "TORCHINDUCTOR_CACHE_DIR", "inductor" }, { "VLLM_CACHE_ROOT", "vllm" },
     };
     char path[PATH_MAX];
-    enum err e = child_env_put(env, "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "0", '\0', err);
+    snprintf(path, sizeof path, "%.*s/triton", PATH_MAX - 16, place->folder);
+    enum err e = child_env_put(env, "TRITON_CACHE_DIR", path, '\0', err);
+    if (e == ERR_OK)
+        e = child_env_put(env, "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "0", '\0', err);
     for (size_t i = 0; i < sizeof caches / sizeof caches[0] && e == ERR_OK; i++) {
         snprintf(path, sizeof path, "%.*s.%s", PATH_MAX - 16, log, caches[i].ending);
         e = child_env_put(env, caches[i].name, path, '\0', err);
@@ -198,9 +203,10 @@ static bool starting_look(void *arg)
     return *s->asked->interrupted == 0 && !is_ready && !s->start->is_stopped;
 }
 
-static enum err run_server(struct served *s, struct served_start *start, struct sim_card *card, struct overlay *overlay,
-                           const char *log, struct err_detail *err)
+static enum err run_server(struct served *s, struct served_start *start, struct sim_card *card,
+                           const struct served_place *place, const char *log, struct err_detail *err)
 {
+    struct overlay *overlay = place->overlay;
     struct child_env env = { .n = 0 };
     struct starting starting = { .asked = &s->asked, .start = start, .log = log, .began_ms = monotonic_ms() };
     const struct child_watch watch = { .look = starting_look, .arg = &starting, .every_ms = LOOK_MS };
@@ -211,10 +217,10 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     if (words == NULL)
         return err_no_memory(err);
     add_words(s, start, words);
-    overlay_share(overlay, sim_card_journals(card));
+    overlay_share(overlay, place->folder);           /* the card's journals lie there, too */
     enum err e = put_env(s, card, &env, err);
     if (e == ERR_OK)
-        e = put_caches(log, &env, err);
+        e = put_caches(place, log, &env, err);
     if (e == ERR_OK)
         e = child_run(words, &setting, &status, err);
     child_env_close(&env);
@@ -307,7 +313,7 @@ enum err served_run(struct served *s, struct served_place *place, struct served_
     snprintf(log, sizeof log, "%.*s/server-%zu.log", PATH_MAX - 32, place->folder, place->n++);
     e = sim_card_open(&request, place->folder, &card, err);
     if (e == ERR_OK)
-        e = run_server(s, start, card, place->overlay, log, err);
+        e = run_server(s, start, card, place, log, err);
     if (e == ERR_OK)
         e = read_start(start, card, log, err);
     sim_card_close(card, false);
