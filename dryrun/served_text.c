@@ -69,7 +69,7 @@ static bool ends_sentence(const char *line)
     return n > 0 && strchr(".!?", line[n - 1]) != NULL;
 }
 
-static void add_stopped(const struct served_start *s, struct words *w)
+static void add_stopped(const struct served *all, const struct served_start *s, struct words *w)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
     const struct server_log *log = &s->log;
@@ -101,6 +101,9 @@ static void add_stopped(const struct served_start *s, struct words *w)
             words_add(w, " No engine of vLLM's began.");
         if (s->failure.line[0] != '\0')
             words_add(w, " It says: %s%s", s->failure.line, ends_sentence(s->failure.line) ? "" : ".");
+        if (all->has_dummy_tokenizer && strstr(s->failure.line, "tokenizer") != NULL)
+            words_add(w, " No tokenizer lies beside the model's config.json, so --skip-tokenizer-init was added: put the "
+                      "model's own there.");
         if (s->kept_log[0] != '\0')
             words_add(w, " All that it printed is in %s.", s->kept_log);
     }
@@ -397,7 +400,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     if (s->log.end == SERVER_IS_READY)
         add_started(s, &w);
     else
-        add_stopped(s, &w);
+        add_stopped(all, s, &w);
     words_print_within(out, &w, SCREEN, 0, 2);
     enum err e = print_table(out, s);
     if (e != ERR_OK || s->budget.verdict == SERVER_FITS_UNKNOWN)

@@ -322,6 +322,31 @@ static void read_error(struct server_log *log, struct rest r)
     }
 }
 
+/* What stands before a line of a process that is not the first: "(APIServer pid=12546) ". */
+static struct rest without_process(struct rest line)
+{
+    struct rest after = line;
+    const bool has_process = line.at < line.end && *line.at == '(' && rest_skip(&after, " pid=") &&
+                             rest_skip(&after, ") ");
+    return has_process ? after : line;
+}
+
+/* A process that ends before there is an engine prints its traceback as Python does: its last error counts. */
+static void read_plain_error(struct server_log *log, struct rest r)
+{
+    if (log->error[0] != '\0')
+        return;
+    while (r.at < r.end) {
+        const struct rest line = without_process(rest_line(&r));
+        const char *colon = line.at < line.end ? memchr(line.at, ':', (size_t)(line.end - line.at)) : NULL;
+        const size_t n = colon != NULL && colon - line.at >= 5 && memcmp(colon - 5, "Error", 5) == 0
+                         ? error_length(line) : 0;
+        if (n > 0)
+            snprintf(log->error, sizeof log->error, "%.*s", (int)(n < 239 ? n : 239), line.at);
+        r.at = line.end < r.end ? line.end + 1 : r.end;
+    }
+}
+
 static bool has_words(struct rest r, const char *words)
 {
     return rest_skip(&r, words);
@@ -369,6 +394,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     read_too_long(out, all);
     read_refused(out, all);
     read_error(out, all);
+    read_plain_error(out, all);
     out->has_latent_cache = has_words(all, "MLA attention backend") || has_words(all, "MLA backend") ||
                             has_words(all, "padding layers") || has_words(all, "mamba page size") ||
                             has_words(all, "Hybrid KV cache manager");

@@ -164,6 +164,15 @@ Test(server_budget, what_is_left_of_a_close_fit_may_be_taken_by_libraries)
     cr_assert_eq(server_budget_of(&log).verdict, SERVER_MAY_FIT);
 }
 
+Test(server_log, an_error_before_the_engine_is_the_last_one_of_python)
+{
+    const struct server_log log = read_text(
+        "OSError: one that was caught\n(APIServer pid=12546)   File \"processor.py\", line 1048, in __init__\n"
+        "(APIServer pid=12546) ValueError: it requires a tokenizer.\n"
+        "(APIServer pid=12546) DEBUG 11-28 12:40:54 [contextlib.py:469] [shutdown] HfRenderer\nnot an Error of it\n");
+    cr_expect_str_eq(log.error, "ValueError: it requires a tokenizer.");
+}
+
 Test(server_log, how_a_start_ends)
 {
     static const struct { const char *text; enum server_end end; enum server_verdict verdict; } rows[] = {
