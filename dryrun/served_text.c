@@ -58,6 +58,9 @@ static void add_started(const struct served_start *s, struct words *w)
     if (s->budget.requests >= 1)
         words_add(w, ", %s %s of %s tokens at once", count((int64_t)s->budget.requests, requests),
                   s->budget.requests < 2 ? "request" : "requests", count(log->request_tokens, length));
+    if (!is_told(log->cache))
+        words_add(w, ". It tells of no KV cache; its processes take at most %s GiB of the card, beside the context",
+                  gib((int64_t)s->peak_bytes, cache));
     words_add(w, ".");
     if (s->budget.verdict == SERVER_MAY_FIT)
         words_add(w, " What is left beside one request is less than libraries and the driver may take on a card.");
@@ -102,8 +105,8 @@ static void add_stopped(const struct served *all, const struct served_start *s, 
         if (s->failure.line[0] != '\0')
             words_add(w, " It says: %s%s", s->failure.line, ends_sentence(s->failure.line) ? "" : ".");
         if (all->has_dummy_tokenizer && strstr(s->failure.line, "tokenizer") != NULL)
-            words_add(w, " No tokenizer lies beside the model's config.json, so --skip-tokenizer-init was added: put the "
-                      "model's own there.");
+            words_add(w, " No tokenizer lies beside the model's config.json, so --skip-tokenizer-init was added: put "
+                      "the model's own there.");
         if (s->kept_log[0] != '\0')
             words_add(w, " All that it printed is in %s.", s->kept_log);
     }
@@ -363,10 +366,27 @@ static void print_load(FILE *out, const struct served *all, const struct served_
     print_item(out, &w);
 }
 
+/* What a card takes of the cache, and the simulated one does not. */
+static void add_unseen(struct words *w, const struct served_start *s)
+{
+    char least[TEXT_NUMBER], most[TEXT_NUMBER], tokens[TEXT_NUMBER], graphs[TEXT_NUMBER];
+    words_add(w, " On a card the cache is smaller by what libraries take after the server has measured (%s to %s GiB "
+              "a card in public logs)", gib(server_libraries_least(&s->log), least),
+              gib(server_libraries_most(&s->log), most));
+    const bool has_graphs = server_graphs_most(&s->log) > 0;
+    gib(server_graphs_most(&s->log), graphs);
+    if (has_graphs && !s->log.is_estimate_unused)
+        words_add(w, " and by what the driver takes for graphs (up to %s GiB there)", graphs);
+    if (is_told(s->budget.tokens_least))
+        words_add(w, ": at least about %s tokens", about(s->budget.tokens_least, tokens));
+    if (has_graphs && s->log.is_estimate_unused)
+        words_add(w, ". What the driver takes for graphs comes on top of the share (up to %s GiB there)", graphs);
+}
+
 static void print_basis(FILE *out, const struct served *all, const struct served_start *s)
 {
     struct words w = { .n = 0 };
-    char least[TEXT_NUMBER], most[TEXT_NUMBER], tokens[TEXT_NUMBER], context[TEXT_NUMBER], graphs[TEXT_NUMBER];
+    char context[TEXT_NUMBER];
     words_add(&w, "vLLM%s%s ran on the simulated card%s; the figures are its own, rounded to 0.01 GiB.",
               s->log.version[0] != '\0' ? " " : "", s->log.version,
               s->log.end == SERVER_IS_READY ? " until its engine was ready" : "");
@@ -375,18 +395,9 @@ static void print_basis(FILE *out, const struct served *all, const struct served
     if (s->context_bytes > 0)
         words_add(&w, " Set aside for the context: %s, as seen on such cards (context= of --device).",
                   text_mib(s->context_bytes, context));
-    words_add(&w, " On a card the cache is smaller by what libraries take after the server has measured (%s to %s GiB "
-              "a card in public logs)", gib(server_libraries_least(&s->log), least),
-              gib(server_libraries_most(&s->log), most));
-    const bool has_graphs = server_graphs_most(&s->log) > 0;
-    gib(server_graphs_most(&s->log), graphs);
-    if (has_graphs && !s->log.is_estimate_unused)
-        words_add(&w, " and by what the driver takes for graphs (up to %s GiB there)", graphs);
-    if (is_told(s->budget.tokens_least))
-        words_add(&w, ": at least about %s tokens", about(s->budget.tokens_least, tokens));
-    if (has_graphs && s->log.is_estimate_unused)
-        words_add(&w, ". What the driver takes for graphs comes on top of the share (up to %s GiB there)", graphs);
-    words_add(&w, ". Workspaces of kernels are counted if PyTorch allocates them.");
+    if (is_told(s->log.cache))
+        add_unseen(&w, s);
+    words_add(&w, "%sWorkspaces of kernels are counted if PyTorch allocates them.", is_told(s->log.cache) ? ". " : " ");
     if (all->has_own_sampler)
         words_add(&w, " FlashInfer's sampler was off (VLLM_USE_FLASHINFER_SAMPLER=0): its code would be compiled "
                   "first.");

@@ -97,7 +97,7 @@ static enum server_verdict verdict(const struct server_log *log, const struct se
     if (log->end != SERVER_IS_READY)
         return is_budget ? SERVER_FITS_NOT : SERVER_FITS_UNKNOWN;
     if (!is_told(b->cache_least) || !is_told(b->request_bytes))
-        return is_told(log->cache) ? SERVER_FITS : SERVER_FITS_UNKNOWN;
+        return SERVER_FITS;                          /* a model that keeps no keys and values needs no cache */
     return b->cache_least >= b->request_bytes ? SERVER_FITS : SERVER_MAY_FIT;
 }
 

@@ -178,6 +178,7 @@ Test(server_log, how_a_start_ends)
     static const struct { const char *text; enum server_end end; enum server_verdict verdict; } rows[] = {
         { "", SERVER_ENDED_OTHERWISE, SERVER_FITS_UNKNOWN },
         { "ImportError: no module", SERVER_ENDED_OTHERWISE, SERVER_FITS_UNKNOWN },
+        { "init engine (profile, create kv cache, warmup model) took 1 s", SERVER_IS_READY, SERVER_FITS },
         { "Available KV cache memory: -1.23 GiB\nValueError: No available memory for the cache blocks. Try",
           SERVER_HAS_NO_CACHE, SERVER_FITS_NOT },
         { "Free memory on device cuda:0 (9.43/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, "
