@@ -368,7 +368,7 @@ static enum err take_recordings(struct predicted_run *run, const struct sim_card
         return err_at(err, ERR_IO, 0, run->folder, "the name is too long");
     bool is_whole = true;
     enum err e = recording_import(sim_card_journals(card), path, RECORDING_OF_PREDICT, sim_card_capability(card), NULL,
-                                  &is_whole, err);
+                                  NULL, &is_whole, err);
     if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !is_whole)
         return recording_check(is_whole, err);
     if (e == ERR_UNSUPPORTED)

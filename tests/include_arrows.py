@@ -84,7 +84,7 @@ ROOMS = [
     ("record", "capture", "The library that records a program's calls on a real card."),
     ("live", "base policies", "A policy as PyTorch's allocator on a real card."),
     ("dryrun/safe", "base", "How are a program's files kept safe while its values are not real?"),
-    ("dryrun/run", "base capture sim import report/text cudasim/core cudasim/standins dryrun/safe",
+    ("dryrun/run", "base capture sim import report/text answers cudasim/core cudasim/standins dryrun/safe",
      "The program as a child, the simulated card under it, its journals."),
     ("dryrun/smi", "base sim import cudasim/core dryrun/run", "The nvidia-smi of the simulated card."),
     ("dryrun", "base sim traces import loads report/text answers report/rows replay/recording replay/plan "

@@ -385,24 +385,39 @@ static void remove_ranks(const struct recording *r)
     }
 }
 
-static void json_processes(const struct recording *r)
+/* ---- processes ---- */
+
+void recorded_processes_close(struct recorded_processes *p)
 {
-    json_put_array(r->json, "processes");
-    for (int i = 0; i < r->folder.n; i++) {
-        const struct recorded_journal *j = &r->journals[i];
-        char path[PATH_MAX];
-        journal_folder_path(&r->folder, i, path);
-        json_put_object(r->json, NULL);
-        json_put_number(r->json, "process", j->summary.pid);
-        json_put_number(r->json, "parent", j->summary.parent);
-        json_put_text(r->json, "command", j->summary.command_line);
-        json_put_number(r->json, "lost_calls", j->summary.lost);
-        json_put_bool(r->json, "is_running", j->is_running);
-        json_put_text(r->json, "journal", j->is_running ? path : NULL);
-        json_end_object(r->json);
+    for (size_t i = 0; i < p->n; i++) {
+        free(p->at[i].command);
+        free(p->at[i].journal);
     }
-    json_end_array(r->json);
-    json_put_number(r->json, "unrecorded_calls", r->folder.unrecorded);
+    free(p->at);
+    *p = (struct recorded_processes){ .n = 0 };
+}
+
+static enum err take_process(const struct recording *r, int i, struct recorded_process *out, struct err_detail *err)
+{
+    const struct recorded_journal *j = &r->journals[i];
+    char path[PATH_MAX];
+    journal_folder_path(&r->folder, i, path);
+    *out = (struct recorded_process){ .process = j->summary.pid, .parent = j->summary.parent,
+                                      .command = strdup(j->summary.command_line), .lost_calls = j->summary.lost,
+                                      .journal = j->is_running ? strdup(path) : NULL };
+    return out->command == NULL || (j->is_running && out->journal == NULL) ? err_no_memory(err) : ERR_OK;
+}
+
+static enum err take_processes(const struct recording *r, struct recorded_processes *out, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    out->unrecorded_calls = r->folder.unrecorded;
+    out->at = calloc((size_t)r->folder.n + 1, sizeof *out->at);
+    if (out->at == NULL)
+        return err_no_memory(err);
+    for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
+        e = take_process(r, i, &out->at[out->n++], err);
+    return e;
 }
 
 static enum err import_all(struct recording *r, struct err_detail *err)
@@ -415,17 +430,11 @@ static enum err import_all(struct recording *r, struct err_detail *err)
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         take_rank(r, &r->journals[i]);
     settle_ranks(r);
-    if (r->json != NULL)
-        json_put_array(r->json, "files");
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         if (r->journals[i].is_read)
             e = import_journal(r, i, err);
     if (e == ERR_OK)
         remove_ranks(r);
-    if (r->json != NULL)
-        json_end_array(r->json);
-    if (r->json != NULL && !is_run_sim(r))
-        json_processes(r);
     return e;
 }
 
@@ -444,7 +453,8 @@ static void say_if_nothing_recorded(const struct recording *r)
 }
 
 enum err recording_import(const char *folder, const char *out, enum recording_rules rules, const char *capability,
-                          struct json_writer *json, bool *is_whole, struct err_detail *err)
+                          struct json_writer *json, struct recorded_processes *processes, bool *is_whole,
+                          struct err_detail *err)
 {
     struct recording r = { .out = out, .rules = rules, .capability = capability, .json = json, .is_whole = true };
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, err);
@@ -452,6 +462,8 @@ enum err recording_import(const char *folder, const char *out, enum recording_ru
         return e;
     r.journals = calloc((size_t)r.folder.n + 1, sizeof *r.journals);
     e = r.journals == NULL ? err_no_memory(err) : import_all(&r, err);
+    if (e == ERR_OK && processes != NULL)
+        e = take_processes(&r, processes, err);
     say_unrecorded(&r);
     if (e == ERR_OK)
         say_if_nothing_recorded(&r);

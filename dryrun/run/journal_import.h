@@ -31,14 +31,29 @@ enum recording_rules {
 /* The length of the name of a recording of run-sim or predict without ".zst". */
 size_t recording_stem_length(const char *name);
 
+/* The processes that made calls. */
+struct recorded_process {
+    unsigned process, parent;
+    char    *command;                    /* its command line, cut if it is long */
+    uint64_t lost_calls;
+    char    *journal;                    /* that it still writes; NULL: it has ended */
+};
+struct recorded_processes {
+    struct recorded_process *at;
+    size_t   n;
+    uint64_t unrecorded_calls;           /* of processes that could not make a journal */
+};
+void recorded_processes_close(struct recorded_processes *p);
+
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
- * runs. `capability`: of the simulated card, "8.6"; NULL: the card is a real one. `json` (may be NULL) gets the array
- * `files`, and for record `processes`. *is_whole: no call is missing. ERR_UNSUPPORTED if run-sim has recorded nothing;
- * ERR_IO; the errors of trace_import. */
+ * runs. `capability`: of the simulated card, "8.6"; NULL: the card is a real one. The files become elements of the
+ * array that is open in `json` (may be NULL). `processes` (may be NULL): close them, after an error, too. *is_whole: no
+ * call is missing. ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO, ERR_HOST_NOMEM; the errors of
+ * trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
-                                   const char *capability, struct json_writer *json, bool *is_whole,
-                                   struct err_detail *err);
+                                   const char *capability, struct json_writer *json,
+                                   struct recorded_processes *processes, bool *is_whole, struct err_detail *err);
 
 /* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */
 MUST_USE enum err recording_check(bool is_whole, struct err_detail *err);

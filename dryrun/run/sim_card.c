@@ -620,55 +620,10 @@ void sim_card_print(const struct sim_card *c, int status)
     print_names("entry points that were looked up and do not exist:", &c->missing);
 }
 
-static void json_names(struct json_writer *w, const char *key, const struct name_list *l)
+void sim_card_json(struct json_writer *json, const struct ended_card *e)
 {
-    json_put_array(w, key);
-    for (size_t i = 0; i < l->n; i++)
-        json_put_text(w, NULL, l->names[i]);
-    json_end_array(w);
-}
-
-static void json_device(struct json_writer *w, const struct sim_card *c, int device)
-{
-    const struct call_use *u = &c->use[device];
-    uint64_t largest_bytes;
-    const size_t n = sim_card_largest_process(c, device, &largest_bytes);
-    json_put_object(w, NULL);
-    json_put_number(w, "device", (unsigned)device);
-    json_put_number(w, "total_bytes", u->total_bytes);
-    json_put_number(w, "peak_bytes", u->peak_bytes);
-    json_put_number(w, "holders", n);
-    json_put_number(w, "largest_peak_bytes", largest_bytes);
-    json_put_number(w, "taken_bytes", u->taken_bytes);
-    json_put_number(w, "calls", u->calls);
-    json_put_number(w, "refusals", u->refusals);
-    json_put_number_unless(w, "last_refused_bytes", u->refusals > 0 ? u->last_refused_bytes : 0, 0);
-    json_end_object(w);
-}
-
-void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status)
-{
-    json_put_text(w, "program", c->asked.program);
-    json_put_number(w, "status", (unsigned)status);
-    json_put_number(w, "processes", c->n_processes);
-    json_put_number(w, "lost_calls", c->lost);
-    json_put_array(w, "devices");
-    for (int i = 0; i < CALL_DEVICES_MAX; i++)
-        if (is_used(&c->use[i]))
-            json_device(w, c, i);
-    json_end_array(w);
-    json_names(w, "did_nothing", &c->no_effect);
-    json_names(w, "not_simulated", &c->refused);
-    json_names(w, "unknown", &c->missing);
-    json_put_bool(w, "has_algorithm_search", c->has_search);
-    workspaces_asked_put_json(w, &c->workspaces);
-    json_put_array(w, "real_libraries");
-    for (size_t i = 0; i < c->real.n; i++)
-        if (c->real.all[i].is_wanted)
-            json_put_text(w, NULL, c->real.all[i].path);
-    json_end_array(w);
-    json_put_array(w, "stand_ins");
-    for (size_t i = 0; i < c->stood_in.n; i++)
-        json_put_text(w, NULL, c->stood_in.names[i]);
-    json_end_array(w);
+    const struct sim_card *c = e->card;
+    const int status = e->status;
+#define ANSWER_TABLE "answers/sim_card.def"
+#include "answers/as_json.def"
 }

@@ -76,8 +76,14 @@ const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n
 /* How many processes took memory of a card, and the most that one of them held. */
 size_t sim_card_largest_process(const struct sim_card *c, int device, uint64_t *bytes);
 
-/* What happened, for a person on standard error, and as members of an open JSON object. `status`: the program's. */
+/* What happened, for a person on standard error. `status`: the program's. */
 void sim_card_print(const struct sim_card *c, int status);
-void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status);
+
+/* The members of answers/sim_card.def. */
+struct ended_card {
+    const struct sim_card *card;
+    int                    status;   /* the program's */
+};
+void sim_card_json(struct json_writer *json, const struct ended_card *e);
 
 #endif

@@ -69,14 +69,8 @@ void workspaces_asked_say(struct words *out, const struct workspaces_asked *w)
         words_add(out, "none (workspaces=none).");
 }
 
-void workspaces_asked_put_json(struct json_writer *out, const struct workspaces_asked *w)
+void workspaces_json(struct json_writer *json, const struct workspaces_asked *w)
 {
-    const bool is_any = workspaces_asked_any(w);
-    json_put_array(out, "workspace_libraries");
-    for (int i = 0; i < WORKSPACE_LIBRARIES; i++)
-        if (w->of[i])
-            json_put_text(out, NULL, libraries[i].name);
-    json_end_array(out);
-    json_put_text(out, "workspaces", is_any ? answers[w->answer] : NULL);
-    json_put_number_if(out, "workspace_bytes", is_any && w->answer == WORKSPACES_FIXED, w->bytes);
+#define ANSWER_TABLE "answers/workspaces.def"
+#include "answers/as_json.def"
 }

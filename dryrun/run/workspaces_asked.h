@@ -24,7 +24,7 @@ bool workspaces_asked_any(const struct workspaces_asked *w);
 /* A sentence or two of whose they are and what they were; nothing if there were none. */
 void workspaces_asked_say(struct words *out, const struct workspaces_asked *w);
 
-/* Members of an object: workspace_libraries, workspaces, workspace_bytes. */
-void workspaces_asked_put_json(struct json_writer *out, const struct workspaces_asked *w);
+/* The members of answers/workspaces.def. */
+void workspaces_json(struct json_writer *json, const struct workspaces_asked *w);
 
 #endif

@@ -80,17 +80,22 @@ static enum err make_env(const struct record_run *run, struct child_env *env, st
     return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(run, env, err) : e;
 }
 
+static enum err import_files(struct record_run *run, struct json_writer *json, struct recorded_processes *made,
+                             struct err_detail *err)
+{
+    return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, json, made, &run->is_whole, err);
+}
+
 /* Makes the traces; `out`: for the JSON, or NULL. */
 static enum err make_traces(struct record_run *run, int status, FILE *out, struct err_detail *err)
 {
-    struct json_writer w = json_writer(out);
+    struct recorded_processes made = { .n = 0 };
+    enum err e;
     if (out == NULL)
-        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, &run->is_whole, err);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-record/1");
-    json_put_number(&w, "status", (unsigned)status);
-    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, &w, &run->is_whole, err);
-    json_end_object(&w);
+        return import_files(run, NULL, NULL, err);
+#define ANSWER_TABLE "answers/record.def"
+#include "answers/as_json.def"
+    recorded_processes_close(&made);
     return e;
 }
 

@@ -10,29 +10,25 @@
 #include "dryrun/run/journal_import.h"
 #include "replay/program/recorded_program.h"
 
-/* Says what happened, and makes the traces (`path` NULL: none); `out`: for the JSON, or NULL. */
+/* `path` NULL: nothing was recorded. `json`: gets the files; NULL: not asked for. */
+static enum err import_files(const struct sim_card *card, const char *path, struct json_writer *json, bool *is_whole,
+                             struct err_detail *err)
+{
+    *is_whole = true;
+    return path == NULL ? ERR_OK : recording_import(sim_card_journals(card), path, RECORDING_OF_RUN_SIM,
+                                                    sim_card_capability(card), json, NULL, is_whole, err);
+}
+
+/* Says what happened, and makes the traces; `out`: for the JSON, or NULL. */
 static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, bool *is_whole,
                        struct err_detail *err)
 {
-    const char *journals = sim_card_journals(card);
-    const char *capability = sim_card_capability(card);
-    struct json_writer w = json_writer(out);
-    enum err e = ERR_OK;
-    *is_whole = true;
+    enum err e;
     sim_card_print(card, status);
     if (out == NULL)
-        return path != NULL ? recording_import(journals, path, RECORDING_OF_RUN_SIM, capability, NULL, is_whole, err)
-                            : ERR_OK;
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-run-sim/1");
-    sim_card_put_json(&w, card, status);
-    if (path != NULL) {
-        e = recording_import(journals, path, RECORDING_OF_RUN_SIM, capability, &w, is_whole, err);
-    } else {
-        json_put_array(&w, "files");
-        json_end_array(&w);
-    }
-    json_end_object(&w);
+        return import_files(card, path, NULL, is_whole, err);
+#define ANSWER_TABLE "answers/run_sim.def"
+#include "answers/as_json.def"
     return e;
 }
 

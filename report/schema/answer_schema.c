@@ -147,12 +147,24 @@ static const struct answer_member ranks_members[] = {
 #define ANSWER_TABLE "answers/ranks.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member record_members[] = {
+#define ANSWER_TABLE "answers/record.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member recorded_file_members[] = {
+#define ANSWER_TABLE "answers/recorded_file.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member replay_members[] = {
 #define ANSWER_TABLE "answers/replay.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member requests_members[] = {
 #define ANSWER_TABLE "answers/requests.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member run_sim_members[] = {
+#define ANSWER_TABLE "answers/run_sim.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member serve_members[] = {
@@ -173,6 +185,10 @@ static const struct answer_member share_members[] = {
 };
 static const struct answer_member shrink_members[] = {
 #define ANSWER_TABLE "answers/shrink.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member sim_card_members[] = {
+#define ANSWER_TABLE "answers/sim_card.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member start_state_members[] = {
@@ -243,6 +259,10 @@ static const struct answer_member why_words_members[] = {
 #define ANSWER_TABLE "answers/why_words.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member workspaces_members[] = {
+#define ANSWER_TABLE "answers/workspaces.def"
+#include "answers/as_members.def"
+};
 
 static const struct answer_table tables[] = {
     { .name = "bench_suite", .members = bench_suite_members },
@@ -280,15 +300,19 @@ static const struct answer_table tables[] = {
     { .name = "predicted", .members = predicted_members },
     { .name = "predicted_card", .members = predicted_card_members },
     { .name = "ranks", .members = ranks_members },
+    { .name = "record", .members = record_members },
+    { .name = "recorded_file", .members = recorded_file_members },
     { .name = "replay", .members = replay_members },
     { .name = "requests", .members = requests_members },
     { .name = "run_columns", .columns = COLUMNS_OF_RUN, .begin = RUN_NAMES, .end = SIZE_MAX },
     { .name = "run_names", .columns = COLUMNS_OF_RUN, .end = RUN_NAMES },
+    { .name = "run_sim", .members = run_sim_members },
     { .name = "serve", .members = serve_members },
     { .name = "setting", .members = setting_members },
     { .name = "setting_words", .members = setting_words_members },
     { .name = "share", .members = share_members },
     { .name = "shrink", .members = shrink_members },
+    { .name = "sim_card", .members = sim_card_members },
     { .name = "start_state", .members = start_state_members },
     { .name = "stats", .members = stats_members },
     { .name = "step", .members = step_members },
@@ -307,6 +331,7 @@ static const struct answer_table tables[] = {
     { .name = "why_recording", .members = why_recording_members },
     { .name = "why_text", .members = why_text_members },
     { .name = "why_words", .members = why_words_members },
+    { .name = "workspaces", .members = workspaces_members },
 };
 
 const struct answer_table *answer_table_at(size_t i)

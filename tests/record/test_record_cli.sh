@@ -156,8 +156,8 @@ expect 0 'requests' record -o json.trace --json made.json -- "$program" driver l
 for pattern in '"status": 0,' '"path": "json.trace",' '"holds": "calls",' '"requests": 2,' '"is_running": false,'; do
     grep -q "$pattern" made.json || fail "$pattern is not in the JSON: $(cat made.json)"
 done
-sed -n '/replay-record\/1`$/,/^## .*run-sim/p' "$3/report/SCHEMA.md" | grep '^| `' | sed 's/|[^|]*|[^|]*|$//' |
-    grep -o '`[a-z_.]*`' | tr -d '`' | sed 's/.*\.//' | sort -u >promised
+sed -n '/replay-record\/1`$/,/^## .*run-sim/p; /^### recorded_file/,/^### filled_step/p' "$3/report/SCHEMA.md" |
+    sed -n 's/^| `\([^`]*\)`.*/\1/p' | sed 's/.*\.//' | sort -u >promised
 json_keys made.json >found
 cmp -s promised found || fail "keys: $(diff promised found)"
 expect 2 'standard output belongs to the program' record -o json.trace --json - -- "$program" driver log
