@@ -151,8 +151,7 @@ ENTRY(int, cuDeviceGetUuid, unsigned char *uuid, int device)
     const int code = check_device(device);
     if (code != CODE_SUCCESS)
         return code;
-    memset(uuid, 0, 16);
-    uuid[0] = (unsigned char)(device + 1);
+    cudasim_device_uuid(device, uuid);
     return CODE_SUCCESS;
 }
 

@@ -175,13 +175,12 @@ ENTRY(int, nvmlDeviceGetP2PStatus, uint64_t handle, uint64_t peer, int way, int 
     return NVML_SUCCESS;
 }
 
-/* As CUDA's uuid: the first byte is the device's number plus one. */
 ENTRY(int, nvmlDeviceGetUUID, uint64_t handle, char *text, unsigned n)
 {
     NEEDS(text);
     if (device_of(handle) < 0)
         return NVML_BAD_ARGUMENT;
-    const int length = snprintf(text, n, "GPU-%02x000000-0000-0000-0000-000000000000", (unsigned)handle);
+    const int length = cudasim_card_uuid_text(device_of(handle), text, n);
     return (unsigned)length < n ? NVML_SUCCESS : NVML_TOO_SMALL;
 }
 

@@ -266,7 +266,7 @@ static int fill_prop(void *out, size_t n, int device)
         return cudasim_remember(code);
     struct device_prop p = { .total_memory = total_bytes };
     snprintf(p.name, sizeof p.name, "%s", cudasim_device_name());
-    p.uuid[0] = (unsigned char)(device + 1);
+    cudasim_device_uuid(device, p.uuid);
     fill_limits(&p, device);
     memcpy(out, &p, n);
     return CODE_SUCCESS;

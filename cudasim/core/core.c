@@ -324,6 +324,17 @@ int cudasim_seen_as(int card)
     return -1;
 }
 
+void cudasim_device_uuid(int device, unsigned char uuid[16])
+{
+    const int card = device >= 0 && device < cudasim.n_devices ? cudasim.places[device] : 0;
+    visible_card_uuid(getenv("CUDA_VISIBLE_DEVICES"), card, uuid);
+}
+
+int cudasim_card_uuid_text(int card, char *text, size_t n)
+{
+    return visible_card_uuid_text(card, text, n);
+}
+
 int cudasim_current_device(void)
 {
     return thread_device;

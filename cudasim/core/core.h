@@ -49,6 +49,8 @@ CUDASIM_API int cudasim_device_count(void);            /* what CUDA_VISIBLE_DEVI
 CUDASIM_API enum cudasim_code cudasim_look(void);      /* as cudasim_init, for NVML: its process may fork afterwards */
 CUDASIM_API int cudasim_machine_count(void);           /* cards of the machine, as NVML counts them */
 CUDASIM_API int cudasim_seen_as(int card);             /* the device that a card of the machine is; -1: not seen */
+CUDASIM_API void cudasim_device_uuid(int device, unsigned char uuid[16]);
+CUDASIM_API int cudasim_card_uuid_text(int card, char *text, size_t n);   /* of the machine; as snprintf */
 CUDASIM_API int cudasim_current_device(void);           /* of this thread */
 CUDASIM_API enum cudasim_code cudasim_set_device(int device);
 CUDASIM_API enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "cudasim/core/core.h"
+#include "cudasim/core/visible_cards.h"
 #include "dryrun/run/run_child.h"
 #include "import/call_journal_read.h"
 
@@ -18,7 +19,7 @@
 
 void smi_uuid(int card, char text[static SMI_NAME_BYTES])
 {
-    snprintf(text, SMI_NAME_BYTES, "GPU-%02x000000-0000-0000-0000-000000000000", (unsigned)card + 1);   /* as NVML */
+    visible_card_uuid_text(card, text, SMI_NAME_BYTES);                 /* as NVML */
 }
 
 void smi_bus_id(int card, char text[static SMI_NAME_BYTES])
