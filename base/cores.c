@@ -8,8 +8,8 @@
 
 unsigned cores_usable(void)
 {
-#ifdef __EMSCRIPTEN__
-    return 1;                       /* a page from a file gets no threads */
+#ifdef __wasm__
+    return 1;                       /* of WebAssembly */
 #else
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)

@@ -110,6 +110,8 @@ static enum err reader_check_kept(const struct trace_reader *r, const struct sec
                                   struct err_detail *err)
 {
     const uint64_t n = r->source_bytes != 0 ? r->source_bytes : r->file.size;
+    if (bytes > SIZE_MAX)                       /* of WebAssembly */
+        return err_at(err, ERR_HOST_NOMEM, 0, r->file.name, "needs more memory than this build of replay can have");
     if (r->memory_limit != 0 ? bytes <= r->memory_limit : native_allows(n, bytes))
         return ERR_OK;
     if (r->source_bytes != 0)

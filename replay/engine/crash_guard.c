@@ -22,7 +22,7 @@ const char *crash_text(int signal)
     return "it crashed";
 }
 
-#ifdef __EMSCRIPTEN__
+#ifdef __wasm__
 
 int crash_guarded(void (*body)(void *arg), void *arg)
 {

@@ -50,6 +50,9 @@ const struct subcommand *subcommand_find(const char *name);
 /* The command whose name is nearest to what was typed, NULL if none is within two letters. */
 const struct subcommand *subcommand_nearest(const char *typed);
 
+/* Whether this build lacks the command of this name because it runs programs. */
+bool subcommand_wants_linux(const char *name);
+
 /* Runs a command with its words, which end in NULL as those of main() do. */
 enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv);
 
@@ -59,7 +62,7 @@ enum { N_DEFAULT_POLICIES = 4 };
 extern const char *const default_policies[N_DEFAULT_POLICIES];
 
 /* What people come for, in the order of --help and of the manual page: JOB(question, command, what it takes) */
-#ifdef __EMSCRIPTEN__                /* a browser runs no other programs */
+#ifdef __wasm__                      /* no other programs are run */
 #define PREDICT_JOB(JOB)
 #else
 #define PREDICT_JOB(JOB) \

@@ -35,6 +35,15 @@ const struct subcommand *subcommand_find(const char *name)
     return NULL;
 }
 
+bool subcommand_wants_linux(const char *name)
+{
+    static const char *const commands[] = { "predict", "serve", "record", "run-sim" };
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        is_one = is_one || strcmp(commands[i], name) == 0;
+    return is_one && subcommand_find(name) == NULL;
+}
+
 const struct subcommand *subcommand_nearest(const char *typed)
 {
     struct nearest nearest = {.typed = typed, .n_typed = strlen(typed)};

@@ -82,6 +82,10 @@ static enum exit_status run(int argc, char **argv)
     if (strcmp(first, "--list") == 0)
         return list_everything();
     const struct subcommand *c = subcommand_find(first);
+    struct err_detail err;
+    if (c == NULL && subcommand_wants_linux(first))
+        return cli_fail(err_set(&err, ERR_USAGE, 0, "%s runs a program, which wants Linux; this build of replay runs "
+                                "on any system, and reads what programs left", first), &err);
     return c != NULL ? subcommand_run(c, argc - 2, argv + 2) : subcommand_run(&cmd_replay, argc - 1, argv + 1);
 }
 

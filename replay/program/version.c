@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <zlib.h>
 #include <zstd.h>
-#ifndef __EMSCRIPTEN__                  /* there libmd answers in libcrypto's place (web/libraries) */
+#ifndef __wasm__                  /* there libmd answers in libcrypto's place (web/libraries) */
 #include <openssl/crypto.h>
 #endif
 
@@ -35,7 +35,7 @@ void version_print(void)
     print_wrapped(&build);
     words_add(&libraries, "Libraries: zstd %s, zlib %s, SQLite %s, jansson %s", ZSTD_versionString(), zlibVersion(),
               sqlite3_libversion(), jansson_version_str());
-#ifndef __EMSCRIPTEN__
+#ifndef __wasm__
     words_add(&libraries, ", OpenSSL %s", OpenSSL_version(OPENSSL_VERSION_STRING));
 #endif
     words_add(&libraries, ".");

@@ -1,0 +1,1 @@
+# CMake asks for the name of the system: nothing about it differs.
