@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Build the source distribution and the wheel of vramreplay into a folder, or the wheel for another processor.
+"""Build the source distribution and the wheel of vramreplay into a folder, or the wheel for another processor or for
+all other systems.
 
-    build_wheel.py DIST [aarch64]
+    build_wheel.py DIST [aarch64 | any]
 
 `./dev wheel` runs it in an environment that has what build-requirements.txt lists. auditwheel puts the libraries of the
 system into the wheel that users may lack, and names the lowest platform that has the rest. The licences of these
 libraries come from Debian's packages. A library without one is an error. For another processor, packaging/machine has
-the libraries, and the wheel for this one comes first: both hold the same libraries of the same packages.
+the libraries, and the wheel for this one comes first: both hold the same libraries of the same packages. The wheel for
+all other systems is that for this one, with replay.wasm (packaging/wasm/build) in place of all that is built for it.
 """
 import os
 import pathlib
@@ -25,6 +27,10 @@ DYGRAPHS = pathlib.Path("/usr/share/doc/libjs-dygraphs/copyright")       # it is
 TAKEN_UNDER = {"libelf1": "LGPL-3.0-or-later", "libjansson4": "MIT", "liblz4-1": "BSD-2-Clause",
                "libprotobuf-c1": "BSD-2-Clause", "libsqlite3-0": "blessing", "libssl3": "Apache-2.0",
                "libzstd1": "BSD-3-Clause", "libjs-dygraphs": "MIT"}
+#: The same of what is inside replay.wasm: sources of Debian's, the C library, the compiler's own functions.
+IN_WASM = {"jansson": "MIT", "libmd": "BSD-3-Clause", "libzstd": "BSD-3-Clause", "protobuf-c": "BSD-2-Clause",
+           "sqlite3": "blessing", "zlib": "Zlib", "wasi-libc": "MIT",
+           "libclang-rt-14-dev-wasm32": "Apache-2.0 WITH LLVM-exception", "libjs-dygraphs": "MIT"}
 #: The texts that such a licence needs beside the notice. The LGPL adds to the GPL, so it needs both.
 TEXTS = {"Apache-2.0": ["Apache-2.0"], "LGPL-3.0-or-later": ["LGPL-3", "GPL-3"]}
 
@@ -81,7 +87,11 @@ def add_notices(folder, build):
     for library in (folder / "vramreplay.libs").iterdir():
         package = debian_package(paths[re.match(r"(.+)-[0-9a-f]{8}\.", library.name)[1]])
         files[package] = pathlib.Path(f"/usr/share/doc/{package}/copyright")
-    licences = {package: licence_of(package) for package in files}
+    put_notices(info, files, {package: licence_of(package) for package in files})
+
+
+def put_notices(info, files, licences):
+    """Write the notices into a wheel's folder dist-info, and what they are into its metadata."""
     for text in sorted({text for licence in licences.values() for text in TEXTS.get(licence, [])}):
         files[text] = pathlib.Path("/usr/share/common-licenses", text)
     for name, file in files.items():
@@ -120,10 +130,39 @@ def build_for(machine, dist, work):
     repair(only(work / "raw", "*.whl"), dist, work, "--ldpaths", ":".join(map(str, libraries)))
 
 
+def notice_in_wasm(package):
+    """Debian's notice of what is inside replay.wasm: of a source, or of an installed package."""
+    of_source = ROOT / f"build/wasm/libraries/{package}.copyright"
+    return of_source if of_source.exists() else pathlib.Path(f"/usr/share/doc/{package}/copyright")
+
+
+def build_for_all(dist, work):
+    """The wheel for systems that have none of their own, from that for this one."""
+    run(sys.executable, "-m", "wheel", "unpack", "--dest", work, only(dist, "*_x86_64.whl"))
+    folder = only(work, "vramreplay-*")
+    info = only(folder, "*.dist-info")
+    for native in (folder / "vramreplay/program", folder / "vramreplay.libs", info / "sboms"):
+        shutil.rmtree(native, ignore_errors=True)
+    for notice in (info / "licenses").glob("*.txt"):
+        notice.unlink()
+    (folder / "vramreplay/program").mkdir()
+    shutil.copy(ROOT / "build/wasm/program/replay.wasm", folder / "vramreplay/program")
+    metadata = info / "METADATA"
+    text = re.sub(r"License-File: .*\.txt\n", "", metadata.read_text())
+    metadata.write_text(re.sub(r"License-Expression: .*", "License-Expression: BSD-3-Clause", text))
+    put_notices(info, {package: notice_in_wasm(package) for package in IN_WASM}, IN_WASM)
+    tags = info / "WHEEL"
+    tags.write_text(re.sub(r"(Tag: .*\n)+", "Tag: py3-none-any\n", tags.read_text())
+                    .replace("Root-Is-Purelib: false", "Root-Is-Purelib: true"))
+    run(sys.executable, "-m", "wheel", "pack", "--dest-dir", dist, folder)
+
+
 def main():
     dist = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
-        if len(sys.argv) > 2:
+        if sys.argv[2:] == ["any"]:
+            build_for_all(dist, pathlib.Path(name))
+        elif len(sys.argv) > 2:
             build_for(sys.argv[2], dist, pathlib.Path(name))
         else:
             build_here(dist, pathlib.Path(name))

@@ -123,6 +123,17 @@ char *realpath(const char *path, char *out)
     return NULL;
 }
 
+/* SQLite puts it before a name that does not begin with a slash. */
+char *getcwd(char *out, size_t size)
+{
+    const int n = host_real_path(".", 1, out, size - 1);
+    errno = n < 0 ? -n : 0;
+    if (n < 0)
+        return NULL;
+    out[n] = '\0';
+    return out;
+}
+
 /* ---- the machine ---- */
 
 int ioctl(int fd, int request, struct winsize *size)

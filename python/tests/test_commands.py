@@ -22,7 +22,7 @@ WRITING = {"json", "csv", "samples", "perfetto", "folded", "speedscope", "wide",
 
 def program_says(command, recording, policies):
     words = ([] if command == "replay" else [command]) + [recording] + [w for p in policies for w in ("--policy", p)]
-    done = subprocess.run([files.program(), *words, "--json", "-"], capture_output=True, check=False)
+    done = subprocess.run([*files.command(), *words, "--json", "-"], capture_output=True, check=False)
     return json.loads(done.stdout)
 
 
@@ -44,7 +44,7 @@ def test_a_function_returns_every_member_that_the_program_writes(command, name, 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_function_takes_every_option_of_its_command(command):
-    help_of = [files.program(), *([] if command == "replay" else [command]), "x", "--help"]
+    help_of = [*files.command(), *([] if command == "replay" else [command]), "x", "--help"]
     said = subprocess.run(help_of, capture_output=True, text=True, check=True).stdout.split("Exit status:")[0]
     options = set(re.findall(r"^  (?:-\w, )?--([a-z-]+)", said, re.M)) - WRITING
     taken = set(inspect.signature(getattr(commands, command)).parameters) - NOT_OPTIONS
@@ -203,7 +203,7 @@ def test_the_programs_own_progress_is_understood(tmp_path):
     for events in (4_000_000, 16_000_000, 64_000_000):
         told = []
         path = tmp_path / f"{events}.zst"
-        subprocess.run([files.program(), "generate", "mix:1000", "--events", str(events), "-o", path], check=True)
+        subprocess.run([*files.command(), "generate", "mix:1000", "--events", str(events), "-o", path], check=True)
         vramreplay.replay(path, policy=["best-fit", "none"], threads=1, progress=lambda *words: told.append(words))
         if told:
             break

@@ -143,7 +143,7 @@ def test_a_recording_that_results_name_is_not_read(call, folder, sample):
     outside = folder.parent / "of-others.zst"
     shutil.copy(sample("cnn"), outside)
     for name, policy in (("a.json", "best-fit"), ("b.json", "pow2")):
-        subprocess.run([str(files.program()), outside, "--policy", policy, "--json", folder / name],
+        subprocess.run([*files.command(), outside, "--policy", policy, "--json", folder / name],
                        check=True, stdout=subprocess.DEVNULL)
     result = call("diff", a="a.json", b="b.json")
     assert not result.is_error and "peak" in result.content[0].text
@@ -153,7 +153,7 @@ def test_a_recording_that_results_name_is_not_read(call, folder, sample):
 
 def test_no_database_is_changed(call, folder, sample):
     database = folder / "a.db"
-    subprocess.run([str(files.program()), "sweep", sample("cnn"), "--policy", "best-fit", "--device", "1GiB",
+    subprocess.run([*files.command(), "sweep", sample("cnn"), "--policy", "best-fit", "--device", "1GiB",
                     "-o", database], check=True, stdout=subprocess.DEVNULL)
     other = sqlite3.connect(database)
     other.execute("PRAGMA wal_autocheckpoint = 0")

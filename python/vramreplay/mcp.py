@@ -323,7 +323,8 @@ def positive(text: str) -> float:
 
 def end_on_signals() -> None:
     """A signal that ends the server is an exception, so that the running program ends, too, and its folder goes."""
-    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]     # of this system
+    numbers = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
     def end(number: int, frame: Any) -> None:
         for each in numbers:

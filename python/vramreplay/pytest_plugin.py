@@ -261,7 +261,7 @@ def run_on_card(item: PeakTest, device: str, recording: Path) -> int:
     ini = ["-c", str(config.inipath)] if config.inipath else []
     test = [sys.executable, "-m", "pytest", "-q", "--runxfail", "-p", "no:cacheprovider", "-o", "addopts=", *ini,
             f"--rootdir={config.rootpath}", "./" + item.nodeid]         # a folder may begin with a dash
-    words = [files.program(), "run-sim", "--device", device, "--record", recording, "--json", summary, "--", *test]
+    words = [*files.command(), "run-sim", "--device", device, "--record", recording, "--json", summary, "--", *test]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_ADDOPTS", "PYTEST_XDIST"))}
     done = subprocess.run([str(word) for word in words], cwd=config.rootpath, env={**env, RESULT: str(result)},
                           capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import tempfile
 import threading
 from typing import IO, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from vramreplay import files
+from vramreplay import files, wasm
 from vramreplay.errors import HostError, InputError
 
 #: Called with what is being done and the part of it that is done, 0 to 1; None: how much there is in all is not known.
@@ -137,13 +136,16 @@ def end_program(child: "subprocess.Popen[bytes]") -> None:
 
 def start(words: Sequence[str], has_progress: bool, has_input: bool,
           folder: Optional[str] = None) -> Tuple["subprocess.Popen[bytes]", IO[bytes]]:
-    """The program, started, and what it says to a person. It tells progress to a terminal only, so it gets one."""
-    command = [str(files.program()), *words]
+    """The program, started, and what it says to a person. It tells progress to a terminal only, so it gets one, or as
+    WebAssembly takes its pipe for one: Windows has no such terminals."""
+    command = [*files.command(), *words]
     stdin = subprocess.PIPE if has_input else subprocess.DEVNULL
-    if not has_progress:
-        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+    if not has_progress or files.is_portable():
+        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+                                 env={**os.environ, wasm.PROGRESS: "1" if has_progress else ""})
         assert child.stderr is not None
         return child, child.stderr
+    import pty
     ours, theirs = pty.openpty()
     try:
         child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs, cwd=folder)
@@ -238,4 +240,6 @@ def replace_process() -> None:
         path = str(files.program())
     except FileNotFoundError as error:
         sys.exit(f"vramreplay: {error}")
+    if files.is_portable():
+        wasm.main()
     os.execv(path, ["replay", *sys.argv[1:]])
