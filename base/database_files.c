@@ -57,6 +57,23 @@ enum err database_files_check(const char *name, struct err_detail *err)
     return e == ERR_OK ? check_beside(name, "-shm", true, err) : e;
 }
 
+uint64_t database_log_bytes(const char *name)
+{
+    char log[DATABASE_NAME_BYTES];
+    struct stat st;
+    const bool is_there = (size_t)snprintf(log, sizeof log, "%s-wal", name) < sizeof log && stat(log, &st) == 0;
+    return is_there ? (uint64_t)st.st_size : 0;
+}
+
+void database_unchanged_uri(const char *name, char out[DATABASE_URI_BYTES])
+{
+    const size_t room = DATABASE_URI_BYTES;
+    size_t n = (size_t)snprintf(out, room, "file:");
+    for (const char *c = name; *c != '\0'; c++)
+        n += (size_t)snprintf(out + n, room - n, strchr("?#%", *c) != NULL ? "%%%02X" : "%c", (unsigned char)*c);
+    snprintf(out + n, room - n, "?immutable=1");
+}
+
 /* ---- a new database ---- */
 
 enum { DATABASE_MODE = 0644 };       /* as SQLite makes files */

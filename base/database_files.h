@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { DATABASE_NAME_BYTES = 4096 + 16 };        /* the longest path, and an ending */
 
@@ -23,6 +24,14 @@ MUST_USE enum err database_name(const char *path, char out[DATABASE_NAME_BYTES],
  * anything but a regular file under a name of SQLite's. Our databases keep a write-ahead log and have no journal at any
  * time. `name`: of database_name. A file that is not there is no fault. */
 MUST_USE enum err database_files_check(const char *name, struct err_detail *err);
+
+/* Bytes of the write-ahead log beside a database: what another process has left, or is writing. 0: there is none. */
+uint64_t database_log_bytes(const char *name);
+
+/* A URI by which SQLite reads a database as one that nobody changes: it makes no files of its own beside it, and does not
+ * look at the log, so that is to be empty. `name`: of database_name. */
+enum { DATABASE_URI_BYTES = 3 * DATABASE_NAME_BYTES + 32 };
+void database_unchanged_uri(const char *name, char out[DATABASE_URI_BYTES]);
 
 /* Makes a database without tables that keeps a write-ahead log, if there is no such file or an empty one. SQLite alone
  * would need a journal for that, which a kill leaves. Several processes may do it at once. `path`: for messages.

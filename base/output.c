@@ -125,12 +125,24 @@ static bool is_left_behind(const char *name, const char *final)
            strncmp(name + n, NEW_FILE_ENDING, ending - letters) == 0;
 }
 
+/* What SQLite makes beside a database while it works with it. */
+static void remove_beside(int folder, const char *database)
+{
+    static const char *const endings[] = { "-shm", "-wal", "-journal" };
+    char name[NAME_MAX + 1];
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if ((size_t)snprintf(name, sizeof name, "%s%s", database, endings[i]) < sizeof name)
+            unlinkat(folder, name, 0);
+}
+
 /* Removes a temporary file unless its writer lives and holds the lock. */
 static void remove_if_left(int folder, const char *name)
 {
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        remove_beside(folder, name);             /* first: a kill between leaves the name by which they are found */
         unlinkat(folder, name, 0);
+    }
     if (fd >= 0)
         close(fd);
 }

@@ -97,6 +97,7 @@ static const char *guess(const unsigned char *head, size_t n)
         { "{\n \"cells\"", "it is a notebook: run it, and record that (replay record --help, replay predict --help)" },
         { "PK\x03\x04", "it is a zip archive, such as torch.save writes; a snapshot is written by _dump_snapshot" },
         { "{", "it is JSON: results are read by `replay report`; a profile of torch.profiler has a list traceEvents" },
+        { "SQLite format 3", "it is a database: results are read by `replay report`" },
         { "[", "it is JSON; a memory timeline of torch.profiler is a list of lists of four numbers (*.raw.json.gz)" },
         { "NVIDIA", "it may be a report of Nsight Systems: nsys export --type sqlite makes a file that is read" },
         { "memray", "it is a capture of memray: python -m vramreplay.memray makes a log that is read" },

@@ -27,7 +27,7 @@ enum { KIND_PINNED = 1, KIND_DEVICE = 2, KIND_ARRAY = 3, KINDS = 8, OPERATION_AL
        MARKS_MAX = 100000,               /* more NVTX ranges than that are no steps */
        PROCESSES_MAX = 64, PROCESS_SHIFT = 57,      /* above every address of a card */
        STEPS_AT_ONCE = 100000,           /* of SQLite's machine, between two looks at what it has done */
-       STEPS_PER_BYTE = 100, TEXT_PER_BYTE = 16, QUERY_MAX = 512, TEXT_MAX = 1 << 20 };
+       STEPS_PER_BYTE = 100, TEXT_PER_BYTE = 16, QUERY_MAX = 512, APPLICATION_AT = 68, TEXT_MAX = 1 << 20 };
 
 static const char table_events[] = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 
@@ -69,21 +69,25 @@ static enum err sqlite_fail(const struct nsys *s, struct err_detail *err)
     return err_at(err, ERR_FORMAT, 0, s->name, "%s", sqlite3_errmsg(s->db));
 }
 
-/* Opens the file itself; a copy without a name is mapped, because SQLite opens files by name. */
+/* Opens the file itself, and makes nothing beside it, unless there is a log, which it then reads. A copy without a name
+ * is mapped, because SQLite opens files by name. */
 static enum err open_database(struct nsys *s, int fd, struct err_detail *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
         return err_at(err, ERR_IO, 0, s->name, "cannot be looked at");
-    char path[DATABASE_NAME_BYTES];
+    char path[DATABASE_NAME_BYTES], uri[DATABASE_URI_BYTES] = ":memory:";
     const bool has_name = st.st_nlink > 0;
     enum err e = has_name ? database_name(s->name, path, err) : ERR_OK;
     if (e == ERR_OK && has_name)
         e = database_files_check(path, err);
     if (e != ERR_OK)
         return e;
-    if (sqlite3_open_v2(has_name ? path : ":memory:", &s->db,
-                        has_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+    const bool is_whole = has_name && database_log_bytes(path) == 0;
+    if (is_whole)
+        database_unchanged_uri(path, uri);
+    if (sqlite3_open_v2(has_name && !is_whole ? path : uri, &s->db, SQLITE_OPEN_URI |
+                        (has_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE), NULL) != SQLITE_OK)
         return sqlite_fail(s, err);
     if (!has_name) {
         s->mapped_bytes = (size_t)st.st_size;
@@ -370,8 +374,10 @@ static enum err nsys_import(struct input *in, const struct import_config *cfg, s
 
 static bool nsys_sniff(const unsigned char *head, size_t n)
 {
-    static const char magic[] = "SQLite format 3";
-    return n >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
+    static const char magic[] = "SQLite format 3", our_results[] = "RPLY";     /* the application_id of results_db.c */
+    const size_t n_ours = sizeof our_results - 1;
+    const bool is_ours = n >= APPLICATION_AT + n_ours && memcmp(head + APPLICATION_AT, our_results, n_ours) == 0;
+    return n >= sizeof magic && memcmp(head, magic, sizeof magic) == 0 && !is_ours;
 }
 
 const struct importer importer_nsys = {

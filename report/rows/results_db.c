@@ -37,7 +37,6 @@ enum {
     SQL_MAX = 20480,
     COPIES_SHOWN = 40,               /* lines of quantiles on the terminal */
     COLUMNS_TEXT = 8192,
-    URI_BYTES = 3 * DATABASE_NAME_BYTES + 32,
     STEPS_BETWEEN = 100000,          /* steps of SQLite's machine between two looks at the budget */
     STEPS_FREE = 20000000,           /* steps that any statement may take, and per byte of the databases */
     STEPS_PER_BYTE = 200,            /* our own statements need less than one */
@@ -173,17 +172,10 @@ static uint64_t file_bytes(const char *path)
     return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
 }
 
-/* Of the write-ahead log: what another process has left, or is writing, and is not yet in the database itself. */
-static uint64_t log_bytes(const char *name)
-{
-    char wal[DATABASE_NAME_BYTES];
-    return (size_t)snprintf(wal, sizeof wal, "%s-wal", name) < sizeof wal ? file_bytes(wal) : 0;
-}
-
 /* Of a database with its write-ahead log. */
 static uint64_t database_bytes(const char *name)
 {
-    return file_bytes(name) + log_bytes(name);
+    return file_bytes(name) + database_log_bytes(name);
 }
 
 /* Gives the next statement steps for these bytes. */
@@ -620,15 +612,6 @@ enum err results_db_open_new(const char *temporary, const char *path, const stru
     return db_hand_out(db, e, out);
 }
 
-/* A URI that reads a file as one that nobody changes: SQLite then needs no files of its own next to it. */
-static void immutable_uri(const char *path, char out[URI_BYTES])
-{
-    size_t n = (size_t)snprintf(out, URI_BYTES, "file:");
-    for (const char *c = path; *c != '\0'; c++)
-        n += (size_t)snprintf(out + n, URI_BYTES - n, strchr("?#%", *c) != NULL ? "%%%02X" : "%c", (unsigned char)*c);
-    snprintf(out + n, URI_BYTES - n, "?immutable=1");
-}
-
 /* Whether a file lies in a folder in which SQLite cannot make the files that it shares with other processes, and no
  * other process has left any. */
 static bool is_in_sealed_folder(const char *name)
@@ -637,7 +620,7 @@ static bool is_in_sealed_folder(const char *name)
     const char *slash = strrchr(name, '/');
     assert(slash != NULL);                               /* database_name puts one */
     snprintf(folder, sizeof folder, "%.*s", (int)(slash == name ? 1 : slash - name), name);
-    return access(folder, W_OK) != 0 && log_bytes(name) == 0;
+    return access(folder, W_OK) != 0 && database_log_bytes(name) == 0;
 }
 
 /* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the database,
@@ -645,18 +628,18 @@ static bool is_in_sealed_folder(const char *name)
 static enum err db_open_to_read(const char *path, const struct results_db_watch *watch, struct results_db **out,
                                 struct err_detail *err)
 {
-    char name[DATABASE_NAME_BYTES], uri[URI_BYTES];
+    char name[DATABASE_NAME_BYTES], uri[DATABASE_URI_BYTES];
     const enum err e = db_find(path, name, err);
     if (e != ERR_OK)
         return e;
     if (!is_in_sealed_folder(name)) {
-        const bool stays = log_bytes(name) > 0;
+        const bool stays = database_log_bytes(name) > 0;
         const enum err opened = db_open_file(name, name, path, SQLITE_OPEN_READWRITE, watch, out, err);
         if (opened == ERR_OK && stays)
             sqlite3_db_config((*out)->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         return opened;
     }
-    immutable_uri(name, uri);
+    database_unchanged_uri(name, uri);
     return db_open_file(uri, name, path, SQLITE_OPEN_READONLY, watch, out, err);
 }
 
@@ -1010,10 +993,10 @@ static enum err db_attach(struct results_db *db, const char *name, const char *p
 static enum err merge_file(struct results_db *db, const char *name, const char *path, uint64_t *n_added,
                            struct err_detail *err)
 {
-    char uri[URI_BYTES];
+    char uri[DATABASE_URI_BYTES];
     const bool is_sealed = is_in_sealed_folder(name);
     if (is_sealed)
-        immutable_uri(name, uri);
+        database_unchanged_uri(name, uri);
     const enum err e = db_attach(db, is_sealed ? uri : name, path, err);
     return e == ERR_OK ? merge_and_detach(db, path, n_added, err) : e;
 }

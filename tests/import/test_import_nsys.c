@@ -88,6 +88,8 @@ Test(import_nsys, what_is_missing_at_either_end_is_counted)
 Test(import_nsys, what_cannot_be_taken_is_said)
 {
     expect_refused("CREATE TABLE runs (id INTEGER)", ERR_UNSUPPORTED, "--cuda-memory-usage=true");
+    expect_refused("PRAGMA application_id = 0x52504c59; CREATE TABLE runs (id INTEGER)", ERR_FORMAT,
+                   "results are read by `replay report`");
     expect_refused(EVENTS, ERR_UNSUPPORTED, "holds no request for a card's memory");
     expect_refused(EVENTS EVENT(1, 8, 0, 4096, 512, 2, 5), ERR_FORMAT,
                    "row 0 of CUDA_GPU_MEMORY_USAGE_EVENTS: 5 is neither");
@@ -96,4 +98,26 @@ Test(import_nsys, what_cannot_be_taken_is_said)
     expect_refused("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER)", ERR_FORMAT, "no such column");
     expect_refused("CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "
                    "FROM c) SELECT x AS start FROM c", ERR_UNSUPPORTED, "without the table");
+}
+
+/* SQLite shares a database that keeps a log with others by a file beside it, and leaves that to whoever may write. */
+Test(import_nsys, nothing_is_left_beside_a_database_that_keeps_a_log)
+{
+    const struct import_config cfg = {.gpu = -1};
+    char folder[] = "/tmp/replay-nsys-XXXXXX", path[64], shared[128];
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    sqlite3 *db;
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/p.sqlite", folder);
+    snprintf(shared, sizeof shared, "%s-shm", path);
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db, "PRAGMA journal_mode = WAL;" EVENTS EVENT(1, 8, 0, 4096, 512, 2, 0), NULL, NULL,
+                              NULL), SQLITE_OK);
+    sqlite3_close(db);
+    cr_expect_eq(trace_open_any(path, NULL, &cfg, &r, &err), ERR_OK, "%s", err.text);
+    trace_close(r);
+    cr_expect_neq(access(shared, F_OK), 0);
+    remove(path);
+    cr_expect_eq(rmdir(folder), 0);
 }
