@@ -28,8 +28,8 @@ MUST_USE enum err database_files_check(const char *name, struct err_detail *err)
 /* Bytes of the write-ahead log beside a database: what another process has left, or is writing. 0: there is none. */
 uint64_t database_log_bytes(const char *name);
 
-/* A URI by which SQLite reads a database as one that nobody changes: it makes no files of its own beside it, and does not
- * look at the log, so that is to be empty. `name`: of database_name. */
+/* A URI by which SQLite reads a database as one that nobody changes: it makes no files of its own beside it, and does
+ * not look at the log, so that is to be empty. `name`: of database_name. */
 enum { DATABASE_URI_BYTES = 3 * DATABASE_NAME_BYTES + 32 };
 void database_unchanged_uri(const char *name, char out[DATABASE_URI_BYTES]);
 
