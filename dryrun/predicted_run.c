@@ -250,7 +250,14 @@ static void look_for_pool(void *arg, const struct event *ev, uint64_t number)
     look->is_pooled &= ev->kind != EVENT_ALLOC || look->pools[ev->pool].id[0] != 0;
 }
 
-/* Takes a trace if it is better than the one taken before: PyTorch's requests before others, then the larger peak. */
+static bool is_profile_of_jax(struct trace_reader *trace)
+{
+    const char *source = trace_meta(trace, "source");
+    return source != NULL && strcmp(source, importer_xplane.name) == 0;
+}
+
+/* Takes a trace if it is better than the one taken before: requests to an allocator before those to the driver, then
+ * the larger peak. */
 static enum err take_trace(struct predicted_run *run, const char *path, uint64_t *peak_bytes, struct err_detail *err)
 {
     struct trace_reader *trace;
@@ -258,19 +265,21 @@ static enum err take_trace(struct predicted_run *run, const char *path, uint64_t
     if (e != ERR_OK)
         return e;
     const uint64_t bytes = trace_info(trace)->peak_requested_bytes;
-    const bool is_of_pytorch = is_beside_calls(path);
-    struct pooled_look look = {.pools = trace_pools(trace), .is_pooled = !is_of_pytorch};
-    if (!is_of_pytorch)
+    const bool is_of_requests = is_beside_calls(path), is_of_jax = is_of_requests && is_profile_of_jax(trace);
+    struct pooled_look look = {.pools = trace_pools(trace), .is_pooled = !is_of_requests};
+    if (!is_of_requests)
         e = trace_each_event(trace, look_for_pool, &look, err);
     trace_close(trace);
     if (e != ERR_OK)
         return e;
     run->n_recordings++;
-    if (run->trace[0] != '\0' && (is_of_pytorch < run->is_of_pytorch ||
-                                  (is_of_pytorch == run->is_of_pytorch && bytes <= *peak_bytes)))
+    const bool was_of_requests = run->is_of_pytorch || run->is_of_jax;
+    if (run->trace[0] != '\0' && (is_of_requests < was_of_requests ||
+                                  (is_of_requests == was_of_requests && bytes <= *peak_bytes)))
         return ERR_OK;
     snprintf(run->trace, sizeof run->trace, "%s", path);
-    run->is_of_pytorch = is_of_pytorch;
+    run->is_of_pytorch = is_of_requests && !is_of_jax;
+    run->is_of_jax = is_of_jax;
     run->is_pooled = look.is_pooled;
     *peak_bytes = bytes;
     return ERR_OK;
@@ -343,6 +352,8 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     const bool has_waits = trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
     const uint64_t reserved_bytes = trace_info(trace)->recorded_peak_reserved_bytes;
     e = coverage_read(trace, &coverage, err);
+    if (run->is_of_jax)                          /* what XLA's autotuner repeats is no step */
+        coverage.steps = (struct steps){ .how = STEPS_NONE };
     if (e == ERR_OK)
         e = step_growth_find(trace, &coverage.steps, least, &run->growth, err);
     trace_close(trace);
@@ -378,7 +389,13 @@ static enum err take_recordings(struct predicted_run *run, const struct sim_card
     return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, err) : e;
 }
 
-/* Whether it, or a process of it, failed for another reason than memory. */
+bool predicted_run_is_out_of_jax(const struct predicted_run *run)
+{
+    return run->jax.is_there && run->status != 0 &&
+           strstr(run->failure.line, "RESOURCE_EXHAUSTED: Out of memory") != NULL;
+}
+
+/* Whether it, or a process of it, failed, and whether for another reason than memory. */
 static void read_failure(struct predicted_run *run)
 {
     const bool has_status = run->end == RUN_ENDED && run->status != 0;
@@ -386,6 +403,8 @@ static void read_failure(struct predicted_run *run)
         program_failure_read(run->log, &run->failure);
     else
         program_failure_of_rank(run->log, &run->failure);
+    if (has_status && run->is_of_jax && predicted_run_is_out_of_jax(run))
+        run->is_refused = true;
     run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
 }
 
@@ -499,13 +518,13 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         e = take_recordings(out, card, request->steps, err);
     if (e == ERR_OK)
+        out->jax = *sim_card_jax(card);
+    if (e == ERR_OK)
         read_failure(out);
     if (e == ERR_OK)
         out->workspaces = *sim_card_workspaces(card);
     if (e == ERR_OK)
         out->has_search = sim_card_has_search(card);
-    if (e == ERR_OK)
-        out->jax = *sim_card_jax(card);
     out->are_workspaces_open = workspaces_asked_any(&out->workspaces) && !request->are_workspaces_typed;
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, err);

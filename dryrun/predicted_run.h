@@ -59,7 +59,8 @@ struct predicted_run {
     uint64_t refused_bytes;          /* the last one that was refused */
     bool  has_failed;                /* it ended with an error that is none of memory, or a process of it did: */
     struct program_failure failure;
-    bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
+    bool  is_of_pytorch;             /* the trace holds the requests to its allocator */
+    bool  is_of_jax;                 /* it holds those to JAX's; else, those to the driver */
     bool  is_pooled;                 /* all of the latter went to pools (cudaMallocAsync) */
     bool  has_optimizers;            /* PyTorch's, in one of its processes */
     uint64_t optimizer_steps;        /* that repeated, for which it was stopped; 0: none */
@@ -87,6 +88,9 @@ MUST_USE enum err predicted_run_make(const struct run_request *request, const ch
 /* Whether a run that was made at one level is that of another, too: nothing is open in it that differs between them.
  * The largest sizes are those of two levels, and so is work that ends at once. */
 bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, enum run_level level);
+
+/* Whether JAX's allocator refused what the driver never heard of, and the program ended in JAX's error. */
+bool predicted_run_is_out_of_jax(const struct predicted_run *run);
 
 /* Whether what it did holds for its card alone: it went on after a refused request, or looked at the free memory, as
  * JAX does at its start. */

@@ -199,8 +199,9 @@ static const char *largest_of_class(const struct prediction *p, const char *card
 }
 
 /* The card that the program finds, with what context and libraries take of it. An enlarged card stays of its class. */
-static void run_device(const char *card, bool is_enlarged, char text[static PATH_MAX])
+static void run_device(const struct prediction_run *r, char text[static PATH_MAX])
 {
+    const char *card = r->device;
     const char *rest = card_text(card);
     const size_t n = strcspn(rest, ",");
     const struct device_config cfg = card_config(card);
@@ -209,8 +210,8 @@ static void run_device(const char *card, bool is_enlarged, char text[static PATH
     card_alone(card, alone);
     const struct card_context *context = strstr(card, "context=") == NULL ? card_context_in(alone) : NULL;
     int n_text = snprintf(text, PATH_MAX, "sim:%s", rest);
-    if (is_enlarged)
-        n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%s,multiprocessors=%u", ENLARGED, rest + n,
+    if (r->is_enlarged)
+        n_text = snprintf(text, PATH_MAX, "sim:%s%s,capability=%s,multiprocessors=%u", r->enlarged_to, rest + n,
                           capability_text(found.capability, class), found.multiprocessors);
     if (context != NULL && n_text > 0 && n_text < PATH_MAX)
         snprintf(text + n_text, PATH_MAX - (size_t)n_text, ",context=%" PRIu64, context->bytes);
@@ -260,7 +261,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
 {
     char device[PATH_MAX], title[128];
     char **program;
-    run_device(r->device, r->is_enlarged, device);
+    run_device(r, device);
     if (p->has_range)
         snprintf(title, sizeof title, "run %zu, %s=%" PRIu64, p->n_runs, p->name, r->value);
     else
@@ -298,13 +299,6 @@ static bool is_notebook_for_python(const struct prediction *p)
            strcmp(script + n - k, ".ipynb") == 0;
 }
 
-/* JAX's allocator refuses what the driver never hears of: in the words of JAX's error. */
-static bool is_out_of_jax(const struct predicted_run *run, const struct program_failure *last_words)
-{
-    return run->jax.is_there && run->status != 0 &&
-           strstr(last_words->line, "RESOURCE_EXHAUSTED: Out of memory") != NULL;
-}
-
 static enum err out_of_jax(const struct prediction_run *r, struct err_detail *err)
 {
     char peak[UNITS_TEXT], limit[UNITS_TEXT];
@@ -325,7 +319,7 @@ static enum err check_run(struct prediction *p, const struct prediction_run *r, 
         return ERR_OK;
     p->showed_nothing = true;
     program_failure_read(run->log, &p->last_words);
-    if (is_out_of_jax(run, &p->last_words))
+    if (predicted_run_is_out_of_jax(run))
         return out_of_jax(r, err);
     if (run->end == RUN_TOO_LONG)
         return err_set(err, ERR_INPUT, 0, "the program asked for no device memory in %" PRIu64 " s; give it longer: "
@@ -403,11 +397,21 @@ static enum err make_run(struct prediction *p, const struct prediction_run *aske
     return e == ERR_OK ? check_run(p, r, err) : e;
 }
 
+/* JAX's allocator keeps a table of what it takes at its start, 3 % of it, on the host: an enlarged card is no larger
+ * than the largest that there is. */
+static const char *enlarged_to(const struct prediction *p)
+{
+    for (size_t i = 0; i < p->n_runs; i++)
+        if (p->runs[i].made.jax.is_there)
+            return p->default_card;
+    return ENLARGED;
+}
+
 static enum err add_run(struct prediction *p, const char *card, const struct run_wanted *w, bool is_enlarged,
                         struct err_detail *err)
 {
     const struct prediction_run asked = { .device = card, .value = w->value, .level = w->level,
-                                          .is_enlarged = is_enlarged };
+                                          .is_enlarged = is_enlarged, .enlarged_to = enlarged_to(p) };
     return make_run(p, &asked, err);
 }
 
@@ -431,13 +435,33 @@ static enum err need_run(struct prediction *p, const struct run_wanted *w, bool 
 
 /* ---- answers ---- */
 
-/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver,
- * and the driver's pools. */
+/* The share of its card that JAX may take in a run. */
+static double jax_share(const struct prediction_run *run)
+{
+    char device[PATH_MAX];
+    run_device(run, device);
+    return jax_held_share(&run->made.jax, card_bytes(device));
+}
+
+/* JAX's allocator on a row's card: as it was in the run if that was on this very card. */
+static void policy_of_jax(const struct predicted_row *row, const struct prediction_run *run,
+                          char out[static JAX_POLICY_TEXT])
+{
+    const bool is_same = !run->is_enlarged && strcmp(run->device, row->device) == 0;
+    const double limit = jax_share(run) * (double)card_bytes(row->device);
+    jax_held_policy(&run->made.jax, is_same ? run->made.jax.limit_bytes : (uint64_t)limit, out);
+}
+
+/* A row's setting as a policy. The trace must outlive it. A program without PyTorch or JAX has no allocator but the
+ * driver, and the driver's pools. */
 static enum err row_spec(const struct predicted_row *row, const struct prediction_run *run, struct trace_reader *trace,
                          struct policy_spec *out, struct err_detail *err)
 {
+    char of_jax[JAX_POLICY_TEXT];
     const char *of_driver = run->made.is_pooled ? "cuda-async" : "none", *release;
-    const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL : of_driver;
+    policy_of_jax(row, run, of_jax);
+    const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL
+                        : run->made.is_of_jax ? of_jax : of_driver;
     enum err e = recorded_release(trace, &release, err);
     if (e == ERR_OK)
         e = typed != NULL ? policy_spec_parse(typed, out, err) : recorded_policy(trace, out, err);
@@ -511,6 +535,12 @@ struct row_search {
     struct predicted_row *row;
 };
 
+/* What JAX's allocator refused before it had a request is no error of the search. */
+static bool is_refused_by_jax(const struct prediction *p, enum err e)
+{
+    return e == ERR_DEVICE_OOM && p->showed_nothing;
+}
+
 static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detail *err)
 {
     const struct row_search *s = arg;
@@ -524,7 +554,7 @@ static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detai
         e = row_answer(s->p, s->row, run, &answer, &bounds, err);
         *fits = e == ERR_OK && bounds.fits_always && is_served(s->p, run);
     }
-    return e;
+    return is_refused_by_jax(s->p, e) ? ERR_OK : e;
 }
 
 /* A run that a row's figures are from. */
@@ -703,6 +733,22 @@ static const struct device_model *larger_card(uint64_t bytes)
     return larger;
 }
 
+/* What the requests of a JAX program need, and the cards that have it as the share that JAX takes. */
+static enum err find_need_of_jax(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                                 const struct replay_config *cfg, struct err_detail *err)
+{
+    (void)cfg;
+    const double share = jax_share(run);
+    const enum err e = jax_need_find(trace, &p->rows[0].answer.device.config, &p->jax_need, err);
+    if (e != ERR_OK || p->jax_need.region_bytes == 0)
+        return e;
+    p->jax_share = share;
+    p->smallest = (struct fit){ .smallest_bytes = jax_need_card(&p->jax_need, share), .is_monotone = true };
+    p->smallest.card = larger_card(p->smallest.smallest_bytes - 1);
+    p->has_smallest = true;
+    return ERR_OK;
+}
+
 /* Runs the program on a named card, as many as the first row has of them, with its setting. *row becomes its row. */
 static enum err try_card(struct prediction *p, const char *card, struct predicted_row *row, struct err_detail *err)
 {
@@ -731,6 +777,24 @@ static void prefer_known_card(struct prediction *p)
         if (fits && m != NULL && (p->smallest.card == NULL || m->total_bytes < p->smallest.card->total_bytes))
             p->smallest.card = m;
     }
+}
+
+/* XLA compiles for the card that it finds, so the size that was reckoned is only said after a run on it. Of a named
+ * card none is tried: it would be of another kind. */
+static enum err confirm_size_of_jax(struct prediction *p, struct err_detail *err)
+{
+    const size_t n = p->n_runs;
+    snprintf(p->sized_card, sizeof p->sized_card, "%" PRIu64 "MiB", p->smallest.smallest_bytes / MIB);
+    const struct run_wanted wanted = { .card = p->sized_card, .value = p->range.low, .level = RUN_EXPECTED };
+    p->is_size_open = true;
+    p->has_smallest = p->smallest.card != NULL;
+    if (card_config(p->rows[0].device).model != NULL)
+        return ERR_OK;
+    const enum err e = add_run(p, p->sized_card, &wanted, false, err);
+    const struct predicted_run *run = e == ERR_OK ? &p->runs[n].made : NULL;
+    p->is_size_open = run == NULL || run->is_refused || run->has_failed || run->end != RUN_ENDED;
+    p->has_smallest = p->has_smallest || !p->is_size_open;
+    return e == ERR_OK || p->showed_nothing ? ERR_OK : e;
 }
 
 /* What libraries take depends on the card (its compute capability), so that a named card is only named after the
@@ -813,6 +877,8 @@ static enum err find_smallest_at(struct prediction *p, enum run_level level, str
     const struct run_wanted wanted = { .card = p->rows[0].device, .value = p->range.low, .level = level };
     struct prediction_run *run = NULL;
     const enum err e = need_run(p, &wanted, true, &run, err);
+    if (e == ERR_OK && run->made.is_of_jax && run->made.end == RUN_ENDED)
+        return with_trace(p, run, find_need_of_jax, err);
     if (e != ERR_OK || predicted_run_grows(&run->made) || predicted_run_adapts(&run->made))
         return e;
     return with_trace(p, run, find_smallest, err);
@@ -829,6 +895,8 @@ static enum err say_once(struct prediction *p, struct err_detail *err)
         e = confirm_card(p, err);                /* may move p->runs */
     if (e == ERR_OK && p->has_smallest)
         prefer_known_card(p);
+    if (e == ERR_OK && p->has_smallest && p->jax_need.region_bytes > 0)
+        e = confirm_size_of_jax(p, err);
     const struct prediction_run *run = &p->runs[row->run];
     if (e == ERR_OK && run->made.is_of_pytorch)
         e = with_trace(p, run, find_categories, err);

@@ -11,6 +11,7 @@
 #define REPLAY_DRYRUN_PREDICTION_H
 
 #include "dryrun/card_meant.h"
+#include "dryrun/jax_need.h"
 #include "dryrun/predicted_categories.h"
 #include "dryrun/predicted_run.h"
 #include "dryrun/named_range.h"
@@ -59,7 +60,8 @@ struct predicted_row {
 struct prediction_run {
     const char *device;              /* of its class, the largest named */
     uint64_t value;
-    bool     is_enlarged;            /* the card was made larger than any */
+    bool     is_enlarged;            /* the card was made larger than any, */
+    const char *enlarged_to;         /* to this size */
     enum run_level level;
     struct predicted_run made;
 };
@@ -88,6 +90,10 @@ struct prediction {
     bool   has_smallest;
     struct fit smallest;
     char   named_card[96];           /* that it was run on: "rtx3070-8g,count=2" */
+    char   sized_card[32];           /* JAX: the smallest one as a size, to run on; */
+    bool   is_size_open;             /* it was not run there, or in vain: smallest.card alone is known */
+    struct jax_need jax_need;        /* of JAX's requests; region_bytes 0: not JAX */
+    double jax_share;                /* that JAX takes of its card */
 
     struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
 

@@ -215,13 +215,16 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                                  "are zeros, and a single number is 1e-6. A program that branches on them may take "
                                  "another way.");
     assume_branches(a, p, &run->made);
-    if (run->made.jax.is_there)
+    if (run->made.jax.is_there && !run->is_enlarged)
         jax_held_say(assumption_add(a), &run->made.jax);
     assume_range(a, &p->rows[0]);
     assume_sizes(a, &run->made);
     if (run->made.is_of_pytorch)
         words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
+    else if (run->made.is_of_jax)
+        words_add(assumption_add(a), "JAX's allocator (tf-bfc), with the program's own settings. What XLA's autotuner "
+                                     "asks for is counted; on a card it may choose otherwise.");
     else
         words_add(assumption_add(a), "The program's calls to the driver: it does not use PyTorch's allocator.%s",
                   run->made.is_pooled ? " They go to the driver's pool (cudaMallocAsync), which is taken for that of "
@@ -332,6 +335,10 @@ static const char *card_size_text(uint64_t bytes, char buf[UNITS_TEXT])
 static void words_add_card(struct words *w, const struct prediction *p)
 {
     char size[UNITS_TEXT];
+    if (p->is_size_open) {
+        words_add(w, "a card like %s, the smallest common one on which it was run", p->smallest.card->name);
+        return;
+    }
     words_add(w, "a card of %s", card_size_text(p->smallest.smallest_bytes, size));
     if (p->smallest.card != NULL)
         words_add(w, "; the smallest common card for it is %s", p->smallest.card->name);
@@ -402,7 +409,7 @@ static void words_add_fit(struct words *w, const struct prediction *p)
 {
     const struct predicted_row *row = &p->rows[0];
     const size_t n = rows_that_fit(p);
-    char needs[UNITS_TEXT], has[UNITS_TEXT];
+    char needs[UNITS_TEXT], has[UNITS_TEXT], region[UNITS_TEXT];
     if (p->asked.n_cards == 0 && p->has_smallest && !p->has_range) {
         words_add(w, "Needs ");
         words_add_card(w, p);
@@ -412,6 +419,13 @@ static void words_add_fit(struct words *w, const struct prediction *p)
         words_add(w, " and takes %s of %s. ", units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
         words_add_adapting(w, p, row);
+    } else if (p->n_rows == 1 && !row->fits && p->jax_need.region_bytes > 0) {
+        words_add(w, "Does not fit on ");
+        words_add_row_card(w, row);
+        words_add(w, ": JAX takes %s of its %s, and the program's requests need %s",
+                  units_format_bytes((uint64_t)(p->jax_share * (double)row->answer.device.config.total_bytes), needs),
+                  units_format_bytes(row->answer.device.config.total_bytes, has),
+                  units_format_bytes(p->jax_need.region_bytes, region));
     } else if (p->n_rows == 1) {
         words_add(w, row->fits ? "Fits on " : row->may_fit ? "May fit on " : "Does not fit on ");
         words_add_row_card(w, row);
@@ -558,9 +572,11 @@ static void words_add_need(struct words *w, const struct prediction *p)
         return;
     words_add_card(w, p);
     words_add(w, ".");
-    if (p->smallest.smallest_bytes < row->answer.card_peak_bytes)
+    if (p->jax_need.region_bytes > 0)
+        words_add(w, p->is_size_open ? "" : " It was run on a card of that size.");
+    else if (p->smallest.smallest_bytes < row->answer.card_peak_bytes)
         words_add(w, " There PyTorch gives back cached memory that it keeps on %s.", row->answer.device.typed);
-    if (row->answer.device.config.model != NULL)
+    if (row->answer.device.config.model != NULL && !p->is_size_open)
         words_add(w, " The size is that of cards like %s.", row->answer.device.config.model->name);
 }
 
@@ -574,6 +590,18 @@ static void print_smallest(FILE *out, const struct prediction *p)
     if (!p->smallest.is_monotone)
         words_add(&w, "%sIt runs out of memory on a larger one of %s, though (replay fit).", w.n > 0 ? " " : "",
                   units_format_bytes(p->smallest.larger_failing_bytes, size));
+    paragraph(out, &w);
+}
+
+static void print_need_of_jax(FILE *out, const struct prediction *p)
+{
+    struct words w = { .n = 0 };
+    const uint64_t card_bytes = p->asked.n_cards > 0 ? p->rows[0].answer.device.config.total_bytes : 0;
+    if (p->jax_need.region_bytes == 0)
+        return;
+    if (p->has_range)
+        words_add(&w, "With %s=%" PRIu64 ": ", p->name, p->range.low);
+    jax_need_say(&w, &p->jax_need, card_bytes, p->jax_share);
     paragraph(out, &w);
 }
 
@@ -638,6 +666,7 @@ enum err prediction_print(FILE *out, struct prediction *p, const struct predicti
     predicted_categories_print(out, p->categories);
     print_largest(out, p);
     print_smallest(out, p);
+    print_need_of_jax(out, p);
     print_setting(out, p);
     assumptions_make(p, &a);
     if (a.n > 0)

@@ -75,7 +75,15 @@ static void take_line(const char *text, size_t at, struct program_failure *out)
     snprintf(out->line, sizeof out->line, "%.*s", (int)strcspn(text + at, "\r\n"), text + at);
 }
 
-/* The last line that is not empty, nor one that only says where more is written, as pydantic's do. */
+/* Lines that only say where more is written, as pydantic's and JAX's do. */
+static bool is_pointer(const char *line)
+{
+    static const char of_jax[] = "For simplicity, JAX has removed its internal frames";
+    return strstr(line, "For further information visit") != NULL || strspn(line, "-") == strlen(line) ||
+           strncmp(line, of_jax, sizeof of_jax - 1) == 0;
+}
+
+/* The last line that is not empty, nor one that only points. */
 static void take_last_line(const char *text, size_t n, struct program_failure *out)
 {
     do {
@@ -86,7 +94,7 @@ static void take_last_line(const char *text, size_t n, struct program_failure *o
         take_line(text, n - 1, out);
         while (n > 0 && text[n - 1] != '\n')
             n--;
-    } while (strstr(out->line, "For further information visit") != NULL);
+    } while (is_pointer(out->line));
 }
 
 /* The end of a log as a text; its length. */

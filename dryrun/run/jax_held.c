@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define JAX_USUAL_SHARE 0.75
+#define JAX_SHARE_OFF 0.001
+
 /* A line: peak, pool and limit in bytes, and 1 if it preallocates. */
 static bool take_line(struct jax_held *h, const char *line)
 {
@@ -36,6 +39,21 @@ void jax_held_read(const char *journals, struct jax_held *out)
     if (f != NULL)
         fclose(f);
     unlink(path);
+}
+
+double jax_held_share(const struct jax_held *h, uint64_t total_bytes)
+{
+    const double share = total_bytes > 0 ? (double)h->limit_bytes / (double)total_bytes : 0;
+    const double whole = (double)(int)(share * 100 + 0.5) / 100, off = share - whole;
+    if (share <= 0 || share > 1)
+        return JAX_USUAL_SHARE;
+    return off < JAX_SHARE_OFF && off > -JAX_SHARE_OFF ? whole : share;
+}
+
+void jax_held_policy(const struct jax_held *h, uint64_t limit_bytes, char out[static JAX_POLICY_TEXT])
+{
+    snprintf(out, JAX_POLICY_TEXT, "tf-bfc:gc=off,growth=%s,limit=%" PRIu64, h->preallocates ? "off" : "on",
+             limit_bytes);
 }
 
 void jax_held_say(struct words *out, const struct jax_held *h)

@@ -24,6 +24,14 @@ struct jax_held {
 /* In the folder of a run's journals, and removes the file there. Lines that are none of ours are passed over. */
 void jax_held_read(const char *journals, struct jax_held *out);
 
+/* What it may take of a card of `total_bytes`, as a share. JAX counts a card's memory to some MiB otherwise than its
+ * driver tells, so a share that is nearly a whole percentage is that. */
+double jax_held_share(const struct jax_held *h, uint64_t total_bytes);
+
+/* Its allocator as a policy that may hold so many bytes. */
+enum { JAX_POLICY_TEXT = 96 };
+void jax_held_policy(const struct jax_held *h, uint64_t limit_bytes, char out[static JAX_POLICY_TEXT]);
+
 /* Sentences: what it held, and what that tells of the card; nothing if JAX did not run. */
 void jax_held_say(struct words *out, const struct jax_held *h);
 

@@ -292,15 +292,14 @@ static enum err summarise(struct recording *r, int i, struct err_detail *err)
     return ERR_OK;
 }
 
-/* The snapshot of run-sim's trace: the whole history if there is one, else the one with more of it, else JAX's. What
- * predict says of JAX it says of the driver's calls. */
+/* The snapshot of run-sim's trace: the whole history if there is one, else the one with more of it, else JAX's. */
 static size_t best_snapshot(const struct recording *r, unsigned pid)
 {
     static const size_t by_rank[] = { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_SO_FAR };
     char path[PATH_MAX];
     struct stat st;
     struct timespec newest = { .tv_sec = 0 };
-    size_t best = r->rules == RECORDING_OF_PREDICT ? (size_t)SNAPSHOT_OF_OOM : (size_t)SNAPSHOT_OF_JAX;
+    size_t best = SNAPSHOT_OF_JAX;
     for (size_t i = 0; i < sizeof by_rank / sizeof by_rank[0]; i++) {
         snapshot_path(r, pid, by_rank[i], path);
         if (stat(path, &st) != 0)

@@ -395,6 +395,62 @@ expect 'a JAX program that is out of memory does not fit' 1 'allocator ran out o
     "$replay" predict --device 4GiB -o o -- sh -c 'echo 2147483648 3060164198 3060164198 1 \
         >"$REPLAY_CUDASIM_JOURNAL/jax-held"
         echo "JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1.00GiB."; exit 1'
+
+# ---- JAX: an allocator of the program's own, which takes three quarters of the card at its start ----
+# jaxlike MIB [LEAST]: so many MiB are asked of it; on a card of fewer than LEAST MiB four times as many, as if XLA had
+# compiled otherwise there.
+cat >jaxlike.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    void *l = dlopen("libcudart.so.12", RTLD_NOW), *p;
+    size_t free_bytes, total, asked = strtoull(argv[1], NULL, 10) << 20;
+    char text[9000];
+    ((int (*)(size_t *, size_t *))dlsym(l, "cudaMemGetInfo"))(&free_bytes, &total);
+    const size_t limit = total / 4 * 3;
+    if (argc > 2 && total >> 20 < strtoull(argv[2], NULL, 10))
+        asked *= 4;
+    ((int (*)(void **, size_t))dlsym(l, "cudaMalloc"))(&p, limit);
+    snprintf(text, sizeof text, "%s/jax-held", getenv("REPLAY_CUDASIM_JOURNAL"));
+    FILE *f = fopen(text, "w");
+    fprintf(f, "%zu %zu %zu 1\n", asked <= limit ? asked : 1000, limit, limit);
+    fclose(f);
+    snprintf(text, sizeof text, "\"$WRITE_PROFILE\" '%s/%d.xplane.pb' %zu", getenv("REPLAY_TORCH_RECORD"),
+             (int)getpid(), asked <= limit ? asked : 1000);
+    if (system(text) != 0)
+        return 3;
+    if (asked <= limit)
+        return 0;
+    puts("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1.00GiB.");
+    puts("--------------------");
+    puts("For simplicity, JAX has removed its internal frames from the traceback of the following exception.");
+    return 1;
+}
+C
+cc -w -o jaxlike jaxlike.c -ldl || exit 1
+export WRITE_PROFILE=$3/tests/dryrun/write_profile.py
+one_line() { "$@" 2>&1 | tr -s ' \n' ' '; }
+one_line "$replay" predict --device 4GiB,exactly -o o -- ./jaxlike 900 >said
+expect 'what JAX needs is that of its requests' 0 \
+    'Needs a card of 1.18 GiB; the smallest common card for it is rtx3070' cat said
+expect 'and not what it takes at its start' 0 \
+    'a region of 900 MiB is enough for them (XLA_CLIENT_MEM_FRACTION=0.22 on' cat said
+expect 'the ways to take memory are told apart' 0 \
+    'with room the driver would see 1 GiB with XLA_PYTHON_CLIENT_PREALLOCATE=false, 928 MiB with XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async' \
+    cat said
+"$replay" predict --device 1GiB,exactly -o o -- ./jaxlike 900 >said
+expect 'a card that has as much, but not for JAX, is too small' 0 \
+    "Does not fit on 1GiB,exactly: JAX takes 768 MiB of its 1 GiB, and the program's requests need 900 MiB." \
+    one_line cat said
+expect 'a size on which it is refused is not named' 0 \
+    'Needs a card like rtx3070-8g, the smallest common one on which it' \
+    one_line "$replay" predict -o o -- ./jaxlike 900 2000
+expect 'the largest value is found by running it' 0 'On 4GiB,exactly batch=3072 fits; 3073 was tried and does not' \
+    one_line "$replay" predict --device 4GiB,exactly --range batch=3071..3074 -o o -- ./jaxlike {batch}
 expect 'a rank that dies is told' 1 'simulate as many' \
     "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
 expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \

@@ -294,31 +294,10 @@ expect 'beside the calls' 0 'alloc                3' "$replay" info p.driver.zst
 expect 'and kept' 0 '' cmp p.pickle "$snapshot"
 expect_files 3 'p.*'
 
-# A profile of JAX's, as its hook leaves it: one request of 1000 bytes to the allocator of card 0.
-cat >profile.py <<'PY'
-import os, sys
-
-def field(number, value):                            # a text, message or number of protobuf
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-
-def name(number, text):
-    return field(1, number) + field(2, field(2, text))
-
-stats = [(1, 7, 5), (2, 4, 1000), (3, 4, 1024), (4, 4, 4096)]
-event = field(1, 1) + b"".join(field(4, field(1, key) + field(kind, value)) for key, kind, value in stats)
-names = [b"allocator_name", b"requested_bytes", b"allocation_bytes", b"addr", b"GPU_0_bfc"]
-plane = field(2, b"/host:CPU") + field(3, field(4, event)) + field(4, name(1, b"MemoryAllocation"))
-plane += b"".join(field(5, name(i + 1, text)) for i, text in enumerate(names))
-open(sys.argv[1], "wb").write(field(1, plane))
-PY
+# A profile of JAX's, as its hook leaves it: one request to the allocator of card 0.
 expect 'a profile of JAX is imported' 0 'j.zst: JAX'\''s requests, process' \
     "$replay" run-sim --device sim:1GiB,count=2 --record j.zst -- \
-    sh -c 'python3 profile.py "$REPLAY_TORCH_RECORD/$$.xplane.pb"; exec ./pools'
+    sh -c '"$0" "$REPLAY_TORCH_RECORD/$$.xplane.pb" 1000; exec ./pools' "$3/tests/dryrun/write_profile.py"
 expect 'with its requests' 0 'requested at most      1000 B' "$replay" info j.zst
 expect 'beside the calls' 0 'alloc                3' "$replay" info j.driver.zst
 expect_files 3 'j.*'
