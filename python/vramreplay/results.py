@@ -739,7 +739,7 @@ class WhyGrowth(Result):
     turns: int
     #: what most turns leave behind, or the mean if they differ
     bytes_per_turn: int
-    #: no backward pass was ever seen, so it may be one long forward pass as well
+    #: no backward pass was seen since, so it may be one long forward pass as well
     may_be_one_pass: bool
     #: no backward pass was ever seen, and it is replaced by a larger one again and again: it may be a cache
     #: that is meant to grow

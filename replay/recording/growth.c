@@ -48,6 +48,9 @@ enum { FALLS_LEAST = 16, FALL_SHARE = 16, TURN_SHARE = 8 };
  * least GRAPHS_LEAST, it is said that it may be. Without Python stacks such a growth is never told from a pass. */
 enum { GRAPH_TURNS = 64, GRAPHS_LEAST = 8, GRAPH_SHARE = 3 };
 
+/* A program whose passes had so many calls of modules calls them in a loop: one pass may have far more. */
+enum { LOOP_CALLS = 3 };
+
 /* A graph keeps at least a fifth of all requests. An output that is kept may be most of the bytes, and is one of many
  * requests. */
 enum { GRAPH_REQUESTS = 5 };
@@ -435,13 +438,20 @@ static bool keeps_as_a_graph(const struct grower *g)
     return kept >= g->n_requested / GRAPH_REQUESTS;
 }
 
-/* Whether no backward pass ever came, and each call keeps several requests, as a graph does. Without Python stacks
- * nothing tells a backward pass, and what counts is how many of all requests are kept. */
+/* Whether backward passes came after calls in a loop, or none ever did. A model and its loss are no loop. */
+static bool calls_in_a_loop(const struct phases *p, uint64_t since)
+{
+    return p->starts[PHASE_BACKWARD].n == 0 || most_calls_of_a_pass(p, since) >= LOOP_CALLS;
+}
+
+/* Whether no backward pass came since it grows, and each call keeps several requests, as a graph does. Without Python
+ * stacks nothing tells a backward pass, and what counts is how many of all requests are kept. */
 static bool may_be_a_long_pass(const struct grower *g, const struct growth *out)
 {
     if (!g->phases.has_python)
         return keeps_as_a_graph(g);
-    return g->phases.has_python && g->phases.starts[PHASE_BACKWARD].n == 0 && out->phases & 1U << PHASE_FORWARD &&
+    return phase_starts_after(&g->phases.starts[PHASE_BACKWARD], out->since) == UINT64_MAX &&
+           calls_in_a_loop(&g->phases, out->since) && out->phases & 1U << PHASE_FORWARD &&
            out->held_requests >= 2 * out->turns;
 }
 

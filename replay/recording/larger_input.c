@@ -35,6 +35,7 @@ struct request {
     bool     is_live, is_of_turn;    /* is_of_turn: requested in the last turn */
     bool     is_brief;               /* freed before the next request */
     bool     may_count;              /* neither a backward pass nor an optimizer asked for it */
+    unsigned turn;                   /* how often live memory had come down again when it came */
     uint64_t number, bytes;          /* number: of the request, in order */
     uint64_t died;                   /* event */
 };
@@ -125,6 +126,7 @@ struct larger_sums {
     uint64_t known;                  /* live in the last turn, of operations that have a past */
     struct comparison larger;        /* of those that are larger now */
     uint64_t first;                  /* number of the first request that is larger */
+    uint64_t by_amount;              /* of larger.now, of operations that hold more, not larger, requests */
     double   worst;                  /* the most times that an operation exceeds its largest before */
     unsigned late_records;           /* the most of an operation in the later half */
     uint64_t *scratch;
@@ -227,6 +229,19 @@ static size_t peaks_of(const struct step *steps, size_t n, uint64_t *peaks)
     return k;
 }
 
+/* Whether the operation requested more in the last turn than in any before. If not, it holds for longer what it
+ * requests: layers that learn again hold what they freed at once while they were frozen. */
+static bool requests_more(const struct request *r, size_t n)
+{
+    uint64_t now = 0, sum = 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum = r[i].bytes + (i > 0 && r[i].turn == r[i - 1].turn ? sum : 0);
+        now += r[i].is_of_turn ? r[i].bytes : 0;
+        most = !r[i].is_of_turn && sum > most ? sum : most;
+    }
+    return now > most;
+}
+
 /* By all that the operation holds at once: a longer input may be more requests of one size. */
 static struct comparison compare_amounts(const struct larger_sums *s, const struct larger_pass *p,
                                          const struct request *r, size_t n)
@@ -240,7 +255,8 @@ static struct comparison compare_amounts(const struct larger_sums *s, const stru
     for (size_t i = 0; i < peaks; i++)
         c.most = s->scratch[i] > c.most ? s->scratch[i] : c.most;
     c.usual = median_of_large(s->scratch, peaks, c.most);
-    const bool is_larger = peaks >= TURNS_LEAST && (double)c.now >= TIMES_LEAST * (double)c.most;
+    const bool is_larger = peaks >= TURNS_LEAST && (double)c.now >= TIMES_LEAST * (double)c.most &&
+                           requests_more(r, n);
     c.times = c.most > 0 ? (double)c.now / (double)c.most : 0;
     return is_larger ? c : (struct comparison){ .now = 0 };
 }
@@ -310,13 +326,15 @@ static void add_operation(struct larger_sums *s, const struct larger_pass *p, co
     const bool by_amount = amounts.times > c.times;
     if (by_amount)
         c = amounts;
+    s->by_amount += by_amount ? c.now : 0;
     s->known += c.now > 0 || r[0].may_count || !p->has_python ? live : 0;
     if (c.now > 0)
         take_larger(s, &c, by_amount ? p->turn : r[at].number, by_amount ? 0 : late);
 }
 
-/* How often live memory rose by a 16th of what it ever did before request `turn`, and came down to its low again. */
-static unsigned count_turns(const struct larger_pass *p, size_t turn, uint64_t low)
+/* How often live memory rose by a 16th of what it ever did before request `turn`, and came down to its low again. Says
+ * of each request in which turn it came. */
+static unsigned count_turns(struct larger_pass *p, size_t turn, uint64_t low)
 {
     const uint64_t most = p->most[turn] > low ? p->most[turn] - low : 0;
     bool is_high = false;
@@ -326,7 +344,10 @@ static unsigned count_turns(const struct larger_pass *p, size_t turn, uint64_t l
         const uint64_t bound = is_high ? most / (2 * TURN_SHARE) : most / TURN_SHARE;
         turns += is_high && live <= bound;
         is_high = live > bound;
+        p->requests[i].turn = turns;
     }
+    for (size_t i = turn + 1; i < p->n; i++)
+        p->requests[i].turn = turns;
     return turns;
 }
 
@@ -439,6 +460,7 @@ static void take_sums(const struct larger_pass *p, const struct larger_sums *s, 
     out->times_most = (double)c->now / (double)c->most;
     out->over_most = c->now > c->most ? c->now - c->most : 0;
     out->need_bytes = need_of_turn(p, s, s->worst);
+    out->is_open = 2 * s->by_amount >= c->now;
     out->is_trend = s->late_records >= TREND_RECORDS;
     out->is_larger = p->turns_before >= TURNS_LEAST && 2 * c->now >= s->known && out->times >= TIMES_LEAST;
 }

@@ -26,6 +26,8 @@ struct larger_input {
     uint64_t turn_bytes;             /* live at most in the step that was cut off, if it takes as much on top of what
                                       * stays as the largest before. 0: no step was made */
     uint64_t rise_bytes;             /* the low of live memory rose by so much from the second quarter to the last */
+    bool     is_open;                /* it is larger by the number of requests: how many would follow is not known, and
+                                      * need_bytes is what it needs at least */
     bool     is_trend;               /* inputs got larger again and again */
     uint64_t over_most;              /* so much less it would be if as large as the largest of the earlier ones */
 };

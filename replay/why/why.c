@@ -265,13 +265,14 @@ static bool is_far_from_full(const struct why *w)
     return w->cure != CURE_NONE && add_capped(w->live, w->asked) / FRAGMENTED_THIRDS <= w->usable / 3;
 }
 
-/* A setting serves the request, and the whole turn that it is of would fit; no larger ones are to be expected. If more
- * is needed already than was to be expected, a little must be left. */
+/* A setting serves the request, and the whole turn that it is of would fit, as far as its end is known; no larger ones
+ * are to be expected. If more is needed already than was to be expected, a little must be left. */
 static bool fits_with_cure(const struct why *w)
 {
     const uint64_t need = add_capped(w->live, w->asked), some = w->usable / WHY_UNUSABLE_SHARE;
+    const bool is_open = w->input.is_larger && w->input.is_open;
     const uint64_t at_least = need > w->input.need_bytes ? add_capped(need, some) : w->input.need_bytes;
-    return w->cure != CURE_NONE && !w->input.is_trend && at_least <= w->usable;
+    return w->cure != CURE_NONE && !w->input.is_trend && !is_open && at_least <= w->usable;
 }
 
 /* More than the card; or half of it and twice any other, unless a setting serves it beside all else. */
@@ -297,12 +298,13 @@ static bool would_fill_soon(const struct why *w)
 }
 
 /* Little is free in pieces, or whole steps tell that it is too little: the setting that serves the request does not
- * bring the program on by a turn, or nothing repeats that tells whether it would. */
+ * bring the program on by a turn, or nothing repeats that tells whether it would. If little is free, a few steps more
+ * are no cure either. */
 bool why_dies_all_the_same(const struct why *w)
 {
-    const bool is_little = why_unusable(w) <= w->usable / FILLS_SHARE || w->tune.pattern.by_steps;
-    return w->is_served && w->worth != WORTH_AS_LONG_AGAIN && w->lasted == 0 && is_little &&
-           coverage_is_lower_bound(&w->coverage);
+    const bool is_little = why_unusable(w) <= w->usable / FILLS_SHARE, by_steps = w->tune.pattern.by_steps;
+    const bool dies_soon = w->lasted == 0 ? is_little || by_steps : is_little && by_steps;
+    return w->is_served && w->worth != WORTH_AS_LONG_AGAIN && dies_soon && coverage_is_lower_bound(&w->coverage);
 }
 
 /* The request was refused on this card. What a program needs that died before a whole step is not known: a setting

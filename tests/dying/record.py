@@ -21,6 +21,7 @@ import programs_kept
 import programs_more
 import programs_seen
 import programs_third
+import programs_variants
 from parts import PROGRAMS
 
 LARGE_CARD_MIB = 65536

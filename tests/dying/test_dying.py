@@ -16,11 +16,11 @@ import sys
 
 HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "programs_more.py",
           "drawn": "programs_drawn.py", "fresh": "programs_fresh.py", "third": "programs_third.py",
-          "fourth": "programs_fourth.py"}
+          "fourth": "programs_fourth.py", "variants": "programs_variants.py"}
 
 # What each part must reach at least: first words, lines of leaks, leaks that are called fragmented.
 LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.95, 0.95, 0),
-         "fresh": (0.94, 0.89, 1), "third": (0.95, 0.95, 0), "fourth": (0.93, 0.94, 0)}
+         "fresh": (0.94, 0.89, 1), "third": (0.95, 0.95, 0), "fourth": (0.95, 0.94, 0), "variants": (0.95, 1, 0)}
 
 
 class Program:

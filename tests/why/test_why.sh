@@ -49,6 +49,18 @@ has out '^Too small, or nearly: .* died before it repeated a step, so how much m
 has out 'expandable_segments:True serves this request. Whether the program gets through a step with it is not known.'
 has why.json '"reached": "step"'
 
+# ---- layers that learn again hold what they freed at once; a document of many chunks may have more to come ----
+expect_status 0 why "$3/tests/dying/recordings/transformer_learns_later.zst" --json why.json
+has out '^Really full: '
+has why.json '"larger_input": null'
+expect_status 0 why "$3/tests/dying/recordings/document_of_many_chunks.zst"
+has out '^A larger input than before: '
+grep -q export out && fail "a setting is printed, and how many chunks follow is not known: $(cat out)"
+expect_status 0 why "$3/tests/dying/recordings/head_for_each_box.zst"
+has out '^A leak, or one long forward pass: '
+expect_status 0 why "$3/tests/dying/recordings/validation_keeps_graphs.zst"
+has out '^A leak: '
+
 # ---- a setting that serves the request and does not last: it is not said that none was found ----
 expect_status 0 why "$3/tests/dying/recordings/sequences_served.zst"
 has out '^Fragmented: '

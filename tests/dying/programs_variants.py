@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Variants of what `why` got wrong of the fourth hand's programs, written while it was mended: they decide nothing."""
+import collections
+
+import torch
+from torch import nn
+
+from parts import ConvNet, Transformer, dies, mlp, rand, tokens
+
+
+def square_weights(n, width):
+    return [rand(width, width).requires_grad_() for _ in range(n)]
+
+
+def through(weights, x):
+    for w in weights:
+        x = torch.tanh(x @ w)
+    return x
+
+
+def step(optimizer, loss):
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@dies("full", 0.8, "a frozen transformer that learns later", "a smaller batch")
+def transformer_learns_later():
+    net, head = Transformer(width=256, layers=4), nn.Linear(500, 2).cuda()
+    net.requires_grad_(False)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for i in range(14):
+        if i == 10:
+            net.requires_grad_(True)
+            optimizer.add_param_group({"params": list(net.parameters())})
+        step(optimizer, head(net(tokens(16, 128))).square().mean())
+
+
+@dies("larger-input", 0.7, "a recurrent network, one long sequence", "cut it")
+def one_long_sequence():
+    cell, out = nn.LSTMCell(128, 512).cuda(), nn.Linear(512, 128).cuda()
+    optimizer = torch.optim.SGD([*cell.parameters(), *out.parameters()], lr=0.1)
+    for length in [12, 9, 14, 11, 8, 13, 10, 70, 12]:
+        h = c = torch.zeros(128, 512, device="cuda")
+        loss = 0
+        for _ in range(length):
+            h, c = cell(rand(128, 128), (h, c))
+            loss = loss + out(h).square().mean()
+        step(optimizer, loss)
+
+
+@dies("larger-input", 0.7, "a document of many chunks, encoded one by one", "fewer chunks")
+def document_of_many_chunks():
+    net = Transformer(width=192, layers=3)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+    for chunks in [2, 3, 1, 2, 4, 3, 2, 1, 3, 22, 2]:
+        encoded = [net(tokens(4, 96)).mean(1) for _ in range(chunks)]
+        step(optimizer, torch.stack(encoded).mean(0).square().mean())
+
+
+@dies("full|larger-input", 0.75, "a head for each box, and one picture of many", "fewer boxes")
+def head_for_each_box():
+    net, head = ConvNet(16), mlp(512, 3)
+    optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+    for boxes in [4, 6, 3, 8, 5, 2, 7, 120, 4]:
+        loss = net(rand(4, 3, 64, 64)).sum()
+        for _ in range(boxes):
+            loss = loss + head(rand(256, 512)).square().mean()
+        step(optimizer, loss)
+
+
+@dies("full", 0.92, "products with the Hessian, without modules, in the first step", "fewer at once")
+def hessian_products():
+    weights = square_weights(3, 500)
+    for _ in range(2):
+        grads = torch.autograd.grad(through(weights, rand(5000, 500)).square().mean(), weights, create_graph=True)
+        for _ in range(6):
+            dot = sum((g * torch.randn_like(g)).sum() for g in grads)
+            product = torch.autograd.grad(dot, weights, retain_graph=True)
+        with torch.no_grad():
+            for w, p in zip(weights, product):
+                w -= 0.01 * p
+        del grads, dot, product
+
+
+@dies("fragmented", 1.06, "steps by hand, many lengths, results kept for a while", "expandable_segments")
+def lengths_by_hand():
+    weights, recent = square_weights(4, 768), collections.deque(maxlen=6)
+    for i in range(40):
+        out = through(weights, rand(2500 + 700 * (i * 5 % 9), 768))
+        grads = torch.autograd.grad(out.square().mean(), weights)
+        recent.append(out.detach()[:600].clone())
+        with torch.no_grad():
+            for w, g in zip(weights, grads):
+                w -= 0.01 * g
+        del out, grads
