@@ -103,7 +103,7 @@ static void add_words(struct served *s, const struct served_start *start, const 
     if (s->has_dummy_tokenizer)
         words[n++] = "--skip-tokenizer-init";
     words[n++] = "--port";                           /* a server may be running here */
-    words[n++] = "0";
+    words[n++] = start->port;
     for (size_t i = 0; i < SERVED_CHOICE && start->choice[i] != NULL; i++)
         words[n++] = start->choice[i];
     words[n] = NULL;
@@ -153,6 +153,7 @@ struct starting {
     struct served_start *start;
     const char *log;
     int64_t began_ms;
+    uint64_t ready_s;                /* when it was ready, and one more; 0: not yet */
 };
 
 /* The whole log, which the caller free()s; "" if it cannot be read. */
@@ -189,6 +190,22 @@ static void show_progress(const struct starting *s, uint64_t seconds)
     fflush(stderr);
 }
 
+enum { ASK_WITHIN_S = 120, STEP_TOKENS = 2048 };
+
+/* Whether the server, which is ready, has been asked as well, if it is to be. */
+static bool is_asked(struct starting *s, const char *text, size_t n)
+{
+    struct server_log log;
+    if (!s->asked->asks || s->start->ask.port == 0)
+        return true;
+    if (s->ready_s == 0)
+        s->ready_s = s->start->within_s + 1;
+    server_log_read(text, n, SERVER_UNTOLD, &log);
+    const uint64_t step = log.step_tokens > 0 ? (uint64_t)log.step_tokens : STEP_TOKENS;
+    return served_ask_look(&s->start->ask, step, log.request_tokens > 0 ? (uint64_t)log.request_tokens : step) ||
+           s->start->within_s >= s->ready_s + ASK_WITHIN_S;
+}
+
 static bool starting_look(void *arg)
 {
     struct starting *s = arg;
@@ -197,10 +214,10 @@ static bool starting_look(void *arg)
     program_log_trim(s->log);
     show_progress(s, s->start->within_s);
     char *text = read_log(s->log, &n);
-    const bool is_ready = text != NULL && server_log_is_ready(text, n);
+    const bool is_ready = text != NULL && server_log_is_ready(text, n), is_done = is_ready && is_asked(s, text, n);
     free(text);
     s->start->is_stopped = !is_ready && s->start->within_s >= s->asked->within_s;
-    return *s->asked->interrupted == 0 && !is_ready && !s->start->is_stopped;
+    return *s->asked->interrupted == 0 && !is_done && !s->start->is_stopped;
 }
 
 static enum err run_server(struct served *s, struct served_start *start, struct sim_card *card,
@@ -216,6 +233,8 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     int status;
     if (words == NULL)
         return err_no_memory(err);
+    start->ask.port = s->asked.asks && served_is_vllm(&s->asked) ? served_ask_port() : 0;
+    snprintf(start->port, sizeof start->port, "%d", start->ask.port);        /* 0: any that is free */
     add_words(s, start, words);
     overlay_share(overlay, place->folder);           /* the card's journals lie there, too */
     enum err e = put_env(s, card, &env, err);
@@ -223,6 +242,7 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
         e = put_caches(place, log, &env, err);
     if (e == ERR_OK)
         e = child_run(words, &setting, &status, err);
+    served_ask_close(&start->ask);
     child_env_close(&env);
     free(words);
     if (isatty(STDERR_FILENO) != 0)
@@ -263,6 +283,9 @@ static enum err read_start(struct served_start *start, struct sim_card *card, co
         return err_no_memory(err);
     if (e == ERR_OK) {
         server_log_read(text, n, (int64_t)start->total_bytes, &start->log);
+        if (start->log.end == SERVER_IS_READY && start->ask.state != ASKING_NOT_YET && start->ask.status != 200 &&
+            server_log_has_refusal(text, n))
+            start->log.end = SERVER_DIED_LATER;
         start->budget = server_budget_of(&start->log);
         if (start->log.end == SERVER_ENDED_OTHERWISE)
             read_failure(start, log);

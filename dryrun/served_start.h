@@ -12,6 +12,7 @@
 #include "dryrun/named_range.h"
 #include "dryrun/pool_load.h"
 #include "dryrun/program_failure.h"
+#include "dryrun/served_ask.h"
 #include "dryrun/server_budget.h"
 
 #include <limits.h>
@@ -28,6 +29,7 @@ struct served_request {
     uint64_t step_us;                /* that a step takes then */
     const char *torch_libs;
     uint64_t within_s;               /* each start is stopped after so long */
+    bool asks;                       /* a full step of prompts, once it is ready: does it die later? */
     bool tries;                      /* other choices are tried, each by a start of its own */
     const char *range;               /* "max-model-len=8192..131072": the largest value is searched; NULL: none */
     bool without_overlay;
@@ -39,7 +41,7 @@ enum { SERVED_CHOICE = 2 };
 struct served_start {
     const char *card;                /* as typed */
     const char *choice[SERVED_CHOICE];       /* an option added to the words, and its value; NULL: none */
-    char choice_value[24];
+    char choice_value[24], port[8];
     char device[CARD_BYTES + 32];    /* as the program had it, with its context */
     uint64_t total_bytes;            /* of the card */
     uint64_t context_bytes;          /* that was set aside; 0: none, or typed */
@@ -48,6 +50,7 @@ struct served_start {
     uint64_t peak_bytes;             /* that all its processes took of the fullest card, by the simulated one */
     uint64_t within_s;               /* how long it took to be ready, or to end */
     bool is_stopped;                 /* neither came in time */
+    struct served_ask ask;           /* if it was asked */
     struct program_failure failure;  /* SERVER_ENDED_OTHERWISE */
     char kept_log[PATH_MAX];         /* all that it printed, where nothing can be told; "": not kept */
     struct served_start *tries;      /* the same card with another choice each */

@@ -91,6 +91,11 @@ static void add_stopped(const struct served *all, const struct served_start *s, 
         words_add(w, "It does not start on %s: the share that it asks for is more than what the context leaves free.",
                   s->card);
         return;
+    case SERVER_DIED_LATER:
+        words_add(w, "It starts on %s and dies later: it runs out of memory at its first full step, %s %s of %s "
+                  "tokens.", s->card, count((int64_t)s->ask.prompts, a), s->ask.prompts == 1 ? "prompt" : "prompts",
+                  count((int64_t)s->ask.prompt_tokens, b));
+        return;
     case SERVER_WAS_REFUSED:
         words_add(w, "It does not start on %s: it runs out of memory%s.", s->card,
                   is_told(log->cache) ? " after its cache is sized" : is_told(log->weights)
@@ -280,7 +285,8 @@ static void tried_note(const struct served_start *s, char note[TABLE_CELL])
     static const char *const notes[] = {
         [SERVER_IS_READY] = "yes", [SERVER_HAS_NO_CACHE] = "no: nothing is left",
         [SERVER_REQUEST_TOO_LONG] = "no: a request is too long",
-        [SERVER_SHARE_NOT_FREE] = "no: more than is free", [SERVER_WAS_REFUSED] = "no: out of memory",
+        [SERVER_SHARE_NOT_FREE] = "no: more than is free", [SERVER_DIED_LATER] = "and dies later",
+        [SERVER_WAS_REFUSED] = "no: out of memory",
         [SERVER_ENDED_OTHERWISE] = "cannot be told",
     };
     const bool is_late = s->log.end == SERVER_ENDED_OTHERWISE && s->is_stopped;
@@ -320,6 +326,25 @@ static enum err print_tries(FILE *out, const struct served_start *s)
         add_try(&t, &s->tries[i]);
     fprintf(out, "\n");
     return terminal_table_print(out, &t, SCREEN);
+}
+
+/* Whether it was asked for a full step, and served it. */
+static void print_ask(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], peak[TEXT_NUMBER];
+    if (s->ask.state == ASKING_NOT_YET || s->log.end != SERVER_IS_READY)
+        return;
+    words_add(&w, "Asked for a full step, %s %s of %s tokens, ", count((int64_t)s->ask.prompts, a),
+              s->ask.prompts == 1 ? "prompt" : "prompts", count((int64_t)s->ask.prompt_tokens, b));
+    if (s->ask.status == 200)
+        words_add(&w, "it answered; with that its processes took at most %s GiB of the card, beside the context.",
+                  gib((int64_t)s->peak_bytes, peak));
+    else if (s->ask.status > 0)
+        words_add(&w, "it answered with HTTP status %d: whether it can serve it is not known.", s->ask.status);
+    else
+        words_add(&w, "it gave no answer in time: whether it can serve it is not known.");
+    print_item(out, &w);
 }
 
 static void print_range(FILE *out, const struct served *all, const struct served_start *s)
@@ -421,6 +446,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     print_lengths(out, s);
     print_type(out, s);
     print_graphs(out, s);
+    print_ask(out, s);
     print_range(out, all, s);
     print_load(out, all, s);
     e = print_tries(out, s);
@@ -453,7 +479,8 @@ static const char *end_name(enum server_end end)
     static const char *const names[] = { [SERVER_IS_READY] = "ready", [SERVER_HAS_NO_CACHE] = "no-cache",
                                          [SERVER_REQUEST_TOO_LONG] = "request-too-long",
                                          [SERVER_SHARE_NOT_FREE] = "share-not-free",
-                                         [SERVER_WAS_REFUSED] = "refused", [SERVER_ENDED_OTHERWISE] = "other" };
+                                         [SERVER_WAS_REFUSED] = "refused",
+                                         [SERVER_DIED_LATER] = "died-later", [SERVER_ENDED_OTHERWISE] = "other" };
     return names[end];
 }
 

@@ -93,7 +93,8 @@ static double most_utilization(const struct server_log *log, bool is_simulated)
 static enum server_verdict verdict(const struct server_log *log, const struct server_budget *b)
 {
     const bool is_budget = log->end == SERVER_HAS_NO_CACHE || log->end == SERVER_REQUEST_TOO_LONG ||
-                           log->end == SERVER_SHARE_NOT_FREE || log->end == SERVER_WAS_REFUSED;
+                           log->end == SERVER_SHARE_NOT_FREE || log->end == SERVER_WAS_REFUSED ||
+                           log->end == SERVER_DIED_LATER;
     if (log->end != SERVER_IS_READY)
         return is_budget ? SERVER_FITS_NOT : SERVER_FITS_UNKNOWN;
     if (!is_told(b->cache_least) || !is_told(b->request_bytes))

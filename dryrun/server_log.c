@@ -401,6 +401,12 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     settle_estimate(out, has_words(all, "CUDA graph memory profiling is enabled"));
 }
 
+bool server_log_has_refusal(const char *text, size_t n)
+{
+    const struct rest all = { .at = text, .end = text + n };
+    return has_words(all, "CUDA out of memory") || has_words(all, "OutOfMemoryError");
+}
+
 bool server_log_is_ready(const char *text, size_t n)
 {
     return has_words((struct rest){ .at = text, .end = text + n }, READY);

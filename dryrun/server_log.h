@@ -17,6 +17,7 @@ enum server_end {
     SERVER_HAS_NO_CACHE,             /* nothing was left for the KV cache */
     SERVER_REQUEST_TOO_LONG,         /* less was left than one request of the maximum length needs */
     SERVER_SHARE_NOT_FREE,           /* less was free at its start than the share that it is to take */
+    SERVER_DIED_LATER,               /* it was ready, and the card refused a request while it served */
     SERVER_WAS_REFUSED,              /* the card refused a request: CUDA out of memory */
     SERVER_ENDED_OTHERWISE           /* none of these stands in the log */
 };
@@ -54,6 +55,9 @@ struct server_log {
 /* Reads a log of n bytes. `total`: the memory of the card, if it is known already (a start that fails does not tell
  * it), or SERVER_UNTOLD. */
 void server_log_read(const char *text, size_t n, int64_t total, struct server_log *out);
+
+/* Whether the card refused a request of the server's. */
+bool server_log_has_refusal(const char *text, size_t n);
 
 /* Whether the engine of a log that still grows is ready. */
 bool server_log_is_ready(const char *text, size_t n);

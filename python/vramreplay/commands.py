@@ -154,17 +154,17 @@ def predict(program: Sequence[Path], *, device: Names = None, policy: Names = No
 
 
 def serve(program: Sequence[Path], *, device: Names, try_: bool = False, range: Optional[str] = None,
-          trace: Optional[Path] = None, step_us: Optional[int] = None, within: Optional[int] = None,
-          no_overlay: bool = False, torch_libs: Optional[Path] = None, progress: Optional[Progress] = None,
-          timeout: Optional[float] = None) -> results.Serve:
+          ask: bool = False, trace: Optional[Path] = None, step_us: Optional[int] = None,
+          within: Optional[int] = None, no_overlay: bool = False, torch_libs: Optional[Path] = None,
+          progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Serve:
     """How many tokens the KV cache of a vLLM server holds. Starts the server without a GPU, and stops it.
 
     `program` is a list of words: ["vllm", "serve", "./model", "--max-model-len", "8192"]. `within` are seconds that a
     start may take; with `try_` other choices are tried, each by a start of its own. range="max-model-len=8192..131072"
     searches the largest value with which it starts; `trace` is a file of requests to play against the cache, in steps
-    of `step_us`.
+    of `step_us`. With `ask` the server serves a full step once it is ready.
     """
-    options = dict(device=device, try_=try_, range=range, trace=trace, step_us=step_us, within=within,
+    options = dict(device=device, try_=try_, range=range, ask=ask, trace=trace, step_us=step_us, within=within,
                    no_overlay=no_overlay, torch_libs=torch_libs)
     return results.Serve.from_answer(running.ask_program("serve", program, options, progress, timeout))
 

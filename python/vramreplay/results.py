@@ -1912,7 +1912,7 @@ class ServeCard(Result):
     #: fits, may-fit (what is left beside one request is less than libraries and the driver may take),
     #: does-not-fit, unknown
     verdict: str
-    #: ready, no-cache, request-too-long, share-not-free, refused (out of memory), other
+    #: ready, no-cache, request-too-long, share-not-free, refused (out of memory), died-later, other
     end: str
     #: what one that ended otherwise says
     failure: Optional[str]
@@ -1974,6 +1974,12 @@ class ServeCard(Result):
     least_tried: Optional[float]
     #: the most with which it started here; a hundredth more did not; null: not tried, or not found
     most_tried: Optional[float]
+    #: that it was asked for once it was ready (--ask): a full step
+    asked_prompts: Optional[int]
+    #: of each
+    asked_prompt_tokens: Optional[int]
+    #: of HTTP, of its answer; 0: it gave none
+    asked_status: Optional[int]
     #: the file whose requests were played (--trace)
     load: Optional[str]
     #: of the file, at most 100,000

@@ -11,7 +11,8 @@ static enum err serve_read(void *session, const struct options *o, struct err_de
     const struct served_request request = {
         .program = o->inputs, .n_words = o->n_inputs, .cards = o->devices, .n_cards = o->n_devices,
         .torch_libs = o->texts[FLAG_TORCH_LIBS], .within_s = o->within_s, .tries = o->is_given[FLAG_TRY],
-        .range = o->range, .load = o->load, .step_us = o->is_given[FLAG_STEP_US] ? o->step_us : STEP_US,
+        .asks = o->is_given[FLAG_ASK], .range = o->range, .load = o->load,
+        .step_us = o->is_given[FLAG_STEP_US] ? o->step_us : STEP_US,
         .without_overlay = o->is_given[FLAG_NO_OVERLAY], .interrupted = cli_defer_signals(),
     };
     return served_make(&request, session, err);
@@ -46,7 +47,7 @@ static const struct flag_use serve_flags[] = {
     TAKES(TRY),
     TAKES_AS(RANGE, "search the largest value of an option of the server's, such as max-model-len, with which it "
                     "starts; in steps of a sixteenth, or NAME=A..B:STEP"),
-    TAKES(LOAD), TAKES(STEP_US), TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
+    TAKES(ASK), TAKES(LOAD), TAKES(STEP_US), TAKES(NO_OVERLAY), TAKES(JSON), TAKES(TORCH_LIBS), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_serve = {
@@ -71,6 +72,9 @@ const struct subcommand cmd_serve = {
             "start, a shorter request, a cache of 8 bits, fewer graphs, none. What they gave stands in a table. It "
             "takes up to ten times as long. --range max-model-len=8192..131072 searches the longest request with "
             "which it starts, and --range max-num-seqs=64..1024 the most requests at once.\n"
+            "\n"
+            "With --ask the server is asked for as many prompts as fill a step of its engine, which is the most that "
+            "it computes at once; one that has no memory for it starts and dies later.\n"
             "\n"
             "With --trace azure.csv the requests of a published trace are played against the cache, as vLLM schedules "
             "them. How long a step takes is assumed: no simulated card knows it.\n"

@@ -100,6 +100,35 @@ expect 'a load' 0 'None waits for room in it, and none' \
 expect 'no load' 2 'no-requests.csv' serve --trace no-requests.csv --device h100-80g -- choosy/vllm serve model
 expect 'no choices for another program' 0 'It starts' serve --try --device h100-80g -- choosy/vllm chat model
 
+# A server that is asked once it is ready: it answers as ANSWER says, and keeps what it was asked for.
+mkdir listening
+cat >listening/vllm <<'PY'
+#!/usr/bin/env python3
+import http.server, json, os, pathlib, sys
+class Server(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        pathlib.Path("asked").write_text("%s of %d to %d" % (self.path, len(asked["prompt"]),
+                                                             max(map(len, asked["prompt"]))))
+        print("torch.OutOfMemoryError: CUDA out of memory. Tried" * (os.environ["ANSWER"] == "500"), flush=True)
+        self.send_response(int(os.environ["ANSWER"]))
+        self.end_headers()
+port = [int(word) for before, word in zip(sys.argv, sys.argv[1:]) if before == "--port"][-1]
+server = http.server.HTTPServer(("127.0.0.1", port), Server)
+print("Chunked prefill is enabled with max_num_batched_tokens=16384.")
+print(pathlib.Path(os.environ["DATA"], "ready.log").read_text(), flush=True)
+server.serve_forever()
+PY
+chmod +x listening/vllm
+export ANSWER=200
+expect 'it answers' 0 'Asked for a full step, 3 prompts of 8,190 tokens, it answered' \
+    serve --ask --device h100-80g -- listening/vllm serve model
+same 'what it was asked for' '/v1/completions of 3 to 8190' "$(cat asked)"
+ANSWER=404 expect 'another answer' 0 'it answered with HTTP status' \
+    serve --ask --device h100-80g -- listening/vllm serve model
+ANSWER=500 expect 'it dies later' 1 'It starts on h100-80g and dies later' \
+    serve --ask --device h100-80g -- listening/vllm serve model
+
 LOG=$data/too-long.log STATUS=1
 expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
 expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model
