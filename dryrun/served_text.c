@@ -360,6 +360,25 @@ static void print_range(FILE *out, const struct served *all, const struct served
     print_item(out, &w);
 }
 
+static void add_play(struct words *w, const struct pool_load *l, const struct pool *pool)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    words_add(w, " If a step takes %.4g ms (--step-us), at most %s run at once, in %.2g%% of the cache.",
+              (double)pool->step_us / 1000, text_count(l->play.running_peak, a),
+              100.0 * (double)l->play.peak_tokens / (double)pool->tokens);
+    if (l->play.n_waited + l->play.n_preempted > 0)
+        words_add(w, " %s wait for room in it, the longest %.3g s, and requests are preempted %s times.",
+                  text_count(l->play.n_waited, a), (double)l->play.longest_wait_us / 1e6,
+                  text_count(l->play.n_preempted, b));
+    else
+        words_add(w, " None waits for room in it, and none is preempted.");
+    if (l->is_rate_unlimited)
+        words_add(w, " That stays so however close they come: --max-num-seqs %s is the limit.",
+                  text_count(pool->running_most, a));
+    else if (l->rate_most > 0)
+        words_add(w, " No request would wait up to %.3g a second.", l->rate_most);
+}
+
 /* "azure.csv: 8,819 requests, 2.5 a second, of 2,048 tokens and 28 of an answer on average." */
 static void print_load(FILE *out, const struct served *all, const struct served_start *s)
 {
@@ -373,20 +392,7 @@ static void print_load(FILE *out, const struct served *all, const struct served_
               text_count((uint64_t)l->answer, c));
     if (l->n_too_long > 0)
         words_add(&w, " %s are longer than a request may be, and are left out.", text_count(l->n_too_long, a));
-    words_add(&w, " If a step takes %.4g ms (--step-us), at most %s run at once, in %.2g%% of the cache.",
-              (double)s->pool.step_us / 1000, text_count(l->play.running_peak, a),
-              100.0 * (double)l->play.peak_tokens / (double)s->pool.tokens);
-    if (l->play.n_waited + l->play.n_preempted > 0)
-        words_add(&w, " %s wait for room in it, the longest %.3g s, and requests are preempted %s times.",
-                  text_count(l->play.n_waited, a), (double)l->play.longest_wait_us / 1e6,
-                  text_count(l->play.n_preempted, b));
-    else
-        words_add(&w, " None waits for room in it, and none is preempted.");
-    if (l->is_rate_unlimited)
-        words_add(&w, " That stays so however close they come: --max-num-seqs %s is the limit.",
-                  text_count(s->pool.running_most, a));
-    else if (l->rate_most > 0)
-        words_add(&w, " No request would wait up to %.3g a second.", l->rate_most);
+    add_play(&w, l, &s->pool);
     words_add(&w, " Played on %s tokens, the least; prompts share nothing.", text_count(s->pool.tokens, a));
     print_item(out, &w);
 }

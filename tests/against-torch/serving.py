@@ -4,10 +4,10 @@
 
     tests/against-torch/serving.py --vllm VENV/bin/vllm [--replay build/replay] [--planner]
 
-The models are configurations alone. Each start takes a minute on two free cores. What was set aside adds up to the
-share; a token takes what the configuration says; the least utilization starts; a cache of 8 bits holds twice the
-tokens. With --planner a Llama 3.1 8B is started as in llm-d's report of vLLM 0.19.0 on an H100, and printed beside its
-figures. Exit status: 0 all hold, 1 not.
+The models are configurations alone. Each start takes a minute on two free cores. A server that is ready answers a full
+step of prompts; what was set aside adds up to the share; a token takes what the configuration says; the least
+utilization starts; a cache of 8 bits holds twice the tokens. With --planner a Llama 3.1 8B is started as in llm-d's
+report of vLLM 0.19.0 on an H100, and printed beside its figures. Exit status: 0 all hold, 1 not.
 """
 import argparse
 import json
@@ -32,24 +32,28 @@ class Server:
         self.replay, self.vllm = (str(pathlib.Path(path).resolve()) for path in (arguments.replay, arguments.vllm))
         self.failed = 0
 
-    def start(self, config, *words):
+    def start(self, config, *words, options=()):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "model").mkdir()
             pathlib.Path(folder, "model", "config.json").write_text(json.dumps(config))
-            done = subprocess.run([self.replay, "serve", "--device", "h100-80g", "--json", "-", "--", self.vllm,
-                                   "serve", "model", *map(str, words)], cwd=folder, capture_output=True, text=True)
+            command = [self.replay, "serve", "--device", "h100-80g", *options, "--json", "-", "--", self.vllm, "serve",
+                       "model", *map(str, words)]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             if not done.stdout:
                 sys.exit(f"serving.py: {done.stderr}")
             return json.loads(done.stdout)["cards"][0]
 
     def hold(self, what, is_true, *figures):
-        print("ok:" if is_true else "FAILED:", what, *figures)
+        print("ok:" if is_true else "FAILED:", what, *figures, flush=True)
         self.failed |= not is_true
 
 
 def try_small(server):
     length = ["--max-model-len", 2048]
-    first = server.start(SMALL, *length)
+    first = server.start(SMALL, *length, options=["--ask"])
+    server.hold("a full step is answered", first["asked_status"] == 200, first["asked_prompts"])
+    most = first["share_bytes"] + (first["graphs_captured_bytes"] or 0)
+    server.hold("it stays within the share", first["peak_bytes"] <= most, first["peak_bytes"])
     taken = sum(first[key] or 0 for key in ("consumed_bytes", "activations_bytes", "cache_bytes"))
     taken += first["graphs_estimated_bytes"] if first["is_estimate_taken_off"] else 0
     server.hold("the share is what was taken of it", abs(first["share_bytes"] - taken) < 0.03 * GIB)
