@@ -25,8 +25,8 @@
 /* The memory of an enlarged card. */
 #define ENLARGED "16TiB"
 
-/* So many named cards are tried before none is named. */
-enum { CARDS_TRIED = 3,
+/* So many named cards are tried before none is named. One of so many parts of memory is the host's. */
+enum { CARDS_TRIED = 3, SHARED_PARTS = 4,
        OTHER_WITHIN_S = 120 };       /* for a run with other numbers: a loop on one of them may be long */
 
 /* ---- the request ---- */
@@ -530,6 +530,15 @@ static bool is_served(const struct prediction *p, const struct prediction_run *r
     return !p->has_range || run->made.survived == 0;
 }
 
+/* Whether so much of a card is certain to be there. Of memory that is the host's too, the host's programs, its page
+ * cache and a carve-out have a part that is not known. */
+static bool is_left_by_host(const struct card_answer *answer, uint64_t bytes)
+{
+    const struct device_config *card = &answer->device.config;
+    const bool is_shared = card->model != NULL && device_shares_host(card->model->name);
+    return !is_shared || bytes <= card->total_bytes / SHARED_PARTS * (SHARED_PARTS - 1);
+}
+
 struct row_search {
     struct prediction *p;
     struct predicted_row *row;
@@ -552,7 +561,8 @@ static enum err row_fits(void *arg, uint64_t value, bool *fits, struct err_detai
     *fits = false;
     if (e == ERR_OK && !run->made.is_refused) {
         e = row_answer(s->p, s->row, run, &answer, &bounds, err);
-        *fits = e == ERR_OK && bounds.fits_always && is_served(s->p, run);
+        *fits = e == ERR_OK && bounds.fits_always && is_served(s->p, run) &&
+                is_left_by_host(&answer, bounds.most_bytes);
     }
     return is_refused_by_jax(s->p, e) ? ERR_OK : e;
 }
@@ -631,6 +641,10 @@ static enum err row_widen_all(struct prediction *p, struct predicted_row *row, s
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0] && e == ERR_OK; i++)
         e = row_widen(p, row, levels[i], err);
+    if (row->is_known && row->fits && !is_left_by_host(&row->answer, row->range.high_bytes)) {
+        row->fits = false;
+        row->may_fit = true;
+    }
     return e;
 }
 

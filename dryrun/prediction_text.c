@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 19 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 20, SENTENCE = 256 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -145,6 +145,15 @@ static void assume_context(struct assumptions *a, const struct predicted_row *ro
                   units_format_bytes(d->config.context_bytes, bytes), row->card, d->context_source);
 }
 
+static void assume_host(struct assumptions *a, const struct predicted_row *row)
+{
+    const struct device_model *model = row->answer.device.config.model;
+    char text[SENTENCE];
+    device_say_shared(model != NULL ? model->name : NULL, text, sizeof text);
+    if (text[0] != '\0')
+        words_add(assumption_add(a), "%s Beyond three quarters of its memory the answer is \"may fit\".", text);
+}
+
 static void assume_others(struct assumptions *a, const struct predicted_row *row, const struct predicted_run *run)
 {
     char bytes[UNITS_TEXT];
@@ -242,6 +251,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0)) {
             assume_sold(a, row);
             assume_context(a, row);
+            assume_host(a, row);
         }
         assume_adapting(a, p, row);
         is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);

@@ -175,11 +175,10 @@ enum err device_choose_for_advice(const char *text, struct trace_reader *trace, 
     return e;
 }
 
-/* These are modelled as if their memory were the card's alone. */
-static bool shares_host(const char *card)
+bool device_shares_host(const char *card)
 {
     static const char *const begins[] = { "jetson-", "gb10-", "gh200-", "gb200-", "gb300-" };
-    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+    for (size_t i = 0; card != NULL && i < sizeof begins / sizeof begins[0]; i++)
         if (strncmp(card, begins[i], strlen(begins[i])) == 0)
             return true;
     return false;
@@ -188,7 +187,7 @@ static bool shares_host(const char *card)
 void device_say_shared(const char *card, char *text, size_t room)
 {
     text[0] = '\0';
-    if (card != NULL && shares_host(card))
+    if (device_shares_host(card))
         snprintf(text, room, "%s shares its memory with the host, which is not modelled: what the host's programs, its "
                  "page cache and a carve-out take of it is not known, so that what fits here may not fit there.", card);
 }

@@ -41,7 +41,10 @@ MUST_USE enum err device_choose(const char *text, struct trace_reader *trace, st
 MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
                                            struct err_detail *err);
 
-/* What is not known of a named card whose memory is the host's, too; "" for any other card, or NULL. */
+/* Whether a named card's memory is the host's, too. It is modelled as if it were the card's alone. */
+bool device_shares_host(const char *card);
+
+/* What is not known of such a card; "" for any other card, or NULL. */
 void device_say_shared(const char *card, char *text, size_t room);
 
 /* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */

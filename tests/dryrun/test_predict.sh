@@ -139,6 +139,12 @@ expect 'with context' 0 'takes 250 MiB of 1 GiB' \
     "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
 expect "branches on what is not computed are named" 0 'there: train.py:1, train.py:2, train.py:3 and 2 more.' \
     "$replay" predict --device 1GiB -o o -- ./train branches 10
+expect "a card of the host's memory is said to be one" 0 'jetson-nano-4g shares its memory with the host, which is' \
+    "$replay" predict --device jetson-nano-4g -o o -- ./train once 10
+expect 'of which more than three quarters may not be there' 4 'May fit on jetson-nano-4g: may take 3' \
+    "$replay" predict --device jetson-nano-4g -o o -- ./train once 310
+expect 'nor does a value count that takes more' 0 'b=286 fits; 287 was tried and does not' \
+    "$replay" predict --device jetson-nano-4g --range b=10..310 -o o -- ./train once {b}
 expect 'too large: the answer is what it needs' 1 'Does not fit on 512MiB: would take 600 MiB of 512 MiB.' \
     "$replay" predict --device 512MiB -o o -- ./train forever 50
 expect 'on both cards' 0 'Fits on both cards.' "$replay" predict --device 1GiB --device 512MiB -o o -- ./train once 1
