@@ -983,7 +983,8 @@ class Why(Result):
     #: through a step is not on record; null: none
     serves_refused: Optional[Cure] = None
     #: the recording played on by its own pattern, for as long again, under the setting that serves the refused
-    #: request; if it does not last, that setting is not named; null: there is none, or nothing can be played on
+    #: request; if it does not last, that setting is not named; null: there is none, nothing can be played on,
+    #: or the later half does not last, which tells nothing
     played_on: Optional[WhyPlayedOn] = None
     #: of what is full, if a whole step is on record: ways to train that were tried on the recording; empty:
     #: none was

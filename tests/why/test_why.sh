@@ -61,6 +61,12 @@ has out '^A leak, or one long forward pass: '
 expect_status 0 why "$3/tests/dying/recordings/validation_keeps_graphs.zst"
 has out '^A leak: '
 
+# ---- a half that does not last leaves behind a memory of ten that was not full yet: that tells nothing ----
+expect_status 0 why "$3/tests/dying/recordings/shapes_and_a_short_memory.zst" --json why.json
+has out '^Fragmented: .* export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+has out 'For how long it goes on then, this recording does not tell.'
+has why.json '"played_on": null'
+
 # ---- a setting that serves the request and does not last: it is not said that none was found ----
 expect_status 0 why "$3/tests/dying/recordings/sequences_served.zst"
 has out '^Fragmented: '
