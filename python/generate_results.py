@@ -19,7 +19,8 @@ PACKAGE = ROOT / "python/vramreplay"
 SCHEMA_MD = ROOT / "report/SCHEMA.md"
 
 # The answers that have a class, in the order of results.py.
-COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "verify", "diff", "predict", "serve"]
+COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "adversary", "verify", "diff", "predict",
+            "serve"]
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # "... as in `replay-fit/1`": what the key means stands elsewhere.
 ELSEWHERE = re.compile(r"\bas in (?:`[\w\[\]]+` of )?(?:a replay\b|`replay-(\w+)/1`)")

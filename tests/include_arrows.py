@@ -70,6 +70,7 @@ ROOMS = [
      "Which rule of the allocator holds the memory that no request asked for?"),
     ("replay/shrink", "base policies/pytorch report/text replay/recording replay/trials replay/results replay/why",
      "What is the smallest recording that still does it?"),
+    ("replay/adversary", "base traces replay/shrink", "On which program do two allocators differ, or one waste most?"),
     ("replay/graphs", "base traces replay/engine replay/results", "What do the private pools of CUDA graphs take?"),
     ("replay/likeness", "traces loads replay/trials", "Is a made load like a recording?"),
     ("replay/diff", "base traces report/text answers report/rows replay/engine replay/recording replay/results",

@@ -15,7 +15,7 @@ from vramreplay import commands, files, results, running
 
 COMMANDS = {"info": [], "replay": [], "why": [], "who": [], "fit": [], "tune": [], "blame": [], "verify": [],
             "diff": ["best-fit", "none"]}
-NOT_OPTIONS = {"recording", "a", "b", "progress", "timeout"}
+NOT_OPTIONS = {"recording", "a", "b", "other", "progress", "timeout"}
 # Options that only choose how the program writes, and those that measure a real card.
 WRITING = {"json", "csv", "samples", "perfetto", "folded", "speedscope", "wide", "all", "help", "calibrate", "html"}
 
@@ -192,7 +192,7 @@ def test_a_path_may_be_bytes(sample):
 
 def test_every_option_that_is_no_switch_is_known_as_one_with_a_value():
     taken = {}
-    for command in [*COMMANDS, "predict", "serve", "samples", "requests", "shrink"]:
+    for command in [*COMMANDS, "predict", "serve", "samples", "requests", "shrink", "adversary"]:
         taken.update(inspect.signature(getattr(commands, command)).parameters)
     options = {name for name, of in taken.items() if name not in NOT_OPTIONS | {"program"} and of.annotation != "bool"}
     assert options == running.WITH_VALUE

@@ -56,7 +56,7 @@ def call(session):
 def test_the_client_lists_the_tools_with_valid_schemas(session):
     tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
     assert set(tools) == {"files", "info", "why", "why_text", "who", "fit", "tune", "diff", "blame", "shrink",
-                          "verify"}
+                          "adversary", "verify"}
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         schema = tool.output_schema["properties"].get("schema", {}).get("const")
@@ -66,7 +66,7 @@ def test_the_client_lists_the_tools_with_valid_schemas(session):
 
 def test_the_list_of_tools_is_short_enough_to_go_with_every_question(folder):
     [listed] = say(folder, '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', options=["--run-programs"])
-    assert len(listed["result"]["tools"]) == 12 and len(json.dumps(listed)) < 24_000
+    assert len(listed["result"]["tools"]) == 13 and len(json.dumps(listed)) < 26_000
 
 
 def test_a_program_is_run_only_if_the_server_was_started_so(session, folder, program):
@@ -97,6 +97,7 @@ def test_a_program_is_run_only_if_the_server_was_started_so(session, folder, pro
     ("diff", {"a": "mlp-adam.zst", "b": "mlp-sgd.zst"}), ("diff", {"a": "cnn.zst", "policy": ["best-fit", "none"]}),
     ("blame", {"recording": "cnn.zst", "policy": "best-fit"}),
     ("shrink", {"recording": "oom-fragmented.zst", "keep": "refused"}),
+    ("adversary", {"allocator": "best-fit", "other": "pow2", "calls": 2}),
     ("verify", {"recording": "gpt-varlen-expand.zst", "gpu": 0})])
 def test_every_tool_answers_by_its_schema_and_with_words(call, tool, arguments):
     result = call(tool, **arguments)            # the client checks the answer against the declared schema, too
@@ -129,6 +130,9 @@ def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
     ("fit", {"recording": "cnn.zst", "policy": ["tlsf:upstream=(plan:out.csv)"]}, "a plan is not read"),
     ("shrink", {"recording": "cnn.zst", "keep": "differs:./evil.so"}, "a plugin is not loaded"),
     ("shrink", {"recording": "cnn.zst", "keep": "differs:plan:out.csv"}, "a plan is not read"),
+    ("adversary", {"allocator": "./evil.so"}, "a plugin is not loaded"),
+    ("adversary", {"allocator": "best-fit", "other": "plan:out.csv"}, "a plan is not read"),
+    ("adversary", {"allocator": "--json=x"}, "--json=x"),
     ("blame", {"recording": "cnn.zst", "policy": "evil.so"}, "a plugin is not loaded"),
     ("shrink", {"recording": "cnn.zst", "keep": "refused", "out": "x.zst"}, "not 'out'"),
     ("fit", {"recording": "cnn.zst", "policy": [1]}, "policy is a list of texts"),

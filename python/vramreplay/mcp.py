@@ -265,6 +265,8 @@ class Server:
             return [*options, "--", *values["program"]]
         if "text" in values:
             return ["-", *options]
+        if "allocator" in values:
+            return [*options, "--", *(values[name] for name in ("allocator", "other") if name in values)]
         files = [self.inside(values[name]) for name in tool.inputs + tool.optional_inputs if name in values]
         return [*files, *tool.words, *options]
 

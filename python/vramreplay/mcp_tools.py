@@ -17,6 +17,7 @@ ROWS_MAX = 50                               # of `who`: a stack trace a row may 
 #: Commands of the program that its answers may advise.
 COMMANDS = ("conf", "export", "fit", "graphs", "info", "live", "plan", "predict", "ranks", "record", "report",
             "run-sim", "serve", "sweep", "technique", "trace", "tune", "verify", "who", "why")
+POLICIES = ("policy", "keep", "allocator", "other")         # arguments that name policies
 FILES_MAX = 100                             # of `files`, newest first
 RECORDING = {"type": "string",
              "description": "a file that the tool files lists: PyTorch's memory snapshot (.pickle), a trace (.zst), "
@@ -26,6 +27,7 @@ POLICY = {"type": ["array", "string"], "items": {"type": "string"},
           "description": "allocators with settings: best-fit (PyTorch's default), expandable_segments:True, "
                          "max_split_size_mb:128, pow2, none"}
 ONE_POLICY = {"type": "string", "description": "the allocator with its settings; without it the recorded one"}
+ALLOCATOR = {"type": "string", "description": "best-fit, expandable_segments:True, pytorch:version=2.0, tlsf"}
 GPU = {"type": "integer", "minimum": 0, "description": "the device to take, of a file that recorded several"}
 PROGRAM = {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1,
            "description": "the words of a command, such as python, train.py, --batch, {batch}; it runs in the server's "
@@ -52,14 +54,14 @@ class Tool:
     words: Tuple[str, ...] = ()             # that each call has
 
     def input_schema(self) -> Dict[str, Any]:
-        special = {"program": PROGRAM, "text": TEXT}
+        special = {"program": PROGRAM, "text": TEXT, "allocator": ALLOCATOR, "other": ALLOCATOR}
         inputs = {name: special.get(name, RECORDING) for name in self.inputs + self.optional_inputs}
         gpu = {"gpu": GPU} if self.takes_files() else {}
         return {"type": "object", "properties": {**inputs, **self.options, **gpu}, "required": list(self.inputs),
                 "additionalProperties": False}
 
     def takes_files(self) -> bool:
-        return bool(self.inputs) and not {"program", "text"} & set(self.inputs)
+        return bool(self.inputs) and not {"program", "text", "allocator"} & set(self.inputs)
 
     def whole_schema(self) -> Any:
         """The answer's, as the package has it."""
@@ -117,6 +119,12 @@ TOOLS = {tool.name: tool for tool in (
          "reserve so much, or differ under another allocator: for a bug report.",
          {"keep": {"type": "string", "description": "refused, peak>=20GiB, or differs:POLICY"}, "policy": ONE_POLICY,
           "device": DEVICE}),
+    Tool("adversary", "What separates two allocators", "The fewest requests and frees with which two allocators, "
+         "settings or PyTorch releases reserve differently; of one, a program that needs a far larger card than what "
+         "is live.",
+         {"calls": {"type": "integer", "description": "of two: the largest difference in at most so many calls"},
+          "device": DEVICE, "seed": {"type": "integer", "description": "of the random search (0)"}},
+         inputs=("allocator",), optional_inputs=("other",)),
     Tool("verify", "Is the replay exact?", "Whether the replayed allocator makes every decision that was recorded.",
          {"device": DEVICE}),
     Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it "
@@ -184,9 +192,9 @@ def listed(name: str, value: Any) -> List[str]:
 
 def refuse_what_reaches_out(name: str, value: Any) -> None:
     for text in value if isinstance(value, list) else [value]:
-        if name in ("policy", "keep") and re.search(r"/|\.so\b", text):
+        if name in POLICIES and re.search(r"/|\.so\b", text):
             raise Refused(f"{text}: a plugin is not loaded here")
-        if name in ("policy", "keep") and re.search(r"\b(plan|file)\b", text):
+        if name in POLICIES and re.search(r"\b(plan|file)\b", text):
             raise Refused(f"{text}: a plan is not read here")
         if name == "device" and re.match(r"\s*cuda", text, re.I):
             raise Refused(f"{text}: a real card is not used here")

@@ -1367,6 +1367,19 @@ class Blame(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class ShrinkProgram(Result):
+    """An item of `program` of Shrink: the calls that are left, in order."""
+    #: request, free, free-later (while a stream still uses it), complete or flush
+    call: str
+    #: which request is made or freed, from 1
+    request: Optional[int]
+    #: its size
+    bytes: int
+    #: its stream
+    stream: int
+
+
+@dataclass(frozen=True, repr=False)
 class Shrink(Result):
     """The answer of shrink."""
     schema: str
@@ -1400,10 +1413,95 @@ class Shrink(Result):
     peak_reserved_bytes: int
     #: the same under the other policy
     other_reserved_bytes: Optional[int]
+    #: the calls that are left, in order
+    program: List[ShrinkProgram]
     #: what why says of what is left; null unless a refusal under the recorded policy was kept
     verdict: Optional[str]
     #: the same of the recording, without call stacks
     verdict_before: Optional[str]
+    #: why --script could not be written; -o is
+    no_script: Optional[str]
+
+
+@dataclass(frozen=True, repr=False)
+class AdversaryProgram(Result):
+    """An item of `program` of Adversary: its calls, in order."""
+    #: request or free
+    call: str
+    #: which request is made or freed, from 1
+    request: int
+    #: its size
+    bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class AdversaryOutcome(Result):
+    """An item of `outcomes` of Adversary: what each of two does with it."""
+    #: reserved at most
+    peak_reserved_bytes: int
+    #: the card refuses it a request
+    is_refused: bool
+
+
+@dataclass(frozen=True, repr=False)
+class AdversaryByCall(Result):
+    """An item of `by_calls` of Adversary: the best programs with more and more calls, each better than all ..."""
+    #: of this program
+    calls: int
+    #: as above
+    score: float
+
+
+@dataclass(frozen=True, repr=False)
+class AdversaryRobson(Result):
+    """`robson` of Adversary: Robson's bounds for the sizes of this program, as multiples of what is live, for ..."""
+    #: the largest request divided by the smallest
+    size_ratio: float
+    #: no allocator that leaves blocks in their places stays below it (1974)
+    any: float
+    #: first fit needs about so much at most (1977)
+    first_fit: float
+
+
+@dataclass(frozen=True, repr=False)
+class Adversary(Result):
+    """The answer of adversary."""
+    schema: str
+    #: as they were typed: two to separate, or one to drive
+    policies: List[str]
+    #: the card on which two are compared, as after --device
+    device: str
+    #: as after --seed
+    seed: int
+    #: as after --effort
+    effort: int
+    #: programs and changes of programs
+    tried: int
+    #: false: nothing found separates them, which is no proof that nothing does
+    is_found: bool
+    #: no program of fewer calls separates them whose sizes are of plain_sizes: all were tried
+    none_below: Optional[int]
+    #: the sizes that were tried in every order, in bytes
+    plain_sizes: List[int]
+    #: of the program that was found
+    calls: int
+    #: its calls, in order
+    program: List[AdversaryProgram]
+    #: most that is live at once: no allocator needs less
+    live_peak_bytes: int
+    #: what each of two does with it; of one: none
+    outcomes: List[AdversaryOutcome]
+    #: of one: the largest card that refuses it a request; 1 GiB is live at most
+    refusing_card_bytes: Optional[int]
+    #: of two: the difference of the peaks as a share of the larger, 1 if one is refused; of one: that card as a
+    #: multiple of 1 GiB
+    score: float
+    #: the best programs with more and more calls, each better than all shorter ones, before sizes were made
+    #: round
+    by_calls: List[AdversaryByCall]
+    #: Robson's bounds for the sizes of this program, as multiples of what is live, for programs as long as need
+    #: be
+    robson: Optional[AdversaryRobson]
     #: why --script could not be written; -o is
     no_script: Optional[str]
 

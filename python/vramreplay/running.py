@@ -24,9 +24,9 @@ PATIENCE_S = 10.0                       # to end after SIGTERM
 TIMEOUT_MOST_S = 2_000_000              # 23 days; poll takes 2^31 ms at most
 #: Options of the functions of commands.py that are no switches.
 WITH_VALUE = frozenset((
-    "at", "by", "device", "explain", "from_", "given_back", "gpu", "grew", "insert", "keep", "memory_limit", "on_oom",
-    "out", "policy", "price", "range", "sample_every", "script", "seed", "start", "step_us", "steps", "system",
-    "threads", "torch", "torch_libs", "trace", "values", "warm", "within"))
+    "at", "by", "calls", "device", "effort", "explain", "from_", "given_back", "gpu", "grew", "insert", "keep",
+    "memory_limit", "on_oom", "out", "policy", "price", "range", "sample_every", "script", "seed", "start",
+    "step_us", "steps", "system", "threads", "torch", "torch_libs", "trace", "values", "warm", "within"))
 
 
 def option_words(options: Mapping[str, Any]) -> List[str]:

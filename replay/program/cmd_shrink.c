@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "replay/shrink/shrink.h"
+#include "replay/shrink/shrink_calls.h"
 #include "replay/shrink/shrink_script.h"
 #include "report/text/json_writer.h"
 #include "report/text/text.h"
@@ -10,8 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { SHOWN_CALLS = 50 };
 
 /* Everything the command holds. Zero is valid: shrink_close accepts it. */
 struct session {
@@ -94,36 +93,6 @@ static void print_remarks(const struct session *s)
     print_paragraph(&w);
 }
 
-/* The number of the request that a call makes or frees. */
-static size_t request_number(const struct session *s, size_t call)
-{
-    size_t number = 0, found = 0;
-    for (size_t i = 0; i <= call; i++) {
-        number += s->shrunk.calls[i].kind == EVENT_ALLOC;
-        found = s->shrunk.calls[i].kind == EVENT_ALLOC && s->shrunk.calls[i].slot == s->shrunk.calls[call].slot
-                    ? number : found;
-    }
-    return found;
-}
-
-static void print_call(const struct session *s, size_t i)
-{
-    const struct event *c = &s->shrunk.calls[i];
-    char size[TEXT_NUMBER];
-    if (c->kind == EVENT_FLUSH) {
-        printf("  the cache is given back\n");
-        return;
-    }
-    printf("  %-7s %3zu", c->kind == EVENT_ALLOC ? "request" : "free", request_number(s, i));
-    if (c->kind == EVENT_ALLOC)
-        printf("  %12s", text_mib(c->bytes, size));
-    if (c->kind == EVENT_ALLOC && s->shrunk.n_streams > 1)
-        printf("  stream %u", c->stream);
-    if (c->kind == EVENT_FREE_REQUESTED)
-        printf("  while a stream still uses it");
-    printf("\n");
-}
-
 static enum err shrink_print(const void *session, struct err_detail *err)
 {
     (void)err;
@@ -135,10 +104,7 @@ static enum err shrink_print(const void *session, struct err_detail *err)
     add_kept(&w, s);
     print_paragraph(&w);
     printf("\n");
-    for (size_t i = 0; i < s->shrunk.n && i < SHOWN_CALLS; i++)
-        print_call(s, i);
-    if (s->shrunk.n > SHOWN_CALLS)
-        printf("  and %zu more\n", s->shrunk.n - SHOWN_CALLS);
+    shrunk_print_calls(stdout, &s->shrunk);
     print_remarks(s);
     return ERR_OK;
 }
@@ -178,7 +144,10 @@ static enum err shrink_write_files(void *session, FILE *const files[ANSWER_FILES
     enum err e = files[0] != NULL ? write_trace(s, files[0], err) : ERR_OK;
     if (e != ERR_OK || files[1] == NULL)
         return e;
-    e = shrink_script_write(&s->shrunk, &s->run, files[1], &s->no_script);
+    char about[SCRIPT_COMMENT];
+    snprintf(about, sizeof about, "%zu calls, made by replay shrink from a recording of %zu.", s->shrunk.n,
+             s->shrunk.n_before);
+    e = shrink_script_write(&s->shrunk, &s->run, about, files[1], &s->no_script);
     if (e == ERR_UNSUPPORTED)
         s->status = cli_fail(e, &s->no_script);
     else if (e != ERR_OK)

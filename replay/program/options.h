@@ -75,6 +75,7 @@ struct options {
     bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all, is_host, has_no_replay;
     unsigned    threads;
     struct import_config import;
+    uint64_t    calls;               /* of `adversary`; 0: not given */
     uint64_t    capacity, align_bytes, effort;      /* of `plan`; 0: not given, but effort */
     uint64_t    price;                       /* bytes per ms of driver time (report/rows/winner.h) */
     uint64_t    shard, n_shards;             /* 1 <= shard <= n_shards; both 0 without --shard */

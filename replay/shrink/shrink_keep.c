@@ -178,18 +178,28 @@ static enum err judge_refusal(struct keep_runner *r, const struct event *calls, 
     const enum err e = story_of(r, calls, a->stopped_at, &story, err);
     if (e == ERR_OK && is_first)
         r->keep->story = story;
-    *holds = e == ERR_OK && is_same_story(r->keep, &story);
+    *holds = e == ERR_OK && (r->keep->kind == KEEP_REFUSED_ANYHOW || is_same_story(r->keep, &story));
     return e;
 }
 
-static enum err judge(struct keep_runner *r, const struct event *calls, size_t n, const struct ran *a,
-                      const struct ran *b, bool is_first, bool *holds, struct err_detail *err)
+static bool judge_peaks(struct keep *k, const struct ran *a, const struct ran *b, bool is_first)
 {
-    struct keep *k = r->keep;
-    if (k->kind == KEEP_REFUSED)
-        return judge_refusal(r, calls, n, a, is_first, holds, err);
-    *holds = k->kind == KEEP_PEAK ? a->peak_bytes >= k->bytes : differs(k, a, b, is_first);
-    return ERR_OK;
+    switch (k->kind) {
+    case KEEP_PEAK:    return a->peak_bytes >= k->bytes;
+    case KEEP_DIFFERS: return differs(k, a, b, is_first);
+    case KEEP_APART:   return a->is_refused != b->is_refused || (!a->is_refused && a->peak_bytes != b->peak_bytes);
+    default:           return false;
+    }
+}
+
+static bool is_of_refusal(const struct keep *k)
+{
+    return k->kind == KEEP_REFUSED || k->kind == KEEP_REFUSED_ANYHOW;
+}
+
+static bool has_two(const struct keep *k)
+{
+    return k->kind == KEEP_DIFFERS || k->kind == KEEP_APART;
 }
 
 enum err keep_holds(struct keep_runner *r, const struct event *calls, size_t n, bool is_first, bool *holds,
@@ -203,16 +213,21 @@ enum err keep_holds(struct keep_runner *r, const struct event *calls, size_t n, 
     if (live > r->keep->live_bytes)
         return ERR_OK;
     enum err e = run(r, r->spec, calls, n, &a, err);
-    if (e == ERR_OK && r->keep->kind == KEEP_DIFFERS)
+    if (e == ERR_OK && has_two(r->keep))
         e = run(r, &r->keep->other, calls, n, &b, err);
-    if (e == ERR_OK)
-        e = judge(r, calls, n, &a, &b, is_first, holds, err);
+    if (e == ERR_OK && is_of_refusal(r->keep))
+        e = judge_refusal(r, calls, n, &a, is_first, holds, err);
+    else if (e == ERR_OK)
+        *holds = judge_peaks(r->keep, &a, &b, is_first);
     if (e != ERR_OK)
         return e;
-    const size_t last = a.peak_at > b.peak_at ? a.peak_at : b.peak_at;
-    r->end = r->keep->kind == KEEP_REFUSED ? a.stopped_at + 1 : last;
+    const size_t last_a = a.is_refused ? a.stopped_at + 1 : a.peak_at;
+    const size_t last_b = b.is_refused ? b.stopped_at + 1 : b.peak_at;
+    r->end = last_a > last_b ? last_a : last_b;
     r->end = r->end > n ? n : r->end;
     r->peak_bytes = a.peak_bytes;
     r->other_bytes = b.peak_bytes;
+    r->is_refused = a.is_refused;
+    r->is_other_refused = b.is_refused;
     return ERR_OK;
 }

@@ -7,9 +7,11 @@
 
 enum keep_kind {
     KEEP_REFUSED,                    /* the card refuses a request, and it is the same story */
+    KEEP_REFUSED_ANYHOW,             /* the same, whatever the story */
     KEEP_PEAK,                       /* at least `bytes` are reserved */
     KEEP_DIFFERS,                    /* the peaks of two policies differ, and the same one is larger, by at least the
                                       * share of its peak that it is in the recording */
+    KEEP_APART,                      /* the peaks of two policies differ, or one refuses a request; whichever */
 };
 
 /* A part of the card, as far as it makes a difference to what `why` says of it. */
@@ -51,6 +53,7 @@ struct keep_runner {
     uint64_t work;                   /* events run */
     size_t   end;                    /* out: the number of calls after which it is so */
     uint64_t peak_bytes, other_bytes;            /* out: reserved at most */
+    bool     is_refused, is_other_refused;       /* out */
 };
 
 /* What the program may have of a card. */

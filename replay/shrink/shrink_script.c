@@ -14,6 +14,7 @@ enum { LINE_COLUMNS = 118, TEXT_BYTES = SCRIPT_LINES * 160, ITEM_BYTES = 64 };
 
 struct script {
     const struct shrunk *s;
+    const char *about;
     uint32_t *number;                /* by slot: of the request in it, from 1 */
     uint32_t  n_requests;
     char      text[TEXT_BYTES];
@@ -172,8 +173,7 @@ static const char *conf_of(const struct single_run *run)
 static void put_head(struct script *p, const struct single_run *run)
 {
     char line[LINE_COLUMNS + ITEM_BYTES];
-    snprintf(line, sizeof line, "# %zu calls, made by replay shrink from a recording of %zu.\nimport os\n", p->s->n,
-             p->s->n_before);
+    snprintf(line, sizeof line, "# %s\nimport os\n", p->about);
     add(p, line);
     add(p, "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"");
     add(p, conf_of(run));
@@ -214,7 +214,7 @@ static void make(struct script *p, const struct single_run *run, bool as_table)
     put_end(p);
 }
 
-enum err shrink_script_write(const struct shrunk *s, const struct single_run *run, FILE *out,
+enum err shrink_script_write(const struct shrunk *s, const struct single_run *run, const char *about, FILE *out,
                              struct err_detail *err)
 {
     if (s->has_pools || s->has_late)
@@ -224,7 +224,7 @@ enum err shrink_script_write(const struct shrunk *s, const struct single_run *ru
     uint32_t *number = calloc((size_t)trace_info(s->copy)->peak_live + 1, sizeof *number);
     enum err e = p != NULL && number != NULL ? ERR_OK : err_no_memory(err);
     if (e == ERR_OK) {
-        *p = (struct script){ .s = s, .number = number };
+        *p = (struct script){ .s = s, .about = about, .number = number };
         make(p, run, false);
         if (p->is_full || p->lines > SCRIPT_LINES)
             make(p, run, true);

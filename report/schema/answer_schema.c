@@ -7,6 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
+static const struct answer_member adversary_members[] = {
+#define ANSWER_TABLE "answers/adversary.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member bench_suite_members[] = {
 #define ANSWER_TABLE "answers/bench_suite.def"
 #include "answers/as_members.def"
@@ -265,6 +269,7 @@ static const struct answer_member workspaces_members[] = {
 };
 
 static const struct answer_table tables[] = {
+    { .name = "adversary", .members = adversary_members },
     { .name = "bench_suite", .members = bench_suite_members },
     { .name = "blame", .members = blame_members },
     { .name = "calibration", .members = calibration_members },

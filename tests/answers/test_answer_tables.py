@@ -45,6 +45,8 @@ QUESTIONS = {
               for name in ("ready", "too-long")],
     "share": [["--share", f"{CNN},{ADAM}@+1s@1GiB", "--device", size] for size in ("60MiB", "sim:unlimited")],
     "shrink": [["shrink", CNN, "--keep", "differs:none"], ["shrink", CNN, "--keep", "peak>=1MiB"]],
+    "adversary": [["adversary", *more, "--effort", "1"]
+                  for more in (["none", "best-fit"], ["tlsf", "--calls", "9"])],
     "stats": [["stats", CNN], ["stats", CUT]],
     "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
     "tune": [["tune", CNN], ["tune", CNN, "--device", "20MiB"], ["tune", "samples/oom-leak.trace.zst"]],

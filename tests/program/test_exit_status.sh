@@ -95,6 +95,8 @@ ends 2 plan a.zst --align 3
 ends 2 blame a.zst --policy none
 ends 2 shrink a.zst
 ends 2 shrink a.zst --keep nothing
+ends 2 adversary no-such-policy
+ends 2 adversary tlsf --device 8GiB
 ends 2 generate 530-270
 ends 2 generate no-such-load -o o.zst
 ends 2 generate like:no-such-file -o o.zst
@@ -164,6 +166,8 @@ done <<'TABLE'
 --json blame a.zst
 --json shrink a.zst --keep differs:none
 -o shrink a.zst --keep differs:none
+--json adversary none best-fit --effort 1
+-o adversary none best-fit --effort 1
 -o plan a.zst
 -o export a.zst --to csv
 -o export a.zst --to minimalloc
@@ -208,6 +212,7 @@ ranks
 plan a.zst
 blame a.zst
 shrink a.zst --keep differs:none
+adversary none best-fit --effort 1
 export a.zst --to csv -o -
 conform cupy --as cupy
 extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "replay/shrink/shrink_calls.h"
+
+#include "report/text/text.h"
+
+enum { SHOWN_CALLS = 50 };
+
+size_t shrunk_request_number(const struct shrunk *s, size_t call)
+{
+    size_t number = 0, found = 0;
+    for (size_t i = 0; i <= call && s->calls[call].kind != EVENT_FLUSH; i++) {
+        number += s->calls[i].kind == EVENT_ALLOC;
+        found = s->calls[i].kind == EVENT_ALLOC && s->calls[i].slot == s->calls[call].slot ? number : found;
+    }
+    return found;
+}
+
+const char *shrunk_call_word(const struct event *c)
+{
+    switch (c->kind) {
+    case EVENT_ALLOC:          return "request";
+    case EVENT_FREE:           return "free";
+    case EVENT_FREE_REQUESTED: return "free-later";
+    case EVENT_FREE_COMPLETED: return "complete";
+    default:                   return "flush";
+    }
+}
+
+static void print_call(FILE *out, const struct shrunk *s, size_t i)
+{
+    const struct event *c = &s->calls[i];
+    char size[TEXT_NUMBER];
+    if (c->kind == EVENT_FLUSH) {
+        fprintf(out, "  the cache is given back\n");
+        return;
+    }
+    fprintf(out, "  %-7s %3zu", c->kind == EVENT_ALLOC ? "request" : "free", shrunk_request_number(s, i));
+    if (c->kind == EVENT_ALLOC)
+        fprintf(out, "  %12s", text_mib(c->bytes, size));
+    if (c->kind == EVENT_ALLOC && s->n_streams > 1)
+        fprintf(out, "  stream %u", c->stream);
+    if (c->kind == EVENT_FREE_REQUESTED)
+        fprintf(out, "  while a stream still uses it");
+    fprintf(out, "\n");
+}
+
+void shrunk_print_calls(FILE *out, const struct shrunk *s)
+{
+    for (size_t i = 0; i < s->n && i < SHOWN_CALLS; i++)
+        print_call(out, s, i);
+    if (s->n > SHOWN_CALLS)
+        fprintf(out, "  and %zu more\n", s->n - SHOWN_CALLS);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The calls that are left, for a person. */
+#ifndef REPLAY_REPLAY_SHRINK_SHRINK_CALLS_H
+#define REPLAY_REPLAY_SHRINK_SHRINK_CALLS_H
+
+#include "replay/shrink/shrink.h"
+
+/* The number, from 1, of the request that a call makes or frees; 0 of a flush. */
+size_t shrunk_request_number(const struct shrunk *s, size_t call);
+
+/* "request", "free", "free-later" (while a stream still uses it), "complete", "flush". */
+const char *shrunk_call_word(const struct event *c);
+
+/* A line for each, at most 50. */
+void shrunk_print_calls(FILE *out, const struct shrunk *s);
+
+#endif
