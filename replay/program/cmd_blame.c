@@ -61,6 +61,8 @@ static enum err blame_read(void *session, const struct options *o, struct err_de
     if (e == ERR_OK && recorded_from_driver(s->trace))
         e = err_at(err, ERR_UNSUPPORTED, 0, o->inputs[0], "holds the program's calls to the driver, and no requests to "
                    "PyTorch's allocator, whose rules are explained");
+    if (e == ERR_OK && recorded_from_xla(s->trace))
+        e = err_at(err, ERR_UNSUPPORTED, 0, o->inputs[0], RECORDED_XLA_WORDS);
     if (e == ERR_OK)
         e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, err);
     if (e == ERR_OK)

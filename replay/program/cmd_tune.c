@@ -631,6 +631,8 @@ static enum err tune_read(void *session, const struct options *o, struct err_det
     struct tune_session *s = session;
     s->options = o;
     enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
+    if (e == ERR_OK && recorded_from_xla(s->trace))
+        e = err_at(err, ERR_UNSUPPORTED, 0, o->inputs[0], RECORDED_XLA_WORDS);
     if (e == ERR_OK)
         e = device_choose_for_advice(o->device, s->trace, &s->device, err);
     if (o->system != PLATFORM_UNKNOWN)

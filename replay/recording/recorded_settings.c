@@ -30,9 +30,17 @@ bool recorded_from_driver(const struct trace_reader *trace)
     return source != NULL && (strcmp(source, "cuda-driver") == 0 || strcmp(source, "cuda-calls") == 0);
 }
 
+bool recorded_from_xla(const struct trace_reader *trace)
+{
+    const char *source = trace_meta(trace, "source");
+    return source != NULL && strcmp(source, "xplane") == 0;
+}
+
 enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *err)
 {
     const char *conf = trace_meta(trace, "conf");
+    if (recorded_from_xla(trace))
+        return policy_spec_parse(RECORDED_XLA_POLICY, out, err);
     if (conf == NULL || conf[0] == '\0')
         return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, err);
     const size_t n = strlen(conf) + sizeof "pytorch:";

@@ -387,6 +387,11 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     find_cure(out);
     find_worth(out);
     judge(out);
+    out->is_of_xla = recorded_from_xla(trace);
+    if (out->is_of_xla && out->verdict != VERDICT_CACHE)     /* nothing was refused when it was recorded */
+        return err_set(err, ERR_UNSUPPORTED, 0, "the recording " RECORDED_XLA_WORDS);
+    if (out->is_of_xla)
+        out->reserved = out->live;               /* at least; the rest is of PyTorch's allocator */
     if (out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
         e = levers_try(trace, out->is_checkpointing, &out->levers, err);
     return e;

@@ -201,6 +201,11 @@ static void add_cache(struct words *w, const struct why *y)
         add_driver_peak(w, y);
         return;
     }
+    if (y->is_of_xla) {
+        words_add(w, "Nothing was refused: live data peaks at %s in XLA's allocator (JAX, TensorFlow). What that takes "
+                     "of a card: replay FILE --policy " RECORDED_XLA_POLICY ".", text_mib(y->live, a));
+        return;
+    }
     words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which %s shows beside "
                  "what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b),
               card_tools_shows(y->tune.platform));
@@ -442,7 +447,7 @@ static void print_filled(FILE *out, const struct why *y)
 static void print_smaller(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_CACHE || y->reserved < y->live + y->live / TUNE_GAIN_SHARE)
+    if (y->verdict != VERDICT_CACHE || y->is_of_xla || y->reserved < y->live + y->live / TUNE_GAIN_SHARE)
         return;
     words_add(&w, "- `replay tune` tells whether a setting lets it run on a smaller card.");
     words_print_screen(out, &w);

@@ -134,5 +134,35 @@ def two_cards():
     note(jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")(jnp.ones((jax.device_count(), 128))))
 
 
+@program
+def four_cards():
+    """Weights and batch sharded over four cards by `shard_map`, with a `psum`."""
+    mesh = Mesh(jax.devices(), ("d",))
+    split = PartitionSpec("d")
+    x = jax.device_put(jnp.ones((512, 1024)), NamedSharding(mesh, split))
+    w = jax.device_put(jnp.ones((1024, 512)), NamedSharding(mesh, split))
+
+    def step(w, x):
+        whole = jax.lax.all_gather(w, "d", tiled=True)
+        return w - 1e-3 * jax.lax.psum((x @ whole).sum(), "d")
+    step = jax.jit(jax.shard_map(step, mesh=mesh, in_specs=(split, split), out_specs=split))
+    for _ in range(2):
+        w = step(w, x)
+        note(w)
+
+
+@program
+def pallas():
+    """A kernel of Pallas that adds two arrays, by Triton."""
+    from jax.experimental import pallas as pl
+
+    def add(x, y, out):
+        out[...] = x[...] + y[...]
+    call = jax.jit(lambda x, y: pl.pallas_call(add, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), grid=(4,),
+                                               in_specs=[pl.BlockSpec((256,), lambda i: (i,))] * 2,
+                                               out_specs=pl.BlockSpec((256,), lambda i: (i,)))(x, y))
+    note(call(jnp.ones(1024), jnp.ones(1024)))
+
+
 if __name__ == "__main__":
     PROGRAMS[sys.argv[1]]()

@@ -301,6 +301,10 @@ expect 'a profile of JAX is imported' 0 'j.zst: JAX'\''s requests, process' \
 expect 'with its requests' 0 'requested at most      1000 B' "$replay" info j.zst
 expect 'beside the calls' 0 'alloc                3' "$replay" info j.driver.zst
 expect_files 3 'j.*'
+expect 'of which why says whose they are' 0 "live data peaks at 1000 B in XLA's allocator" "$replay" why j.zst
+expect 'and no setting of PyTorch is advised' 2 "which reads no setting of PyTorch's" "$replay" tune j.zst
+expect 'nor its rules' 2 "which reads no setting of PyTorch's" "$replay" blame j.zst
+expect 'the allocator is XLA'\''s unless another one is named' 0 'tf-bfc:gc=off' "$replay" fit j.zst
 
 # What cannot be written is not lost.
 expect 'what is no journal' 0 'left there' \
