@@ -456,6 +456,8 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     print_range(out, all, s);
     print_load(out, all, s);
     e = print_tries(out, s);
+    if (*all->asked.interrupted != 0)
+        fprintf(out, "Interrupted: what else was to be tried is missing.\n");
     print_basis(out, all, s);
     return e;
 }

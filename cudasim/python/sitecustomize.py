@@ -503,6 +503,7 @@ import importlib.util                                # noqa: E402
 if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for other memory if it comes from a cache,
     os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")             # and ours must not get into one
     os.environ.setdefault("VLLM_DISABLE_COMPILE_CACHE", os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"])    # its own
+    os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")        # its kernels would be compiled first, by nvcc
     sys.meta_path.insert(0, _Finder("jax", _watch_jax, _stand_in))
     sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
     sys.meta_path.insert(0, _Finder("vllm.v1.worker.gpu.model_runner", _count_tokens))

@@ -32,6 +32,9 @@ static enum err serve_print(const void *session, struct err_detail *err)
 
 static enum exit_status serve_status(const void *session)
 {
+    const struct served *s = session;
+    if (s->asked.interrupted != NULL && *s->asked.interrupted != 0)
+        return (enum exit_status)(128 + *s->asked.interrupted);
     return served_fits(session) ? STATUS_DONE : served_is_open(session) ? STATUS_OPEN : STATUS_FAILED;
 }
 
@@ -70,8 +73,9 @@ const struct subcommand cmd_serve = {
             "\n"
             "With --try the choices are tried, each by a start of its own: shares up to the least and the most that "
             "start, a shorter request, a cache of 8 bits, fewer graphs, none. What they gave stands in a table. It "
-            "takes up to ten times as long. --range max-model-len=8192..131072 searches the longest request with "
-            "which it starts, and --range max-num-seqs=64..1024 the most requests at once.\n"
+            "takes up to ten times as long; an interrupt (Ctrl-C) gives the answer so far. --range "
+            "max-model-len=8192..131072 searches the longest request with which it starts, and --range "
+            "max-num-seqs=64..1024 the most requests at once.\n"
             "\n"
             "With --ask the server is asked for as many prompts as fill a step of its engine, which is the most that "
             "it computes at once; one that has no memory for it starts and dies later.\n"
