@@ -378,7 +378,7 @@ class Host:
 
     def path_rename(self, old_folder: int, old_at: int, old_length: int, folder: int, at: int, length: int) -> int:
         old, new = self.name(old_folder, old_at, old_length), self.name(folder, at, length)
-        opened = self.open_as(old)
+        opened, place = self.open_as(old), 0
         if opened is not None:
             place = os.lseek(opened.fd, 0, os.SEEK_CUR)
             os.close(opened.fd)
