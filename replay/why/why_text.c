@@ -219,6 +219,10 @@ static void add_untold(struct words *w, const struct why *y)
     if (y->is_state)
         words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
                   text_mib(y->live, a), text_mib(y->reserved, b));
+    else if (y->tune.baseline.trial.fits && !y->is_card_named && y->recorded_usable > 0)
+        words_add(w, "The recording does not tell: a request was refused when it was recorded, and is served when it "
+                     "is replayed%s.", y->coverage.begins == BEGINS_EMPTY ? "" :
+                  ": where everything lay when the recording began is not known");
     else if (y->tune.baseline.trial.fits)
         words_add(w, "The recording does not tell: a request was refused when it was recorded, but %s has room for "
                      "it%s.", y->device,

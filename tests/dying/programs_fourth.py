@@ -548,7 +548,7 @@ def decode_after_sampling():
         decoder(x)
 
 
-@dies("full", 0.85, "reinforcement from feedback: four models, at the optimizer of the last", "adapters")
+@dies("full", 0.85, "reinforcement from feedback: four models, at the first optimizer", "adapters")
 def four_models_of_feedback():
     policy = Transformer(width=448, layers=4)
     reference, reward = copy.deepcopy(policy), copy.deepcopy(policy)
@@ -572,7 +572,7 @@ def step_after_accumulation():
         optimizer.zero_grad()
 
 
-@dies("full", 0.75, "graphs: attention over all edges, first backward pass", "sample neighbours")
+@dies("full", 0.75, "graphs: attention over all edges, first forward pass", "sample neighbours")
 def attention_over_all_edges():
     layers = [GraphAttention(64) for _ in range(3)]
     nodes, edges = rand(20000, 64), edges_of(20000, 120000)
@@ -614,7 +614,7 @@ def save_to_host(*things):
     return [{name: value.cpu() for name, value in thing.items()} for thing in things]
 
 
-@dies("full", 0.8, "a checkpoint is read onto the card beside the model", "map_location cpu")
+@dies("full", 0.8, "resuming: the first step, before its checkpoint is read", "map_location cpu")
 def resumes_on_the_card():
     def build():
         net = Transformer(width=448, layers=4, words=2000)

@@ -67,6 +67,10 @@ has out '^Fragmented: .* export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 has out 'For how long it goes on then, this recording does not tell.'
 has why.json '"played_on": null'
 
+# ---- recorded from mid-run: what is served in our replay was refused ----
+expect_status 0 why "$3/tests/dying/recordings/best_models_never_pruned.zst"
+has out 'and is served when it is replayed: where everything lay when the recording began is not known'
+
 # ---- a setting that serves the request and does not last: it is not said that none was found ----
 expect_status 0 why "$3/tests/dying/recordings/sequences_served.zst"
 has out '^Fragmented: '
