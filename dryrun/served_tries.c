@@ -56,7 +56,7 @@ static int walk(struct trying *t, int from, int outwards)
             break;
         at += starts ? outwards : -outwards;
     }
-    const bool is_edge = refused >= 0 || (started == 100 && outwards > 0);
+    const bool is_edge = refused >= 0 || started == (outwards > 0 ? 100 : 1);
     return t->e == ERR_OK && is_edge ? started : -1;
 }
 
