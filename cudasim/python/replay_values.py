@@ -476,6 +476,17 @@ class _Beside(TorchFunctionMode):
         return self.follow(call.function, name, args, call.kwargs, out, call.known, call.seed)
 
     @_hidden
+    def within(self, function, *args, **kwargs):
+        """An operator that the program wrote in Python. PyTorch calls it without the mode, and below autograd."""
+        was_in = getattr(self.local, "is_in_operator", False)
+        self.local.is_in_operator = True
+        try:
+            with self:
+                return function(*args, **kwargs)
+        finally:
+            self.local.is_in_operator = was_in
+
+    @_hidden
     def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         with self:                                   # it calls functions of the program, such as checkpoints
             torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
@@ -512,7 +523,9 @@ class _Beside(TorchFunctionMode):
             return out
         if name in ESCAPES or name in SILENT:
             for t in _tensors((*args, *kwargs.values())):
-                if type(t) in PLAIN and t.is_cuda:
+                if type(t) in PLAIN and t.is_cuda and name in SILENT:
+                    self.values.forget(t)            # written already
+                elif type(t) in PLAIN and t.is_cuda:
                     self.let_go(t)
             return out
         try:
@@ -562,7 +575,7 @@ class _Beside(TorchFunctionMode):
         return result
 
     def forget_if_written(self, tensor):
-        if tensor.is_inference():                    # no version tells
+        if tensor.is_inference() or getattr(self.local, "is_in_operator", False):        # no version tells
             self.values.forget(tensor)
 
     def on_host(self, x, known):
@@ -937,6 +950,7 @@ def install():
     register_optimizer_step_post_hook(lambda *_: mode.lines.looks.clear())
     _watch_graphs(mode)
     _leave_switches_alone(mode)
+    _watch_operators(mode)
     mode.__enter__()
 
 
@@ -1040,6 +1054,32 @@ def _watch_graphs(mode):
         mode.values.clear()
 
     graph.capture_begin, graph.capture_end, graph.replay = map(_hidden, (capture_begin, capture_end, replay_and_forget))
+
+
+def _is_of_card(args):
+    return any(type(t) in PLAIN and t.is_cuda for t in _tensors(args))
+
+
+def _watch_operators(mode):
+    """Operators made by torch.library.custom_op are Python, whose branches and sizes depend on values as others do."""
+    definition = getattr(getattr(torch.library, "CustomOpDef", None), "register_kernel", None)
+    if definition is None:
+        return
+
+    @functools.wraps(definition)
+    def register_kernel(self, device_types, fn=None, /):
+        if fn is None:
+            return functools.partial(register_kernel, self, device_types)
+
+        @functools.wraps(fn)
+        @_hidden
+        def seen(*args, **kwargs):
+            is_seen = mode in torch.overrides._get_current_function_mode_stack()
+            is_seen = is_seen or not _is_of_card((*args, *kwargs.values()))
+            return fn(*args, **kwargs) if is_seen else mode.within(fn, *args, **kwargs)
+        definition(self, device_types, seen)
+        return fn
+    torch.library.CustomOpDef.register_kernel = register_kernel
 
 
 @_hidden

@@ -289,6 +289,31 @@ def below():
     true(list(read) == [0, 2, 4, 6, 8])
 
 
+def operators():
+    """Python that the program registers as an operator, which PyTorch calls from C++."""
+    @torch.library.custom_op("replay::kept", mutates_args=())
+    def kept(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        part = x[mask]
+        return part.new_zeros(10 * int(mask.sum().item()) + part.numel())
+
+    @torch.library.custom_op("replay::added", mutates_args=("x",))
+    def added(x: torch.Tensor, y: torch.Tensor) -> None:
+        x.add_(y)
+
+    @torch.library.custom_op("replay::checked", mutates_args=())
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(1 if torch.isfinite(x).all() else 2)
+
+    data = torch.empty(1 << 16, device=CARD).normal_().mul(2)
+    mask = torch.tensor([True, False, True, True]).to(CARD)
+    true(kept(data[:4], mask).numel() == 33)
+    true(kept(data, data > 0).numel() == 11 << 16)       # told: the largest is taken, by both
+    true(checked(data).numel() == 1)
+    count = torch.zeros(1, device=CARD)
+    added(count, data[:1])
+    true(count.item() != 0)                              # it was written: zero is not known any more
+
+
 def large():
     """Edges, masks and orders of millions of elements."""
     n, edges = 20000, torch.randint(0, 20000, (2, 1_600_000))
