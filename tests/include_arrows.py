@@ -63,8 +63,8 @@ ROOMS = [
      "replay/engine replay/recording replay/plan", "Finished runs as reports, alone or side by side."),
     ("replay/advise", "base sim policies/pytorch traces report/text answers report/rows replay/engine replay/recording "
      "replay/trials replay/plan replay/results", "Which card is large enough, and which setting is best?"),
-    ("replay/why", "base sim traces report/text answers report/rows replay/recording replay/technique "
-                   "replay/advise",
+    ("replay/why", "base sim traces report/text answers report/rows replay/recording replay/trials "
+                   "replay/technique replay/advise",
      "Why did a program run out of memory, and what helps?"),
     ("replay/blame", "policies/pytorch traces report/text replay/trials replay/results",
      "Which rule of the allocator holds the memory that no request asked for?"),

@@ -770,6 +770,38 @@ class WhyLargerInput(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class Holder(Result):
+    """An item of `grows` of Why: the lines that hold more and more, the most first."""
+    #: of the program, as "LINE, called at LINE" if another line of it calls it; without call stacks the size of
+    #: each request
+    line: str
+    #: that it holds
+    bytes: int
+    #: that it holds
+    requests: int
+
+
+@dataclass(frozen=True, repr=False)
+class WhyStreams(Result):
+    """`streams` of Why: what streams keep from each other, if the recording runs without it."""
+    #: what was taken out so that it runs: streams: all requests are on one stream; late-uses: what is freed is
+    #: free at once, though another stream may use it (record_stream); both
+    walls: str
+    #: played on for as long again; false: it is known of the refused request alone
+    lasts: bool
+    #: that hold memory when the request is refused
+    n_streams: int
+    #: free in pieces then on other streams than the one that asked
+    elsewhere_bytes: int
+    #: freed and not free yet, at most at once before
+    late_bytes: int
+    #: without the walls
+    peak_reserved_bytes: int
+    #: of what is live on the other streams then; of late uses, of what waited
+    lines: List[Holder]
+
+
+@dataclass(frozen=True, repr=False)
 class Cure(Result):
     """`serves_refused` of Why: a setting that serves the refused request, and what was recorded after it."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
@@ -813,18 +845,6 @@ class FilledStep(Result):
     #: the best setting runs it on this card; of why, the setting that is recommended or serves the refused
     #: request; null: there is none
     runs_with_setting: Optional[bool]
-
-
-@dataclass(frozen=True, repr=False)
-class Holder(Result):
-    """An item of `grows` of Why: the lines that hold more and more, the most first."""
-    #: of the program, as "LINE, called at LINE" if another line of it calls it; without call stacks the size of
-    #: each request
-    line: str
-    #: that it holds
-    bytes: int
-    #: that it holds
-    requests: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -918,15 +938,16 @@ class Why(Result):
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]
     #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold
-    #: the memory; limited: a limit refused what the card had room for; one-tensor: one request is too large;
-    #: leak; larger-input: the last input is larger than all before; full; fragmented (if recommended and
-    #: serves_refused are null, no setting tried cures it); cache: nothing was refused; recording-ends: the
-    #: recording does not tell; of the text of an error also card-had-room: the text does not tell why it was
-    #: refused; full-or-fragmented: the text does not tell which; host-lent: more is allocated than the card
-    #: has; host-full and shared-memory: the host ran out, not the card; budget: the share of a serving engine
-    #: is too small or too large; broken-size; kernel-too-large; index-out-of-range: no memory, a kernel's check
-    #: failed; library-refused: the driver or a library was refused memory, not PyTorch; workspace-refused:
-    #: probably PyTorch was, for a convolution; untold: out of memory, the text does not tell whose
+    #: the memory; limited: a limit refused what the card had room for; streams: streams keep memory from each
+    #: other; one-tensor: one request is too large; leak; larger-input: the last input is larger than all
+    #: before; full; fragmented (if recommended and serves_refused are null, no setting tried cures it); cache:
+    #: nothing was refused; recording-ends: the recording does not tell; of the text of an error also
+    #: card-had-room: the text does not tell why it was refused; full-or-fragmented: the text does not tell
+    #: which; host-lent: more is allocated than the card has; host-full and shared-memory: the host ran out, not
+    #: the card; budget: the share of a serving engine is too small or too large; broken-size; kernel-too-large;
+    #: index-out-of-range: no memory, a kernel's check failed; library-refused: the driver or a library was
+    #: refused memory, not PyTorch; workspace-refused: probably PyTorch was, for a convolution; untold: out of
+    #: memory, the text does not tell whose
     verdict: str
     #: the other verdicts that hold
     also: Optional[List[str]] = None
@@ -977,6 +998,9 @@ class Why(Result):
     larger_input: Optional[WhyLargerInput] = None
     #: a setting that was asked for and not applied, and why; null: none
     not_in_force: Optional[str] = None
+    #: what streams keep from each other, if the recording runs without it; null: nothing, or that ends no
+    #: program
+    streams: Optional[WhyStreams] = None
     #: a setting that tune recommends, with whole steps on record; null: none
     recommended: Optional[Cure] = None
     #: a setting that serves the refused request, and what was recorded after it; whether it gets the program

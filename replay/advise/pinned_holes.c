@@ -85,36 +85,40 @@ static int compare_kinds(const void *a, const void *b)
     return x->pin_bytes < y->pin_bytes ? -1 : x->pin_bytes > y->pin_bytes;
 }
 
-static enum err holes_look(const struct policy *p, struct holes *out, struct err_detail *err)
+static size_t end_of_segment(const struct views *v, size_t first)
 {
-    struct views v = { .at = NULL };
-    struct holes holes = { .reserved_bytes = 0 };
-    v.is_short = p->ops->walk(p, take_view, &v) != ERR_OK || v.is_short;
-    struct kinds kinds = { .at = calloc(v.n + 1, sizeof *kinds.at) };
-    const bool has_room = !v.is_short && kinds.at != NULL;
-    for (size_t i = 0, end; i < v.n && has_room; i = end) {
-        for (end = i + 1; end < v.n && v.at[end].segment == v.at[i].segment;)
-            end++;
-        look_at_segment(&v, i, end, &holes, &kinds);
-    }
-    if (has_room) {
-        qsort(kinds.at, kinds.n, sizeof *kinds.at, compare_kinds);
-        for (; holes.n_kinds < kinds.n && holes.n_kinds < HOLE_KINDS; holes.n_kinds++)
-            holes.kinds[holes.n_kinds] = kinds.at[holes.n_kinds];
-        *out = holes;
-    }
-    free(kinds.at);
-    free(v.at);
-    return has_room ? ERR_OK : err_no_memory(err);
+    size_t end = first + 1;
+    while (end < v->n && v->at[end].segment == v->at[first].segment)
+        end++;
+    return end;
 }
 
-enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
-                    uint64_t events, uint64_t caught_before, struct holes *out, struct err_detail *err)
+static enum err holes_look(const struct views *v, struct holes *out, struct err_detail *err)
+{
+    struct holes holes = { .reserved_bytes = 0 };
+    struct kinds kinds = { .at = calloc(v->n + 1, sizeof *kinds.at) };
+    if (kinds.at == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < v->n; i = end_of_segment(v, i))
+        look_at_segment(v, i, end_of_segment(v, i), &holes, &kinds);
+    qsort(kinds.at, kinds.n, sizeof *kinds.at, compare_kinds);
+    for (; holes.n_kinds < kinds.n && holes.n_kinds < HOLE_KINDS; holes.n_kinds++)
+        holes.kinds[holes.n_kinds] = kinds.at[holes.n_kinds];
+    *out = holes;
+    free(kinds.at);
+    return ERR_OK;
+}
+
+/* All blocks after the first `events` events. */
+static enum err views_read(struct trace_reader *trace, const struct policy_spec *spec,
+                           const struct device_choice *device, uint64_t events, uint64_t caught_before,
+                           struct views *out, struct err_detail *err)
 {
     const struct rewrite cut = { .rounds = 1, .events = events, .caught_before = caught_before };
     const struct replay_config cfg = { .on_oom = OOM_STOP, .threads = 1 };
     struct trace_reader *head = NULL;
     struct lane lane = { .spec = NULL };
+    *out = (struct views){ .at = NULL };
     if (spec->ops->walk == NULL)
         return err_set(err, ERR_UNSUPPORTED, 0, "the policy %s shows no blocks", spec->ops->name);
     enum err e = trace_rewrite(trace, &cut, &head, err);
@@ -124,9 +128,49 @@ enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, 
         e = replay_run(head, &lane, 1, &cfg, err);
     if (e == ERR_OK)
         e = lane_failure(&lane, err);
-    if (e == ERR_OK)
-        e = holes_look(lane.policy, out, err);
+    if (e == ERR_OK && (spec->ops->walk(lane.policy, take_view, out) != ERR_OK || out->is_short))
+        e = err_no_memory(err);
     lane_close(&lane);
     trace_close(head);
+    return e;
+}
+
+enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
+                    uint64_t events, uint64_t caught_before, struct holes *out, struct err_detail *err)
+{
+    struct views v;
+    enum err e = views_read(trace, spec, device, events, caught_before, &v, err);
+    if (e == ERR_OK)
+        e = holes_look(&v, out, err);
+    free(v.at);
+    return e;
+}
+
+/* A segment is of one stream. */
+static void add_segment(const struct views *v, size_t first, struct stream_share *share)
+{
+    const size_t end = end_of_segment(v, first);
+    uint64_t live = 0, pinned = 0;
+    for (size_t i = first; i < end; i++) {
+        live += is_live(&v->at[i]) ? v->at[i].bytes : 0;
+        pinned += v->at[i].state == BLOCK_FREE ? v->at[i].bytes - block_view_idle_pages(&v->at[i]) : 0;
+    }
+    share->live_bytes += live;
+    share->pinned_bytes += live > 0 ? pinned : 0;
+}
+
+enum err stream_shares_find(struct trace_reader *trace, const struct policy_spec *spec,
+                            const struct device_choice *device, uint64_t events, uint64_t caught_before,
+                            struct stream_share *shares, struct err_detail *err)
+{
+    const uint32_t n_streams = trace_info(trace)->n_streams;
+    struct views v;
+    const enum err e = views_read(trace, spec, device, events, caught_before, &v, err);
+    for (uint32_t i = 0; i < n_streams; i++)
+        shares[i] = (struct stream_share){ .live_bytes = 0 };
+    for (size_t i = 0; e == ERR_OK && i < v.n; i = end_of_segment(&v, i))
+        if (v.at[i].stream < n_streams)
+            add_segment(&v, i, &shares[v.at[i].stream]);
+    free(v.at);
     return e;
 }

@@ -34,4 +34,15 @@ MUST_USE enum err holes_find(struct trace_reader *trace, const struct policy_spe
                              const struct device_choice *device, uint64_t events, uint64_t caught_before,
                              struct holes *out, struct err_detail *err);
 
+/* What a stream's segments hold. */
+struct stream_share {
+    uint64_t live_bytes;                 /* of blocks that are live, or that a stream may still use */
+    uint64_t pinned_bytes;               /* in holes */
+};
+
+/* At the same moment, by stream: shares[0, trace_info.n_streams). Errors as of holes_find. */
+MUST_USE enum err stream_shares_find(struct trace_reader *trace, const struct policy_spec *spec,
+                                     const struct device_choice *device, uint64_t events, uint64_t caught_before,
+                                     struct stream_share *shares, struct err_detail *err);
+
 #endif

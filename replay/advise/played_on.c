@@ -35,7 +35,7 @@ enum err pattern_find(struct trace_reader *trace, const struct coverage *c, uint
                       struct err_detail *err)
 {
     const struct steps *s = &c->steps;
-    const uint64_t events = trace_info(trace)->events;
+    const uint64_t events = c->ends == ENDS_REFUSED ? c->first_of_end + 1 : trace_info(trace)->events;
     bool repeats = s->whole > 0;
     *out = (struct pattern){ .how = { .from = events / 2, .until = events, .times = 2,
                                       .caught_before = c->caught_before } };

@@ -2,7 +2,8 @@
 /*
  * For how long settings last: the recording is played on by its own pattern, for as long again as it is.
  *
- * A turn is the last whole step, played again and again, or else the recording's later half, twice. What a turn leaves
+ * A turn is the last whole step, played again and again, or else the recording's later half, twice; what a program
+ * frees after the refusal that ended it is no part of that. What a turn leaves
  * behind stays (continued_trace.h). Without whole steps live memory must have come down again twice: otherwise nothing
  * tells that the program does anything a second time.
  */

@@ -308,6 +308,29 @@ bool why_dies_all_the_same(const struct why *w)
     return w->is_served && w->worth != WORTH_AS_LONG_AGAIN && dies_soon && coverage_is_lower_bound(&w->coverage);
 }
 
+/* What the walls that were taken out keep. */
+static uint64_t walled_bytes(const struct stream_walls *s)
+{
+    return (s->kind != WALLS_LATE_USES ? s->elsewhere_bytes : 0) + (s->kind != WALLS_STREAMS ? s->late_bytes : 0);
+}
+
+/* Without the walls of streams it goes on for as long again, so neither is the card full nor the request too large; but
+ * a growth that took more than the walls do comes first. Or the request alone is known to be served, and nothing else
+ * explains why it was not. If less than half of what is free lies behind walls, all other lies in pieces as well: with
+ * one stream other requests meet, and that it then runs may be chance. */
+static void judge_walls(struct why *w)
+{
+    const struct stream_walls *s = &w->walls;
+    const bool is_most = !w->growth.is_found || w->growth.bytes < walled_bytes(s);
+    const bool is_explained = w->holds[VERDICT_ONE_TENSOR] || w->holds[VERDICT_LEAK] ||
+                              w->holds[VERDICT_LARGER_INPUT] || w->holds[VERDICT_FULL];
+    w->holds[VERDICT_STREAMS] = s->kind != WALLS_NONE && walled_bytes(s) >= why_unusable(w) / 2 &&
+                                (s->lasts ? is_most : !is_explained);
+    if (!w->holds[VERDICT_STREAMS])
+        return;
+    w->holds[VERDICT_ONE_TENSOR] = w->holds[VERDICT_FULL] = false;
+}
+
 /* The request was refused on this card. What a program needs that died before a whole step is not known: a setting
  * that serves one request of it is no cure, unless there is far to go until the card is full. */
 static void judge_refused(struct why *w)
@@ -319,7 +342,8 @@ static void judge_refused(struct why *w)
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
     w->holds[VERDICT_FULL] = w->shortfall > 0 || (why_is_early(w) && !is_far) || !is_much_unusable(w) ||
                              why_turn_exceeds(w) || would_fill_soon(w) || why_dies_all_the_same(w);
-    w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && w->tune.n_entries > 0;
+    judge_walls(w);
+    w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && !w->holds[VERDICT_STREAMS] && w->tune.n_entries > 0;
 }
 
 static void judge(struct why *w)
@@ -339,8 +363,18 @@ static void judge(struct why *w)
     for (int v = VERDICT_KINDS; v-- > 0;)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
-    if (w->verdict != VERDICT_FRAGMENTED && w->verdict != VERDICT_NOT_IN_FORCE)
+    if (w->verdict != VERDICT_FRAGMENTED && w->verdict != VERDICT_STREAMS && w->verdict != VERDICT_NOT_IN_FORCE)
         w->cure = CURE_NONE;
+}
+
+/* What streams keep from each other, if what was asked for would have fitted. */
+static enum err find_walls(struct why *w, struct trace_reader *trace, const struct device_choice *device,
+                           const struct replay_config *cfg, struct err_detail *err)
+{
+    const struct trial *t = &w->tune.baseline.trial;
+    if (!w->has_refusal || t->fits || t->stopped_at < 0 || w->falls_short || w->shortfall > 0)
+        return ERR_OK;
+    return stream_walls_find(trace, &w->tune, device, (uint64_t)t->stopped_at, cfg, &w->walls, err);
 }
 
 /* A leak has no setting that cures it, so none is looked for. */
@@ -368,6 +402,8 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         e = read_holders(out, trace, err);
     if (e == ERR_OK)
         e = read_course(out, trace, err);
+    if (e == ERR_OK)
+        e = find_walls(out, trace, device, cfg, err);
     if (e == ERR_OK)
         e = search_cure(out, trace, device, cfg, err);
     if (e != ERR_OK)
@@ -402,12 +438,14 @@ void why_close(struct why *w)
     holders_close(&w->lines);
     holders_close(&w->categories);
     growth_close(&w->growth);
+    stream_walls_close(&w->walls);
     tune_close(&w->tune);
 }
 
 const char *why_word(enum verdict_kind v)
 {
-    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "limited", "one-tensor", "leak",
+    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "limited", "streams",
+                                                      "one-tensor", "leak",
                                                       "larger-input", "full", "fragmented", "cache", "recording-ends",
                                                       "card-had-room", "full-or-fragmented", "host-lent", "host-full",
                                                       "shared-memory", "budget", "broken-size", "kernel-too-large",

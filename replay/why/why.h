@@ -14,6 +14,7 @@
 #include "replay/recording/larger_input.h"
 #include "replay/why/levers.h"
 #include "replay/why/oom_text.h"
+#include "replay/why/stream_walls.h"
 #include "report/text/text.h"
 
 /* In the order in which they are told: the first that holds is the verdict. */
@@ -21,6 +22,7 @@ enum verdict_kind {
     VERDICT_NOT_IN_FORCE,            /* a setting was asked for that the release did not apply */
     VERDICT_SOMEBODY_ELSE,           /* without what others hold on the card the request would have been served */
     VERDICT_LIMITED,                 /* a limit refused what the card had room for */
+    VERDICT_STREAMS,                 /* it would fit if streams shared memory, or if what was freed were free at once */
     VERDICT_ONE_TENSOR,              /* one request exceeds the card, or half of it and all others by far */
     VERDICT_LEAK,                    /* a line of the program holds more and more, and that made it end */
     VERDICT_LARGER_INPUT,            /* the last input is larger than all before */
@@ -108,6 +110,7 @@ struct why {
     enum why_reached reached;        /* before the refusal that ended it */
     struct growth growth;
     struct larger_input input;
+    struct stream_walls walls;       /* looked for if the request and all that is live would fit */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */
@@ -162,6 +165,8 @@ void why_add_promise(struct words *words, const struct why *w);
 
 /* What to do where there is nothing to paste, in a line; empty with a cure. */
 void why_add_act(struct words *words, const struct why *w);
+/* What to change in the program where streams hold it. */
+void why_add_walls_act(struct words *words, const struct why *w);
 void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
 /* The members of answers/why_recording.def. */

@@ -49,6 +49,24 @@ static void add_one_tensor(struct words *w, const struct why *y)
               y->asked_line);
 }
 
+/* A recording does not show where record_stream is called. */
+void why_add_walls_act(struct words *w, const struct why *y)
+{
+    if (y->walls.kind != WALLS_LATE_USES)
+        words_add(w, "make the tensors on one stream, before `with torch.cuda.stream(...)`, and let the others only "
+                     "compute with them; or use fewer streams.");
+    if (y->walls.kind != WALLS_STREAMS)
+        words_add(w, "%s`x.record_stream(s)` keep x until torch.cuda.current_stream().wait_stream(s), and drop it "
+                     "then: it is free at once. Or keep fewer batches under way.",
+                  y->walls.kind == WALLS_BOTH ? " Instead of " : "instead of ");
+}
+
+static void add_streams(struct words *w, const struct why *y)
+{
+    words_add(w, "In the program: ");
+    why_add_walls_act(w, y);
+}
+
 /* What needs no figure of the recording's. */
 static const char *const sentences[VERDICT_RECORDING_ENDS + 1] = {
     [VERDICT_NOT_IN_FORCE] = "Mend how the setting is asked for, then look again.",
@@ -63,6 +81,7 @@ void why_add_act(struct words *w, const struct why *y)
     static void (*const says[VERDICT_RECORDING_ENDS + 1])(struct words *, const struct why *) = {
         [VERDICT_SOMEBODY_ELSE] = add_others, [VERDICT_ONE_TENSOR] = add_one_tensor, [VERDICT_LEAK] = add_leak,
         [VERDICT_FULL] = add_smaller,         [VERDICT_RECORDING_ENDS] = add_untold,
+        [VERDICT_STREAMS] = add_streams,
     };
     if (y->cure != CURE_NONE)
         return;

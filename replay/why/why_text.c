@@ -149,6 +149,22 @@ static void add_limited(struct words *w, const struct why *y)
                  "and below %s.", text_mib(y->limit.card, a), text_mib(y->limit.least, b), text_mib(y->limit.below, c));
 }
 
+/* What of the free memory lies behind a wall, and behind which. */
+static void add_streams(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
+    words_add(w, "%s hold it: %s were refused with %s free or waiting",
+              y->walls.kind == WALLS_LATE_USES ? "Late uses by streams" : "Streams", text_mib(y->asked, a),
+              text_mib(why_unusable(y), b));
+    if (y->walls.kind != WALLS_LATE_USES)
+        words_add(w, ", %s of it in pieces on other streams. PyTorch gives memory of one stream to no other",
+                  text_mib(y->walls.elsewhere_bytes, c));
+    if (y->walls.kind != WALLS_STREAMS)
+        words_add(w, ". Up to %s that the program had freed %s waited for another stream (record_stream)",
+                  text_mib(y->walls.late_bytes, d), y->walls.kind == WALLS_BOTH ? "also" : "still");
+    words_add(w, ".");
+}
+
 static void add_one_tensor(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
@@ -237,6 +253,7 @@ void why_add_verdict(struct words *w, const struct why *y)
     static void (*const says[VERDICT_RECORDING_ENDS + 1])(struct words *, const struct why *) = {
         [VERDICT_NOT_IN_FORCE]  = add_not_in_force, [VERDICT_SOMEBODY_ELSE]  = add_somebody_else,
         [VERDICT_LIMITED]       = add_limited,      [VERDICT_ONE_TENSOR]     = add_one_tensor,
+        [VERDICT_STREAMS]       = add_streams,
         [VERDICT_LEAK]          = add_grown,        [VERDICT_LARGER_INPUT]   = add_larger_input,
         [VERDICT_FULL]          = add_full,         [VERDICT_FRAGMENTED]     = add_fragmented,
         [VERDICT_CACHE]         = add_cache,        [VERDICT_RECORDING_ENDS] = add_untold,
@@ -253,6 +270,7 @@ void why_add_also(struct words *w, const struct why *y)
         [VERDICT_NOT_IN_FORCE]  = "a setting is not in force",
         [VERDICT_SOMEBODY_ELSE] = "somebody else holds memory",
         [VERDICT_LIMITED]       = "a limit is lower than the card",
+        [VERDICT_STREAMS]       = "streams keep memory from each other",
         [VERDICT_ONE_TENSOR]    = "one tensor is too large",
         [VERDICT_LEAK]          = "live memory grows from step to step",
         [VERDICT_LARGER_INPUT]  = "the last input is larger than those before",
@@ -692,10 +710,36 @@ static void print_predict(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* What was tried, who holds it, and what to change in the program. */
+static void print_walls(FILE *out, const struct why *y)
+{
+    static const char *const tried[] = { [WALLS_STREAMS] = "all requests on one stream",
+                                         [WALLS_LATE_USES] = "all that is freed free at once",
+                                         [WALLS_BOTH] = "all requests on one stream, and what is freed free at once" };
+    const bool is_late = y->walls.kind == WALLS_LATE_USES;
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->verdict != VERDICT_STREAMS)
+        return;
+    words_add(&w, "- Tried: with %s %s on this card, and reserves %s at most.", tried[y->walls.kind],
+              y->walls.lasts ? "the recording, played on for as long again, runs" : "the refused request is served",
+              text_mib(y->walls.peak_bytes, a));
+    words_print_screen(out, &w);
+    print_lines(out, &y->walls.lines, y->is_by_size, is_late ? y->walls.late_bytes : y->live,
+                is_late ? "waited most" : "on other streams");
+    w = (struct words){ .n = 0 };
+    words_add(&w, "- What to change: ");
+    why_add_walls_act(&w, y);
+    words_add(&w, "%s", y->cure == CURE_NONE ? "" : " No setting takes the walls away: the one above makes room beside "
+                                                    "them, and may not last.");
+    words_print_screen(out, &w);
+}
+
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
     print_driver(out, y);
     print_refusal(out, y, event_word);
+    print_walls(out, y);
     if (y->growth.is_found)
         print_growth(out, y, event_word);
     if (y->input.is_larger && y->verdict == VERDICT_LARGER_INPUT)

@@ -222,15 +222,16 @@ Test(tune, nothing_simpler_lasts_as_long_and_needs_no_more)
     }
 }
 
-/* It is played on twice: expandable segments last once, blocks that stay whole twice. */
+/* It is played on twice: blocks that stay whole last as long, with large segments of another size they last once. */
 Test(tune, the_setting_that_lasts_longest_is_named)
 {
     struct trace_reader *r;
-    struct tune t = tune_of_dying("shortest_first", &r);
+    struct tune t = tune_of_dying("proposals_of_varying_number", &r);
     cr_expect_eq(t.pattern.turns, 2);
     cr_expect_str_eq(winner_text(&t), "max_split_size_mb:32");
     cr_expect_eq(tune_finalist_of(&t, t.winner)->lasted, 2);
-    cr_expect_eq(tune_finalist_of(&t, (size_t)(entry_of(&t, "expandable_segments:True") - t.entries))->lasted, 1);
+    const size_t other = (size_t)(entry_of(&t, "large_segment_size_mb:32,max_split_size_mb:64") - t.entries);
+    cr_expect_eq(tune_finalist_of(&t, other)->lasted, 1);
     tune_close(&t);
     trace_close(r);
 }

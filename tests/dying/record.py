@@ -20,6 +20,7 @@ import programs_fresh
 import programs_kept
 import programs_more
 import programs_seen
+import programs_streams
 import programs_third
 import programs_variants
 from parts import PROGRAMS

@@ -47,6 +47,7 @@ Test(why_text, what_holds_as_well_is_named_by_its_own_words)
         [VERDICT_NOT_IN_FORCE] = "not in force",  [VERDICT_SOMEBODY_ELSE] = "somebody else",
         [VERDICT_LIMITED]      = "a limit",       [VERDICT_ONE_TENSOR]    = "one tensor",
         [VERDICT_LEAK]         = "memory grows",  [VERDICT_LARGER_INPUT]  = "last input is larger",
+        [VERDICT_STREAMS]      = "streams keep",
         [VERDICT_FULL]         = "really full",   [VERDICT_FRAGMENTED]    = "fragmented",
     };
     for (int first = 0; first <= VERDICT_CACHE; first++)
