@@ -66,7 +66,9 @@ class _Requests:
         native = getattr(profiler, "_profiler", None) or profiler.xla_client.profiler
         options = profiler.ProfileOptions()
         options.host_tracer_level = 2                # requests are of this level
-        options.python_tracer_level = options.device_tracer_level = 0
+        for name in "python_tracer_level", "device_tracer_level":
+            if hasattr(options, name):               # JAX 0.12 has no level for devices
+                setattr(options, name, 0)
         make = native.ProfilerSession
         self.session = make(options)
 
