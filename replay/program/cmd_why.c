@@ -176,19 +176,26 @@ static enum err choose_device(struct why_session *s, const struct options *o, st
     return e;
 }
 
-/* Calls to the driver do not tell what of a segment is live. If PyTorch's own requests of the same run lie beside them,
- * as run-sim and record --torch leave them, those are read: run.driver.zst and run.zst. */
-static void take_requests_beside(struct why_session *s)
+/* Calls to the driver do not tell what of a segment is live. PyTorch's own requests of the same run may lie beside
+ * them, as run-sim and record --torch leave them: run.driver.zst and run.zst. "": they do not. */
+static void find_requests_beside(const char *path, char beside[PATH_MAX])
 {
     static const char ending[] = ".driver.zst";
-    const size_t n = strlen(s->path), before = n > sizeof ending - 1 ? n - (sizeof ending - 1) : 0;
-    if (before == 0 || strcmp(s->path + before, ending) != 0)
+    const size_t n = strlen(path), before = n > sizeof ending - 1 ? n - (sizeof ending - 1) : 0;
+    beside[0] = '\0';
+    if (before == 0 || strcmp(path + before, ending) != 0)
         return;
-    const int put = snprintf(s->beside, sizeof s->beside, "%.*s.zst", (int)before, s->path);
-    if ((size_t)put < sizeof s->beside && access(s->beside, R_OK) == 0)
+    const int put = snprintf(beside, PATH_MAX, "%.*s.zst", (int)before, path);
+    if (put >= PATH_MAX || access(beside, R_OK) != 0)
+        beside[0] = '\0';
+}
+
+/* Those are read in place of the calls. */
+static void take_requests_beside(struct why_session *s)
+{
+    find_requests_beside(s->path, s->beside);
+    if (s->beside[0] != '\0')
         s->path = s->beside;
-    else
-        s->beside[0] = '\0';
 }
 
 static enum err session_open(struct why_session *s, struct err_detail *err)
@@ -266,6 +273,33 @@ static enum err choose_worst(struct why_session *s, struct err_detail *err)
                               "an error of memory that is known", s->files.n);
 }
 
+/* Whether PyTorch's own requests are among the files as well. */
+static bool is_doubled(const struct sweep_inputs *files, const char *path)
+{
+    char beside[PATH_MAX];
+    find_requests_beside(path, beside);
+    for (size_t i = 0; i < files->n && beside[0] != '\0'; i++)
+        if (strcmp(files->at[i].path, beside) == 0)
+            return true;
+    return false;
+}
+
+/* Calls to the driver that PyTorch's requests lie beside are no recording of their own. */
+static void leave_out_driver(struct sweep_inputs *files)
+{
+    for (size_t i = 0; i < files->n;) {
+        struct sweep_input *file = &files->at[i];
+        if (!is_doubled(files, file->path)) {
+            i++;
+            continue;
+        }
+        free(file->path);
+        free(file->job);
+        files->n--;
+        memmove(file, file + 1, (files->n - i) * sizeof *file);
+    }
+}
+
 /* Several files, or a folder, are the ranks and restarts of one run: one answer is given, of the worst. */
 static enum err take_files(struct why_session *s, struct err_detail *err)
 {
@@ -277,6 +311,7 @@ static enum err take_files(struct why_session *s, struct err_detail *err)
         return ERR_OK;
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
         e = sweep_inputs_add(&s->files, o->inputs[i], err);
+    leave_out_driver(&s->files);
     return e == ERR_OK ? choose_worst(s, err) : e;
 }
 

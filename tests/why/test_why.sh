@@ -513,5 +513,8 @@ expect_status 0 why run.driver.zst
 [ "$(head -1 out)" = "$(head -1 requests)" ] || fail "the two recordings of one run disagree: $(head -1 out)"
 has out "lie beside the driver's calls of the same run: run.zst"
 has why.json '"path": "run.zst"'
+mkdir both && cp run.zst run.driver.zst both
+expect_status 0 why both
+grep -q 'run\.driver' out && fail "one run is listed as two recordings: $(cat out)"
 
 [ "$failures" = 0 ]
