@@ -1095,10 +1095,24 @@ def _without(mode, function, *args, **kwargs):
         torch._C._push_on_torch_function_stack(mode)
 
 
+@_hidden
+def _without_modes(mode, function, *args):
+    """As _without, and without those below it, such as the default device: a backward pass and grad() call functions of
+    the program, at which `mode` must look."""
+    stack = []
+    if mode in torch.overrides._get_current_function_mode_stack():
+        stack = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+    try:
+        return function(*args)
+    finally:
+        for each in reversed(stack):
+            torch._C._push_on_torch_function_stack(each)
+
+
 def _leave_switches_alone(mode):
     """Modules choose a path by torch.overrides.has_torch_function, which is true of every tensor under a mode."""
     torch.overrides.has_torch_function = functools.partial(_without, mode, torch.overrides.has_torch_function)
-    torch.autograd.has_torch_function = torch.overrides.has_torch_function      # grad() calls functions of the program
+    torch.autograd.has_torch_function = functools.partial(_without_modes, mode, torch.autograd.has_torch_function)
 
 
 def _compile_ahead_without(aot_compile):
