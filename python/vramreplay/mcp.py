@@ -225,7 +225,7 @@ class Server:
         values = taken(call.tool, arguments)
         answer, said = self.listing(values) if call.tool.name == "files" else self.ask(call, values)
         said += what_is_no_tool(said, set(self.tools))
-        return {"content": [{"type": "text", "text": said}], "structuredContent": {**answer, "words": said},
+        return {"content": [{"type": "text", "text": said}], "structuredContent": {**answer, "said": said},
                 "isError": False}
 
     def ask(self, call: Call, values: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:

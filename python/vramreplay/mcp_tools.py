@@ -73,8 +73,8 @@ class Tool:
         whole = FILES_SCHEMA if self.name == "files" else self.whole_schema()
         members = {name: {key: member[key] for key in ("type", "const") if key in member}
                    for name, member in whole["properties"].items()}
-        return {"type": "object", "properties": {**members, "words": {"type": "string"}},
-                "required": [*whole["required"], "words"]}
+        return {"type": "object", "properties": {**members, "said": {"type": "string"}},
+                "required": [*whole["required"], "said"]}
 
     def declaration(self) -> Dict[str, Any]:
         return {"name": self.name, "title": self.title, "description": self.description,
