@@ -173,7 +173,7 @@ class Server:
             self.send(id=number, error={"code": NO_METHOD, "message": f"no method {method}"})
 
     def send(self, **message: Any) -> None:
-        line = json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+        line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")) + "\n"
         try:
             with self.out_lock:
                 self.out.write(line)

@@ -15,20 +15,19 @@ from typing import Any, Dict, List, Set, Tuple
 
 ROWS_MAX = 50                               # of `who`: a stack trace a row may be megabytes
 #: Commands of the program that its answers may advise.
-COMMANDS = ("conf", "export", "fit", "graphs", "info", "live", "plan", "predict", "ranks", "record", "report",
-            "run-sim", "serve", "sweep", "technique", "trace", "tune", "verify", "who", "why")
+COMMANDS = ("adversary", "blame", "conf", "export", "fit", "graphs", "info", "live", "plan", "predict", "ranks",
+            "record", "report", "run-sim", "serve", "shrink", "sweep", "technique", "trace", "tune", "verify", "who", "why")
 POLICIES = ("policy", "keep", "allocator", "other")         # arguments that name policies
 FILES_MAX = 100                             # of `files`, newest first
 RECORDING = {"type": "string",
-             "description": "a file that the tool files lists: PyTorch's memory snapshot (.pickle), a trace (.zst), "
-                            "or for why a log with the OutOfMemoryError"}
+             "description": "a file that `files` lists: a snapshot (.pickle), a trace (.zst), for why a log, too"}
 DEVICE = {"type": "string", "description": "a simulated card: 24GiB, 4090, h100-80g, sim:24GiB,context=450MiB"}
 POLICY = {"type": ["array", "string"], "items": {"type": "string"},
           "description": "allocators with settings: best-fit (PyTorch's default), expandable_segments:True, "
                          "max_split_size_mb:128, pow2, none"}
 ONE_POLICY = {"type": "string", "description": "the allocator with its settings; without it the recorded one"}
 ALLOCATOR = {"type": "string", "description": "best-fit, expandable_segments:True, pytorch:version=2.0, tlsf"}
-GPU = {"type": "integer", "minimum": 0, "description": "the device to take, of a file that recorded several"}
+GPU = {"type": "integer", "minimum": 0, "description": "of a file that recorded several devices"}
 PROGRAM = {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1,
            "description": "the words of a command, such as python, train.py, --batch, {batch}; it runs in the server's "
                           "folder"}
@@ -69,12 +68,14 @@ class Tool:
         return json.loads(Path(__file__).with_name("schemas").joinpath(name).read_text())
 
     def output_schema(self) -> Dict[str, Any]:
-        """The members of the answer and their types alone: a client gives this to the model with every question."""
+        """The members of the answer, and the types of those that are never null: a client gives this to the model with
+        every question."""
         whole = FILES_SCHEMA if self.name == "files" else self.whole_schema()
-        members = {name: {key: member[key] for key in ("type", "const") if key in member}
+        members = {name: {} if isinstance(member.get("type"), list)
+                   else {key: member[key] for key in ("type", "const") if key in member}
                    for name, member in whole["properties"].items()}
         return {"type": "object", "properties": {**members, "said": {"type": "string"}},
-                "required": [*whole["required"], "said"]}
+                "required": ["said"]}
 
     def declaration(self) -> Dict[str, Any]:
         return {"name": self.name, "title": self.title, "description": self.description,
