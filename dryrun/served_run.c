@@ -10,6 +10,7 @@
 #include "dryrun/run/run_child.h"
 #include "dryrun/run/sim_card.h"
 #include "dryrun/safe/overlay.h"
+#include "replay/results/result.h"
 #include "sim/card_context.h"
 
 #include <errno.h>
@@ -271,6 +272,11 @@ static void read_failure(struct served_start *start, const char *log)
         program_failure_read(log, &start->failure);
 }
 
+bool served_shares_host(const struct served_start *s)
+{
+    return s->model != NULL && device_shares_host(s->model->name);
+}
+
 /* What the server said, and what the card saw. */
 static enum err read_start(struct served_start *start, struct sim_card *card, const char *log, struct err_detail *err)
 {
@@ -287,6 +293,8 @@ static enum err read_start(struct served_start *start, struct sim_card *card, co
             server_log_has_refusal(text, n))
             start->log.end = SERVER_DIED_LATER;
         start->budget = server_budget_of(&start->log);
+        if (served_shares_host(start) && start->budget.verdict == SERVER_FITS)
+            start->budget.verdict = SERVER_MAY_FIT;          /* if the host leaves so much */
         if (start->log.end == SERVER_ENDED_OTHERWISE)
             read_failure(start, log);
         if (start->log.end == SERVER_ENDED_OTHERWISE && start->choice[0] == NULL)
@@ -321,6 +329,7 @@ static enum err choose_device(struct served_start *start, struct err_detail *err
         snprintf(start->device, sizeof start->device, "%s,context=%" PRIu64 "B", text, context->bytes);
     const enum err e = cudasim_parse_devices(start->device, &cfg, &ops, &n_cards, err);
     start->total_bytes = e == ERR_OK ? cfg.total_bytes : 0;
+    start->model = e == ERR_OK ? cfg.model : NULL;
     return e;
 }
 

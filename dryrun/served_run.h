@@ -17,6 +17,9 @@ struct served_place {
 /* Whether the words are those of vLLM's own command line: then options may be added. */
 bool served_is_vllm(const struct served_request *r);
 
+/* Whether the host has a part of its card's memory: then the server only may start. */
+bool served_shares_host(const struct served_start *s);
+
 /* Runs the server on start->card with start->choice after its words, and fills in the rest. ERR_INTERRUPTED. */
 MUST_USE enum err served_run(struct served *s, struct served_place *place, struct served_start *start,
                              struct err_detail *err);

@@ -43,6 +43,7 @@ struct served_start {
     const char *choice[SERVED_CHOICE];       /* an option added to the words, and its value; NULL: none */
     char choice_value[24], port[8];
     char device[CARD_BYTES + 32];    /* as the program had it, with its context */
+    const struct device_model *model;        /* of the card; NULL: a size alone */
     uint64_t total_bytes;            /* of the card */
     uint64_t context_bytes;          /* that was set aside; 0: none, or typed */
     struct server_log log;

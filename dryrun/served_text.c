@@ -3,6 +3,7 @@
 #include "dryrun/served_tries.h"
 
 #include "base/units.h"
+#include "replay/results/result.h"
 #include "report/text/json_writer.h"
 #include "report/text/terminal_table.h"
 #include "report/text/text.h"
@@ -10,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SCREEN = 80 };
+enum { SCREEN = 80, SENTENCE = 256 };
 
 static bool is_told(int64_t value)
 {
@@ -49,7 +50,7 @@ static const char *about(int64_t n, char buf[TEXT_NUMBER])
 static void add_started(const struct served_start *s, struct words *w)
 {
     const struct server_log *log = &s->log;
-    char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER];
+    char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER], shared[SENTENCE];
     words_add(w, "It %s on %s", s->budget.verdict == SERVER_MAY_FIT ? "may start" : "starts", s->card);
     if (is_told(log->cache))
         words_add(w, ", with at most %s GiB of KV cache", gib(log->cache, cache));
@@ -62,7 +63,10 @@ static void add_started(const struct served_start *s, struct words *w)
         words_add(w, ". It tells of no KV cache; its processes take at most %s GiB of the card, beside the context",
                   gib((int64_t)s->peak_bytes, cache));
     words_add(w, ".");
-    if (s->budget.verdict == SERVER_MAY_FIT)
+    if (served_shares_host(s)) {
+        device_say_shared(s->model->name, shared, sizeof shared);
+        words_add(w, " %s", shared);
+    } else if (s->budget.verdict == SERVER_MAY_FIT)
         words_add(w, " What is left beside one request is less than libraries and the driver may take on a card.");
 }
 

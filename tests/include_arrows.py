@@ -92,7 +92,7 @@ ROOMS = [
      "The program as a child, the simulated card under it, its journals."),
     ("dryrun/smi", "base sim import cudasim/core dryrun/run", "The nvidia-smi of the simulated card."),
     ("dryrun", "base sim traces import loads report/text answers report/rows replay/recording replay/trials "
-     "replay/plan replay/advise cudasim/core dryrun/safe dryrun/run",
+     "replay/plan replay/results replay/advise cudasim/core dryrun/safe dryrun/run",
      "What does a program need, without a GPU? Largest batch, smallest card."),
     ("replay/program", ALL, "The command line. Only tests stand above it."),
     ("examples/policy", "base policies policies/parts", "A policy built outside the tree, from installed headers."),

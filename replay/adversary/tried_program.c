@@ -140,13 +140,18 @@ static void draw_ratchet(struct tried_program *p, size_t n, uint64_t most_live, 
     while (p->n + 5 * each <= n && live + each * (large + 2 * small) <= most_live) {
         const uint32_t first = p->n_requests;
         const uint64_t rest = large > 2 * small ? large - small : large;
-        for (uint32_t i = 0; i < each; i++)
-            program_request(p, way == 0 ? large : rest), way > 0 ? program_request(p, small) : false;
+        for (uint32_t i = 0; i < each; i++) {
+            program_request(p, way == 0 ? large : rest);
+            if (way > 0)
+                program_request(p, small);
+        }
         for (uint32_t i = 0; i < each; i++)
             program_free(p, way == 0 ? first + i : first + 2 * i);
         const uint32_t second = p->n_requests;
-        for (uint32_t i = 0; i < each && way == 0; i++)
-            program_request(p, rest), program_request(p, small);
+        for (uint32_t i = 0; i < each && way == 0; i++) {
+            program_request(p, rest);
+            program_request(p, small);
+        }
         for (uint32_t i = 0; i < each && way == 0; i++)
             program_free(p, second + 2 * i);
         live += each * small;

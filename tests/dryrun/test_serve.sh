@@ -32,6 +32,8 @@ expect 'what is left' 0 'It starts on h100-80g, with at most 58.11 GiB of KV cac
 same 'words are added' \
     'serve model --max-model-len 8192 --load-format dummy --skip-tokenizer-init --port 0' "$(cat words)"
 same 'settings' 'DEBUG 1 0' "$(cat settings)"
+expect 'memory that the host shares' 4 'gb10-128g shares its memory with the host' \
+    serve --device gb10 -- ./vllm serve model --max-model-len 8192
 expect 'a token' 0 '128 KiB a token' serve --device h100-80g -- ./vllm serve model
 expect 'another type' 0 'fp8 holds about 952,000' serve --device h100-80g -- ./vllm serve model
 expect 'JSON' 0 '' python3 - <<'PY'
