@@ -194,7 +194,8 @@ static void print_sureness(const struct who *w)
                   100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
     else
         words_add(&words, "No category can be told: %s.", trace_info(w->trace)->n_stacks > 0
-                      ? "what is live is older than the recording, or its stacks show no Python"
+                      ? "what is live is older than the recording, its stacks show no Python, or the "
+                        "program calls no module, backward pass or optimizer"
                       : "that takes call stacks. In PyTorch, record with "
                         "torch.cuda.memory._record_memory_history(stacks=\"python\")");
     words_print_screen(stdout, &words);

@@ -36,6 +36,7 @@ struct rules {
     const struct holdings *all;
     uint32_t *free_stacks;           /* by holding: the stack of its free; TRACE_NO_STACK: none */
     bool has_parameters;             /* a module's parameters are among what is held */
+    bool has_passes;                 /* a phase other than the program's own lines is on record */
     struct pair_map sizes;           /* (bytes, category) of what has a category already */
     struct pair_map first_kept;      /* (bytes, kept_key) -> index of the first workspace that is never freed */
 };
@@ -188,6 +189,8 @@ static enum category own_category(const struct rules *r, const struct holding *h
     const uint64_t forward = next_of(r, PHASE_FORWARD, h), backward = next_of(r, PHASE_BACKWARD, h);
     if (!r->has_parameters && h->died == UINT64_MAX && is_size_of(r, CATEGORY_OPTIMIZER, h->bytes))
         return CATEGORY_PARAMETERS;                  /* a program without modules */
+    if (!r->has_passes)
+        return CATEGORY_UNKNOWN;                     /* tensors alone: nothing tells what they are for */
     if (!outlives(r, h, forward < backward ? forward : backward))
         return CATEGORY_TEMPORARIES;
     return forward < backward && !is_of_graph(r, h) ? CATEGORY_INPUTS : CATEGORY_ACTIVATIONS;
@@ -239,6 +242,14 @@ static enum err apply_rules(struct rules *r, struct holdings *h, struct err_deta
     return ERR_OK;
 }
 
+static bool has_passes(const struct phases *p)
+{
+    for (size_t i = 0; i < PHASES; i++)
+        if (i != PHASE_OWN && p->starts[i].n > 0)
+            return true;
+    return false;
+}
+
 static enum err read_free_stacks(struct rules *r, struct err_detail *err)
 {
     const size_t n = r->all->n;
@@ -279,7 +290,7 @@ static enum err apply_labels(struct trace_reader *trace, struct holdings *h, str
 enum err categories_tell(struct trace_reader *trace, const struct phases *phases, struct holdings *h,
                          struct category_facts *facts, struct err_detail *err)
 {
-    struct rules r = { .trace = trace, .phases = phases, .all = h };
+    struct rules r = { .trace = trace, .phases = phases, .all = h, .has_passes = has_passes(phases) };
     enum err e = phases->has_python ? read_free_stacks(&r, err) : ERR_OK;
     if (e == ERR_OK && phases->has_python)
         e = note_kept(&r) ? apply_rules(&r, h, err) : err_no_memory(err);

@@ -428,13 +428,14 @@ static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uin
     }
 }
 
-/* "- for: 1200 MiB (55%) activations, 400 MiB (18%) optimizer state, ...": what no setting can make smaller. */
+/* "- for: 1200 MiB (55%) activations, 400 MiB (18%) optimizer state, ...": what no setting can make smaller. Where most
+ * is unknown, the rest is no answer. */
 static void print_categories(FILE *out, const struct why *y)
 {
     char a[TEXT_NUMBER];
     struct words w = { .n = 0 };
     const struct holders *h = &y->categories;
-    if (y->named_bytes == 0)
+    if (y->named_bytes == 0 || y->named_bytes < held_bytes(y) / 2)
         return;
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
         words_add(&w, "%s%s (%.0f%%) %s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),

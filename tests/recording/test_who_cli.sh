@@ -65,6 +65,12 @@ python3 -c 'import json; who = json.load(open("none.json")); assert who["named_b
     fail "a category was told without stacks"
 "$replay" who plain.trace --by category | grep -q '^No category can be told' ||
     fail "nothing is said of unknown categories"
+# Tensors of a program without modules, backward pass or optimizer: nothing tells what they are for.
+status 0 '' who "$3/tests/dying/recordings/weights_loaded.zst" --by category --json none.json
+python3 -c 'import json; who = json.load(open("none.json")); assert who["bytes"] > who["named_bytes"] == 0' ||
+    fail "a category was told of tensors alone: $(cat none.json)"
+"$replay" why "$3/tests/dying/recordings/gathered_ahead.zst" | grep -q '^- for:' &&
+    fail "why says what tensors alone are for"
 status 2 'has no labels' who plain.trace --by module
 status 2 'give -o OUT' run-sim --labels -- true
 status 2 'give --torch too' record -o labels.trace --labels -- true
