@@ -1330,7 +1330,8 @@ class Tune(Result):
     #: in
     if_step_goes_on: Optional[FilledStep]
     #: the recording played on by its own pattern, for as long again, under the best setting; null: the recorded
-    #: setting is refused nothing, or nothing can be played on
+    #: setting is refused nothing, nothing can be played on, or the later half does not last, which tells
+    #: nothing
     played_on: Optional[TunePlayedOn]
     #: the ten best settings by their peak of the card on the trace itself
     best: List[Setting]

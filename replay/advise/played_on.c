@@ -75,15 +75,22 @@ enum err pattern_play(struct trace_reader *trace, const struct pattern *pattern,
     return e;
 }
 
+bool pattern_tells(const struct pattern *pattern, unsigned lasted)
+{
+    return pattern->turns > 0 && (pattern->by_steps || lasted == pattern->turns);
+}
+
 void pattern_say(struct words *w, const struct pattern *pattern, unsigned lasted)
 {
+    if (!pattern_tells(pattern, lasted)) {
+        words_add(w, "For how long it goes on then, this recording does not tell.");
+        return;
+    }
     words_add(w, "Played on by its own pattern (%s) the recording ",
               pattern->by_steps ? "its last whole step again and again" : "its later half twice more");
     if (lasted == pattern->turns)
         words_add(w, "runs under this setting for as long again.");
-    else if (pattern->by_steps)
+    else
         words_add(w, "runs out of memory under this setting, too: it buys %u step%s more.", lasted,
                   lasted == 1 ? "" : "s");
-    else
-        words_add(w, "runs out of memory under this setting, too%s.", lasted > 0 ? ", the second time" : "");
 }

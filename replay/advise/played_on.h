@@ -35,8 +35,11 @@ MUST_USE enum err pattern_play(struct trace_reader *trace, const struct pattern 
                                size_t n, const struct device_ops *ops, const struct replay_config *cfg,
                                unsigned *lasted, struct err_detail *err);
 
+/* A later half that does not last tells nothing: what it leaves behind may be a memory that fills once. */
+bool pattern_tells(const struct pattern *pattern, unsigned lasted);
+
 /* "Played on by its own pattern (its later half twice more) the recording runs under this setting for as long again."
- * Or that it runs out of memory again, and when. */
+ * Or that it runs out of memory again, and when; or that nothing tells it. */
 void pattern_say(struct words *w, const struct pattern *pattern, unsigned lasted);
 
 #endif

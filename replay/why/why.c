@@ -211,8 +211,8 @@ static void find_worth(struct why *w)
     if (w->cure == CURE_NONE || t->pattern.turns == 0)
         return;
     w->lasted = tune_finalist_of(t, t->winner)->lasted;
-    w->worth = w->lasted == t->pattern.turns ? WORTH_AS_LONG_AGAIN
-               : t->pattern.by_steps         ? WORTH_NOTHING : WORTH_UNKNOWN;
+    w->worth = !pattern_tells(&t->pattern, w->lasted) ? WORTH_UNKNOWN
+               : w->lasted == t->pattern.turns        ? WORTH_AS_LONG_AGAIN : WORTH_NOTHING;
     if (w->worth == WORTH_NOTHING)
         w->cure = CURE_NONE;
 }

@@ -342,10 +342,7 @@ static void print_outlook(FILE *out, const struct why *y)
     if (!coverage_is_lower_bound(&y->coverage))
         return;
     words_add(&w, "- ");
-    if (y->worth == WORTH_AS_LONG_AGAIN)
-        pattern_say(&w, &y->tune.pattern, y->lasted);
-    else
-        words_add(&w, "For how long it goes on then, this recording does not tell.");
+    pattern_say(&w, &y->tune.pattern, y->lasted);
     words_print_screen(out, &w);
 }
 

@@ -236,6 +236,21 @@ Test(tune, the_setting_that_lasts_longest_is_named)
     trace_close(r);
 }
 
+/* What a later half leaves behind may be a memory that fills once: only whole steps that do not last tell something. */
+Test(tune, a_later_half_that_does_not_last_tells_nothing)
+{
+    const struct pattern half = { .by_steps = false, .turns = 2 }, steps = { .by_steps = true, .turns = 9 };
+    const struct pattern none = { .turns = 0 };
+    struct words of_half = { .n = 0 }, of_steps = { .n = 0 };
+    cr_expect_not(pattern_tells(&none, 0));
+    cr_expect_not(pattern_tells(&half, 1));
+    cr_expect(pattern_tells(&half, 2) && pattern_tells(&steps, 0));
+    pattern_say(&of_half, &half, 1);
+    cr_expect_str_eq(of_half.text, "For how long it goes on then, this recording does not tell.");
+    pattern_say(&of_steps, &steps, 4);
+    cr_expect_not_null(strstr(of_steps.text, "out of memory under this setting, too: it buys 4 steps more."));
+}
+
 Test(tune, entries_are_in_order_and_the_winner_runs_in_most_copies)
 {
     struct trace_reader *r = generated("mix:60", 1500, 5);
