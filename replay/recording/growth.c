@@ -48,6 +48,9 @@ enum { FALLS_LEAST = 16, FALL_SHARE = 16, TURN_SHARE = 8 };
  * least GRAPHS_LEAST, it is said that it may be. Without Python stacks such a growth is never told from a pass. */
 enum { GRAPH_TURNS = 64, GRAPHS_LEAST = 8, GRAPH_SHARE = 3 };
 
+/* One of so many may be otherwise, as a first pass is. */
+enum { EXCEPTIONS_SHARE = 16 };
+
 /* A program whose passes had so many calls of modules calls them in a loop: one pass may have far more. */
 enum { LOOP_CALLS = 3 };
 
@@ -659,6 +662,33 @@ static enum err take_rate(const struct grower *g, const struct holdings *h, stru
     return ERR_OK;
 }
 
+/* A graph holds several requests of a pass, from several places. A few exceptions count nothing. `counts` is zero, with
+ * room for all stacks and all forward passes. */
+static bool is_one_of_each_pass(const struct grower *g, const struct holdings *h, uint32_t *counts)
+{
+    uint32_t *of_pass = &counts[trace_info(g->trace)->n_stacks + 1], most = 0;
+    size_t passes = 0;
+    for (size_t i = 0; i < h->n; i++) {
+        const uint32_t of_place = ++counts[h->at[i].stack];
+        most = of_place > most ? of_place : most;
+        passes += of_pass[phase_starts_up_to(&g->phases.starts[PHASE_FORWARD], h->at[i].born)]++ == 0;
+    }
+    const size_t least = h->n - h->n / EXCEPTIONS_SHARE;
+    return h->n > 0 && most >= least && passes >= least;
+}
+
+static enum err find_one_result(const struct grower *g, const struct holdings *h, struct growth *out,
+                                struct err_detail *err)
+{
+    const size_t n = (size_t)trace_info(g->trace)->n_stacks + g->phases.starts[PHASE_FORWARD].n + 2;
+    uint32_t *counts = g->has_lines ? calloc(n, sizeof *counts) : NULL;
+    if (g->has_lines && counts == NULL)
+        return err_no_memory(err);
+    out->keeps_one_result = g->has_lines && is_one_of_each_pass(g, h, counts);
+    free(counts);
+    return ERR_OK;
+}
+
 /* Of the phases those in which a quarter or more of what is held was requested: a line may hold a whole step. */
 static unsigned phases_of_held(const struct grower *g, const struct holdings *h, const struct growth *out)
 {
@@ -691,6 +721,8 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
     if (g->has_lines)
         out->phases &= phases_of_held(g, &h, out);
     e = take_rate(g, &h, out, err);
+    if (e == ERR_OK)
+        e = find_one_result(g, &h, out, err);
     if (e == ERR_OK)
         e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, err)
                          : holders_group(g->trace, &h, HOLDER_SIZE, &out->lines, err);

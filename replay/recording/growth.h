@@ -40,6 +40,8 @@ struct growth {
     bool     grows_in_input;         /* nothing was found, and such a cache that had been given up before grows */
     bool     holds_graphs;           /* nothing was found, as no backward pass came after many calls of modules whose
                                       * graphs are held: one input, or evaluations */
+    bool     keeps_one_result;       /* of each forward pass one request is held, always from one place: no graph, as
+                                      * that would hold more; .detach() frees nothing */
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */

@@ -29,7 +29,10 @@ static void add_leak(struct words *w, const struct why *y)
 {
     if (y->growth.lines.n > 0)
         words_add(w, "See what %s keeps.", holder_name(&y->growth.lines, 0));
-    words_add(w, " Usually it is a loss or an output with its graph: keep loss.item() or out.detach() instead.");
+    words_add(w, y->growth.phases & 1U << PHASE_FORWARD && !y->growth.keeps_one_result
+                     ? " Usually it is a loss or an output with its graph: keep loss.item() or out.detach() instead."
+                     : " Usually a list, dict, cache or attribute only gets longer: drop what it keeps, or move it to "
+                       "the host with .cpu().");
 }
 
 static void add_untold(struct words *w, const struct why *y)

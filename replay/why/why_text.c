@@ -557,9 +557,17 @@ static void print_driver(FILE *out, const struct why *y)
 /* What usually holds what grows, by where it was made. */
 static const char *what_holds(const struct growth *g)
 {
+    if (g->phases & 1U << PHASE_FORWARD && g->held_requests == 1)
+        return "What usually holds it: one tensor that is replaced by a larger one again and again, as by torch.cat. "
+               "Keep only its last part, or put the parts together on the host: .cpu().";
+    if (g->phases & 1U << PHASE_FORWARD && g->keeps_one_result)
+        return "What usually holds it: a list, dict, cache, hook or exception that keeps results. Of each pass one "
+               "request is held and nothing beside it, so .detach() would free nothing. Keep results on the host "
+               "(.cpu()), or only what is needed of them (x[0].clone(): a slice keeps the whole), or drop them.";
     if (g->phases & 1U << PHASE_FORWARD)
         return "What usually holds it: a loss or an output that is kept with its graph. Keep loss.item() or "
-               "out.detach(), and run evaluation under torch.no_grad().";
+               "out.detach(), and run evaluation under torch.no_grad(). What is detached already goes to the host "
+               "(.cpu()), or is dropped.";
     if (g->phases & 1U << PHASE_OPTIMIZER)
         return "What usually holds it: an optimizer, or its state, that is made anew while the old one is kept.";
     if (g->phases & (1U << PHASE_SETUP | 1U << PHASE_BUFFER))

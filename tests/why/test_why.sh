@@ -66,6 +66,20 @@ expect_status 0 why "$3/tests/dying/recordings/shapes_and_a_short_memory.zst" --
 has out '^Fragmented: .* export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
 has out 'For how long it goes on then, this recording does not tell.'
 has why.json '"played_on": null'
+expect_status 0 tune "$3/tests/dying/recordings/shapes_and_a_short_memory.zst"
+has out 'For how long it goes on then, this recording does not tell.'
+
+# ---- one result of each pass is kept: nothing of its graph, so to detach it frees nothing; others may be graphs ----
+for name in logits_of_the_test_set module_remembers plots_drawn_later; do
+    expect_status 0 why "$3/tests/dying/recordings/$name.zst"
+    has out 'detach() would free nothing. Keep results on the host (.cpu())'
+done
+for name in losses_with_graph evaluation_every_tenth hooks_of_all_layers recurrent_state; do
+    expect_status 0 why "$3/tests/dying/recordings/$name.zst"
+    has out 'Keep loss.item() or out.detach(), .* What is detached already goes to the host'
+done
+expect_status 0 why "$3/tests/dying/recordings/queue_is_never_cut.zst"
+has out 'one tensor that is replaced by a larger one again and again'
 
 # ---- recorded from mid-run: what is served in our replay was refused ----
 expect_status 0 why "$3/tests/dying/recordings/best_models_never_pruned.zst"
