@@ -513,8 +513,8 @@ static bool is_replaced(const struct grower *g, uint32_t group, size_t from)
     return g->has_lines && x->births <= x->deaths + count_rises(g, group, from, &most) / 2;
 }
 
-/* Whether a group that is replaced grew before, a 16th as much at least, and was given up. */
-static bool was_given_up(const struct grower *g, uint32_t group, size_t from)
+/* Whether a group grew before, to so many bytes at least, and was given up. */
+static bool was_given_up(const struct grower *g, uint32_t group, size_t from, uint64_t bytes)
 {
     uint64_t live = 0, peak = 0;
     bool was = false;
@@ -523,9 +523,19 @@ static bool was_given_up(const struct grower *g, uint32_t group, size_t from)
             continue;
         live = live_after(live, &g->changes[i]);
         peak = live > peak ? live : peak;
-        was = was || (peak >= g->groups[group].rise / REUSED_SHARE && live <= peak / GIVEN_UP_SHARE);
+        was = was || (peak >= bytes && live <= peak / GIVEN_UP_SHARE);
     }
     return was;
+}
+
+/* Whether all of a growth lies between two steps of an optimizer, and the group grew half as much before and was given
+ * up: it is what a step takes, as in an inner loop. */
+static bool is_within_a_step(const struct grower *g, uint32_t group, size_t from)
+{
+    const struct phase_starts *steps = &g->phases.starts[PHASE_OPTIMIZER];
+    const uint64_t since = g->changes[change_at(g, from)].event, until = g->changes[g->mark - 1].event;
+    return phase_starts_up_to(steps, (int64_t)since) > 0 && starts_between(steps, since, until) == 0 &&
+           was_given_up(g, group, from, g->groups[group].rise / 2);
 }
 
 static bool does_grow(struct grower *g, uint32_t group, size_t from)
@@ -536,9 +546,9 @@ static bool does_grow(struct grower *g, uint32_t group, size_t from)
     x->is_replaced = is_replaced(g, group, from);
     if (!comes_in_turns(g, group, from) || is_a_full_buffer(g, group, from))
         return false;
-    const bool is_of_input = x->is_replaced && was_given_up(g, group, from);
+    const bool is_of_input = x->is_replaced && was_given_up(g, group, from, x->rise / REUSED_SHARE);
     g->grows_in_input = g->grows_in_input || is_of_input;
-    return !is_of_input;
+    return !is_of_input && !is_within_a_step(g, group, from);
 }
 
 /* Marks the groups that grow from window `from` on; returns by how much together. */

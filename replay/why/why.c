@@ -116,6 +116,14 @@ static enum why_reached find_reached(const struct why *w, const struct phases *p
     return is_whole && !(may_be_parts && is_in_first) ? REACHED_STEPS : told;
 }
 
+/* Whether what grows may be the graph of an inner loop: it grows from forward pass to forward pass, and neither did
+ * live memory come down yet nor an optimizer step. */
+static bool may_be_inner_loop(const struct why *w, const struct phases *p)
+{
+    return w->growth.is_found && w->growth.turn == TURN_FORWARD && w->input.turns_before < TURNS_OF_STEPS &&
+           !has_begun(p, PHASE_OPTIMIZER, w->moment);
+}
+
 /* Who holds more and more, whether the last input is larger, and how far the program came. */
 static enum err read_course(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
@@ -129,8 +137,10 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     e = phases_read(trace, &phases, err);
     if (e == ERR_OK && w->has_refusal)
         e = larger_input_find(trace, &phases, w->moment, w->asked, &w->input, err);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         w->reached = find_reached(w, &phases);
+        w->growth.may_be_one_pass = w->growth.may_be_one_pass || may_be_inner_loop(w, &phases);
+    }
     w->is_checkpointing = phases.is_checkpointing;
     phases_close(&phases);
     return e;
