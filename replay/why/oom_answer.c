@@ -489,6 +489,8 @@ bool oom_answer_print_recording(FILE *out, const struct log_facts *facts)
 static void print_next(FILE *out, const struct oom_answer *a, const struct log_facts *facts)
 {
     struct words w = { .n = 0 };
+    if (facts != NULL && facts->recording[0] != '\0' && a->setting != NULL)
+        text_print_screen(out, "- By the error's text alone the setting is worth a try, not certain.");
     if (oom_answer_print_recording(out, facts))
         return;
     const char *recorder = oom_answer_recorder(a->platform);

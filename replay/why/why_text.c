@@ -104,7 +104,7 @@ static void add_full(struct words *w, const struct why *y)
     } else if (why_turn_exceeds(y)) {
         words_add(w, "Really full: a step as large as the largest before it needs %s, and the program can have %s",
                   text_mib(y->input.turn_bytes, a), text_mib(y->usable, b));
-    } else if (why_dies_all_the_same(y)) {
+    } else if (why_dies_all_the_same(y) || y->is_served) {
         add_short_of_memory(w, y);
     } else {
         words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
