@@ -63,7 +63,7 @@ static void choose_default_card(struct prediction *p)
 static int card_alone(const char *card, char out[static CARD_BYTES])
 {
     const bool is_short = strlen(card) < CARD_BYTES / 2;
-    snprintf(out, CARD_BYTES, "%s", card);
+    snprintf(out, CARD_BYTES, "%.*s", CARD_BYTES - 1, card);
     return is_short ? cudasim_take_count(out) : 0;
 }
 
