@@ -4,9 +4,11 @@
 
 #include "loads/request_trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-enum { POWER_MOST = 420 };           /* arrivals closer together by 4,096 are taken for all at once */
+enum { POWER_APART = 420,            /* arrivals are pulled apart by 4,096 at most */
+       POWER_CLOSE = 1860 };         /* REQUEST_ARRIVAL_MAX is less than a microsecond then: all come at once */
 #define STEP_RATIO 1.02
 #define US_PER_S 1e6
 
@@ -16,6 +18,8 @@ struct seat {
     uint64_t done, answered;         /* tokens whose keys and values are kept; tokens answered */
     uint64_t blocks;
     uint64_t now;                    /* tokens of this step */
+    uint64_t queued_us;              /* when it came into the queue last */
+    bool has_waited;                 /* it was counted */
 };
 
 struct player {
@@ -25,7 +29,7 @@ struct player {
     struct seat *running, *preempted;        /* together at most pool.running_most */
     size_t n_running, n_preempted;
     size_t next;                     /* of the trace */
-    bool is_head_waiting;            /* it was its turn already */
+    size_t n_seen;                   /* of the trace: those before it were looked at, whether they wait */
     uint64_t free_blocks, now_us;
     struct pool_play play;
 };
@@ -38,7 +42,8 @@ static uint64_t blocks_for(const struct pool *p, uint64_t tokens)
 static bool is_playable(const struct pool *p, const struct served_request *r)
 {
     const uint64_t tokens = r->prompt + r->answer;
-    return blocks_for(p, tokens) <= p->tokens / p->block_tokens && (p->longest == 0 || tokens <= p->longest);
+    return r->answer > 0 && blocks_for(p, tokens) <= p->tokens / p->block_tokens &&
+           (p->longest == 0 || tokens <= p->longest);
 }
 
 static uint64_t arrival_us(const struct player *p, const struct served_request *r)
@@ -50,8 +55,7 @@ static uint64_t arrival_us(const struct player *p, const struct served_request *
 static const struct served_request *head_of(struct player *p)
 {
     const struct request_trace *t = p->trace;
-    while (p->next < t->n_requests &&
-           (t->requests[p->next].answer == 0 || !is_playable(&p->pool, &t->requests[p->next])))
+    while (p->next < t->n_requests && !is_playable(&p->pool, &t->requests[p->next]))
         p->next++;
     const bool has_come = p->next < t->n_requests && arrival_us(p, &t->requests[p->next]) <= p->now_us;
     return has_come ? &t->requests[p->next] : NULL;
@@ -88,9 +92,21 @@ static void preempt_last(struct player *p)
 {
     struct seat *last = &p->running[--p->n_running];
     give(p, last);
+    p->play.n_waited += !last->has_waited;
+    last->has_waited = true;
+    last->queued_us = p->now_us;
     last->done = 0;
     p->preempted[p->n_preempted++] = *last;
     p->play.n_preempted++;
+}
+
+/* All who have arrived wait: the cache is what keeps the first of them out. Each request is looked at once. */
+static void see_queue(struct player *p)
+{
+    const struct request_trace *t = p->trace;
+    for (p->n_seen = p->n_seen < p->next ? p->next : p->n_seen;
+         p->n_seen < t->n_requests && arrival_us(p, &t->requests[p->n_seen]) <= p->now_us; p->n_seen++)
+        p->play.n_waited += is_playable(&p->pool, &t->requests[p->n_seen]);
 }
 
 /* What runs goes on. Returns what is left of the budget, or 0 if one was preempted: then nobody else begins. */
@@ -107,15 +123,14 @@ static uint64_t go_on(struct player *p)
         }
         budget -= i < p->n_running ? tokens : 0;
     }
+    if (is_preempted)
+        see_queue(p);
     return is_preempted ? 0 : budget;
 }
 
-static void note_wait(struct player *p, const struct served_request *r)
+static struct seat seat_of(const struct player *p, const struct served_request *r)
 {
-    const uint64_t waited = p->now_us - arrival_us(p, r);
-    if (p->is_head_waiting && waited > p->play.longest_wait_us)
-        p->play.longest_wait_us = waited;
-    p->is_head_waiting = false;
+    return (struct seat){ .request = r, .queued_us = arrival_us(p, r), .has_waited = p->next < p->n_seen };
 }
 
 /* One that was preempted, or the next of the trace. False: it has no blocks, or there is none. */
@@ -126,20 +141,18 @@ static bool begin_one(struct player *p, uint64_t *budget)
     if (!is_back && head == NULL)
         return false;
     struct seat *s = &p->running[p->n_running];
-    *s = is_back ? p->preempted[p->n_preempted - 1] : (struct seat){ .request = head };
+    *s = is_back ? p->preempted[p->n_preempted - 1] : seat_of(p, head);
     const uint64_t tokens = left_of(s) < *budget ? left_of(s) : *budget;
     if (!take(p, s, tokens)) {
-        p->play.n_waited += !is_back && !p->is_head_waiting;
-        p->is_head_waiting = p->is_head_waiting || !is_back;
+        see_queue(p);
         return false;
     }
     *budget -= tokens;
     p->n_running++;
     p->n_preempted -= is_back;
-    if (!is_back) {
-        note_wait(p, head);
-        p->next++;
-    }
+    p->next += !is_back;
+    if (s->has_waited && p->now_us - s->queued_us > p->play.longest_wait_us)
+        p->play.longest_wait_us = p->now_us - s->queued_us;
     return true;
 }
 
@@ -175,8 +188,7 @@ static bool is_over(struct player *p)
 static struct pool_play play_at(struct player *p, double factor)
 {
     p->factor = factor;
-    p->n_running = p->n_preempted = p->next = 0;
-    p->is_head_waiting = false;
+    p->n_running = p->n_preempted = p->next = p->n_seen = 0;
     p->free_blocks = p->pool.tokens / p->pool.block_tokens;
     p->now_us = 0;
     p->play = (struct pool_play){ .n_waited = 0 };
@@ -191,7 +203,7 @@ static struct pool_play play_at(struct player *p, double factor)
 
 static bool holds(const struct pool_play *play)
 {
-    return play->n_waited == 0 && play->n_preempted == 0;
+    return play->n_waited == 0;      /* nor is one preempted: it would have waited */
 }
 
 /* STEP_RATIO to this power. */
@@ -212,11 +224,11 @@ static bool holds_at(struct player *p, int power)
 /* The most by which arrivals may be closer together. Below 0: however far apart they come, one waits. */
 static double factor_most(struct player *p, bool holds_as_recorded)
 {
-    int low = holds_as_recorded ? 0 : -POWER_MOST, high = holds_as_recorded ? POWER_MOST : 0;
+    int low = holds_as_recorded ? 0 : -POWER_APART, high = holds_as_recorded ? POWER_CLOSE : 0;
     if (!holds_as_recorded && !holds_at(p, low))
         return -1;
     while (high - low > 1) {
-        const int middle = (low + high + 2 * POWER_MOST) / 2 - POWER_MOST;
+        const int middle = low + (high - low) / 2;
         *(holds_at(p, middle) ? &low : &high) = middle;
     }
     return factor_of(low);
@@ -224,30 +236,38 @@ static double factor_most(struct player *p, bool holds_as_recorded)
 
 static void count(const struct request_trace *t, const struct pool *pool, struct pool_load *out)
 {
-    uint64_t prompt = 0, answer = 0, first_us = 0, last_us = 0;
+    uint64_t prompt = 0, answer = 0, first_us = 0, last_us = 0, n = 0;
     for (size_t i = 0; i < t->n_requests; i++) {
         const struct served_request *r = &t->requests[i];
-        if (r->answer == 0)
+        out->n_requests += r->answer > 0;
+        if (!is_playable(pool, r))
             continue;
-        first_us = out->n_requests == 0 ? r->arrival_us : first_us;
+        first_us = n == 0 ? r->arrival_us : first_us;
         last_us = r->arrival_us;
-        out->n_requests++;
-        out->n_too_long += !is_playable(pool, r);
+        n++;
         prompt += r->prompt;
         answer += r->answer;
     }
-    if (out->n_requests == 0)
+    out->n_too_long = out->n_requests - n;
+    if (n == 0)
         return;
-    out->prompt = (double)prompt / (double)out->n_requests;
-    out->answer = (double)answer / (double)out->n_requests;
-    out->rate = last_us > first_us ? (double)(out->n_requests - 1) * US_PER_S / (double)(last_us - first_us) : 0;
+    out->prompt = (double)prompt / (double)n;
+    out->answer = (double)answer / (double)n;
+    out->rate = last_us > first_us ? (double)(n - 1) * US_PER_S / (double)(last_us - first_us) : 0;
+}
+
+static enum pool_limit limit_of(struct player *p, uint64_t n_played)
+{
+    const struct pool_play play = play_at(p, INFINITY);
+    return !holds(&play) ? POOL_LIMIT_CACHE : play.running_peak == n_played ? POOL_LIMIT_FILE
+         : play.running_peak == p->pool.running_most ? POOL_LIMIT_RUNNING : POOL_LIMIT_STEP;
 }
 
 static void play(struct player *p, struct pool_load *out)
 {
     out->play = play_at(p, 1);
-    out->is_rate_unlimited = holds(&out->play) && holds_at(p, POWER_MOST);
-    const double factor = out->is_rate_unlimited ? -1 : factor_most(p, holds(&out->play));
+    out->limit = holds(&out->play) ? limit_of(p, out->n_requests - out->n_too_long) : POOL_LIMIT_CACHE;
+    const double factor = out->limit == POOL_LIMIT_CACHE ? factor_most(p, holds(&out->play)) : -1;
     out->rate_most = factor < 0 ? -1 : factor * out->rate;
     out->is_played = true;
 }

@@ -26,24 +26,36 @@ struct pool {
     uint64_t longest;                /* tokens of a request, prompt and answer; 0: no limit but the pool */
 };
 
-/* One play. A request waited if it was its turn and there were no blocks for it. */
+/* One play. The queue is who has arrived and does not run: those that were preempted, then the others as they came.
+ * All who stand in it when a step has no blocks for its first one wait for room, and so does who is preempted. Who
+ * stands there because running_most run, or because the step's tokens are spent, does not. */
 struct pool_play {
-    uint64_t n_waited, n_preempted;
-    uint64_t longest_wait_us;        /* of those that waited, from their arrival on */
+    uint64_t n_waited;               /* requests, each once */
+    uint64_t n_preempted;            /* times */
+    uint64_t longest_wait_us;        /* of those that waited: from arrival, or from when one was preempted, until it
+                                        begins */
     uint64_t peak_tokens;            /* in blocks that were taken */
     uint64_t running_peak;
+};
+
+/* What keeps the cache from being full when all come at once. */
+enum pool_limit {
+    POOL_LIMIT_CACHE,                /* nothing: it is full */
+    POOL_LIMIT_RUNNING,              /* running_most run */
+    POOL_LIMIT_STEP,                 /* the tokens of a step: as many end as can begin */
+    POOL_LIMIT_FILE,                 /* all requests of the file run at once. What more of them would do is not known */
 };
 
 struct pool_load {
     bool     is_played;
     uint64_t n_requests;             /* the file's first POOL_REQUESTS_MAX, without those that nobody answered */
-    uint64_t n_too_long;             /* of them, left out */
+    uint64_t n_too_long;             /* of them, left out of all that follows */
     double   rate;                   /* requests a second, as recorded; 0: all came at once */
     double   prompt, answer;         /* tokens of one, on average */
     struct pool_play play;           /* at that rate */
     double   rate_most;              /* with all arrivals closer together, or further apart, by one factor: the most at
                                         which none waits or is preempted. Below 0: none was found */
-    bool     is_rate_unlimited;      /* none waits, however close they come */
+    enum pool_limit limit;           /* not POOL_LIMIT_CACHE: none waits, however close they come */
 };
 
 /* Plays the requests of a file (loads/request_trace.h). Errors are those of reading it; ERR_HOST_NOMEM. */

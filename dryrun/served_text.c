@@ -364,40 +364,105 @@ static void print_range(FILE *out, const struct served *all, const struct served
     print_item(out, &w);
 }
 
-static void add_play(struct words *w, const struct pool_load *l, const struct pool *pool)
+/* Three digits, without an exponent: "0.0123", "99.8", "2,160". */
+static const char *figure(double value, char buf[TEXT_NUMBER])
 {
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    words_add(w, " If a step takes %.4g ms (--step-us), at most %s run at once, in %.2g%% of the cache.",
-              (double)pool->step_us / 1000, text_count(l->play.running_peak, a),
-              100.0 * (double)l->play.peak_tokens / (double)pool->tokens);
-    if (l->play.n_waited + l->play.n_preempted > 0)
-        words_add(w, " %s wait for room in it, the longest %.3g s, and requests are preempted %s times.",
-                  text_count(l->play.n_waited, a), (double)l->play.longest_wait_us / 1e6,
-                  text_count(l->play.n_preempted, b));
-    else
-        words_add(w, " None waits for room in it, and none is preempted.");
-    if (l->is_rate_unlimited)
-        words_add(w, " That stays so however close they come: --max-num-seqs %s is the limit.",
-                  text_count(pool->running_most, a));
-    else if (l->rate_most > 0)
-        words_add(w, " No request would wait up to %.3g a second.", l->rate_most);
+    int decimals = 0;
+    for (double v = value; v > 0 && v < 99.95 && decimals < 9; v *= 10)
+        decimals++;
+    if (decimals == 0)
+        return text_count((uint64_t)(value + 0.5), buf);
+    size_t n = (size_t)snprintf(buf, TEXT_NUMBER, "%.*f", decimals, value);
+    while (buf[n - 1] == '0')
+        buf[--n] = '\0';
+    if (buf[n - 1] == '.')
+        buf[n - 1] = '\0';
+    return buf;
 }
 
-/* "azure.csv: 8,819 requests, 2.5 a second, of 2,048 tokens and 28 of an answer on average." */
+static void add_waits(struct words *w, const struct pool_play *p)
+{
+    char n[TEXT_NUMBER], longest[TEXT_NUMBER];
+    if (p->n_waited == 0) {
+        words_add(w, " None waits for room in it, and none is preempted.");
+        return;
+    }
+    figure((double)p->longest_wait_us / 1e6, longest);
+    if (p->n_waited == 1)
+        words_add(w, " 1 waits for room in it, at most %s s at a time", longest);
+    else
+        words_add(w, " %s wait for room in it, at most %s s at a time", text_count(p->n_waited, n), longest);
+    if (p->n_preempted > 1)
+        words_add(w, "; %s times one that runs is preempted, and waits anew.", text_count(p->n_preempted, n));
+    else
+        words_add(w, p->n_preempted == 0 ? "; none is preempted."
+                                         : "; once one that runs is preempted, and waits anew.");
+}
+
+/* The largest rate, or why there is none. */
+static void add_rate(struct words *w, const struct pool_load *l, const struct pool *pool)
+{
+    char a[TEXT_NUMBER];
+    switch (l->limit) {
+    case POOL_LIMIT_RUNNING:
+        words_add(w, " That stays so however close they come: --max-num-seqs %s is the limit.",
+                  text_count(pool->running_most, a));
+        return;
+    case POOL_LIMIT_STEP:
+        words_add(w, " That stays so however close they come: the %s tokens of a step (--max-num-batched-tokens) are "
+                  "the limit.", text_count(pool->step_tokens, a));
+        return;
+    case POOL_LIMIT_FILE:
+        words_add(w, " The file's requests all fit at once: too few to tell a largest rate.");
+        return;
+    case POOL_LIMIT_CACHE:
+        if (l->rate_most > 0)
+            words_add(w, " No request would wait up to %s a second.", figure(l->rate_most, a));
+        return;
+    }
+}
+
+static void add_play(struct words *w, const struct pool_load *l, const struct pool *pool)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    words_add(w, " If a step takes %s ms (--step-us), at most %s %s at once, in %s%% of the cache.",
+              figure((double)pool->step_us / 1000, a), text_count(l->play.running_peak, b),
+              l->play.running_peak == 1 ? "runs" : "run",
+              figure(100.0 * (double)l->play.peak_tokens / (double)pool->tokens, c));
+    add_waits(w, &l->play);
+    add_rate(w, l, pool);
+    words_add(w, " Played on %s tokens, the least; prompts share nothing.", text_count(pool->tokens, a));
+}
+
+static void add_requests(struct words *w, uint64_t n)
+{
+    char a[TEXT_NUMBER];
+    words_add(w, " %s %s", text_count(n, a), n == 1 ? "request" : "requests");
+}
+
+/* "azure.csv: 8,819 requests, 2.5 a second, of 2,048 tokens and 28 of an answer on average": those that are played. */
 static void print_load(FILE *out, const struct served *all, const struct served_start *s)
 {
     const struct pool_load *l = &s->load;
+    const uint64_t n = l->n_requests - l->n_too_long;
     struct words w = { .n = 0 };
-    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
     if (!l->is_played)
         return;
-    words_add(&w, "%.40s: %s requests, %.3g a second, of %s tokens and %s of an answer on average.", all->asked.load,
-              text_count(l->n_requests, a), l->rate, text_count((uint64_t)l->prompt, b),
-              text_count((uint64_t)l->answer, c));
-    if (l->n_too_long > 0)
-        words_add(&w, " %s are longer than a request may be, and are left out.", text_count(l->n_too_long, a));
-    add_play(&w, l, &s->pool);
-    words_add(&w, " Played on %s tokens, the least; prompts share nothing.", text_count(s->pool.tokens, a));
+    words_add(&w, "%.40s:", all->asked.load);
+    if (l->n_too_long > 0) {
+        add_requests(&w, l->n_too_long);
+        words_add(&w, " %s longer than one may be, and %s left out.", l->n_too_long == 1 ? "is" : "are",
+                  l->n_too_long == 1 ? "is" : "are");
+    }
+    if (n > 0) {
+        add_requests(&w, n);
+        if (n > 1)
+            words_add(&w, l->rate > 0 ? ", %s a second" : ", all at once", figure(l->rate, a));
+        words_add(&w, ", of %s tokens and %s of an answer on average.", text_count((uint64_t)l->prompt, a),
+                  text_count((uint64_t)l->answer, b));
+        add_play(&w, l, &s->pool);
+    }
     print_item(out, &w);
 }
 
@@ -494,6 +559,14 @@ static const char *end_name(enum server_end end)
                                          [SERVER_WAS_REFUSED] = "refused",
                                          [SERVER_DIED_LATER] = "died-later", [SERVER_ENDED_OTHERWISE] = "other" };
     return names[end];
+}
+
+/* NULL: nothing was played. */
+static const char *limit_name(const struct pool_load *l)
+{
+    static const char *const names[] = { [POOL_LIMIT_CACHE] = "cache", [POOL_LIMIT_RUNNING] = "max-num-seqs",
+                                         [POOL_LIMIT_STEP] = "step", [POOL_LIMIT_FILE] = "file" };
+    return l->is_played ? names[l->limit] : NULL;
 }
 
 void served_write_json(FILE *out, const struct served *s)

@@ -2108,7 +2108,7 @@ class ServeCard(Result):
     load: Optional[str]
     #: of the file, at most 100,000
     load_requests: Optional[int]
-    #: of them, left out
+    #: of them, left out of all that follows
     load_too_long: Optional[int]
     #: requests a second, as recorded
     load_rate: Optional[float]
@@ -2122,16 +2122,19 @@ class ServeCard(Result):
     load_running_peak: Optional[int]
     #: of the cache in use, at most
     load_peak_tokens: Optional[int]
-    #: requests that waited for room in the cache
+    #: requests that waited for room in the cache, each once; whoever is preempted waits, too
     load_waited: Optional[int]
-    #: of those
+    #: of those, from arrival or from when one was preempted
     load_longest_wait_us: Optional[int]
     #: times that one was preempted
     load_preempted: Optional[int]
     #: requests a second at which none waits; null: whatever the rate, or not found
     load_rate_most: Optional[float]
-    #: none waits, however close they come
+    #: none waits, however close they come, though the file has more than run at once
     load_is_rate_unlimited: bool
+    #: what is in the way if all come at once: cache, max-num-seqs, step (its tokens), file (all of it runs at
+    #: once: too few to tell a largest rate)
+    load_limit: Optional[str]
     #: that the range is of
     range_option: Optional[str]
     #: the largest value of it tried with which it starts

@@ -15,6 +15,8 @@ static enum err serve_read(void *session, const struct options *o, struct err_de
         .step_us = o->is_given[FLAG_STEP_US] ? o->step_us : STEP_US,
         .without_overlay = o->is_given[FLAG_NO_OVERLAY], .interrupted = cli_defer_signals(),
     };
+    if (o->is_given[FLAG_STEP_US] && o->load == NULL)
+        return err_set(err, ERR_USAGE, 0, "--step-us is the time of a step of a played trace: it needs --trace FILE");
     return served_make(&request, session, err);
 }
 

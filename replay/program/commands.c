@@ -61,7 +61,7 @@ static enum err check_inputs(const struct subcommand *c, const struct options *o
     assert(c->n_inputs_min <= c->n_inputs_max);
     if (o->n_inputs < c->n_inputs_min && !o->calibrate && o->share == NULL)
         return err_set(err, ERR_USAGE, 0, "%s is missing: replay %s (see replay --help)",
-                       strstr(c->synopsis, "PROGRAM") != NULL ? "the program" : "a file", c->synopsis);
+                       strstr(c->synopsis, " -- ") != NULL ? "the program" : "a file", c->synopsis);
     const bool is_too_many = o->n_inputs > c->n_inputs_max;
     const bool is_missing = c->name == NULL && o->n_inputs == 1 && access(o->inputs[0], F_OK) != 0;
     const struct subcommand *meant = c->name == NULL && (is_too_many || is_missing) ? subcommand_nearest(o->inputs[0])

@@ -7,20 +7,31 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* `n` requests, `apart` seconds from each other, of so many tokens. */
-static struct pool_load play(const struct pool *pool, int n, double apart, int prompt, int answer)
+static struct pool_load play_rows(const struct pool *pool, const char *rows)
 {
     char path[] = "/tmp/pool-load-XXXXXX";
     struct pool_load out;
     struct err_detail err;
     FILE *f = fdopen(mkstemp(path), "w");
-    fprintf(f, "arrived_at,num_prefill_tokens,num_decode_tokens\n");
-    for (int i = 0; i < n; i++)
-        fprintf(f, "%f,%d,%d\n", i * apart, prompt, answer);
+    fprintf(f, "arrived_at,num_prefill_tokens,num_decode_tokens\n%s", rows);
     fclose(f);
     cr_assert_eq(pool_load_play(path, pool, &out, &err), ERR_OK, "%s", err.text);
     unlink(path);
     cr_assert(out.is_played);
+    return out;
+}
+
+/* `n` requests, `apart` seconds from each other, of so many tokens. */
+static struct pool_load play(const struct pool *pool, int n, double apart, int prompt, int answer)
+{
+    char *rows = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&rows, &bytes);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%f,%d,%d\n", i * apart, prompt, answer);
+    fclose(f);
+    const struct pool_load out = play_rows(pool, rows);
+    free(rows);
     return out;
 }
 
@@ -36,25 +47,50 @@ Test(pool_load, one_request_takes_the_blocks_of_its_tokens)
     cr_expect_float_eq(l.prompt, 100, 1e-9);
 }
 
-/* 8 prompts of 192 tokens fill 96 of 100 blocks. Each begins a 13th block at once, and 4 are free: the last ones that
- * began make room. */
+/* 8 prompts of 192 tokens fill 96 of 100 blocks. Each begins a 13th block in the second step, and 4 are free: the
+ * last one that began makes room, and finds it when the others end with their 32nd step. */
 Test(pool_load, those_that_began_last_are_preempted)
 {
     const struct pool_load l = play(&small, 8, 0, 192, 32);
     cr_expect_eq(l.play.running_peak, 8);
-    cr_expect(l.play.n_preempted >= 1 && l.play.n_preempted <= 4, "%lu", (unsigned long)l.play.n_preempted);
+    cr_expect_eq(l.play.n_preempted, 1, "%lu", (unsigned long)l.play.n_preempted);
     cr_expect_eq(l.play.peak_tokens, 1600);
-    cr_expect_eq(l.play.n_waited, 0);
+    cr_expect_eq(l.play.n_waited, 1, "the one that was preempted");
+    cr_expect_eq(l.play.longest_wait_us, 310000, "%lu", (unsigned long)l.play.longest_wait_us);
 }
 
-/* 20 at once, where 8 prompts fill the pool: the 9th waits, and others after it. */
-Test(pool_load, those_for_whom_no_blocks_are_free_wait)
+/* 20 at once, where 8 prompts fill the pool: 12 wait, though only two of them are ever the first in a queue that has no
+ * room. */
+Test(pool_load, all_who_stand_in_the_queue_of_a_full_cache_wait)
 {
-    const struct pool_load l = play(&small, 20, 0, 192, 2);
+    const struct pool_load l = play(&small, 20, 0, 191, 2);
     cr_expect_eq(l.play.running_peak, 8);
-    cr_expect_geq(l.play.n_waited, 2);
+    cr_expect_eq(l.play.n_preempted, 0);
+    cr_expect_eq(l.play.n_waited, 12, "%lu", (unsigned long)l.play.n_waited);
     cr_expect_eq(l.play.longest_wait_us, 40000, "two rounds of two steps each");
     cr_expect_lt(l.rate_most, 0, "all came at once, and no factor pulls them apart");
+    cr_expect_eq(l.limit, POOL_LIMIT_CACHE);
+}
+
+/* The first of three holds the pool for ten steps, and so does each: the others wait 99 and 198 ms. A fourth, which
+ * comes when the pool is empty again, does not; nor does one that is too long for it. */
+Test(pool_load, each_waits_from_its_arrival_and_is_counted_once)
+{
+    const struct pool_load l = play_rows(&small, "0,1590,10\n0.001,1590,10\n0.002,1590,10\n0.002,1590,20\n"
+                                                 "1,1590,10\n");
+    cr_expect_eq(l.n_too_long, 1);
+    cr_expect_eq(l.play.n_waited, 2, "%lu", (unsigned long)l.play.n_waited);
+    cr_expect_eq(l.play.longest_wait_us, 198000, "%lu", (unsigned long)l.play.longest_wait_us);
+}
+
+/* The same 20 where 8 run at once at most: they stand in the queue, but not for room. */
+Test(pool_load, who_waits_for_a_seat_does_not_wait_for_room)
+{
+    struct pool pool = small;
+    pool.running_most = 8;
+    const struct pool_load l = play(&pool, 20, 0, 191, 2);
+    cr_expect_eq(l.play.n_waited, 0);
+    cr_expect_eq(l.limit, POOL_LIMIT_RUNNING);
 }
 
 /* A request holds 100 of 100 blocks for ten steps of 10 ms: no more than ten a second pass without a wait. */
@@ -72,8 +108,40 @@ Test(pool_load, a_pool_for_all_that_may_run_has_no_largest_rate)
     struct pool pool = small;
     pool.running_most = 4;
     const struct pool_load l = play(&pool, 30, 0.1, 100, 20);
-    cr_expect(l.is_rate_unlimited);
+    cr_expect_eq(l.limit, POOL_LIMIT_RUNNING);
     cr_expect_eq(l.play.n_waited + l.play.n_preempted, 0);
+}
+
+/* A step computes one prompt and a bit, and each ends with its second: two run, and the pool has room for 16. */
+Test(pool_load, the_tokens_of_a_step_may_be_the_limit)
+{
+    struct pool pool = small;
+    pool.step_tokens = 100;
+    const struct pool_load l = play(&pool, 30, 0.1, 90, 2);
+    cr_expect_eq(l.limit, POOL_LIMIT_STEP);
+    cr_expect_lt(l.rate_most, 0);
+}
+
+/* 12 of 8 blocks each fit at once, and 13 do not: of 12 it is not known what more of them would do, also if they come a
+ * day apart from each other. */
+Test(pool_load, too_few_requests_tell_no_largest_rate)
+{
+    cr_expect_eq(play(&small, 12, 0.1, 100, 20).limit, POOL_LIMIT_FILE);
+    cr_expect_eq(play(&small, 12, 86400, 100, 20).limit, POOL_LIMIT_FILE);
+    const struct pool_load l = play(&small, 13, 86400, 100, 20);
+    cr_expect_eq(l.limit, POOL_LIMIT_CACHE);
+    cr_expect_gt(l.rate_most, 1, "a request takes a fifth of a second: %f", l.rate_most);
+}
+
+/* Two of 100 and 10 tokens in ten seconds; what lies between cannot run. */
+Test(pool_load, figures_are_of_the_requests_that_are_played)
+{
+    const struct pool_load l = play_rows(&small, "0,100,10\n4,9000,5000\n5,9000,5000\n10,100,10\n");
+    cr_expect_eq(l.n_requests, 4);
+    cr_expect_eq(l.n_too_long, 2);
+    cr_expect_float_eq(l.prompt, 100, 1e-9);
+    cr_expect_float_eq(l.answer, 10, 1e-9);
+    cr_expect_float_eq(l.rate, 0.1, 1e-9);
 }
 
 Test(pool_load, what_can_never_run_is_left_out)

@@ -99,6 +99,20 @@ TIMESTAMP,ContextTokens,GeneratedTokens
 CSV
 expect 'a load' 0 'None waits for room in it, and none' \
     serve --trace requests.csv --device h100-80g -- choosy/vllm serve model
+# said WORD...: what serve says of a load, on one line.
+said() { serve "$@" --device h100-80g -- choosy/vllm serve model | tr -s '\n ' ' '; }
+expect 'a file that is too short to tell a rate' 0 'requests all fit at once: too few to tell a largest rate' \
+    said --trace requests.csv --json few.json
+same 'in JSON, too' 'False file' "$(python3 -c 'import json
+card, = json.load(open("few.json"))["cards"]
+print(card["load_is_rate_unlimited"], card["load_limit"])')"
+{ head -1 requests.csv; for _ in $(seq 100); do echo '2023-11-16 18:00:00,6000,2000'; done; } >burst.csv
+said --trace burst.csv --step-us 2000000 >burst.txt
+expect 'all at once' 0 '100 requests, all at once, of 6,000 tokens and 2,000 of' cat burst.txt
+expect 'no exponents' 0 'takes 2,000 ms (--step-us), at most 78 run at once, in 100% of the cache' cat burst.txt
+expect 'all who find the cache full wait' 0 '41 wait for room in it, at most 4,' cat burst.txt
+expect 'a step of no trace' 2 'needs --trace FILE' serve --step-us 100 --device h100-80g -- choosy/vllm serve model
+expect 'no words of a server' 2 'the program is missing' serve --device h100-80g --
 expect 'no load' 2 'no-requests.csv' serve --trace no-requests.csv --device h100-80g -- choosy/vllm serve model
 before=$(grep -c . all-words)
 "$replay" serve --no-overlay --try --device h100-80g -- choosy/vllm serve model >so-far.txt &
