@@ -293,8 +293,10 @@ static void print_copies(const struct tune *t)
                   "row; seeds %" PRIu64 " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
               t->copies[t->n_copies - 1].seed);
     words_add_winner(&w, t);
-    words_add(&w, " runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists on this card "
-                  "in %u.", winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
+    words_add(&w, " runs in %u and is better than the %s setting in %u", winner->runs, baseline_name(t), winner->beats);
+    if (wins > 0)
+        words_add(&w, ", in %u the best of all %zu finalists", wins, t->n_finalists);
+    words_add(&w, ".");
     words_add_first(&w, t);
     words_add_rival(&w, t);
     words_print(stdout, &w, 0, 2);

@@ -85,7 +85,7 @@ void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_
     assert(who == NULL || reserved >= live);
     words_add(w, "What is possible: live data alone%s peaks at %s, and no allocator needs less",
               live > served ? ", with what was refused when recorded," : "", text_mib(live, a));
-    if (plan > 0)
+    if (plan > 0 && (who == NULL || plan <= reserved))       /* addresses may be mapped anew, which no plan does */
         words_add(w, "; a plan that knows beforehand how long everything lives (an offline plan) needs %s",
                   text_mib(plan, a));
     if (who != NULL && reserved == live)

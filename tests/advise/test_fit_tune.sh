@@ -68,7 +68,7 @@ expect_status 0 tune "$samples/gpt-bf16.trace.zst"
 has out 'no setting tried is better than the recorded one by 2% of the card'
 grep -q 'export' out && fail "a setting is recommended whose gain does not matter: $(cat out)"
 has out 'the best found (expandable_segments:True[^)]*) reserves .*'\
-'the best found (expandable_segments:True[^)]*) runs in 8, '
+'the best found (expandable_segments:True[^)]*) runs in 8 and is better '
 expect_status 0 tune "$samples/gpt-bf16.trace.zst" --device sim:160MiB
 has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True .*is better than the recorded setting in 7,'
 expect_status 0 tune "$samples/gpt-varlen-maxsplit.trace.zst" --device sim:230MiB
