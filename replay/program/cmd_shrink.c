@@ -64,12 +64,14 @@ static void add_kept(struct words *w, const struct session *s)
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     text_mib(s->shrunk.peak_bytes, a);
     text_mib(s->shrunk.other_bytes, b);
+    const char *verb_end = s->shrunk.n == 1 ? "s" : "";
     if (s->keep.kind == KEEP_DIFFERS)
-        words_add(w, " reserve %s under %s and %s under %s.", a, s->run.spec.typed, b, s->keep.other.typed);
+        words_add(w, " reserve%s %s under %s and %s under %s.", verb_end, a, s->run.spec.typed, b,
+                  s->keep.other.typed);
     else if (s->keep.kind == KEEP_PEAK)
-        words_add(w, " reserve %s under %s.", a, s->run.spec.typed);
+        words_add(w, " reserve%s %s under %s.", verb_end, a, s->run.spec.typed);
     else
-        words_add(w, " end in a refused request under %s on a card of %s, %s.", s->run.spec.typed,
+        words_add(w, " end%s in a refused request under %s on a card of %s, %s.", verb_end, s->run.spec.typed,
                   text_mib(s->shrunk.total_bytes, a),
                   s->keep.story.would_fit ? "although it would fit beside what is live" : "as the card is full");
 }
@@ -99,7 +101,8 @@ static enum err shrink_print(const void *session, struct err_detail *err)
     const struct session *s = session;
     char n[TEXT_NUMBER], of[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "%s of %s calls%s", text_count(s->shrunk.n, n), text_count(s->shrunk.n_before, of),
+    words_add(&w, "%s of %s call%s%s", text_count(s->shrunk.n, n), text_count(s->shrunk.n_before, of),
+              s->shrunk.n_before == 1 ? "" : "s",
               s->shrunk.is_stopped ? " (the best so far: the search was stopped, or its effort spent)" : "");
     add_kept(&w, s);
     print_paragraph(&w);
@@ -145,8 +148,8 @@ static enum err shrink_write_files(void *session, FILE *const files[ANSWER_FILES
     if (e != ERR_OK || files[1] == NULL)
         return e;
     char about[SCRIPT_COMMENT];
-    snprintf(about, sizeof about, "%zu calls, made by replay shrink from a recording of %zu.", s->shrunk.n,
-             s->shrunk.n_before);
+    snprintf(about, sizeof about, "%zu call%s, made by replay shrink from a recording of %zu.", s->shrunk.n,
+             s->shrunk.n == 1 ? "" : "s", s->shrunk.n_before);
     e = shrink_script_write(&s->shrunk, &s->run, about, files[1], &s->no_script);
     if (e == ERR_UNSUPPORTED)
         s->status = cli_fail(e, &s->no_script);

@@ -6,6 +6,7 @@
 #include "replay/recording/coverage.h"
 #include "replay/recording/plain_facts.h"
 #include "replay/trials/altered_trace.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,19 @@ static bool choose_slots(struct shrinker *s)
     return true;
 }
 
+/* What was run last is the best so far. */
+static void take_tried(struct shrinker *s)
+{
+    struct event *was = s->calls;
+    s->calls = s->tried;
+    s->tried = was;
+    s->n = s->n_tried;
+    s->out->peak_bytes = s->runner.peak_bytes;
+    s->out->other_bytes = s->runner.other_bytes;
+    s->has_changed = true;
+    number_lives(s);
+}
+
 /* Takes what is tried if the property holds; then nothing after the place where it does is needed. */
 static enum err try_calls(struct shrinker *s, bool *is_kept, struct err_detail *err)
 {
@@ -77,17 +91,9 @@ static enum err try_calls(struct shrinker *s, bool *is_kept, struct err_detail *
         s->asked->progress(s->asked->progress_arg, s->runner.work, SHRINK_WORK);
     s->out->n_runs++;
     const enum err e = keep_holds(&s->runner, s->tried, s->n_tried, false, is_kept, err);
-    if (e != ERR_OK || !*is_kept)
-        return e;
-    struct event *was = s->calls;
-    s->calls = s->tried;
-    s->tried = was;
-    s->n = s->n_tried;
-    s->out->peak_bytes = s->runner.peak_bytes;
-    s->out->other_bytes = s->runner.other_bytes;
-    s->has_changed = true;
-    number_lives(s);
-    return ERR_OK;
+    if (e == ERR_OK && *is_kept)
+        take_tried(s);
+    return e;
 }
 
 /* ---- what is tried ---- */
@@ -458,6 +464,15 @@ static enum err load_calls(struct shrinker *s, struct trace_reader *copy, bool e
     return e;
 }
 
+static enum err nothing_to_keep(const struct shrinker *s, struct err_detail *err)
+{
+    char total[TEXT_NUMBER];
+    const uint64_t bytes = s->runner.device->config.total_bytes;
+    return err_set(err, ERR_USAGE, 0, "the recording's requests and frees do not do what --keep says, under %s on a "
+                   "card %s%s: there is nothing to keep", s->runner.spec->typed, bytes == DEVICE_UNLIMITED ? "" : "of ",
+                   bytes == DEVICE_UNLIMITED ? "without limit" : text_mib(bytes, total));
+}
+
 static enum err begin(struct shrinker *s, struct err_detail *err)
 {
     const struct rewrite how = { .rounds = 1, .events = UINT64_MAX };
@@ -493,13 +508,13 @@ static enum err begin(struct shrinker *s, struct err_detail *err)
     e = load_calls(s, s->out->copy, coverage.ends == ENDS_REFUSED || s->asked->keep->kind == KEEP_REFUSED, err);
     s->out->n_before = s->n_tried;
     memcpy(s->all, s->tried, s->n_tried * sizeof *s->all);
-    if (e == ERR_OK)
+    s->out->n_runs = 1;
+    if (e == ERR_OK && choose_slots(s))          /* its own slots suffice */
         e = keep_holds(&s->runner, s->tried, s->n_tried, true, &holds, err);
     if (e == ERR_OK && !holds)
-        return err_set(err, ERR_USAGE, 0, "the recording's requests and frees do not do what --keep says, under %s on "
-                       "%s: there is nothing to keep", s->runner.spec->typed, s->runner.device->typed);
+        return nothing_to_keep(s, err);
     if (e == ERR_OK)
-        e = try_calls(s, &holds, err);
+        take_tried(s);
     return e;
 }
 

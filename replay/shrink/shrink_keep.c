@@ -2,6 +2,7 @@
 /* Runs the calls on a lane of each policy that the property is about. */
 #include "replay/shrink/shrink_keep.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 
 #include <stdlib.h>
@@ -15,6 +16,18 @@ static bool take_prefix(const char **text, const char *prefix)
     const bool has = strncmp(*text, prefix, n) == 0;
     *text += has ? n : 0;
     return has;
+}
+
+static enum err unknown_keep(const char *text, struct err_detail *err)
+{
+    enum { SLIPS_MAX = 2 };
+    static const char *const names[] = { "refused", "peak>=", "differs:" };
+    struct nearest nearest = { .typed = text, .n_typed = strlen(text) };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        nearest_offer(&nearest, names[i], strlen(names[i]));
+    if (nearest.distance <= SLIPS_MAX)
+        return err_set(err, ERR_USAGE, 0, "--keep '%s': did you mean '%s'?", text, nearest.name);
+    return err_set(err, ERR_USAGE, 0, "--keep '%s': expected refused, 'peak>=SIZE' or differs:POLICY", text);
 }
 
 enum err keep_parse(const char *text, struct keep *out, struct err_detail *err)
@@ -32,8 +45,10 @@ enum err keep_parse(const char *text, struct keep *out, struct err_detail *err)
         out->kind = KEEP_DIFFERS;
         return policy_spec_parse(text, &out->other, err);
     }
-    return err_set(err, ERR_USAGE, 0, "shrink needs what to keep: --keep refused, --keep 'peak>=SIZE' or --keep "
-                   "differs:POLICY");
+    if (text == NULL)
+        return err_set(err, ERR_USAGE, 0, "shrink needs what to keep: --keep refused, --keep 'peak>=SIZE' or --keep "
+                       "differs:POLICY");
+    return unknown_keep(text, err);
 }
 
 void keep_close(struct keep *k)
@@ -168,6 +183,13 @@ static bool differs(struct keep *k, const struct ran *a, const struct ran *b, bo
     return more > less && is_larger == k->is_other_larger && difference >= k->difference;
 }
 
+static bool is_refused_apart(struct keep *k, const struct ran *a, const struct ran *b, bool is_first)
+{
+    if (is_first)
+        k->is_other_larger = b->is_refused;
+    return a->is_refused != b->is_refused && b->is_refused == k->is_other_larger;
+}
+
 static enum err judge_refusal(struct keep_runner *r, const struct event *calls, size_t n, const struct ran *a,
                               bool is_first, bool *holds, struct err_detail *err)
 {
@@ -188,6 +210,7 @@ static bool judge_peaks(struct keep *k, const struct ran *a, const struct ran *b
     case KEEP_PEAK:    return a->peak_bytes >= k->bytes;
     case KEEP_DIFFERS: return differs(k, a, b, is_first);
     case KEEP_APART:   return a->is_refused != b->is_refused || (!a->is_refused && a->peak_bytes != b->peak_bytes);
+    case KEEP_REFUSED_APART: return is_refused_apart(k, a, b, is_first);
     default:           return false;
     }
 }
@@ -199,7 +222,7 @@ static bool is_of_refusal(const struct keep *k)
 
 static bool has_two(const struct keep *k)
 {
-    return k->kind == KEEP_DIFFERS || k->kind == KEEP_APART;
+    return k->kind == KEEP_DIFFERS || k->kind == KEEP_APART || k->kind == KEEP_REFUSED_APART;
 }
 
 enum err keep_holds(struct keep_runner *r, const struct event *calls, size_t n, bool is_first, bool *holds,

@@ -12,6 +12,7 @@ enum keep_kind {
     KEEP_DIFFERS,                    /* the peaks of two policies differ, and the same one is larger, by at least the
                                       * share of its peak that it is in the recording */
     KEEP_APART,                      /* the peaks of two policies differ, or one refuses a request; whichever */
+    KEEP_REFUSED_APART,              /* the same one of two policies refuses a request, and the other none */
 };
 
 /* A part of the card, as far as it makes a difference to what `why` says of it. */
@@ -35,7 +36,7 @@ struct keep {
     bool     is_fragmented;          /* `why` calls the recording so: more may lie in pieces, but not less */
     /* Found on the recording. */
     struct refusal_story story;
-    bool     is_other_larger;
+    bool     is_other_larger;        /* or refuses */
     double   difference;             /* share of the larger peak */
     uint64_t live_bytes;             /* no more may be live at once, so that nothing is kept by asking for more */
 };

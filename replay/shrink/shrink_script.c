@@ -167,7 +167,13 @@ static uint64_t limit_of(const struct shrunk *s, const struct single_run *run)
 static const char *conf_of(const struct single_run *run)
 {
     const struct pytorch *p = (const struct pytorch *)run->lane.policy;
-    return run->spec.ops == &policy_pytorch && p->conf != NULL ? p->conf : "";
+    return p->conf != NULL ? p->conf : "";
+}
+
+/* Garbage is collected only below a fraction of 1. */
+static const char *most_fraction(const struct single_run *run)
+{
+    return strstr(conf_of(run), "garbage_collection_threshold") != NULL ? "1 - 1e-9" : "1.0";
 }
 
 static void put_head(struct script *p, const struct single_run *run)
@@ -181,8 +187,8 @@ static void put_head(struct script *p, const struct single_run *run)
     p->lines += 5;
     const uint64_t limit = limit_of(p->s, run);
     if (limit > 0) {
-        snprintf(line, sizeof line, "torch.cuda.set_per_process_memory_fraction(min(1.0, %" PRIu64
-                 " / torch.cuda.mem_get_info()[1]))\n", limit);
+        snprintf(line, sizeof line, "torch.cuda.set_per_process_memory_fraction(min(%s, %" PRIu64
+                 " / torch.cuda.mem_get_info()[1]))\n", most_fraction(run), limit);
         add(p, line);
         p->lines++;
     }
@@ -217,6 +223,8 @@ static void make(struct script *p, const struct single_run *run, bool as_table)
 enum err shrink_script_write(const struct shrunk *s, const struct single_run *run, const char *about, FILE *out,
                              struct err_detail *err)
 {
+    if (run->spec.ops != &policy_pytorch)
+        return err_set(err, ERR_UNSUPPORTED, 0, "--script: %s is not PyTorch's allocator", run->spec.typed);
     if (s->has_pools || s->has_late)
         return err_set(err, ERR_UNSUPPORTED, 0, "--script: what is left needs %s, which torch.empty and del do not "
                        "make", s->has_pools ? "private pools" : "frees that complete later");

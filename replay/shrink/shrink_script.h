@@ -7,8 +7,9 @@
 
 enum { SCRIPT_LINES = 30, SCRIPT_COMMENT = 100 };
 
-/* Writes the script, under a comment that says what it is. ERR_UNSUPPORTED if the calls need pools or late uses, or
- * more than SCRIPT_LINES lines; nothing is written then. The caller finds failed writes. */
+/* Writes the script, under a comment that says what it is. ERR_UNSUPPORTED if the policy is not PyTorch's allocator,
+ * or the calls need pools or late uses, or more than SCRIPT_LINES lines; nothing is written then. The caller finds
+ * failed writes. */
 MUST_USE enum err shrink_script_write(const struct shrunk *s, const struct single_run *run, const char *about,
                                       FILE *out, struct err_detail *err);
 

@@ -146,6 +146,26 @@ Test(shrink, keeps_a_difference_and_shrinks_the_result_no_further)
     cr_assert_geq(check_kept("differs:expandable_segments:True", "sim:unlimited"), 6);
 }
 
+/* The best so far is then the recording. */
+Test(shrink, an_interrupt_before_anything_is_tried_leaves_all_calls)
+{
+    static const volatile sig_atomic_t at_once = 1;
+    struct trace_reader *trace = random_program(1, 60);
+    struct err_detail err = { .text = "" };
+    struct single_run run;
+    struct shrunk left;
+    struct keep keep;
+    cr_assert_eq(keep_parse("peak>=2MiB", &keep, &err), ERR_OK);
+    cr_assert_eq(single_run_open(&run, trace, "best-fit", "sim:unlimited", &err), ERR_OK, "%s", err.text);
+    const struct shrink_request asked = { .run = &run, .keep = &keep, .interrupted = &at_once };
+    cr_assert_eq(shrink_find(&asked, &left, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(left.n, 60);
+    cr_assert(left.is_stopped);
+    shrunk_close(&left);
+    single_run_close(&run);
+    trace_close(trace);
+}
+
 Test(shrink, words_that_say_nothing_are_refused)
 {
     static const char *const wrong[] = { "", "Refused", "peak>=", "peak>=many", "peak>=0", "peak>2GiB", "differs:",

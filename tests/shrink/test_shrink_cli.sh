@@ -85,6 +85,13 @@ expect_status 0 shrink leak.csv --keep 'peak>=30MiB' --device sim:4GiB
 expect 2 'there is nothing to keep' shrink "$samples/cnn.trace.zst" --keep refused --device sim:unlimited
 expect 2 'there is nothing to keep' shrink "$samples/cnn.trace.zst" --keep 'peak>=80GiB'
 expect 2 'needs what to keep' shrink "$samples/cnn.trace.zst"
-expect 2 'needs what to keep' shrink "$samples/cnn.trace.zst" --keep nothing
+expect 2 "'nothing': expected refused" shrink "$samples/cnn.trace.zst" --keep nothing
+expect 2 "did you mean 'refused'" shrink "$samples/cnn.trace.zst" --keep refuse
+expect 2 'on a card of 200.00 GiB' shrink "$samples/cnn.trace.zst" --keep refused --device sim:200GiB
+# A script is PyTorch's; of another allocator the recording is written.
+expect_status 2 shrink "$samples/530-270.trace.zst" --keep 'peak>=500MiB' --policy tlsf --device sim:unlimited \
+    --script tlsf.py -o tlsf.zst
+grep -q "tlsf is not PyTorch's allocator" err && [ -s tlsf.zst ] && [ ! -e tlsf.py ] || fail "tlsf's script: $(cat err)"
+grep -q '^1 of 12 calls reserves' out || fail "one call: $(cat out)"
 expect 2 'expected a size' shrink "$samples/cnn.trace.zst" --keep 'peak>=much'
 [ "$failures" = 0 ]
