@@ -1504,6 +1504,8 @@ class Adversary(Result):
     tried: int
     #: false: nothing found separates them, which is no proof that nothing does
     is_found: bool
+    #: a signal ended the search: the best so far is told
+    is_interrupted: bool
     #: no program of fewer calls separates them whose sizes are of plain_sizes: all were tried
     none_below: Optional[int]
     #: the sizes that were tried in every order, in bytes
@@ -1521,8 +1523,7 @@ class Adversary(Result):
     #: of two: the difference of the peaks as a share of the larger, 1 if one is refused; of one: that card as a
     #: multiple of 1 GiB
     score: float
-    #: the best programs with more and more calls, each better than all shorter ones, before sizes were made
-    #: round
+    #: the best programs with more and more calls, each better than all shorter ones
     by_calls: List[AdversaryByCall]
     #: Robson's bounds for the sizes of this program, as multiples of what is live, for programs as long as need
     #: be

@@ -61,10 +61,13 @@ static enum err run_on(struct search *s, const struct tried_program *p, uint64_t
     return keep_holds(&s->runner, p->calls, p->n, true, is_refused, err);
 }
 
-/* The largest card that refuses a request, in steps of 2 MiB; 0: none above the best so far of as many calls. */
+/* The largest card that refuses a request, in steps of 2 MiB; 0: none of what is live, and none above the best so far
+ * of as many calls, or all cards do. */
 static enum err find_card(struct search *s, const struct tried_program *p, uint64_t *total, struct err_detail *err)
 {
-    uint64_t refusing = place_of(s, p->n, false)->card_bytes + CARD_STEP, enough;
+    const uint64_t holding = round_up(program_live_peak(p), CARD_STEP);
+    const uint64_t better = place_of(s, p->n, false)->card_bytes + CARD_STEP;
+    uint64_t refusing = better > holding ? better : holding, enough;
     bool is_refused;
     *total = 0;
     enum err e = run_on(s, p, refusing, &is_refused, err);
@@ -76,12 +79,13 @@ static enum err find_card(struct search *s, const struct tried_program *p, uint6
             break;
         refusing = enough;
     }
-    while (e == ERR_OK && enough - refusing > CARD_STEP) {
+    while (e == ERR_OK && enough < CARD_MOST && enough - refusing > CARD_STEP) {
         const uint64_t middle = (refusing + (enough - refusing) / 2) / CARD_STEP * CARD_STEP;
         e = run_on(s, p, middle, &is_refused, err);
         *(is_refused ? &refusing : &enough) = middle;
     }
-    *total = refusing;
+    s->out->refuses_always = s->out->refuses_always || enough >= CARD_MOST;
+    *total = enough < CARD_MOST ? refusing : 0;
     return e;
 }
 
@@ -129,12 +133,14 @@ static void keep_best(struct search *s, const struct adversary_best *b)
 static void take_best(struct search *s)
 {
     double most = 0;
-    for (size_t n = 1; n <= s->out->most_calls; n++)
+    for (size_t n = 1; n <= s->out->most_calls; n++) {
+        s->out->best[n].score = 0;
         for (int other = 0; other < 2; other++)
             if (place_of(s, n, other)->score > most) {
                 s->out->best[n] = *place_of(s, n, other);
                 most = s->out->best[n].score;
             }
+    }
 }
 
 static size_t fewest_calls(const struct search *s)
@@ -164,13 +170,14 @@ static void take_calls(const struct shrunk *left, struct tried_program *p)
 
 /* What shrink leaves of a program. `trace` is the program's, for the caller to close. */
 static enum err shrink_program(const struct search *s, const struct tried_program *p, struct keep *keep,
-                               struct trace_reader **trace, struct shrunk *left, struct err_detail *err)
+                               const volatile sig_atomic_t *interrupted, struct trace_reader **trace,
+                               struct shrunk *left, struct err_detail *err)
 {
     enum err e = program_open(p, trace, err);
     if (e != ERR_OK)
         return e;
     const struct single_run run = { .trace = *trace, .spec = s->out->specs[0], .device = s->out->device };
-    const struct shrink_request asked = { .run = &run, .keep = keep, .interrupted = s->asked->interrupted };
+    const struct shrink_request asked = { .run = &run, .keep = keep, .interrupted = interrupted };
     return shrink_find(&asked, left, err);
 }
 
@@ -181,7 +188,7 @@ static enum err try_shrunk(struct search *s, const struct adversary_best *b, str
     struct shrunk left = { .n = 0 };
     struct tried_program p;
     struct adversary_best now;
-    enum err e = shrink_program(s, &b->program, &keep, &trace, &left, err);
+    enum err e = shrink_program(s, &b->program, &keep, s->asked->interrupted, &trace, &left, err);
     s->out->n_tried += left.n_runs;
     if (e == ERR_OK) {
         take_calls(&left, &p);
@@ -334,25 +341,43 @@ static const struct adversary_best *choose(const struct search *s)
     return found;
 }
 
-/* Round sizes, without loss of what it shows. */
-static enum err finish(struct search *s, struct err_detail *err)
+/* Takes for found what shrink leaves of a program; at once, that is the program. */
+static enum err take_found(struct search *s, const struct adversary_best *b, const volatile sig_atomic_t *at_once,
+                           struct err_detail *err)
 {
     struct adversary *a = s->out;
     struct keep keep = s->keep;
     struct tried_program p;
-    a->found = *choose(s);
-    if (a->found.score == 0)
-        return ERR_OK;
-    if (is_of_two(s) && a->found.is_refused[0] == a->found.is_refused[1])
-        keep.kind = KEEP_DIFFERS;
-    if (!is_of_two(s))
-        a->device.config.total_bytes = a->found.card_bytes;
-    enum err e = shrink_program(s, &a->found.program, &keep, &a->trace, &a->left, err);
+    shrunk_close(&a->left);
+    trace_close(a->trace);
+    a->trace = NULL;
+    if (is_of_two(s))
+        keep.kind = b->is_refused[0] == b->is_refused[1] ? KEEP_DIFFERS : KEEP_REFUSED_APART;
+    else
+        a->device.config.total_bytes = b->card_bytes;
+    const enum err e = shrink_program(s, &b->program, &keep, at_once, &a->trace, &a->left, err);
     if (e != ERR_OK)
         return e;
     take_calls(&a->left, &p);
-    place_of(s, p.n, false)->card_bytes = a->found.card_bytes > CARD_STEP ? a->found.card_bytes - CARD_STEP : 0;
+    place_of(s, p.n, false)->card_bytes = b->card_bytes > CARD_STEP ? b->card_bytes - CARD_STEP : 0;
     return measure(s, &p, &a->found, err);
+}
+
+/* Round sizes, without loss of what it shows. An interrupt does not stop what takes so little. */
+static enum err finish(struct search *s, struct err_detail *err)
+{
+    static const volatile sig_atomic_t at_once = 1;
+    struct adversary *a = s->out;
+    take_best(s);
+    const struct adversary_best best = *choose(s);
+    if (best.score == 0)
+        return ERR_OK;
+    enum err e = take_found(s, &best, NULL, err);
+    if (e == ERR_OK && a->found.score < best.score)
+        e = take_found(s, &best, &at_once, err);
+    keep_best(s, &a->found);
+    take_best(s);
+    return e;
 }
 
 /* Chance first: it finds an upper bound of the calls, below which all are tried. */
@@ -370,8 +395,6 @@ enum err adversary_find(const struct adversary_request *asked, struct adversary 
         e = try_all_short(&s, err);
     out->is_stopped = asked->interrupted != NULL && *asked->interrupted != 0;
     s.budget = UINT64_MAX;
-    if (e == ERR_OK)
-        take_best(&s);
     if (e == ERR_OK)
         e = finish(&s, err);
     free(s.tried);

@@ -8,9 +8,9 @@
  *
  * Of two allocators all programs of few calls from a list of sizes are tried as well, so that "no shorter one" is known
  * for these sizes. A program counts by its score: of two, what the smaller peak is less than the larger, as a share of
- * it, or 1 if one of them refuses a request; of one, the
- * largest card that refuses a request, as a multiple of 1 GiB, which is the most that is live. The same question and
- * seed give the same answer.
+ * it, or 1 if one of them refuses a request; of one, the largest card that refuses a request, as a multiple of 1 GiB,
+ * which is the most that is live. A card that is smaller than what is live shows nothing of an allocator, and what is
+ * refused on any card nothing of a card: these count nothing. The same question and seed give the same answer.
  */
 #ifndef REPLAY_REPLAY_ADVERSARY_ADVERSARY_SEARCH_H
 #define REPLAY_REPLAY_ADVERSARY_ADVERSARY_SEARCH_H
@@ -54,7 +54,8 @@ struct adversary {
     uint64_t n_tried;                /* programs */
     size_t   all_below;              /* every program of fewer calls than this from the plain sizes was tried, and none
                                       * differs */
-    bool     is_stopped;
+    bool     is_stopped;             /* interrupted: the best so far is the result */
+    bool     refuses_always;         /* of one: it refused a request on every card */
 };
 
 /* policy_spec_parse's and device_choose's errors; those of a lane, such as a setting that a release does not know. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* `replay adversary A [B]`: the program that shows most of an allocator in few calls. */
+/* `replay adversary POLICY [POLICY]`: the program that shows most of an allocator in few calls. */
 #include "replay/program/cli.h"
 
-#include "policies/pytorch/pytorch.h"
 #include "replay/adversary/adversary_search.h"
 #include "replay/shrink/shrink_calls.h"
 #include "replay/shrink/shrink_script.h"
@@ -12,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PROGRAMS_PER_EFFORT = 20000, EFFORT_USUAL = 40 };
 
@@ -69,21 +69,49 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
+enum { NAME_WORDS = 60 };            /* letters: a longer name does not fit in a line with others */
+
+static const char *name_of(const struct session *s, size_t i)
+{
+    if (strlen(s->found.specs[i].typed) <= NAME_WORDS)
+        return s->found.specs[i].typed;
+    return !is_of_two(s) ? "this policy" : i == 0 ? "the first policy" : "the second policy";
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void add_interrupted(struct words *w, const struct session *s)
+{
+    char tried[TEXT_NUMBER];
+    if (s->found.is_stopped)
+        words_add(w, "Interrupted after %s program%s: this is the best so far. ", text_count(s->found.n_tried, tried),
+                  plural(s->found.n_tried));
+}
+
 static void add_outcome(struct words *w, const struct session *s, size_t i, const char *verb)
 {
     char peak[TEXT_NUMBER];
     if (s->found.found.is_refused[i])
-        words_add(w, "is refused a request under %s", s->found.specs[i].typed);
+        words_add(w, "is refused a request under %s", name_of(s, i));
     else
-        words_add(w, "%s%s under %s", verb, text_mib(s->found.found.peak_bytes[i], peak), s->found.specs[i].typed);
+        words_add(w, "%s%s under %s", verb, text_mib(s->found.found.peak_bytes[i], peak), name_of(s, i));
 }
 
 static void print_two(const struct session *s)
 {
     char live[TEXT_NUMBER];
     const bool *is_refused = s->found.found.is_refused;
+    const size_t n = s->found.left.n, most = s->found.most_calls;
     struct words w = { .n = 0 };
-    words_add(&w, "A program of %zu call%s ", s->found.left.n, s->found.left.n == 1 ? "" : "s");
+    add_interrupted(&w, s);
+    if (s->options->calls > 0)
+        words_add(&w, "The largest difference found in at most %zu call%s is that of a program of %zu call%s: it ",
+                  most, plural(most), n, plural(n));
+    else
+        words_add(&w, "The shortest program found has %zu call%s: it ", n, plural(n));
     add_outcome(&w, s, 0, "reserves ");
     words_add(&w, " and ");
     add_outcome(&w, s, 1, is_refused[0] ? "reserves " : "");
@@ -94,23 +122,49 @@ static void print_two(const struct session *s)
 static void print_one(const struct session *s)
 {
     char card[TEXT_NUMBER], live[TEXT_NUMBER];
+    const double times = (double)s->found.found.card_bytes / (double)s->found.found.live_bytes;
     struct words w = { .n = 0 };
-    words_add(&w, "Under %s a program of %zu call%s is refused a request on a card of %s, though %s are live at most: "
-              "%.2f times as much is not enough.", s->found.specs[0].typed, s->found.left.n,
-              s->found.left.n == 1 ? "" : "s",
-              text_mib(s->found.found.card_bytes, card), text_mib(s->found.found.live_bytes, live),
-              (double)s->found.found.card_bytes / (double)s->found.found.live_bytes);
+    add_interrupted(&w, s);
+    words_add(&w, "The worst program found for %s has %zu call%s: it is refused a request on a card of %s, though %s "
+              "are live at most: %.2f times as much is not enough.", name_of(s, 0), s->found.left.n,
+              plural(s->found.left.n), text_mib(s->found.found.card_bytes, card),
+              text_mib(s->found.found.live_bytes, live), times);
     print_paragraph(&w);
+}
+
+static void add_tried(struct words *w, const struct session *s)
+{
+    char tried[TEXT_NUMBER];
+    words_add(w, "%s program%s of requests and frees on one stream %s tried", text_count(s->found.n_tried, tried),
+              plural(s->found.n_tried), s->found.n_tried == 1 ? "was" : "were");
+}
+
+static void add_nothing_of_two(struct words *w, const struct session *s)
+{
+    words_add(w, "Nothing was found that separates %s from %s: ", name_of(s, 0), name_of(s, 1));
+    add_tried(w, s);
+    if (s->found.all_below > 1)
+        words_add(w, ", among them all of fewer than %zu calls from %zu sizes", s->found.all_below, n_plain_sizes());
+    words_add(w, ". That is no proof that nothing does.");
+}
+
+/* What no card serves tells nothing of the card that is needed. */
+static void add_nothing_of_one(struct words *w, const struct session *s)
+{
+    words_add(w, "Nothing was found that %s refuses although the card could hold all that is live: ", name_of(s, 0));
+    add_tried(w, s);
+    if (s->found.refuses_always)
+        words_add(w, ". Some of their requests %s refuses on any card, however large; these do not count",
+                  name_of(s, 0));
+    words_add(w, ". That is no proof that nothing is.");
 }
 
 static void print_nothing(const struct session *s)
 {
-    char tried[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "Nothing was found that separates %s from %s: %s programs of requests and frees were tried on one "
-              "stream, among them all of fewer than %zu calls from %zu sizes. That is no proof that nothing does.",
-              s->found.specs[0].typed, s->found.specs[1].typed, text_count(s->found.n_tried, tried),
-              s->found.all_below, n_plain_sizes());
+    if (s->found.is_stopped)
+        words_add(&w, "Interrupted. ");
+    (is_of_two(s) ? add_nothing_of_two : add_nothing_of_one)(&w, s);
     print_paragraph(&w);
 }
 
@@ -126,13 +180,25 @@ static void print_shorter(const struct session *s)
     print_paragraph(&w);
 }
 
+static void add_sizes(struct words *w, double ratio)
+{
+    char times[TEXT_NUMBER];
+    if (ratio == 1)
+        words_add(w, "All requests have one size. ");
+    else if (ratio < 10)
+        words_add(w, "The largest request is %.2f times the smallest. ", ratio);
+    else
+        words_add(w, "The largest request is %s times the smallest. ", text_count((uint64_t)(ratio + 0.5), times));
+}
+
 static void print_robson(const struct session *s)
 {
     const struct robson_bounds b = robson_bounds_of(&s->found.found.program);
     struct words w = { .n = 0 };
-    words_add(&w, "The largest request is %.4g times the smallest. Programs with such sizes, as long as need be, can "
-              "drive any allocator that leaves blocks in their places to %.2f times what is live, and first fit to no "
-              "more than about %.1f (Robson, 1974 and 1977).", b.size_ratio, b.any, b.first_fit);
+    add_sizes(&w, b.size_ratio);
+    words_add(&w, "Programs with such sizes, as long as need be, can drive any allocator that leaves blocks in their "
+              "places to %.2f times what is live, and first fit to no more than about %.1f (Robson, 1974 and 1977).",
+              b.any, b.first_fit);
     printf("\n");
     print_paragraph(&w);
 }
@@ -210,24 +276,29 @@ static enum err write_script(const struct session *s, FILE *out, struct err_deta
 {
     struct single_run run;
     char about[SCRIPT_COMMENT];
-    if (s->found.specs[0].ops != &policy_pytorch)
-        return err_set(err, ERR_UNSUPPORTED, 0, "--script: %s is not PyTorch's allocator", s->found.specs[0].typed);
     enum err e = single_run_open(&run, s->found.trace, s->found.specs[0].typed, s->found.device.typed, err);
     if (e != ERR_OK)
         return e;
-    snprintf(about, sizeof about, "%zu calls, made by replay adversary for %.40s.", s->found.left.n,
-             s->found.specs[0].typed);
+    snprintf(about, sizeof about, "%zu call%s, made by replay adversary for %.40s.", s->found.left.n,
+             s->found.left.n == 1 ? "" : "s", s->found.specs[0].typed);
     e = shrink_script_write(&s->found.left, &run, about, out, err);
     single_run_close(&run);
     return e;
+}
+
+static enum err no_program(const struct session *s, struct err_detail *err)
+{
+    struct words w = { .n = 0 };
+    (is_of_two(s) ? add_nothing_of_two : add_nothing_of_one)(&w, s);
+    return err_set(err, s->found.is_stopped ? ERR_INTERRUPTED : ERR_UNSUPPORTED, 0, "%sthere is no program to write. "
+                   "%s", s->found.is_stopped ? "interrupted; " : "", w.text);
 }
 
 static enum err adversary_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     struct session *s = session;
     if (s->found.found.score == 0)
-        return err_set(err, ERR_UNSUPPORTED, 0, "nothing was found that separates %s from %s, so there is no program "
-                       "to write", s->found.specs[0].typed, s->found.specs[1].typed);
+        return no_program(s, err);
     enum err e = files[0] != NULL ? write_trace(s, files[0], err) : ERR_OK;
     if (e != ERR_OK || files[1] == NULL)
         return e;
@@ -258,10 +329,10 @@ static const struct flag_use adversary_flags[] = {
 
 const struct subcommand cmd_adversary = {
     .name = "adversary",
-    .synopsis = "adversary A [B]",
+    .synopsis = "adversary POLICY [POLICY]",
     .summary = "the shortest program that separates two allocators, or one that drives an allocator to need most",
-    .text = "A and B are policies as after --policy: allocators, settings, releases of PyTorch. Of two, adversary "
-            "finds the fewest requests and frees with which they reserve differently, and what more calls show. "
+    .text = "POLICY is as after --policy: an allocator, a setting, a release of PyTorch. Of two, adversary finds the "
+            "fewest requests and frees with which they reserve differently, and what more calls show. "
             "Of one, it finds a program that never has more than 1 GiB live, and is refused a request on as large "
             "a card as it can, beside Robson's bounds. It searches by chance, by patterns and by change, and "
             "makes the result small as shrink does.\n"

@@ -55,13 +55,23 @@ const struct subcommand *subcommand_nearest(const char *typed)
     return nearest.distance <= SLIPS_MAX ? subcommand_find(nearest.name) : NULL;
 }
 
+/* What a command takes, by the word of its synopsis. */
+static const char *missing_word(const struct subcommand *c)
+{
+    static const struct { const char *in_synopsis, *word; } kinds[] = {
+        { " -- ", "the program" }, { "POLICY", "a policy" }, { "LOAD", "a load" }, { "TEXT", "a text" } };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strstr(c->synopsis, kinds[i].in_synopsis) != NULL)
+            return kinds[i].word;
+    return "a file";
+}
+
 /* A file that is not there, or one too many, may be a command that was mistyped: `replay inof trace`. */
 static enum err check_inputs(const struct subcommand *c, const struct options *o, struct err_detail *err)
 {
     assert(c->n_inputs_min <= c->n_inputs_max);
     if (o->n_inputs < c->n_inputs_min && !o->calibrate && o->share == NULL)
-        return err_set(err, ERR_USAGE, 0, "%s is missing: replay %s (see replay --help)",
-                       strstr(c->synopsis, " -- ") != NULL ? "the program" : "a file", c->synopsis);
+        return err_set(err, ERR_USAGE, 0, "%s is missing: replay %s (see replay --help)", missing_word(c), c->synopsis);
     const bool is_too_many = o->n_inputs > c->n_inputs_max;
     const bool is_missing = c->name == NULL && o->n_inputs == 1 && access(o->inputs[0], F_OK) != 0;
     const struct subcommand *meant = c->name == NULL && (is_too_many || is_missing) ? subcommand_nearest(o->inputs[0])

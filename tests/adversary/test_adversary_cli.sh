@@ -24,6 +24,43 @@ expect 2 'no program to write' adversary best-fit pytorch:version=2.15 --effort 
 [ ! -e none.zst ] || fail "a trace of nothing"
 expect_status 2 adversary tlsf buddy --effort 1 --script none.py -o tb.zst
 grep -q "not PyTorch's" err && [ -s tb.zst ] && [ ! -e none.py ] || fail "the script of another allocator: $(cat err)"
+# One policy of which nothing is found, and one that refuses on any card.
+expect_status 0 adversary none --calls 1 --effort 1
+grep -q '^Nothing was found that none refuses' out && ! grep -q '(null)' out || fail "nothing of one: $(cat out)"
+expect_status 0 adversary rmm-fixed --effort 1
+grep -q 'rmm-fixed refuses on any card' <(tr '\n' ' ' <out) || fail "what refuses always: $(cat out)"
+expect 2 'no program to write' adversary rmm-fixed --effort 1 -o nothing.zst
+# What is shown is what was found: here the refusal, which the table counts as a whole.
+expect_status 0 adversary best-fit expandable_segments:True --device sim:256MiB --effort 4 --calls 6 --json r.json \
+    -o r.zst
+grep -q 'is refused a request under expandable' <(tr '\n' ' ' <out) || fail "the refusal is lost: $(cat out)"
+expect_status 1 r.zst --policy best-fit --policy expandable_segments:True --device sim:256MiB --json runs.json
+python3 - <<'PY' || fail "the program is not the one of the table"
+import json
+answer, runs = json.load(open("r.json")), json.load(open("runs.json"))["runs"]
+best = {row["calls"]: row["score"] for row in answer["by_calls"]}
+assert answer["score"] == best[answer["calls"]] == 1, answer
+assert [o["is_refused"] for o in answer["outcomes"]] == [r["outcome"] == "oom" for r in runs] == [False, True]
+PY
+# Garbage is collected only below a fraction of 1, also on a card of just the size.
+expect_status 0 adversary gc=0.5 best-fit --device sim:256MiB --effort 4 --script gc.py
+grep -q 'min(1 - 1e-9, ' gc.py || fail "a fraction of 1: $(cat gc.py)"
+# An interrupt gives the best so far, and its trace.
+interrupted() {
+    timeout --foreground --preserve-status -s INT 1 "$replay" adversary "$@" >out 2>err </dev/null
+    [ $? = 130 ] || fail "adversary $*: interrupted, it does not exit with 130"
+}
+interrupted tlsf buddy --effort 100000 -o i.zst --json i.json
+grep -q '^Interrupted after' out && grep -q 'request   1' out && [ -s i.zst ] || fail "no best so far: $(cat out err)"
+grep -q '"is_interrupted": true' i.json ||
+    fail "the best so far is not told: $(cat out err)"
+interrupted best-fit pytorch:version=2.15 --effort 100000
+grep -q '^Interrupted\. Nothing was found that separates' out && ! grep -q 'fewer than [01] ' out ||
+    fail "nothing so far: $(cat out)"
+long=pytorch:max_split_size_mb:128,garbage_collection_threshold:0.8,roundup_power2_divisions:4
+expect_status 0 adversary "$long" best-fit --effort 1
+awk 'length > 80 { exit 1 }' out || fail "wider than 80 columns: $(cat out)"
+expect 2 'a policy is missing' adversary
 expect 2 'no policy of that name' adversary no-such-policy
 expect 2 'is for two policies' adversary tlsf --device 8GiB
 expect 2 '' adversary pytorch:version=2.0 pytorch:version=2.0,expandable_segments:True --effort 1

@@ -257,6 +257,8 @@ refuse 2 "did you mean 'info'" inof loop.trace
 refuse 2 "did you mean 'info'" inof
 refuse 2 "unknown option '--no-such-option' for this command; --help lists its options" loop.trace --no-such-option
 refuse 2 'a file is missing' import
+refuse 2 'a policy is missing' conform --as cupy
+refuse 2 'a load is missing' generate
 refuse 2 'a file is missing' --audit
 refuse 2 'one name too many' info loop.trace loop.trace
 refuse 2 'needs a name for the trace' import loop.trace
