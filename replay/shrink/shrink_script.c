@@ -156,17 +156,34 @@ static void put_table(struct script *p)
 
 /* ---- the rest of the script ---- */
 
+static const struct pytorch *policy_of(const struct single_run *run)
+{
+    return (const struct pytorch *)run->lane.policy;
+}
+
+/* Of the card, by a fraction of the policy's; the run's card may be larger than that of what is left. */
+static uint64_t limit_by_fraction(const struct shrunk *s, const struct single_run *run)
+{
+    const struct pytorch *p = policy_of(run);
+    if (p->limit == PYTORCH_UNLIMITED)
+        return UINT64_MAX;
+    return (uint64_t)((double)p->limit / (double)run->device.config.total_bytes * (double)s->total_bytes);
+}
+
 /* What the program may hold; 0: there is no limit. */
 static uint64_t limit_of(const struct shrunk *s, const struct single_run *run)
 {
     struct device_config d = run->device.config;
     d.total_bytes = s->total_bytes;
-    return d.total_bytes == DEVICE_UNLIMITED ? 0 : keep_usable(&d);
+    if (d.total_bytes == DEVICE_UNLIMITED)
+        return 0;
+    const uint64_t usable = keep_usable(&d), limit = limit_by_fraction(s, run);
+    return limit < usable ? limit : usable;
 }
 
 static const char *conf_of(const struct single_run *run)
 {
-    const struct pytorch *p = (const struct pytorch *)run->lane.policy;
+    const struct pytorch *p = policy_of(run);
     return p->conf != NULL ? p->conf : "";
 }
 
@@ -223,7 +240,7 @@ static void make(struct script *p, const struct single_run *run, bool as_table)
 enum err shrink_script_write(const struct shrunk *s, const struct single_run *run, const char *about, FILE *out,
                              struct err_detail *err)
 {
-    if (run->spec.ops != &policy_pytorch)
+    if (run->spec.ops != &policy_pytorch || policy_of(run)->rounds_to_power_of_two)
         return err_set(err, ERR_UNSUPPORTED, 0, "--script: %s is not PyTorch's allocator", run->spec.typed);
     if (s->has_pools || s->has_late)
         return err_set(err, ERR_UNSUPPORTED, 0, "--script: what is left needs %s, which torch.empty and del do not "

@@ -93,5 +93,10 @@ expect_status 2 shrink "$samples/530-270.trace.zst" --keep 'peak>=500MiB' --poli
     --script tlsf.py -o tlsf.zst
 grep -q "tlsf is not PyTorch's allocator" err && [ -s tlsf.zst ] && [ ! -e tlsf.py ] || fail "tlsf's script: $(cat err)"
 grep -q '^1 of 12 calls reserves' out || fail "one call: $(cat out)"
+expect 2 "pow2 is not PyTorch's allocator" shrink "$samples/530-270.trace.zst" --keep 'peak>=500MiB' --policy pow2 \
+    --device sim:4GiB --script pow2.py
+# A memory fraction of the policy is the script's, too.
+expect 0 'fraction(min(1.0, 1073741824 /' shrink "$samples/530-270.trace.zst" --keep 'peak>=500MiB' \
+    --policy pytorch:fraction=0.25 --device sim:4GiB --script -
 expect 2 'expected a size' shrink "$samples/cnn.trace.zst" --keep 'peak>=much'
 [ "$failures" = 0 ]
