@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PROGRAMS_PER_EFFORT = 20000, EFFORT_USUAL = 40 };
 
@@ -69,13 +68,11 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
-enum { NAME_WORDS = 60 };            /* letters: a longer name does not fit in a line with others */
-
 static const char *name_of(const struct session *s, size_t i)
 {
-    if (strlen(s->found.specs[i].typed) <= NAME_WORDS)
-        return s->found.specs[i].typed;
-    return !is_of_two(s) ? "this policy" : i == 0 ? "the first policy" : "the second policy";
+    return shrunk_policy_word(&s->found.specs[i], !is_of_two(s) ? "this policy"
+                                                  : i == 0    ? "the first policy"
+                                                              : "the second policy");
 }
 
 static const char *plural(size_t n)

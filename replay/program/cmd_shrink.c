@@ -64,14 +64,14 @@ static void add_kept(struct words *w, const struct session *s)
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     text_mib(s->shrunk.peak_bytes, a);
     text_mib(s->shrunk.other_bytes, b);
-    const char *verb_end = s->shrunk.n == 1 ? "s" : "";
+    const char *verb_end = s->shrunk.n == 1 ? "s" : "", *name = shrunk_policy_word(&s->run.spec, "this policy");
     if (s->keep.kind == KEEP_DIFFERS)
-        words_add(w, " reserve%s %s under %s and %s under %s.", verb_end, a, s->run.spec.typed, b,
-                  s->keep.other.typed);
+        words_add(w, " reserve%s %s under %s and %s under %s.", verb_end, a, name, b,
+                  shrunk_policy_word(&s->keep.other, "the other policy"));
     else if (s->keep.kind == KEEP_PEAK)
-        words_add(w, " reserve%s %s under %s.", verb_end, a, s->run.spec.typed);
+        words_add(w, " reserve%s %s under %s.", verb_end, a, name);
     else
-        words_add(w, " end%s in a refused request under %s on a card of %s, %s.", verb_end, s->run.spec.typed,
+        words_add(w, " end%s in a refused request under %s on a card of %s, %s.", verb_end, name,
                   text_mib(s->shrunk.total_bytes, a),
                   s->keep.story.would_fit ? "although it would fit beside what is live" : "as the card is full");
 }

@@ -3,7 +3,14 @@
 
 #include "report/text/text.h"
 
-enum { SHOWN_CALLS = 50 };
+#include <string.h>
+
+enum { SHOWN_CALLS = 50, NAME_LETTERS = 60 };
+
+const char *shrunk_policy_word(const struct policy_spec *spec, const char *otherwise)
+{
+    return strlen(spec->typed) <= NAME_LETTERS ? spec->typed : otherwise;
+}
 
 size_t shrunk_request_number(const struct shrunk *s, size_t call)
 {

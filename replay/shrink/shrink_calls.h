@@ -14,4 +14,7 @@ const char *shrunk_call_word(const struct event *c);
 /* A line for each, at most 50. */
 void shrunk_print_calls(FILE *out, const struct shrunk *s);
 
+/* A policy as it was typed, or `otherwise` if that is too long for a line of text. */
+const char *shrunk_policy_word(const struct policy_spec *spec, const char *otherwise);
+
 #endif

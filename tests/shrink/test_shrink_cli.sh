@@ -88,6 +88,9 @@ expect 2 'needs what to keep' shrink "$samples/cnn.trace.zst"
 expect 2 "'nothing': expected refused" shrink "$samples/cnn.trace.zst" --keep nothing
 expect 2 "did you mean 'refused'" shrink "$samples/cnn.trace.zst" --keep refuse
 expect 2 'on a card of 200.00 GiB' shrink "$samples/cnn.trace.zst" --keep refused --device sim:200GiB
+long=pytorch:max_split_size_mb:128,garbage_collection_threshold:0.8,roundup_power2_divisions:4
+expect_status 0 shrink "$samples/530-270.trace.zst" --keep 'peak>=500MiB' --policy "$long" --device sim:4GiB
+awk 'length > 80 { exit 1 }' out || fail "wider than 80 columns: $(cat out)"
 # A script is PyTorch's; of another allocator the recording is written.
 expect_status 2 shrink "$samples/530-270.trace.zst" --keep 'peak>=500MiB' --policy tlsf --device sim:unlimited \
     --script tlsf.py -o tlsf.zst
