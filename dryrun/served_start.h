@@ -42,6 +42,7 @@ struct served_start {
     const char *card;                /* as typed */
     const char *choice[SERVED_CHOICE];       /* an option added to the words, and its value; NULL: none */
     char choice_value[24], port[8];
+    bool is_of_range;                /* the choice is a value of the range */
     char device[CARD_BYTES + 32];    /* as the program had it, with its context */
     const struct device_model *model;        /* of the card; NULL: a size alone */
     uint64_t total_bytes;            /* of the card */

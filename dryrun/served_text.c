@@ -187,10 +187,11 @@ static void add_tried(struct words *w, const struct served_start *s, const char 
     char tokens[TEXT_NUMBER];
     if (try == NULL || try->budget.verdict == SERVER_FITS_UNKNOWN)
         return;
+    words_add(w, " Tried with %s %s:", option, try->choice_value);
     if (try->log.end == SERVER_IS_READY && is_told(try->log.tokens))
-        words_add(w, " Tried: %s tokens.", count(try->log.tokens, tokens));
+        words_add(w, " %s tokens.", count(try->log.tokens, tokens));
     else
-        words_add(w, " Tried: it %s.", try->log.end == SERVER_IS_READY ? "starts" : "does not start");
+        words_add(w, " it %s.", try->log.end == SERVER_IS_READY ? "starts" : "does not start");
 }
 
 static void add_shares_tried(struct words *w, const struct served_start *s)
@@ -351,6 +352,18 @@ static void print_ask(FILE *out, const struct served_start *s)
     print_item(out, &w);
 }
 
+/* The least of the range with which it was not ready. */
+static void add_failing(struct words *w, const struct served *all, const struct served_start *s)
+{
+    char value[24];
+    snprintf(value, sizeof value, "%" PRIu64, s->largest.fails);
+    const struct served_start *try = served_try_with(s, all->option, value);
+    const bool is_known = try != NULL && try->budget.verdict != SERVER_FITS_UNKNOWN;
+    words_add(w, "%sWith %s %s it %s.", w->n > 0 ? " " : "", all->option, value,
+              !is_known ? "was not ready, and whether it starts cannot be told"
+              : try->log.end == SERVER_DIED_LATER ? "starts and dies later" : "does not start");
+}
+
 static void print_range(FILE *out, const struct served *all, const struct served_start *s)
 {
     const struct largest_value *l = &s->largest;
@@ -360,7 +373,7 @@ static void print_range(FILE *out, const struct served *all, const struct served
     if (l->is_any)
         words_add(&w, "%s %" PRIu64 " is the largest tried with which it starts.", all->option, l->fits);
     if (l->has_failed)
-        words_add(&w, "%s%s %" PRIu64 " it does not.", l->is_any ? " With " : "With ", all->option, l->fails);
+        add_failing(&w, all, s);
     print_item(out, &w);
 }
 

@@ -12,6 +12,7 @@ struct trying {
     struct served *served;
     struct served_place *place;
     struct served_start *start;      /* the first, without a choice */
+    bool is_in_range;                /* values of the range are tried */
     size_t n_max;                    /* tries that there is room for */
     struct err_detail *err;
     enum err e;                      /* nothing more is tried after an error */
@@ -22,14 +23,17 @@ static bool is_ready(const struct served_start *s)
     return s != NULL && s->log.end == SERVER_IS_READY;
 }
 
-/* One more start. `value` may be "". NULL: it could not be made. */
+/* One more start, which takes minutes, or the one that was made. `value` may be "". NULL: it could not be made. */
 static const struct served_start *try_choice(struct trying *t, const char *option, const char *value)
 {
     struct served_start *s = t->start;
+    const struct served_start *made = served_try_with(s, option, value);
+    if (made != NULL)
+        return made;
     if (t->e != ERR_OK || s->n_tries == t->n_max)
         return NULL;
     struct served_start *try = &s->tries[s->n_tries];
-    *try = (struct served_start){ .card = s->card, .choice = { option } };
+    *try = (struct served_start){ .card = s->card, .choice = { option }, .is_of_range = t->is_in_range };
     snprintf(try->choice_value, sizeof try->choice_value, "%s", value);
     try->choice[1] = value[0] == '\0' ? NULL : try->choice_value;
     t->e = served_run(t->served, t->place, try, t->err);
@@ -133,6 +137,7 @@ static enum err try_value(void *arg, uint64_t value, bool *fits, struct err_deta
 {
     struct trying *t = arg;
     char text[24];
+    t->is_in_range = true;
     (void)err;                       /* it is the one of `t` */
     snprintf(text, sizeof text, "%" PRIu64, value);
     *fits = is_ready(try_choice(t, t->served->option, text));
@@ -143,7 +148,7 @@ enum err served_try(struct served *s, struct served_place *place, struct served_
 {
     const bool has_range = s->option[0] != '\0';
     struct trying t = { .served = s, .place = place, .start = start, .err = err, .n_max = TRIES_MAX };
-    const struct value_trial trial = { .fits = try_value, .arg = &t };
+    const struct value_trial trial = { .fits = try_value, .arg = &t, .is_rising = true };
     start->least_tried = start->most_tried = -1;
     if (!served_is_vllm(&s->asked) || start->budget.verdict == SERVER_FITS_UNKNOWN)
         return ERR_OK;
@@ -159,7 +164,15 @@ enum err served_try(struct served *s, struct served_place *place, struct served_
 const struct served_start *served_try_of(const struct served_start *start, const char *option)
 {
     for (size_t i = 0; i < start->n_tries; i++)
-        if (strcmp(start->tries[i].choice[0], option) == 0)
+        if (strcmp(start->tries[i].choice[0], option) == 0 && !start->tries[i].is_of_range)
+            return &start->tries[i];
+    return NULL;
+}
+
+const struct served_start *served_try_with(const struct served_start *start, const char *option, const char *value)
+{
+    for (size_t i = 0; i < start->n_tries; i++)
+        if (strcmp(start->tries[i].choice[0], option) == 0 && strcmp(start->tries[i].choice_value, value) == 0)
             return &start->tries[i];
     return NULL;
 }

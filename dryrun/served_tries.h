@@ -17,7 +17,10 @@ MUST_USE enum err served_read_range(struct served *s, struct err_detail *err);
 MUST_USE enum err served_try(struct served *s, struct served_place *place, struct served_start *start,
                              struct err_detail *err);
 
-/* The first try whose option is this; NULL: none. */
+/* The first choice that was tried whose option is this, not counting values of a range; NULL: none. */
 const struct served_start *served_try_of(const struct served_start *start, const char *option);
+
+/* The try of this option with this value; NULL: none. */
+const struct served_start *served_try_with(const struct served_start *start, const char *option, const char *value);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 
-enum { PROBE_MULTIPLE = 8 };
+enum { PROBE_MULTIPLE = 8, FAILED_MAX = 68 };        /* a bisection of 2^64 values, and both ends */
 
 static uint64_t value_count(const struct value_range *r)
 {
@@ -16,10 +16,19 @@ static uint64_t value_at(const struct value_range *r, uint64_t i)
     return r->low + r->step * i;
 }
 
-static enum err try_value(const struct value_trial *trial, uint64_t value, struct largest_value *out, bool *fits,
-                          struct err_detail *err)
+struct search {
+    const struct value_range *range;
+    const struct value_trial *trial;
+    struct largest_value *out;
+    uint64_t failed[FAILED_MAX];
+    size_t n_failed;
+    struct err_detail *err;
+};
+
+static enum err try_value(struct search *s, uint64_t value, bool *fits)
 {
-    const enum err e = trial->fits(trial->arg, value, fits, err);
+    struct largest_value *out = s->out;
+    const enum err e = s->trial->fits(s->trial->arg, value, fits, s->err);
     if (e != ERR_OK)
         return e;
     if (*fits) {
@@ -28,19 +37,26 @@ static enum err try_value(const struct value_trial *trial, uint64_t value, struc
         out->fits = value;
     } else {
         out->has_failed = true;
-        out->fails = value;
+        out->fails = s->failed[s->n_failed++] = value;
     }
     return ERR_OK;
 }
 
+static bool has_failed(const struct search *s, uint64_t value)
+{
+    for (size_t i = 0; i < s->n_failed; i++)
+        if (s->failed[i] == value)
+            return true;
+    return false;
+}
+
 /* Between `low`, which fits, and `high`, which does not. */
-static enum err bisect(const struct value_range *r, const struct value_trial *trial, uint64_t low, uint64_t high,
-                       struct largest_value *out, struct err_detail *err)
+static enum err bisect(struct search *s, uint64_t low, uint64_t high)
 {
     bool fits;
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
-        const enum err e = try_value(trial, value_at(r, middle), out, &fits, err);
+        const enum err e = try_value(s, value_at(s->range, middle), &fits);
         if (e != ERR_OK)
             return e;
         if (fits)
@@ -51,35 +67,37 @@ static enum err bisect(const struct value_range *r, const struct value_trial *tr
     return ERR_OK;
 }
 
-/* A value above the least that fails; if it fits, it is the answer. */
-static enum err probe_above(const struct value_range *r, const struct value_trial *trial, struct largest_value *out,
-                            struct err_detail *err)
+/* A value above the least that fails; if it fits, it is the answer. All that were tried there have failed. */
+static enum err probe_above(struct search *s)
 {
-    const uint64_t first_failing = out->fails;
+    const struct value_range *r = s->range;
+    const uint64_t first_failing = s->out->fails;
+    uint64_t i = (first_failing - r->low) / r->step + 1;
     bool fits;
-    for (uint64_t i = (first_failing - r->low) / r->step + 1; i < value_count(r); i++)
-        if (value_at(r, i) % PROBE_MULTIPLE == 0) {
-            const enum err e = try_value(trial, value_at(r, i), out, &fits, err);
-            if (e == ERR_OK && !fits)
-                out->fails = first_failing;
-            return e;
-        }
-    return ERR_OK;
+    while (i < value_count(r) && value_at(r, i) % PROBE_MULTIPLE != 0)
+        i++;
+    if (i >= value_count(r) || has_failed(s, value_at(r, i)))
+        return ERR_OK;
+    const enum err e = try_value(s, value_at(r, i), &fits);
+    if (e == ERR_OK && !fits)
+        s->out->fails = first_failing;
+    return e;
 }
 
 enum err largest_value_find(const struct value_range *range, const struct value_trial *trial,
                             struct largest_value *out, struct err_detail *err)
 {
     const uint64_t n = value_count(range);
+    struct search s = { .range = range, .trial = trial, .out = out, .err = err };
     bool fits;
     *out = (struct largest_value){ .is_monotone = true };
-    enum err e = try_value(trial, range->low, out, &fits, err);
+    enum err e = try_value(&s, range->low, &fits);
     if (e == ERR_OK && fits && n > 1)
-        e = try_value(trial, value_at(range, n - 1), out, &fits, err);
+        e = try_value(&s, value_at(range, n - 1), &fits);
     if (e == ERR_OK && out->is_any && out->has_failed)
-        e = bisect(range, trial, 0, n - 1, out, err);
-    if (e == ERR_OK && out->is_any && out->has_failed)
-        e = probe_above(range, trial, out, err);
+        e = bisect(&s, 0, n - 1);
+    if (e == ERR_OK && out->is_any && out->has_failed && !trial->is_rising)
+        e = probe_above(&s);
     out->is_found = e == ERR_OK;
     return e;
 }

@@ -31,10 +31,12 @@ struct largest_value {
 struct value_trial {
     enum err (*fits)(void *arg, uint64_t value, bool *fits, struct err_detail *err);
     void *arg;
+    bool is_rising;                  /* a larger one needs more: none above one that fails is tried */
 };
 
-/* Tries the least value, the largest, and bisects. Then tries the next multiple of 8 above: sizes of 8 take other
- * kernels. Stops at an error of the trial and returns it; *out then holds what is known so far. */
+/* Tries the least value, the largest, and bisects. Then tries the next multiple of 8 above, unless is_rising: sizes of
+ * 8 take other kernels. No value is tried twice. Stops at an error of the trial and returns it; *out then holds what is
+ * known so far. */
 MUST_USE enum err largest_value_find(const struct value_range *range, const struct value_trial *trial,
                                      struct largest_value *out, struct err_detail *err);
 

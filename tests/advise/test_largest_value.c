@@ -8,6 +8,8 @@
 struct program {
     uint64_t limit, limit_of_eights;
     unsigned n_trials, fails_at;
+    bool is_rising;
+    uint64_t tried[80], least_failed;
 };
 
 static enum err program_fits(void *arg, uint64_t value, bool *fits, struct err_detail *err)
@@ -15,14 +17,21 @@ static enum err program_fits(void *arg, uint64_t value, bool *fits, struct err_d
     struct program *p = arg;
     if (++p->n_trials == p->fails_at)
         return err_set(err, ERR_INTERRUPTED, 0, "interrupted");
+    for (unsigned i = 0; i < p->n_trials - 1; i++)
+        cr_assert_neq(p->tried[i], value, "%lu is tried twice", (unsigned long)value);
+    p->tried[p->n_trials - 1] = value;
+    cr_assert(!p->is_rising || p->least_failed == 0 || value < p->least_failed, "%lu cannot fit", (unsigned long)value);
     *fits = value <= p->limit || (value % 8 == 0 && value <= p->limit_of_eights);
+    if (!*fits && (p->least_failed == 0 || value < p->least_failed))
+        p->least_failed = value;
     return ERR_OK;
 }
 
 static enum err find(const struct value_range *r, struct program *p, struct largest_value *out)
 {
     struct err_detail err;
-    return largest_value_find(r, &(struct value_trial){ .fits = program_fits, .arg = p }, out, &err);
+    const struct value_trial trial = { .fits = program_fits, .arg = p, .is_rising = p->is_rising };
+    return largest_value_find(r, &trial, out, &err);
 }
 
 Test(largest_value, is_found_for_every_limit_within_the_stated_trials)
@@ -52,6 +61,19 @@ Test(largest_value, that_fits_above_one_that_does_not_is_said)
     cr_assert(!l.is_monotone);
     cr_assert_eq(l.fits, 16);
     cr_assert_eq(l.fails, 13);
+}
+
+/* Where a larger value needs more, each trial is below all that failed; and none is made twice anywhere. */
+Test(largest_value, tries_nothing_above_one_that_fails_if_larger_ones_need_more)
+{
+    const struct value_range r = { 8192, 131072, 4096 };
+    struct program p = { .limit = 44880, .is_rising = true };
+    struct largest_value l;
+    cr_assert_eq(find(&r, &p, &l), ERR_OK);
+    cr_assert_eq(l.fits, 40960);
+    cr_assert_eq(l.fails, 45056);
+    for (uint64_t limit = 1; limit < 257; limit++)
+        cr_assert_eq(find(&(struct value_range){ 1, 256, 1 }, &(struct program){ .limit = limit }, &l), ERR_OK);
 }
 
 Test(largest_value, keeps_what_is_known_when_it_is_interrupted)

@@ -75,8 +75,9 @@ sleep 60
 SH
 chmod +x choosy/vllm
 export DATA=$data
-serve --try --json tried.json --device h100-80g -- choosy/vllm serve model --max-model-len 8192 >tried.txt
-expect 'beside what is computed' 0 'Tried: 951,000 tokens' cat tried.txt
+serve --try --range max-model-len=4096..4096 --json tried.json --device h100-80g -- \
+    choosy/vllm serve model --max-model-len 8192 >tried.txt
+expect 'beside what is computed' 0 '--kv-cache-dtype fp8: 951,000 tokens' sh -c "tr -s '\n ' ' ' <tried.txt"
 same 'each by a start' '--enforce-eager' "$(tail -1 all-words | sed 's/.* //')"
 expect 'JSON of what was tried' 0 '' python3 - <<'PY'
 import json
@@ -88,8 +89,11 @@ assert tries["--gpu-memory-utilization", "0.98"]["end"] == "share-not-free"
 assert tries["--kv-cache-dtype", "fp8"]["tokens"] == 951000 and tries["--max-model-len", "4096"]["end"] == "ready"
 assert tries["--enforce-eager", None]["end"] == "ready" and len(tries) == 7
 PY
-expect 'a range' 0 '--max-num-seqs 512 is the largest tried with which it starts. With' \
-    serve --range max-num-seqs=64..1024:64 --device h100-80g -- choosy/vllm serve model
+serve --range max-num-seqs=64..1024:64 --device h100-80g -- choosy/vllm serve model >range.txt
+expect 'a range' 0 'is the largest tried with which it starts. With --max-num-seqs 576 it does not start.' \
+    sh -c "tr -s '\n ' ' ' <range.txt"
+same 'nothing above what was refused is tried' '64 1024 512 768 640 576' \
+    "$(sed -n 's/^--max-num-seqs \([0-9]*\) .*/\1/p' range.txt | tr '\n' ' ' | sed 's/ $//')"
 expect 'a range of no server' 2 'takes no options' serve --range n=1..2 --device h100-80g -- choosy/vllm chat model
 expect 'no range' 2 'expected a range' serve --range n=2..1 --device h100-80g -- choosy/vllm serve model
 cat >requests.csv <<'CSV'
