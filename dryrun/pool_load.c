@@ -265,9 +265,14 @@ static enum pool_limit limit_of(struct player *p, uint64_t n_played)
 
 static void play(struct player *p, struct pool_load *out)
 {
+    const uint64_t n = out->n_requests - out->n_too_long;
     out->play = play_at(p, 1);
-    out->limit = holds(&out->play) ? limit_of(p, out->n_requests - out->n_too_long) : POOL_LIMIT_CACHE;
-    const double factor = out->limit == POOL_LIMIT_CACHE ? factor_most(p, holds(&out->play)) : -1;
+    out->limit = holds(&out->play) ? limit_of(p, n) : POOL_LIMIT_CACHE;
+    double factor = out->limit == POOL_LIMIT_CACHE ? factor_most(p, holds(&out->play)) : -1;
+    if (factor >= 0 && play_at(p, factor).running_peak == n) {
+        out->limit = POOL_LIMIT_FILE;
+        factor = -1;
+    }
     out->rate_most = factor < 0 ? -1 : factor * out->rate;
     out->is_played = true;
 }

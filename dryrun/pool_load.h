@@ -43,7 +43,8 @@ enum pool_limit {
     POOL_LIMIT_CACHE,                /* nothing: it is full */
     POOL_LIMIT_RUNNING,              /* running_most run */
     POOL_LIMIT_STEP,                 /* the tokens of a step: as many end as can begin */
-    POOL_LIMIT_FILE,                 /* all requests of the file run at once. What more of them would do is not known */
+    POOL_LIMIT_FILE,                 /* the file ends: at any rate, or at the largest at which none waits, all of its
+                                        requests run at once. What more of them would do is not known */
 };
 
 struct pool_load {
@@ -55,7 +56,7 @@ struct pool_load {
     struct pool_play play;           /* at that rate */
     double   rate_most;              /* with all arrivals closer together, or further apart, by one factor: the most at
                                         which none waits or is preempted. Below 0: none was found */
-    enum pool_limit limit;           /* not POOL_LIMIT_CACHE: none waits, however close they come */
+    enum pool_limit limit;           /* RUNNING, STEP: none waits, however close they come */
 };
 
 /* Plays the requests of a file (loads/request_trace.h). Errors are those of reading it; ERR_HOST_NOMEM. */

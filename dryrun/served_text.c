@@ -426,11 +426,11 @@ static void add_rate(struct words *w, const struct pool_load *l, const struct po
                   "the limit.", text_count(pool->step_tokens, a));
         return;
     case POOL_LIMIT_FILE:
-        words_add(w, " The file's requests all fit at once: too few to tell a largest rate.");
+        words_add(w, " They are too few to tell a largest rate: all of them can run at once without a wait.");
         return;
     case POOL_LIMIT_CACHE:
         if (l->rate_most > 0)
-            words_add(w, " No request would wait up to %s a second.", figure(l->rate_most, a));
+            words_add(w, " Up to %s a second none would wait for room.", figure(l->rate_most, a));
         return;
     }
 }

@@ -2129,12 +2129,12 @@ class ServeCard(Result):
     load_longest_wait_us: Optional[int]
     #: times that one was preempted
     load_preempted: Optional[int]
-    #: requests a second at which none waits; null: whatever the rate, or not found
+    #: requests a second at which none waits for room; null: whatever the rate, or not found
     load_rate_most: Optional[float]
     #: none waits, however close they come, though the file has more than run at once
     load_is_rate_unlimited: bool
-    #: what is in the way if all come at once: cache, max-num-seqs, step (its tokens), file (all of it runs at
-    #: once: too few to tell a largest rate)
+    #: what is in the way if all come at once: cache, max-num-seqs, step (its tokens), file (too few requests to
+    #: tell a largest rate: all of them can run at once without a wait)
     load_limit: Optional[str]
     #: that the range is of
     range_option: Optional[str]

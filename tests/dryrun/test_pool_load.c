@@ -122,15 +122,26 @@ Test(pool_load, the_tokens_of_a_step_may_be_the_limit)
     cr_expect_lt(l.rate_most, 0);
 }
 
-/* 12 of 8 blocks each fit at once, and 13 do not: of 12 it is not known what more of them would do, also if they come a
- * day apart from each other. */
+/* 12 of 8 blocks each fit at once: it is not known what more of them would do, also if they come a day apart from each
+ * other. */
 Test(pool_load, too_few_requests_tell_no_largest_rate)
 {
     cr_expect_eq(play(&small, 12, 0.1, 100, 20).limit, POOL_LIMIT_FILE);
     cr_expect_eq(play(&small, 12, 86400, 100, 20).limit, POOL_LIMIT_FILE);
-    const struct pool_load l = play(&small, 13, 86400, 100, 20);
+    const struct pool_load l = play(&small, 40, 86400, 100, 20);
     cr_expect_eq(l.limit, POOL_LIMIT_CACHE);
     cr_expect_gt(l.rate_most, 1, "a request takes a fifth of a second: %f", l.rate_most);
+}
+
+/* Each grows from 1 block to 10 in 1.44 seconds. 12 that come together are too many, but a little apart all run at
+ * once, since the file ends: the rate at which they do is not one that lasts. At one that does, 16 run, of 6 blocks. */
+Test(pool_load, a_rate_that_only_the_end_of_the_file_allows_is_none)
+{
+    const struct pool_load few = play(&small, 12, 1, 16, 144), many = play(&small, 400, 1, 16, 144);
+    cr_expect_eq(few.limit, POOL_LIMIT_FILE);
+    cr_expect_lt(few.rate_most, 0);
+    cr_expect_eq(many.limit, POOL_LIMIT_CACHE);
+    cr_expect_float_eq(many.rate_most, 16 / 1.44, 0.3, "%f", many.rate_most);
 }
 
 /* Two of 100 and 10 tokens in ten seconds; what lies between cannot run. */

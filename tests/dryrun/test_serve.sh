@@ -105,7 +105,7 @@ expect 'a load' 0 'None waits for room in it, and none' \
     serve --trace requests.csv --device h100-80g -- choosy/vllm serve model
 # said WORD...: what serve says of a load, on one line.
 said() { serve "$@" --device h100-80g -- choosy/vllm serve model | tr -s '\n ' ' '; }
-expect 'a file that is too short to tell a rate' 0 'requests all fit at once: too few to tell a largest rate' \
+expect 'a file that is too short to tell a rate' 0 'too few to tell a largest rate: all of them can run at once' \
     said --trace requests.csv --json few.json
 same 'in JSON, too' 'False file' "$(python3 -c 'import json
 card, = json.load(open("few.json"))["cards"]
