@@ -118,6 +118,7 @@ bool fact_is_plain(const char *what, const char *text)
         { TRACE_META_PLATFORM, is_platform },
         { TRACE_META_LIMIT, is_limit },
         { TRACE_META_CAPABILITY, is_capability },
+        { TRACE_META_SHRUNK, is_integer },
         { TRACE_META_BEGINS, is_end },
         { TRACE_META_ENDS, is_end },
         { "conf", pytorch_conf_is_plain },

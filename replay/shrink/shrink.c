@@ -8,6 +8,7 @@
 #include "replay/trials/altered_trace.h"
 #include "report/text/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -597,6 +598,13 @@ static uint64_t stream_rank(const struct shrunk *s, uint16_t stream)
     return rank;
 }
 
+static enum err put_origin(const struct shrunk *s, struct trace_writer *w, struct err_detail *err)
+{
+    char calls[24];
+    snprintf(calls, sizeof calls, "%zu", s->n_before);
+    return trace_put_meta(w, TRACE_META_SHRUNK, calls, err);
+}
+
 /* The facts that tell which policy this is about, as far as they can name nobody. */
 static enum err put_facts(const struct shrunk *s, struct trace_writer *w, struct err_detail *err)
 {
@@ -605,7 +613,9 @@ static enum err put_facts(const struct shrunk *s, struct trace_writer *w, struct
     for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(s->copy, i, &value)) != NULL; i++)
         if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && fact_is_plain(name, value))
             e = trace_put_meta(w, name, value, err);
-    return e == ERR_OK && s->shows_expandable ? trace_put_meta(w, "conf", "expandable_segments:True", err) : e;
+    if (e == ERR_OK && s->shows_expandable)
+        e = trace_put_meta(w, "conf", "expandable_segments:True", err);
+    return e == ERR_OK && trace_meta(s->copy, TRACE_META_SHRUNK) == NULL ? put_origin(s, w, err) : e;
 }
 
 /* Streams and pools keep their order and lose their names. */

@@ -419,6 +419,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     if (e != ERR_OK)
         return e;
     out->is_of_driver = recorded_from_driver(trace);
+    out->is_shrunk = trace_meta(trace, TRACE_META_SHRUNK) != NULL;
     out->outside = find_outside(trace, device);
     out->total = device->config.total_bytes;
     out->recorded_usable = trace_info(trace)->capacity_bytes;

@@ -85,6 +85,7 @@ struct why {
     bool     has_refusal;
     bool     is_state;               /* only a final state was recorded */
     struct recorded_limit limit;     /* that refused requests though the card had room; below 0: none was seen */
+    bool     is_shrunk;              /* it is what shrink left of a recording */
     bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
     bool     is_of_xla;              /* it holds requests to XLA's allocator */
     bool     falls_short;            /* our replay is refused what the program got, as the recording begins in mid-run:

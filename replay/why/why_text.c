@@ -744,6 +744,9 @@ static void print_walls(FILE *out, const struct why *y)
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
     print_driver(out, y);
+    if (y->is_shrunk)
+        text_print_screen(out, "- These calls are what replay shrink left of a recording: what is said here, a setting "
+                               "too, holds for them and not for the program.");
     print_refusal(out, y, event_word);
     print_walls(out, y);
     if (y->growth.is_found)

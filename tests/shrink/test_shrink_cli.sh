@@ -58,6 +58,9 @@ for name in sys.argv[1:]:
     assert 4 <= a["calls"] <= 6 and a["verdict"] == a["verdict_before"] == "full", a
 PY
 "$replay" why f.zst >out && grep -q 'Really full' out || fail "why says otherwise: $(cat out)"
+grep -q 'These calls are what replay shrink left' out || fail "why does not tell that it is shrunk: $(cat out)"
+"$replay" shrink f.zst --keep refused -o ff.zst >out || fail "shrunk again: $(cat out)"
+"$replay" info ff.zst | grep -q '^shrunk from  *400$' || fail "the first is forgotten: $("$replay" info ff.zst)"
 grep -q 'memory_fraction' l.py || fail "the script is not for the smaller card: $(cat l.py)"
 # What cannot be a script still is a recording.
 python3 - <<'PY'
