@@ -116,12 +116,12 @@ static enum why_reached find_reached(const struct why *w, const struct phases *p
     return is_whole && !(may_be_parts && is_in_first) ? REACHED_STEPS : told;
 }
 
-/* Whether what grows may be the graph of an inner loop: it grows from forward pass to forward pass, and neither did
- * live memory come down yet nor an optimizer step. */
+/* Whether what grows may be the graph of an inner loop: gradients are computed, and neither did live memory come down
+ * yet nor an optimizer step. */
 static bool may_be_inner_loop(const struct why *w, const struct phases *p)
 {
-    return w->growth.is_found && w->growth.turn == TURN_FORWARD && w->input.turns_before < TURNS_OF_STEPS &&
-           !has_begun(p, PHASE_OPTIMIZER, w->moment);
+    return w->growth.is_found && w->growth.turn != TURN_STEP && w->input.turns_before < TURNS_OF_STEPS &&
+           has_begun(p, PHASE_BACKWARD, w->moment) && !has_begun(p, PHASE_OPTIMIZER, w->moment);
 }
 
 /* Who holds more and more, whether the last input is larger, and how far the program came. */

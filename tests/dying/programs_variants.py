@@ -94,3 +94,33 @@ def lengths_by_hand():
             for w, g in zip(weights, grads):
                 w -= 0.01 * g
         del out, grads
+
+
+def adapted(weights, x, y, inner):
+    """Weights after some steps of their own, through which the outer step goes."""
+    for _ in range(inner):
+        loss = (through(weights, x) - y).square().mean()
+        grads = torch.autograd.grad(loss, weights, create_graph=True)
+        weights = [w - 0.1 * g for w, g in zip(weights, grads)]
+    return weights
+
+
+def outer_steps(n):
+    weights = square_weights(3, 512)
+    optimizer = torch.optim.Adam(weights, lr=0.001)
+    for tasks in n:
+        total = 0
+        for _ in range(tasks):
+            x, y = rand(256, 512), rand(256, 512)
+            total = total + (through(adapted(weights, x, y, 8), x) - y).square().mean()
+        step(optimizer, total)
+
+
+@dies("full|larger-input", 0.8, "a third outer step with more tasks, each of inner steps", "fewer tasks")
+def more_tasks_in_the_third_step():
+    outer_steps([3, 3, 6])
+
+
+@dies("full|leak", 0.7, "the first outer step, many inner steps", "fewer inner steps")
+def first_outer_step():
+    outer_steps([4])

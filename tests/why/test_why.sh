@@ -60,6 +60,11 @@ expect_status 0 why "$3/tests/dying/recordings/head_for_each_box.zst"
 has out '^A leak, or one long forward pass: '
 expect_status 0 why "$3/tests/dying/recordings/validation_keeps_graphs.zst"
 has out '^A leak: '
+# An inner loop: no step came yet that would tell it from a leak; or earlier steps did so, too.
+expect_status 0 why "$3/tests/dying/recordings/first_outer_step.zst"
+has out '^A leak, or one long forward pass: '
+expect_status 0 why "$3/tests/dying/recordings/more_tasks_in_the_third_step.zst"
+has out '^A larger input than before: '
 
 # ---- a half that does not last leaves behind a memory of ten that was not full yet: that tells nothing ----
 expect_status 0 why "$3/tests/dying/recordings/shapes_and_a_short_memory.zst" --json why.json
