@@ -2,6 +2,8 @@
 /* A request to a server on this machine. */
 #include "dryrun/served_ask.h"
 
+#include "base/text_stream.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -47,26 +49,31 @@ static void write_prompts(FILE *f, const struct served_ask *a)
     fprintf(f, "]");
 }
 
-/* The whole request, which the caller free()s; NULL without memory. */
-static char *write_request(const struct served_ask *a, size_t *n)
+/* What is asked as JSON, which the caller free()s; NULL without memory. */
+static char *write_body(const struct served_ask *a)
 {
-    char *body = NULL, *text = NULL;
-    size_t n_body = 0;
-    FILE *f = open_memstream(&body, &n_body);
+    struct text_stream body;
+    FILE *f = text_stream_open(&body);
     if (f == NULL)
         return NULL;
     fprintf(f, "{\"max_tokens\":%d,\"ignore_eos\":true,\"prompt\":", ANSWER_TOKENS);
     write_prompts(f, a);
     fprintf(f, "}");
-    const bool is_whole = fclose(f) == 0;
-    f = is_whole ? open_memstream(&text, n) : NULL;
-    if (f != NULL) {
-        fprintf(f, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                   "Connection: close\r\nContent-Length: %zu\r\n\r\n%s", n_body, body);
-        fclose(f);
+    return text_stream_take(&body);
+}
+
+/* The whole request, which the caller free()s; NULL without memory. */
+static char *write_request(const struct served_ask *a)
+{
+    struct text_stream text;
+    char *body = write_body(a), *made = NULL;
+    if (body != NULL && text_stream_open(&text) != NULL) {
+        fprintf(text.file, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                           "Connection: close\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+        made = text_stream_take(&text);
     }
     free(body);
-    return text;
+    return made;
 }
 
 static bool send_all(int s, const char *text, size_t n)
@@ -88,9 +95,8 @@ static void ask(struct served_ask *a)
             close(a->socket);
         return;                      /* it does not listen yet */
     }
-    size_t n = 0;
-    char *text = write_request(a, &n);
-    a->state = text != NULL && send_all(a->socket, text, n) ? ASKING : ASKED;
+    char *text = write_request(a);
+    a->state = text != NULL && send_all(a->socket, text, strlen(text)) ? ASKING : ASKED;
     free(text);
     if (a->state == ASKED)
         close(a->socket);

@@ -61,7 +61,7 @@ class _Requests:
         self.lock = threading.RLock()
         self.session = None
 
-    def start(self):
+    def start(self, after):
         profiler = sys.modules["jax._src.profiler"]
         native = getattr(profiler, "_profiler", None) or profiler.xla_client.profiler
         options = profiler.ProfileOptions()
@@ -79,7 +79,7 @@ class _Requests:
             return make(*args, **kwargs)
         native.ProfilerSession = make_another
         atexit.register(self.end)
-        os._exit = self.with_end(os._exit)
+        os._exit = after(self.end, os._exit)
         self.take_signals()
 
     def end(self):
@@ -97,15 +97,6 @@ class _Requests:
                 _complain(reason)
             return True
 
-    def with_end(self, leave):
-        """`leave`, which skips the exit handlers, with the profile written first."""
-        def call(status):
-            try:
-                self.end()
-            finally:
-                leave(status)
-        return call
-
     def take_signals(self):
         """Those for which the program has no handler of its own."""
         def on_end(number, _):
@@ -122,8 +113,9 @@ def _complain(reason):
     print("replay: JAX's requests are not recorded: %s: %s" % (type(reason).__name__, reason), file=sys.stderr)
 
 
-def record(plugin):
-    """Begins once JAX has loaded its plugin, which has a profiler, and before the plugin has a card."""
+def record(plugin, after):
+    """Begins once JAX has loaded its plugin, which has a profiler, and before the plugin has a card. `after`: as
+    sitecustomize's."""
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     initialize = getattr(plugin, "initialize", None)
     if not folder or initialize is None:
@@ -132,7 +124,7 @@ def record(plugin):
     def initialize_and_record():
         initialize()
         try:
-            _Requests(folder).start()
+            _Requests(folder).start(after)
         except Exception as reason:                  # a release that says it otherwise
             _complain(reason)
     plugin.initialize = initialize_and_record

@@ -101,6 +101,16 @@ def _rank(torch):
     return int(rank) if rank.isdigit() else None
 
 
+def _after(end, leave):
+    """`leave`, which skips the exit handlers, once `end` has written what it has."""
+    def call(status):
+        try:
+            end()
+        finally:
+            leave(status)
+    return call
+
+
 class _Recorder:
     """PyTorch's history of one program, kept on and written into a folder.
 
@@ -125,7 +135,7 @@ class _Recorder:
     def install(self):
         # The program may switch the history on, off or to fewer entries: it stays on and whole.
         self.memory._record_memory_history = lambda *_, **__: None
-        os._exit = self.with_end(os._exit)
+        os._exit = _after(self.end, os._exit)
         self.torch.cuda._lazy_call(self.start)       # when CUDA starts, not before
 
     def start(self):
@@ -211,15 +221,6 @@ class _Recorder:
         if not self.has_ended and (self.has_settled or self.counts_end is None or self.counts_end()):
             self.dump("pickle")
         self.has_ended = True
-
-    def with_end(self, leave):
-        """`leave`, which skips the exit handlers, with the history written first."""
-        def call(status):
-            try:
-                self.end()
-            finally:
-                leave(status)
-        return call
 
     def on_oom(self, *_):
         if not os.path.exists(os.path.join(self.folder, "%d.oom.pickle" % os.getpid())):
@@ -454,7 +455,7 @@ def _count_tokens(model_runner):
 
 def _record_jax(plugin):
     import replay_jax
-    replay_jax.record(plugin)
+    replay_jax.record(plugin, _after)
 
 
 class _Loader(importlib.abc.Loader):

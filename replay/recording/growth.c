@@ -734,8 +734,7 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
     if (e == ERR_OK)
         e = find_one_result(g, &h, out, err);
     if (e == ERR_OK)
-        e = g->has_lines ? telling_lines_group(g->trace, &h, &out->lines, err)
-                         : holders_group(g->trace, &h, HOLDER_SIZE, &out->lines, err);
+        e = telling_lines_or_sizes(g->trace, &h, &out->lines, err);
     holdings_close(&h);
     return e;
 }

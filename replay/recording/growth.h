@@ -34,7 +34,8 @@ struct growth {
     uint64_t since, until;           /* it grows between them; `until` is the low mark */
     uint64_t bytes;                  /* by so much */
     bool     may_be_one_pass;        /* no backward pass was seen since, and what grows may be the graph of one long
-                                      * forward pass: a recurrent network that the program unrolls itself */
+                                      * forward pass: a recurrent network that the program unrolls itself. `why` sets
+                                      * it, too, where it may be that of an inner loop */
     bool     may_be_meant;           /* no backward pass was ever seen, and what grows is replaced by a larger one again
                                       * and again: a cache of one generation, or results that are put together */
     bool     grows_in_input;         /* nothing was found, and such a cache that had been given up before grows */

@@ -223,6 +223,13 @@ enum err telling_lines_group(struct trace_reader *trace, const struct holdings *
     return e;
 }
 
+enum err telling_lines_or_sizes(struct trace_reader *trace, const struct holdings *h, struct holders *out,
+                                struct err_detail *err)
+{
+    return trace_info(trace)->n_stacks > 0 ? telling_lines_group(trace, h, out, err)
+                                           : holders_group(trace, h, HOLDER_SIZE, out, err);
+}
+
 enum err telling_line_of_event(struct trace_reader *trace, uint64_t event, size_t size, char *out,
                                struct err_detail *err)
 {

@@ -22,6 +22,10 @@
 MUST_USE enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
                                       struct err_detail *err);
 
+/* The same; of a recording without stacks by size. */
+MUST_USE enum err telling_lines_or_sizes(struct trace_reader *trace, const struct holdings *h, struct holders *out,
+                                         struct err_detail *err);
+
 /* The program's line that made the request of an event, refused ones included. "": it is not known. Errors as of
  * trace_stacks_at. */
 MUST_USE enum err telling_line_of_event(struct trace_reader *trace, uint64_t event, size_t size, char *out,

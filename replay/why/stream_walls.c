@@ -7,13 +7,6 @@
 
 #include <stdlib.h>
 
-static enum err group_lines(struct trace_reader *trace, const struct holdings *h, struct holders *out,
-                            struct err_detail *err)
-{
-    return trace_info(trace)->n_stacks > 0 ? telling_lines_group(trace, h, out, err)
-                                           : holders_group(trace, h, HOLDER_SIZE, out, err);
-}
-
 /* ---- what waited ---- */
 
 struct late_pass {
@@ -69,7 +62,7 @@ static enum err group_waiting(struct trace_reader *trace, const struct late_pass
     for (size_t i = 0; i < h.n && e == ERR_OK; i++)
         h.at[i].stack = stacks[i];
     if (e == ERR_OK && h.n > 0)
-        e = group_lines(trace, &h, out, err);
+        e = telling_lines_or_sizes(trace, &h, out, err);
     free(h.at);
     free(born);
     free(stacks);
@@ -120,7 +113,7 @@ static enum err group_elsewhere(struct trace_reader *trace, const struct late_pa
         return e;
     h.n = kept;
     if (kept > 0)
-        e = group_lines(trace, &h, out, err);
+        e = telling_lines_or_sizes(trace, &h, out, err);
     holdings_close(&h);
     return e;
 }
