@@ -102,7 +102,10 @@ static void print_lever(FILE *out, const struct log_answer *a)
 static void print_where(FILE *out, const struct log_answer *a)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "- This is a text of %s, in line %" PRIu64, a->found.form->stack, a->found.line);
+    words_add(&w, "- This is a text");
+    if (strcmp(a->found.form->stack, "unknown") != 0)
+        words_add(&w, " of %s", a->found.form->stack);
+    words_add(&w, ", in line %" PRIu64, a->found.line);
     if (a->found.n_errors > 1)
         words_add(&w, ". %" PRIu64 " lines of the log speak of memory, and this one tells most", a->found.n_errors);
     if (a->text.n_errors > 0)

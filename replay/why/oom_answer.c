@@ -328,13 +328,19 @@ static void print_others(FILE *out, const struct oom_text *t, enum platform p, b
     words_print_screen(out, &w);
 }
 
+/* Whether the log is of a framework around PyTorch that is in the list, which NULL ends. */
+static bool is_within(const struct log_facts *facts, const char *const *names)
+{
+    while (*names != NULL && (facts == NULL || facts->within == NULL || strcmp(facts->within, *names) != 0))
+        names++;
+    return *names != NULL;
+}
+
 /* Whether the text is of one process of several that need their cards together. */
 static bool is_of_several(const struct oom_text *t, const struct log_facts *facts)
 {
-    static const char *const spread[] = { "vllm", "sglang", "tensorrt-llm", "deepspeed" };
-    bool is_spread = false;
-    for (size_t i = 0; i < sizeof spread / sizeof spread[0]; i++)
-        is_spread = is_spread || (facts != NULL && facts->within != NULL && strcmp(facts->within, spread[i]) == 0);
+    static const char *const spread[] = { "vllm", "sglang", "tensorrt-llm", "deepspeed", NULL };
+    const bool is_spread = is_within(facts, spread);
     return t->rank >= 0 || t->n_ranks > 1 || (is_spread && t->gpu > 0);
 }
 
@@ -384,6 +390,8 @@ const char *oom_answer_recorder(enum platform p)
 
 static void print_full(FILE *out, const struct oom_answer *a, const struct log_facts *facts, const char *line)
 {
+    static const char *const without_training[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui",
+                                                    NULL };
     struct words w = { .n = 0 }, less = { .n = 0 };
     if (line != NULL && a->account.asked > a->account.total / 10) {
         words_add(&w, "- The refused request is a large one, asked for at %s", line);
@@ -393,7 +401,8 @@ static void print_full(FILE *out, const struct oom_answer *a, const struct log_f
                      "type, an optimizer with less state.");
     if (is_simulated(a->platform))
         words_add(&less, " `replay predict -- python YOUR_PROGRAM` finds without a card which batch fits.");
-    words_print_screen(out, &less);
+    if (!is_within(facts, without_training))         /* its own options follow */
+        words_print_screen(out, &less);
     if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
         text_print_screen(out, "- In a notebook, models of earlier cells and the last error's traceback keep their "
                                "memory. Restart the kernel, or: del model; import gc, sys; sys.last_traceback = "

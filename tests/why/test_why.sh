@@ -448,6 +448,17 @@ has out '^Somebody else has the memory'          # figures say more than words
 
 # ---- what is no error of memory, and what must not be advised ----
 lacks() { ! grep -qE "$1" out || fail "'$1' in: $(cat out)"; }
+
+# ---- a server trains nothing: its own options are what helps ----
+{ echo '  File "/sgl/python/sglang/srt/managers/scheduler.py", line 2400, in run_scheduler_process'
+    error '' 0 '1.25 GiB'; } >served
+expect_status 0 why served
+has out '^Really full'
+has out 'In SGLang: lower --mem-fraction-static'
+lacks 'accumulation|optimizer'
+echo 'lightgbm.basic.LightGBMError: [CUDA] out of memory /src/cuda_histogram_constructor.cu 112' >served
+expect_status 0 why served
+has out 'This is a text, in line 1'
 shared() {                           # RANK GPU: one of several that share a card
     printf '[rank%s]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU %s has a total '\
 'capacity of 79.15 GiB of which 5.06 MiB is free. Process 71 has 40.00 GiB memory in use. Including non-PyTorch memory'\
