@@ -43,7 +43,7 @@ def outcome(of):
     return "refused" if of["is_refused"] else size(of["peak_reserved_bytes"])
 
 
-def release_rows(replay):
+def release_rows(replay, _):
     for setting, card, effort in SETTINGS:
         for minor in range(FIRST, LAST):
             pair = [f"pytorch:version=2.{m}" + (f",{setting}" if setting else "") for m in (minor, minor + 1)]
@@ -54,14 +54,21 @@ def release_rows(replay):
                        f"{card or 'sim:unlimited'} | {answer['calls']} | {a} | {b} | `{program(answer)}` |")
 
 
-def worst_rows(replay):
+def card_that_refuses(row):
+    """In MiB: such cards are searched in steps of two."""
+    return int(row.split("|")[4].strip(" M"))
+
+
+def worst_rows(replay, known):
+    """A program that is known stays until a worse one is found."""
     for policy in POLICIES:
         answer = ask(replay, policy)
         if answer and answer["is_found"]:
-            yield (f"| `{policy}` | {answer['calls']} | {size(answer['live_peak_bytes'])} | "
+            row = (f"| `{policy}` | {answer['calls']} | {size(answer['live_peak_bytes'])} | "
                    f"{size(answer['refusing_card_bytes'])} | "
                    f"{answer['refusing_card_bytes'] / answer['live_peak_bytes']:.2f} | {answer['robson']['any']:.2f} | "
                    f"`{program(answer)}` |")
+            yield max(known.get(f"`{policy}`", row), row, key=card_that_refuses)
 
 
 TABLES = {
@@ -74,9 +81,11 @@ TABLES = {
 def main(replay, *options):
     page = PAGE.read_text()
     for name, (rows, head) in TABLES.items():
-        table = "\n".join([head, *rows(replay)])
+        place = re.compile(rf"(<!-- made: {name} -->\n)((?:\|.*\n)*)")
+        known = {row.split("|")[1].strip(): row for row in place.search(page)[2].splitlines()}
+        table = "\n".join([head, *rows(replay, known)])
         print(table, flush=True)
-        page = re.sub(rf"(<!-- made: {name} -->\n)(\|.*\n)*", lambda m, t=table: f"{m[1]}{t}\n", page)
+        page = place.sub(lambda m, t=table: f"{m[1]}{t}\n", page)
     if "--write" in options:
         PAGE.write_text(page)
 
