@@ -581,13 +581,13 @@ static struct prediction_run *run_so_far(const struct prediction *p, const struc
     return r != NULL ? r : find_run(p, &wanted, false);
 }
 
-/* Fills in a row from a run, with the range that addresses alone make. */
 /* JAX takes its share before its program begins, and of the program itself the driver sees nothing. */
 static bool is_jax_unseen(const struct prediction_run *run)
 {
     return run->made.jax.is_there && run->made.end != RUN_ENDED;
 }
 
+/* Fills in a row from a run, with the range that addresses alone make. */
 static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
                          struct err_detail *err)
 {

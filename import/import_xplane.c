@@ -144,12 +144,13 @@ static enum err keep_name(struct xplane *x, const struct proto_field *field, str
 
 static enum err put_program(struct xplane *x, const ReplayProto__XMetadata *event, struct err_detail *err)
 {
+    ProtobufCAllocator memory = proto_memory(&x->walk);
     enum err e = ERR_OK;
     for (size_t i = 0; event != NULL && i < event->n_stats && e == ERR_OK; i++)
         if (event->stats[i]->value_case == REPLAY_PROTO__XSTAT__VALUE_BYTES_VALUE)
             e = xla_programs_put(&x->programs, event->stats[i]->bytes_value.data, event->stats[i]->bytes_value.len,
-                                 err);
-    return e;
+                                 &memory, err);
+    return e == ERR_OK && x->walk.lacks_memory ? err_no_memory(err) : e;
 }
 
 static enum err keep_program(struct xplane *x, const struct proto_field *field, struct err_detail *err)

@@ -24,6 +24,13 @@ struct chain {
     size_t   n;
 };
 
+/* The trace of an allocation after whose first n_events most is live. */
+struct highest {
+    const ReplayProto__HloHeapTrace *trace;      /* NULL: there is none */
+    size_t   n_events;
+    uint64_t bytes;
+};
+
 /* One program while it is read. */
 struct reading {
     struct xla_programs *out;
@@ -32,6 +39,7 @@ struct reading {
     struct pair_map instructions;    /* id -> stack frame */
     struct pair_map buffers;         /* id -> index in assigned->logical_buffers */
     struct pair_map owners;          /* id of a buffer -> index in assigned->buffer_allocations */
+    struct highest *highest;         /* by index in assigned->buffer_allocations */
     uint32_t *frame_texts;           /* by stack frame - 1; UINT32_MAX: it names no line */
     bool      has_memory;
 };
@@ -248,33 +256,34 @@ static void sum_lines(struct reading *r, const ReplayProto__HloHeapTrace *trace,
     free(sums.bytes);
 }
 
-/* Whether the buffers of a trace lie in allocation i. The number that a trace has is that of before allocations were
- * combined. */
-static bool is_trace_of(const struct reading *r, const ReplayProto__HloHeapTrace *trace, size_t i)
+/* The allocation that the buffers of a trace lie in; NULL: none. The number that a trace has is that of before
+ * allocations were combined. */
+static const uint32_t *owner_of(const struct reading *r, const ReplayProto__HloHeapTrace *trace)
 {
-    const uint32_t *owner = trace->n_events == 0
-                                ? NULL : pair_map_find(&r->owners, (uint64_t)trace->events[0]->buffer_id, 0);
-    return owner != NULL && *owner == i;
+    return trace->n_events == 0 ? NULL : pair_map_find(&r->owners, (uint64_t)trace->events[0]->buffer_id, 0);
 }
 
-/* Of the trace of allocation i that has most; several may have been combined. */
+/* Of each allocation the trace that has most; several may have been combined. */
+static void read_traces(struct reading *r)
+{
+    r->highest = calloc(r->assigned->n_buffer_allocations + 1, sizeof *r->highest);
+    r->has_memory = r->has_memory && r->highest != NULL;
+    for (size_t k = 0; k < r->assigned->n_heap_simulator_traces && r->has_memory; k++) {
+        const ReplayProto__HloHeapTrace *trace = r->assigned->heap_simulator_traces[k];
+        const uint32_t *owner = owner_of(r, trace);
+        uint64_t bytes = 0;
+        const size_t n = owner != NULL ? find_peak(r, trace, &bytes) : 0;
+        if (owner != NULL && bytes > r->highest[*owner].bytes)
+            r->highest[*owner] = (struct highest){ .trace = trace, .n_events = n, .bytes = bytes };
+    }
+}
+
 static struct peak peak_of(struct reading *r, size_t i)
 {
-    struct peak peak = { .line = UINT32_MAX };
-    const ReplayProto__HloHeapTrace *highest = NULL;
-    size_t n_events = 0;
-    for (size_t k = 0; k < r->assigned->n_heap_simulator_traces; k++) {
-        const ReplayProto__HloHeapTrace *trace = r->assigned->heap_simulator_traces[k];
-        uint64_t bytes = 0;
-        const size_t n = is_trace_of(r, trace, i) ? find_peak(r, trace, &bytes) : 0;
-        if (bytes > peak.bytes) {
-            peak.bytes = bytes;
-            highest = trace;
-            n_events = n;
-        }
-    }
-    if (highest != NULL)
-        sum_lines(r, highest, n_events, &peak);
+    const struct highest *h = &r->highest[i];
+    struct peak peak = { .line = UINT32_MAX, .bytes = h->bytes };
+    if (h->trace != NULL)
+        sum_lines(r, h->trace, h->n_events, &peak);
     return peak;
 }
 
@@ -415,13 +424,16 @@ static enum err read_program(struct reading *r, struct err_detail *err)
     r->instructions.seed = r->buffers.seed = r->owners.seed = hash_seed();
     read_frames(r);
     const struct chain shared = r->has_memory ? read_instructions(r) : (struct chain){ .n = 0 };
-    if (r->assigned != NULL)
+    if (r->assigned != NULL) {
         read_buffers(r);
+        read_traces(r);
+    }
     const enum err e = r->has_memory ? put_requests(r, &shared, err) : err_no_memory(err);
     pair_map_free(&r->instructions);
     pair_map_free(&r->buffers);
     pair_map_free(&r->owners);
     free(r->frame_texts);
+    free(r->highest);
     return e;
 }
 
@@ -440,16 +452,17 @@ void xla_programs_close(struct xla_programs *p)
     free(p->frames);
 }
 
-enum err xla_programs_put(struct xla_programs *p, const void *bytes, size_t n, struct err_detail *err)
+enum err xla_programs_put(struct xla_programs *p, const void *bytes, size_t n, ProtobufCAllocator *memory,
+                          struct err_detail *err)
 {
-    ReplayProto__HloProto *hlo = replay_proto__hlo_proto__unpack(NULL, n, bytes);
+    ReplayProto__HloProto *hlo = replay_proto__hlo_proto__unpack(memory, n, bytes);
     enum err e = ERR_OK;
     if (hlo == NULL)
         return ERR_OK;
     struct reading r = { .out = p, .module = hlo->hlo_module, .assigned = hlo->buffer_assignment, .has_memory = true };
     if (r.module != NULL)
         e = read_program(&r, err);
-    replay_proto__hlo_proto__free_unpacked(hlo, NULL);
+    replay_proto__hlo_proto__free_unpacked(hlo, memory);
     return e;
 }
 

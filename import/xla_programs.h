@@ -20,6 +20,8 @@
 #include "base/err.h"
 #include "base/intern.h"
 
+#include <protobuf-c/protobuf-c.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,9 +43,10 @@ struct xla_programs {
 void xla_programs_open(struct xla_programs *p);
 void xla_programs_close(struct xla_programs *p);
 
-/* Adds the program of an HloProto. Bytes that are none, and what is missing in them, are passed over: a program without
- * lines is no error. ERR_HOST_NOMEM. */
-MUST_USE enum err xla_programs_put(struct xla_programs *p, const void *bytes, size_t n, struct err_detail *err);
+/* Adds the program of an HloProto, decoded in `memory`. Bytes that are none, and what is missing in them, are passed
+ * over: a program without lines is no error. What `memory` lacks is for the caller to find. ERR_HOST_NOMEM. */
+MUST_USE enum err xla_programs_put(struct xla_programs *p, const void *bytes, size_t n, ProtobufCAllocator *memory,
+                                   struct err_detail *err);
 
 /* The number of the program of this name; XLA_NO_PROGRAM: none has it. */
 #define XLA_NO_PROGRAM UINT32_MAX
