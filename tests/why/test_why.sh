@@ -456,7 +456,7 @@ expect_status 0 why served
 has out '^Really full'
 has out 'In SGLang: lower --mem-fraction-static'
 lacks 'accumulation|optimizer'
-echo 'lightgbm.basic.LightGBMError: [CUDA] out of memory /src/cuda_histogram_constructor.cu 112' >served
+echo 'arboretum.NativeError: [GPU] out of memory /src/histogram_builder.cu 112' >served
 expect_status 0 why served
 has out 'This is a text, in line 1'
 shared() {                           # RANK GPU: one of several that share a card
