@@ -65,6 +65,7 @@ enum err jax_need_find(struct trace_reader *trace, const struct device_config *d
     enum err e = trials_run_typed(trace, &endless, policies, trials, 3, err);
     if (e == ERR_OK)
         e = find_region(trace, &endless, &out->region_bytes, err);
+    out->context_bytes = device->context_bytes;
     out->grown_bytes = trials[0].card_peak_bytes;
     out->platform_bytes = trials[1].card_peak_bytes;
     out->pooled_bytes = trials[2].card_peak_bytes;
@@ -76,14 +77,40 @@ uint64_t jax_need_card(const struct jax_need *need, double share)
     return align_up((uint64_t)((double)need->region_bytes / share), MIB);
 }
 
+double jax_need_fraction(const struct jax_need *need, uint64_t card_bytes, double share)
+{
+    const double least = card_bytes > 0 ? (double)need->region_bytes / (double)card_bytes : 1;
+    const double rounded = (double)(uint64_t)(least * 100 + 1) / 100;
+    return need->region_bytes > 0 && rounded < share ? rounded : 0;
+}
+
+size_t jax_need_levers(const struct jax_need *need, uint64_t card_bytes, double share,
+                       struct jax_lever out[static JAX_LEVERS])
+{
+    const double fraction = jax_need_fraction(need, card_bytes, share);
+    const bool is_tried = need->region_bytes > 0;
+    size_t n = 0;
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_PREALLOCATE=false", is_tried, need->grown_bytes };
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async", is_tried, need->pooled_bytes };
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=platform", is_tried, need->platform_bytes };
+    if (fraction > 0) {
+        out[n] = (struct jax_lever){ .is_tried = true, .card_bytes = need->context_bytes +
+                                                                     (uint64_t)(fraction * (double)card_bytes) };
+        snprintf(out[n++].text, JAX_LEVER_TEXT, "XLA_CLIENT_MEM_FRACTION=%.2f", fraction);
+    }
+    out[n++] = (struct jax_lever){ .text = "jax.jit(..., donate_argnums=)" };
+    out[n++] = (struct jax_lever){ .text = "jax.checkpoint" };
+    return n;
+}
+
 void jax_need_say(struct words *out, const struct jax_need *need, uint64_t card_bytes, double share)
 {
     char region[UNITS_TEXT], grown[UNITS_TEXT], platform[UNITS_TEXT], pooled[UNITS_TEXT];
-    const double least = card_bytes > 0 ? (double)need->region_bytes / (double)card_bytes : 1;
+    const double fraction = jax_need_fraction(need, card_bytes, share);
     words_add(out, "Its requests, replayed: a region of %s is enough for them", units_format_bytes(need->region_bytes,
                                                                                                  region));
-    if (least < share)
-        words_add(out, " (XLA_CLIENT_MEM_FRACTION=%.2f on this card)", (double)(uint64_t)(least * 100 + 1) / 100);
+    if (fraction > 0)
+        words_add(out, " (XLA_CLIENT_MEM_FRACTION=%.2f on this card)", fraction);
     words_add(out, ". On a card with room the driver would see %s with XLA_PYTHON_CLIENT_PREALLOCATE=false, %s with "
               "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, and %s with XLA_PYTHON_CLIENT_ALLOCATOR=platform, which is "
               "slow. Not tried: donated arguments (jax.jit(..., donate_argnums=)) and jax.checkpoint, which change the "

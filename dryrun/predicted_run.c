@@ -258,7 +258,7 @@ static bool is_profile_of_jax(struct trace_reader *trace)
 
 /* Takes a trace if it is better than the one taken before: requests to an allocator before those to the driver, then
  * the larger peak. */
-static enum err take_trace(struct predicted_run *run, const char *path, uint64_t *peak_bytes, struct err_detail *err)
+static enum err take_trace(struct predicted_run *run, const char *path, struct err_detail *err)
 {
     struct trace_reader *trace;
     enum err e = trace_open(path, &trace, err);
@@ -275,13 +275,13 @@ static enum err take_trace(struct predicted_run *run, const char *path, uint64_t
     run->n_recordings++;
     const bool was_of_requests = run->is_of_pytorch || run->is_of_jax;
     if (run->trace[0] != '\0' && (is_of_requests < was_of_requests ||
-                                  (is_of_requests == was_of_requests && bytes <= *peak_bytes)))
+                                  (is_of_requests == was_of_requests && bytes <= run->live_bytes)))
         return ERR_OK;
     snprintf(run->trace, sizeof run->trace, "%s", path);
     run->is_of_pytorch = is_of_requests && !is_of_jax;
     run->is_of_jax = is_of_jax;
     run->is_pooled = look.is_pooled;
-    *peak_bytes = bytes;
+    run->live_bytes = bytes;
     return ERR_OK;
 }
 
@@ -294,13 +294,12 @@ static int is_trace(const struct dirent *f)
 static enum err choose_trace(struct predicted_run *run, struct err_detail *err)
 {
     struct dirent **files = NULL;
-    uint64_t peak_bytes = 0;
     const int n = scandir(run->folder, &files, is_trace, alphasort);
     enum err e = n < 0 ? err_at(err, ERR_IO, 0, run->folder, "cannot be read: %s", strerror(errno)) : ERR_OK;
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX];
         if (e == ERR_OK && (size_t)snprintf(path, sizeof path, "%s/%s", run->folder, files[i]->d_name) < sizeof path)
-            e = take_trace(run, path, &peak_bytes, err);
+            e = take_trace(run, path, err);
         free(files[i]);
     }
     free(files);

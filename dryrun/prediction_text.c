@@ -426,6 +426,8 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     } else if (p->n_rows == 1 && !row->may_fit && prediction_row_adapts(p, row)) {
         words_add(w, "Runs on ");
         words_add_row_card(w, row);
+        if (p->has_range)
+            words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         words_add(w, " and takes %s of %s. ", units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
         words_add_adapting(w, p, row);
@@ -603,15 +605,40 @@ static void print_smallest(FILE *out, const struct prediction *p)
     paragraph(out, &w);
 }
 
+/* Of the card that was asked about; 0: none was. */
+static uint64_t card_asked_bytes(const struct prediction *p)
+{
+    return p->asked.n_cards > 0 ? p->rows[0].answer.device.config.total_bytes : 0;
+}
+
+/* How the figures of one peak hang together: requests, JAX's blocks, JAX's region, the card. */
+static void print_parts_of_jax(FILE *out, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0];
+    const struct prediction_run *run = prediction_run_shown(p);
+    char live[UNITS_TEXT], blocks[UNITS_TEXT], reserved[UNITS_TEXT], card[UNITS_TEXT];
+    struct words w = { .n = 0 };
+    if (run == NULL || !run->made.is_of_jax || run->is_enlarged || !row->fits)
+        return;
+    words_add(&w, "At the peak %s are requested (live), in blocks of %s (JAX's peak_bytes_in_use); JAX's allocator has "
+              "%s from the driver for them (reserved)%s, and %s of the card are taken, with what CUDA and its "
+              "libraries hold.", units_format_bytes(run->made.live_bytes, live),
+              units_format_bytes(run->made.jax.peak_bytes, blocks),
+              units_format_bytes(row->answer.peak_reserved_bytes, reserved),
+              run->made.jax.preallocates ? ", because it takes its share at its start" : "",
+              units_format_bytes(row->answer.card_peak_bytes, card));
+    paragraph(out, &w);
+}
+
 static void print_need_of_jax(FILE *out, const struct prediction *p)
 {
     struct words w = { .n = 0 };
-    const uint64_t card_bytes = p->asked.n_cards > 0 ? p->rows[0].answer.device.config.total_bytes : 0;
+    print_parts_of_jax(out, p);
     if (p->jax_need.region_bytes == 0)
         return;
     if (p->has_range)
         words_add(&w, "With %s=%" PRIu64 ": ", p->name, p->range.low);
-    jax_need_say(&w, &p->jax_need, card_bytes, p->jax_share);
+    jax_need_say(&w, &p->jax_need, card_asked_bytes(p), p->jax_share);
     paragraph(out, &w);
 }
 
@@ -708,6 +735,16 @@ static void predicted_card_json(struct json_writer *json, const struct shown_row
     const struct prediction *p = shown->p;
     const struct predicted_row *row = shown->row;
 #define ANSWER_TABLE "answers/predicted_card.def"
+#include "answers/as_json.def"
+}
+
+static void jax_memory_json(struct json_writer *json, const struct prediction *p)
+{
+    const struct prediction_run *run = prediction_run_shown(p);
+    const struct jax_need *need = &p->jax_need;
+    struct jax_lever levers[JAX_LEVERS];
+    const size_t n = jax_need_levers(need, card_asked_bytes(p), p->jax_share, levers);
+#define ANSWER_TABLE "answers/jax_memory.def"
 #include "answers/as_json.def"
 }
 

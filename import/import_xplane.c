@@ -508,20 +508,23 @@ static enum err put_notes(const struct xplane *x, int64_t device, struct err_det
     return trace_put_meta(x->events.w, "notes", notes, err);
 }
 
-/* `card_bytes`: of the card, if it is known; else what the allocator may take of it. */
-static enum err write_trace(struct xplane *x, int64_t wanted, uint64_t card_bytes, struct err_detail *err)
+/* The card's memory, if it is known; else what the allocator may take of it. */
+static enum err write_trace(struct xplane *x, const struct import_config *cfg, struct err_detail *err)
 {
     int64_t device = -1;
-    enum err e = timed_events_choose(&x->events, wanted, &device, err);
+    enum err e = timed_events_choose(&x->events, cfg->gpu, &device, err);
     if (e == ERR_OK && device < 0)
         return err_at(err, ERR_UNSUPPORTED, 0, x->name, "has no memory events of a card%s",
                       x->n_memory > 0 ? ", only of the host"
                                       : "; JAX and TensorFlow record them on a GPU, with host_tracer_level 2 or more");
     if (e == ERR_OK)
         e = trace_put_meta(x->events.w, "source", importer_xplane.name, err);
+    if (e == ERR_OK && cfg->is_cut)
+        e = trace_put_meta(x->events.w, TRACE_META_ENDS, TRACE_CUT, err);
     if (e != ERR_OK)
         return e;
-    trace_writer_info(x->events.w)->capacity_bytes = card_bytes > 0 ? card_bytes : x->capacity[device];
+    trace_writer_info(x->events.w)->capacity_bytes = cfg->capacity_bytes > 0 ? cfg->capacity_bytes
+                                                                                       : x->capacity[device];
     trace_writer_info(x->events.w)->records = x->n_records;
     e = timed_events_write(&x->events, device, err);
     return e == ERR_OK ? put_notes(x, device, err) : e;
@@ -543,7 +546,7 @@ static enum err xplane_import(struct input *in, const struct import_config *cfg,
     for (int reading = 0; reading < 2 && e == ERR_OK; reading++)
         e = read_space(x, fd, reading == 1, cfg, err);
     if (e == ERR_OK)
-        e = write_trace(x, cfg->gpu, cfg->capacity_bytes, err);
+        e = write_trace(x, cfg, err);
     if (fd >= 0)
         close(fd);
     timed_events_close(&x->events);

@@ -6,6 +6,8 @@ public, and costs nothing. Each request, if a recording is wanted (REPLAY_TORCH_
 alone, which TensorBoard's memory viewer reads. import/import_xplane.c does too.
 
 PID.xplane.pb       the profile, when the program has ended in any way but a kill
+PID.cut.xplane.pb   the same if the program would have gone on: a signal ended it, it was refused memory, or it began a
+                    profile of its own
 """
 import atexit
 import os
@@ -56,7 +58,7 @@ class _Requests:
     """XLA's profile of one process. There can be one at a time, and the program's own comes first."""
 
     def __init__(self, folder):
-        self.path = os.path.join(folder, "%d.xplane.pb" % os.getpid())
+        self.folder = folder
         self.pid = os.getpid()
         self.lock = threading.RLock()
         self.session = None
@@ -73,26 +75,31 @@ class _Requests:
         self.session = make(options)
 
         def make_another(*args, **kwargs):
-            if self.end():
+            if self.end(is_cut=True):
                 print("replay: the program makes a profile of its own: the recording of JAX's requests ends where it "
                       "begins", file=sys.stderr)
             return make(*args, **kwargs)
         native.ProfilerSession = make_another
-        atexit.register(self.end)
-        os._exit = after(self.end, os._exit)
+        atexit.register(self.end_with_program)
+        os._exit = after(self.end_with_program, os._exit)
         self.take_signals()
 
-    def end(self):
+    def end_with_program(self):
+        """An error that nobody caught is in sys.last_value when Python ends."""
+        self.end(is_cut=_is_refused(getattr(sys, "last_value", None)))
+
+    def end(self, is_cut):
         """Writes the profile; false: there is none."""
+        path = os.path.join(self.folder, "%d%s.xplane.pb" % (os.getpid(), ".cut" if is_cut else ""))
         with self.lock:
             session, self.session = self.session, None
             if session is None or self.pid != os.getpid():
                 return False
             try:
                 profile = session.stop()
-                with open(self.path + ".part", "wb") as f:
+                with open(path + ".part", "wb") as f:
                     f.write(profile)
-                os.replace(self.path + ".part", self.path)
+                os.replace(path + ".part", path)
             except Exception as reason:
                 _complain(reason)
             return True
@@ -100,13 +107,20 @@ class _Requests:
     def take_signals(self):
         """Those for which the program has no handler of its own."""
         def on_end(number, _):
-            self.end()
+            self.end(is_cut=True)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
         for number in signal.SIGTERM, signal.SIGHUP:
             if threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL:
                 signal.signal(number, on_end)
+
+
+def _is_refused(error):
+    """Whether it, or what it came of, says that memory was refused."""
+    while error is not None and "RESOURCE_EXHAUSTED" not in str(error):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _complain(reason):

@@ -33,9 +33,11 @@ static const struct allocator_kind of_jax = { "JAX's", "profile", ".xplane.pb", 
 static const struct { const char *end, *what; const struct allocator_kind *kind; } snapshots[] = {
     { ".pickle", "", &of_pytorch }, { ".oom.pickle", ".oom", &of_pytorch }, { ".usr1.pickle", ".usr1", &of_pytorch },
     { ".so-far.pickle", ".so-far", &of_pytorch }, { ".xplane.pb", ".jax", &of_jax },
+    { ".cut.xplane.pb", ".jax", &of_jax },
 };
 enum {
     SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR, SNAPSHOT_OF_JAX,
+    SNAPSHOT_OF_CUT_JAX,
     N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0]
 };
 
@@ -152,7 +154,8 @@ static enum err import_snapshot_device(const struct recording *r, const struct r
 {
     const struct allocator_kind *kind = snapshots[k].kind;
     const struct import_config cfg = { .gpu = device, .without_path = !is_told(r),
-                                       .ends_at_exit = k == SNAPSHOT_OF_END, .capability = r->capability,
+                                       .ends_at_exit = k == SNAPSHOT_OF_END, .is_cut = k == SNAPSHOT_OF_CUT_JAX,
+                                       .capability = r->capability,
                                        .capacity_bytes = simulated_bytes(r, j, device) };
     char name[PATH_MAX];
     file_name(r, j, (int)device, is_run_sim(r) ? "" : snapshots[k].what, NULL, name);
@@ -299,7 +302,8 @@ static size_t best_snapshot(const struct recording *r, unsigned pid)
     char path[PATH_MAX];
     struct stat st;
     struct timespec newest = { .tv_sec = 0 };
-    size_t best = SNAPSHOT_OF_JAX;
+    snapshot_path(r, pid, SNAPSHOT_OF_CUT_JAX, path);
+    size_t best = stat(path, &st) == 0 ? SNAPSHOT_OF_CUT_JAX : SNAPSHOT_OF_JAX;
     for (size_t i = 0; i < sizeof by_rank / sizeof by_rank[0]; i++) {
         snapshot_path(r, pid, by_rank[i], path);
         if (stat(path, &st) != 0)

@@ -1934,6 +1934,38 @@ class PredictSetting(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class JaxMemoryLever(Result):
+    """An item of `levers` of JaxMemory: what one may do about its memory, in JAX's words."""
+    #: a variable of the environment, or what one writes in the program
+    lever: str
+    #: the recorded requests were replayed with it; false: it changes the program
+    tried: bool
+    #: of the card then, on one with room, with what CUDA and its libraries hold; null: not tried
+    card_bytes: Optional[int]
+
+
+@dataclass(frozen=True, repr=False)
+class JaxMemory(Result):
+    """`jax` of Predict: what JAX's own allocator takes, in the run that the first row rests on."""
+    #: the most that its blocks took, as Device.memory_stats() has it
+    peak_bytes_in_use: int
+    #: the most that was requested and not freed; null: requests were not recorded
+    live_bytes: Optional[int]
+    #: the most that it had from the driver
+    pool_bytes: int
+    #: that it may take of the card that the program ran on
+    limit_bytes: int
+    #: it takes all of this at its start
+    preallocates: bool
+    #: the least region, to a MiB, in which the requests of the least value are served; null: not found
+    region_bytes: Optional[int]
+    #: XLA_CLIENT_MEM_FRACTION that gives such a region on the first card; null: not below what JAX takes
+    least_mem_fraction: Optional[float]
+    #: what one may do about its memory, in JAX's words
+    levers: List[JaxMemoryLever]
+
+
+@dataclass(frozen=True, repr=False)
 class Predict(Result):
     """The answer of predict."""
     schema: str
@@ -1962,6 +1994,9 @@ class Predict(Result):
     categories: Optional[List[HeldCategory]]
     #: what replay tune recommends on the first card; null: nothing, or a setting was typed
     setting: Optional[PredictSetting]
+    #: what JAX's own allocator takes, in the run that the first row rests on; null: JAX did not use it on the
+    #: card
+    jax: Optional[JaxMemory]
     #: the release; null: the program does not use PyTorch's allocator, or it is not known
     torch: Optional[str]
     #: how the run that the first row rests on came to its end: by itself, steps repeat, too long, interrupted

@@ -107,6 +107,10 @@ static const struct answer_member info_peak_members[] = {
 #define ANSWER_TABLE "answers/info_peak.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member jax_memory_members[] = {
+#define ANSWER_TABLE "answers/jax_memory.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member measured_members[] = {
 #define ANSWER_TABLE "answers/measured.def"
 #include "answers/as_members.def"
@@ -294,6 +298,7 @@ static const struct answer_table tables[] = {
     { .name = "holder", .members = holder_members },
     { .name = "info", .members = info_members },
     { .name = "info_peak", .members = info_peak_members },
+    { .name = "jax_memory", .members = jax_memory_members },
     { .name = "measured", .members = measured_members },
     { .name = "measured_call", .members = measured_call_members },
     { .name = "measured_memory", .members = measured_memory_members },

@@ -440,7 +440,7 @@ C
 cc -w -o jaxlike jaxlike.c -ldl || exit 1
 export WRITE_PROFILE=$3/tests/dryrun/write_profile.py
 one_line() { "$@" 2>&1 | tr -s ' \n' ' '; }
-one_line "$replay" predict --device 4GiB,exactly -o o -- ./jaxlike 900 >said
+one_line "$replay" predict --device 4GiB,exactly --json said.json -o o -- ./jaxlike 900 >said
 expect 'what JAX needs is that of its requests' 0 \
     'Needs a card of 1.18 GiB; the smallest common card for it is rtx3070' cat said
 expect 'and not what it takes at its start' 0 \
@@ -448,6 +448,17 @@ expect 'and not what it takes at its start' 0 \
 expect 'the ways to take memory are told apart' 0 \
     'the driver would see 1 GiB with XLA_PYTHON_CLIENT_PREALLOCATE=false, 928 MiB with XLA_PYTHON_CLIENT_ALLOCATOR=' \
     cat said
+expect 'live, blocks, reserved and the card stand in one sentence' 0 \
+    'At the peak 900 MiB are requested (live), in blocks of 900 MiB (JAX'\''s peak_bytes_in_use); JAX'\''s allocator '\
+'has 3 GiB from the driver for them (reserved), because it takes its share at its start, and 3 GiB of the card' cat said
+# of_jax EXPRESSION: what it is for `jax`, that member of the answer
+of_jax() { python3 -c 'import json, sys; jax = json.load(open("said.json"))["jax"]; print(*eval(sys.argv[1]))' "$1"; }
+expect 'its figures are in the JSON' 0 '943718400 943718400 943718400 3221225472 0.22' \
+    of_jax '[jax[k] for k in ("live_bytes", "peak_bytes_in_use", "region_bytes", "limit_bytes", "least_mem_fraction")]'
+expect 'and what was tried, in JAX'\''s words' 0 'XLA_PYTHON_CLIENT_PREALLOCATE=false 1073741824' \
+    of_jax '[v for l in jax["levers"] if l["tried"] for v in (l["lever"], l["card_bytes"])]'
+expect 'what was not tried says so' 0 'jax.checkpoint None' \
+    of_jax '[v for l in jax["levers"] if not l["tried"] for v in (l["lever"], l["card_bytes"])]'
 "$replay" predict --device 1GiB,exactly -o o -- ./jaxlike 900 >said
 expect 'a card that has as much, but not for JAX, is too small' 0 \
     "Does not fit on 1GiB,exactly: JAX takes 768 MiB of its 1 GiB, and the program's requests need 900 MiB." \
@@ -456,7 +467,9 @@ expect 'a size on which it is refused is not named' 0 \
     'Needs a card like rtx3070-8g, the smallest common one on which it' \
     one_line "$replay" predict -o o -- ./jaxlike 900 2000
 expect 'the largest value is found by running it' 0 'On 4GiB,exactly batch=3072 fits; 3073 was tried and does not' \
-    one_line "$replay" predict --device 4GiB,exactly --range batch=3071..3074 -o o -- ./jaxlike {batch}
+    one_line "$replay" predict --device 4GiB,exactly --range batch=3071..3074 --json said.json -o o -- ./jaxlike {batch}
+expect 'which the first line says' 0 'Runs on 4GiB,exactly up to batch=3072 and takes' cat said.json
+expect 'beside what the least needs' 0 '3220176896' of_jax '[jax["region_bytes"]]'
 expect 'a rank that dies is told' 1 'simulate as many' \
     "$replay" predict --device 1GiB -o o -- sh -c './train once 1 & ./train second 1; wait'
 expect 'two cards are simulated' 0 'Fits on 1GiB,count=2: takes 110 MiB of 1 GiB.' \

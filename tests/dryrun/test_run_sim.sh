@@ -305,6 +305,10 @@ expect 'of which why says whose they are' 0 "live data peaks at 1000 B in XLA's 
 expect 'and no setting of PyTorch is advised' 2 "which reads no setting of PyTorch's" "$replay" tune j.zst
 expect 'nor its rules' 2 "which reads no setting of PyTorch's" "$replay" blame j.zst
 expect 'the allocator is XLA'\''s unless another one is named' 0 'tf-bfc:gc=off' "$replay" fit j.zst
+expect 'of one that a signal ended' 0 "JAX's requests" \
+    "$replay" run-sim --device sim:1GiB,count=2 --record jcut.zst -- \
+    sh -c '"$0" "$REPLAY_TORCH_RECORD/$$.cut.xplane.pb" 1000; exec ./pools' "$3/tests/dryrun/write_profile.py"
+expect 'fit says that its end is missing' 0 'end of the recording is missing' "$replay" fit jcut.zst
 
 # What cannot be written is not lost.
 expect 'what is no journal' 0 'left there' \
