@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 200, WORDS_ADDED = 16 };
@@ -110,6 +111,18 @@ static void add_words(struct served *s, const struct served_start *start, const 
     words[n] = NULL;
 }
 
+/* What vLLM finds out about a model's class, by another process that imports all of it, is of the code alone: the
+ * starts share it. Without it they only take longer. */
+static void share_model_infos(const struct served_place *place, const char *root)
+{
+    char shared[PATH_MAX], link[PATH_MAX];
+    snprintf(shared, sizeof shared, "%.*s/modelinfos", PATH_MAX - 16, place->folder);
+    snprintf(link, sizeof link, "%.*s/modelinfos", PATH_MAX - 16, root);
+    (void)mkdir(shared, S_IRWXU);
+    if (mkdir(root, S_IRWXU) == 0)
+        (void)!symlink(shared, link);
+}
+
 /* A server that starts for the first time finds its caches of compiled graphs empty, and fills them as it goes. These
  * are of this start alone: what a person's own hold was compiled for a card, and nothing of ours may get there. Machine
  * code of single kernels takes no memory of the card, so all starts share it. */
@@ -128,6 +141,8 @@ static enum err put_caches(const struct served_place *place, const char *log, st
         snprintf(path, sizeof path, "%.*s.%s", PATH_MAX - 16, log, caches[i].ending);
         e = child_env_put(env, caches[i].name, path, '\0', err);
     }
+    if (e == ERR_OK)
+        share_model_infos(place, path);              /* the last is vLLM's */
     return e;
 }
 
@@ -309,6 +324,8 @@ static enum err read_start(struct served_start *start, struct sim_card *card, co
             sum += p[i].peak_bytes[d];
         start->peak_bytes = sum > start->peak_bytes ? sum : start->peak_bytes;
     }
+    if (start->budget.verdict == SERVER_FITS && server_leaves_too_little(&start->log, (int64_t)start->peak_bytes))
+        start->budget.verdict = SERVER_MAY_FIT;
     free(text);
     return e;
 }

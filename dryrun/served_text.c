@@ -53,7 +53,7 @@ static void add_started(const struct served_start *s, struct words *w)
     char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER], shared[SENTENCE];
     words_add(w, "It %s on %s", s->budget.verdict == SERVER_MAY_FIT ? "may start" : "starts", s->card);
     if (is_told(log->cache))
-        words_add(w, ", with at most %s GiB of KV cache", gib(log->cache, cache));
+        words_add(w, ", with %s%s GiB of KV cache", log->is_cache_given ? "" : "at most ", gib(log->cache, cache));
     if (is_told(log->tokens))
         words_add(w, ": %s tokens", count(log->tokens, tokens));
     if (s->budget.requests >= 1)
@@ -67,7 +67,8 @@ static void add_started(const struct served_start *s, struct words *w)
         device_say_shared(s->model->name, shared, sizeof shared);
         words_add(w, " %s", shared);
     } else if (s->budget.verdict == SERVER_MAY_FIT)
-        words_add(w, " What is left beside one request is less than libraries and the driver may take on a card.");
+        words_add(w, " What is left beside %s is less than libraries and the driver may take on a card.",
+                  log->is_cache_given ? "all that it takes" : "one request");
 }
 
 static bool ends_sentence(const char *line)
@@ -158,13 +159,15 @@ static enum err print_table(FILE *out, const struct served_start *s)
     if (s->budget.bytes_per_token > 0)
         snprintf(note, sizeof note, "%.4g KiB a token", s->budget.bytes_per_token / (double)KIB);
     add_row(&t, "the card", log->total, "");
-    add_row(&t, "free when it starts", log->free_at_start, "the context is set aside");
+    add_row(&t, "free when it starts", log->free_at_start,
+            s->context_bytes > 0 || strstr(s->device, "context=") != NULL ? "the context is set aside" : "");
     add_row(&t, "the share that it takes", log->share, share);
     add_row(&t, "  weights", log->weights, "");
     add_row(&t, "  held beside them", s->budget.beside_weights, "cuBLAS's workspaces, buffers");
     add_row(&t, "  activations at the profiled peak", log->activations, "");
     add_graph_rows(s, &t);
-    add_row(&t, "  left for the KV cache", log->cache, note);
+    add_row(&t, log->is_cache_given ? "  KV cache, of a size that was given" : "  left for the KV cache", log->cache,
+            note);
     add_row(&t, "free, but not in the share", s->budget.not_asked_for, "");
     if (t.n_rows == 0)
         return ERR_OK;
@@ -479,6 +482,18 @@ static void print_load(FILE *out, const struct served *all, const struct served_
     print_item(out, &w);
 }
 
+/* What a card takes on top of a cache whose size was given. */
+static void add_unseen_besides(struct words *w, const struct served_start *s)
+{
+    char least[TEXT_NUMBER], most[TEXT_NUMBER], graphs[TEXT_NUMBER];
+    words_add(w, " The cache has the size that was given, whatever is left. On a card libraries take more (%s to %s "
+              "GiB in public logs)", gib(server_libraries_least(&s->log), least),
+              gib(server_libraries_most(&s->log), most));
+    if (server_graphs_most(&s->log) > 0)
+        words_add(w, ", and so does the driver for graphs (up to %s GiB there)",
+                  gib(server_graphs_most(&s->log), graphs));
+}
+
 /* What a card takes of the cache, and the simulated one does not. */
 static void add_unseen(struct words *w, const struct served_start *s)
 {
@@ -508,7 +523,9 @@ static void print_basis(FILE *out, const struct served *all, const struct served
     if (s->context_bytes > 0)
         words_add(&w, " Set aside for the context: %s, as seen on such cards (context= of --device).",
                   text_mib(s->context_bytes, context));
-    if (is_told(s->log.cache))
+    if (s->log.is_cache_given)
+        add_unseen_besides(&w, s);
+    else if (is_told(s->log.cache))
         add_unseen(&w, s);
     words_add(&w, "%sWorkspaces of kernels are counted if PyTorch allocates them.", is_told(s->log.cache) ? ". " : " ");
     if (all->has_own_sampler)
@@ -516,6 +533,44 @@ static void print_basis(FILE *out, const struct served *all, const struct served
                   "first.");
     fprintf(out, "\n");
     words_print_screen(out, &w);
+}
+
+/* What lets a request that was refused beside the cache have its room. */
+static void add_room_for_refused(struct words *w, const struct server_log *log, const struct server_budget *b)
+{
+    char request[TEXT_NUMBER];
+    text_mib((uint64_t)log->refused_bytes, request);
+    if (b->most_cache_given > 0)
+        words_add(w, "With --kv-cache-memory-bytes %" PRId64 " or less the request that was refused (%s) has room. "
+                  "Computed; what comes after it is not known.", b->most_cache_given, request);
+    else if (b->most_share_after_refusal > 0)
+        words_add(w, "With --gpu-memory-utilization %.2f or less the request that was refused (%s) has room. Computed; "
+                  "what comes after it is not known.", b->most_share_after_refusal, request);
+    if (log->largest_capture != 0 && log->end == SERVER_WAS_REFUSED)
+        words_add(w, "%sFewer CUDA graphs (--max-cudagraph-capture-size) or none (--enforce-eager) take less.",
+                  w->n > 0 ? " " : "");
+}
+
+/* Of a request that the card refused: what the choices change there. */
+static void print_refused(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    const struct server_log *log = &s->log;
+    if (log->end != SERVER_WAS_REFUSED && log->end != SERVER_DIED_LATER)
+        return;
+    if (is_told(log->cache))
+        add_room_for_refused(&w, log, &s->budget);
+    else if (is_told(log->weights))
+        words_add(&w, "It measures with the largest step and the most requests at once: a smaller "
+                  "--max-num-batched-tokens or --max-num-seqs needs less there. --gpu-memory-utilization and the "
+                  "length of a request change nothing in it.");
+    else
+        words_add(&w, "--gpu-memory-utilization changes nothing in that. Weights of a smaller type need less, and so "
+                  "does a card that has a part of them (--tensor-parallel-size).");
+    if (log->end == SERVER_DIED_LATER)
+        words_add(&w, "%sA smaller --max-num-batched-tokens computes less at once.", w.n > 0 ? " " : "");
+    if (w.n > 0)
+        print_item(out, &w);
 }
 
 static enum err print_start(FILE *out, const struct served *all, const struct served_start *s)
@@ -535,6 +590,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     print_type(out, s);
     print_graphs(out, s);
     print_ask(out, s);
+    print_refused(out, s);
     print_range(out, all, s);
     print_load(out, all, s);
     e = print_tries(out, s);

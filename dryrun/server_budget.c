@@ -50,7 +50,7 @@ static bool is_taken_off(const struct server_log *log)
 /* What a card takes off the cache, and the simulated one does not. */
 static int64_t unseen_most(const struct server_log *log)
 {
-    return server_libraries_most(log) + (is_taken_off(log) ? server_graphs_most(log) : 0);
+    return log->is_cache_given ? 0 : server_libraries_most(log) + (is_taken_off(log) ? server_graphs_most(log) : 0);
 }
 
 static int64_t graphs_taken_off(const struct server_log *log)
@@ -80,7 +80,7 @@ static double least_utilization(const struct server_log *log, int64_t request, i
  * for them. */
 static double most_utilization(const struct server_log *log, bool is_simulated)
 {
-    if (!is_told(log->free_at_start) || !is_told(log->total) || log->total <= 0)
+    if (log->is_cache_given || !is_told(log->free_at_start) || !is_told(log->total) || log->total <= 0)
         return -1;
     const int64_t captured = is_told(log->graphs_captured) ? log->graphs_captured : 0;
     const int64_t by_driver = is_simulated || is_taken_off(log) ? 0 : server_graphs_most(log);
@@ -132,6 +132,26 @@ static void find_choices(const struct server_log *log, struct server_budget *b)
                            log->request_bytes / 2 + unseen_most(log) <= log->cache;
 }
 
+/* What is refused beside a cache fits if the cache is smaller by as much. */
+static void find_room_for_refused(const struct server_log *log, struct server_budget *b)
+{
+    b->most_cache_given = 0;
+    b->most_share_after_refusal = -1;
+    if (!is_told(log->refused_bytes) || !is_told(log->cache) || log->end == SERVER_IS_READY)
+        return;
+    const int64_t less = log->refused_bytes + ROUNDING;
+    if (log->is_cache_given && log->cache > less)
+        b->most_cache_given = log->cache - less;
+    else if (is_told(log->share) && log->total > 0 && log->cache > less)
+        b->most_share_after_refusal = hundredths_down((double)(log->share - less) / (double)log->total);
+}
+
+bool server_leaves_too_little(const struct server_log *log, int64_t peak)
+{
+    return log->is_cache_given && is_told(log->free_at_start) &&
+           peak + server_libraries_most(log) + server_graphs_most(log) > log->free_at_start;
+}
+
 struct server_budget server_budget_of(const struct server_log *log)
 {
     struct server_budget b = { .requests = -1 };
@@ -147,6 +167,7 @@ struct server_budget server_budget_of(const struct server_log *log)
                        ? log->graphs_estimated - log->graphs_captured : SERVER_UNTOLD;
     find_least_cache(log, &b);
     find_choices(log, &b);
+    find_room_for_refused(log, &b);
     b.verdict = verdict(log, &b);
     return b;
 }

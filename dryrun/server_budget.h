@@ -33,6 +33,9 @@ struct server_budget {
     int64_t small_type_tokens;       /* with a cache of 8 bits; SERVER_UNTOLD: not by arithmetic */
     bool    small_type_starts;       /* a request would fit with it, and does not now */
     int64_t estimate_error;          /* of the graphs: estimated less captured */
+    int64_t most_cache_given;        /* of one that was given and left a request no room: with so much it has. 0: not
+                                        so, or not known */
+    double  most_share_after_refusal;        /* the same of a cache that is a share's rest; below 0: not so */
 };
 
 /* What the driver and its libraries were seen to take after vLLM had looked at what is free: "non-torch memory" in
@@ -45,6 +48,10 @@ int64_t server_libraries_most(const struct server_log *log);
  * Llama 3.1 8B captured 0.91 GiB on an H100 and 0.37 GiB here; in the 60 runs of that report all that graphs took was
  * at most 1.85 GiB. */
 int64_t server_graphs_most(const struct server_log *log);
+
+/* Whether a server whose cache was given, and no share, may lack room on a card: `peak` is what its processes held here
+ * at most. */
+bool server_leaves_too_little(const struct server_log *log, int64_t peak);
 
 struct server_budget server_budget_of(const struct server_log *log);
 

@@ -242,6 +242,21 @@ static void read_cache(struct server_log *log, struct rest r)
             log->request_tokens = value;
 }
 
+/* "Initial free memory 3.4 GiB, reserved 3.22 GiB memory for KV Cache as specified by kv_cache_memory_bytes". */
+static void read_given_cache(struct server_log *log, struct rest r)
+{
+    int64_t cache, free_at_start;
+    while (rest_skip(&r, "Initial free memory")) {
+        const struct rest line = rest_line(&r);
+        if (!take_gib_before(line, " GiB memory for KV Cache as specified by kv_cache_memory_bytes", &cache))
+            continue;
+        log->is_cache_given = true;
+        keep_least(&log->cache, cache);
+        if (take_gib(line, " ", &free_at_start))
+            keep_least(&log->free_at_start, free_at_start);
+    }
+}
+
 /* Told at the level DEBUG if nobody chose it: "Defaulting max_num_seqs to 1024 for ...", and else among the arguments:
  * "non-default args: {'max_num_seqs': 64, ...}". */
 static void read_limits(struct server_log *log, struct rest r)
@@ -390,6 +405,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     read_graphs(out, all);
     read_equivalent(out, all);
     read_cache(out, all);
+    read_given_cache(out, all);
     read_limits(out, all);
     read_too_long(out, all);
     read_refused(out, all);

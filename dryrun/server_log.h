@@ -39,6 +39,7 @@ struct server_log {
     int64_t graphs_captured;
     int64_t largest_capture;         /* the largest size of a batch that has a graph; 0: none */
     int64_t cache;                   /* left for the KV cache; below 0: too much was taken before */
+    bool    is_cache_given;          /* --kv-cache-memory-bytes: it is not what was left, and there is no share */
     int64_t tokens;                  /* that it holds */
     int64_t request_tokens;          /* the maximum length of a request */
     int64_t running_most;            /* requests at once, whatever the cache holds */

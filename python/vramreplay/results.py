@@ -2106,6 +2106,8 @@ class ServeCard(Result):
     graphs_captured_bytes: Optional[int]
     #: left for the KV cache; below 0: nothing
     cache_bytes: Optional[int]
+    #: by --kv-cache-memory-bytes, so that it is not what was left
+    is_cache_given: bool
     #: on a card, after what libraries and the driver may take
     cache_least_bytes: Optional[int]
     #: that the cache holds
@@ -2130,6 +2132,12 @@ class ServeCard(Result):
     most_tokens: Optional[int]
     #: with a cache of 8 bits; computed; null: not by arithmetic
     small_type_tokens: Optional[int]
+    #: of the request that the card refused
+    refused_bytes: Optional[int]
+    #: of --kv-cache-memory-bytes, so that it has room; computed
+    most_cache_given_bytes: Optional[int]
+    #: with which it has room; computed; what comes after it is not known
+    most_utilization_after_refusal: Optional[float]
     #: the least utilization with which it started here; a hundredth less did not; null: not tried, or not found
     least_tried: Optional[float]
     #: the most with which it started here; a hundredth more did not; null: not tried, or not found

@@ -156,6 +156,25 @@ ANSWER=404 expect 'another answer' 0 'it answered with HTTP status' \
 ANSWER=500 expect 'it dies later' 1 'It starts on h100-80g and dies later' \
     serve --ask --device h100-80g -- listening/vllm serve model
 
+# What a request that was refused tells depends on when: before there are weights, while it measures, beside the cache.
+refused='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB.'
+weights='Model loading took 14.99 GiB memory and 14.4 seconds'
+given='Initial free memory 23.5 GiB, reserved 5.0 GiB memory for KV Cache as specified by kv_cache_memory_bytes config'
+# refused_after LINE...: what serve says of it, on one line.
+refused_after() {
+    printf '%s\n' "$@" "$refused" >refused.log
+    LOG=refused.log STATUS=1 serve --device 4090 --json refused.json -- ./vllm serve model | tr -s '\n ' ' '
+}
+expect 'weights that do not fit' 0 '--gpu-memory-utilization changes nothing in that. Weights of a smaller' \
+    refused_after
+expect 'a measure that does not' 0 'a smaller --max-num-batched-tokens or --max-num-seqs needs less there' \
+    refused_after "$weights"
+expect 'a cache of a given size' 0 'or less the request that was refused (512 MiB) has room' \
+    refused_after "$weights" "$given"
+same 'in JSON, too' 'True 536870912' "$(python3 -c 'import json
+card, = json.load(open("refused.json"))["cards"]
+print(card["is_cache_given"], card["refused_bytes"])')"
+
 LOG=$data/too-long.log STATUS=1
 expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
 expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model

@@ -5,6 +5,7 @@
 #include "base/units.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,4 +242,42 @@ Test(server_log, any_bytes_are_read)
     server_log_read("Available KV cache memory: 1e999 GiB\nGPU KV cache size: 99999999999999999999 tokens\n", 80,
                     SERVER_UNTOLD, &log);
     (void)server_budget_of(&log);
+}
+
+/* vLLM 0.33.0 with --kv-cache-memory-bytes 3300M on a card of 4 GiB. */
+Test(server_budget, a_cache_of_a_given_size_leaves_libraries_what_is_beside_it)
+{
+    const struct server_log log = read_text(
+        "Initial free memory 4.0 GiB, reserved 3.22 GiB memory for KV Cache as specified by kv_cache_memory_bytes "
+        "config and skipped memory profiling.\nGPU KV cache size: 1,689,600 tokens\n"
+        "init engine (profile, create kv cache, warmup model) took 30.0 seconds\n");
+    const struct server_budget b = server_budget_of(&log);
+    cr_assert(log.is_cache_given);
+    assert_gib(log.free_at_start, 4.0);
+    cr_assert_eq(b.cache_least, log.cache, "libraries take nothing of it");
+    cr_assert_lt(b.most_utilization, 0, "there is no share");
+    cr_assert_not(server_leaves_too_little(&log, (int64_t)(3.5 * GIB)));
+    cr_assert(server_leaves_too_little(&log, (int64_t)(3.55 * GIB)), "0.45 GiB are left, and libraries took 0.46");
+}
+
+/* What was refused beside the cache fits if the cache is smaller by as much; before there is one nothing follows. */
+Test(server_budget, a_refused_request_has_room_if_the_cache_is_smaller_by_it)
+{
+    static const char refused[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB.\n";
+    char text[1024];
+    snprintf(text, sizeof text, "Initial free memory 4.0 GiB, reserved 3.5 GiB memory for KV Cache as specified by "
+             "kv_cache_memory_bytes config\n%s", refused);
+    struct server_log log = read_text(text);
+    struct server_budget b = server_budget_of(&log);
+    assert_gib(b.most_cache_given, 2.99);                    /* what is told is rounded */
+    cr_assert_lt(b.most_share_after_refusal, 0);
+    snprintf(text, sizeof text, "Initial free memory: 78.4 GiB; Requested memory: 0.980000 (util), 77.61 GiB\n"
+             "Available KV cache memory: 58.11 GiB\n%s", refused);
+    server_log_read(text, strlen(text), (int64_t)(79.19 * GIB), &log);
+    b = server_budget_of(&log);
+    cr_assert_float_eq(b.most_share_after_refusal, 0.97, 1e-9);      /* (77.61 - 0.51) / 79.19, down */
+    cr_assert_eq(b.most_cache_given, 0);
+    log = read_text(refused);
+    b = server_budget_of(&log);
+    cr_assert(b.most_share_after_refusal < 0 && b.most_cache_given == 0);
 }
