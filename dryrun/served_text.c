@@ -156,7 +156,7 @@ static enum err print_table(FILE *out, const struct served_start *s)
     share[0] = note[0] = '\0';
     if (log->utilization >= 0)
         snprintf(share, sizeof share, "--gpu-memory-utilization %.4g", log->utilization);
-    if (s->budget.bytes_per_token > 0)
+    if (s->budget.bytes_per_token > 0 && !log->has_mixed_layers)
         snprintf(note, sizeof note, "%.4g KiB a token", s->budget.bytes_per_token / (double)KIB);
     add_row(&t, "the card", log->total, "");
     add_row(&t, "free when it starts", log->free_at_start,
@@ -242,6 +242,9 @@ static void print_lengths(FILE *out, const struct served_start *s)
         words_add(&w, "--max-model-len %" PRId64 " is the longest that fits, by the server itself, and a little less "
                   "on a card: libraries take up to %s GiB more there. A shorter one needs less.", s->log.longest_tokens,
                   gib(server_libraries_most(&s->log), a));
+    else if (s->log.end == SERVER_IS_READY && s->log.has_mixed_layers)
+        words_add(&w, "Some of its layers keep a state or a window and not every token: tokens are of requests of the "
+                  "maximum length, and another --max-model-len changes both.");
     else if (s->log.end == SERVER_IS_READY && s->budget.requests >= 1)
         words_add(&w, "--max-model-len changes how many requests of that length fit at once (%s of half of it), not "
                   "the tokens. Computed.", count((int64_t)(2 * s->budget.requests), b));
@@ -463,6 +466,8 @@ static void print_load(FILE *out, const struct served *all, const struct served_
     const uint64_t n = l->n_requests - l->n_too_long;
     struct words w = { .n = 0 };
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (all->asked.load != NULL && s->log.end == SERVER_IS_READY && s->log.has_mixed_layers)
+        fprintf(out, "- %.40s is not played: a state or a window is no block of tokens.\n", all->asked.load);
     if (!l->is_played)
         return;
     words_add(&w, "%.40s:", all->asked.load);

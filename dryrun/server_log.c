@@ -411,9 +411,10 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     read_refused(out, all);
     read_error(out, all);
     read_plain_error(out, all);
-    out->has_latent_cache = has_words(all, "MLA attention backend") || has_words(all, "MLA backend") ||
-                            has_words(all, "padding layers") || has_words(all, "mamba page size") ||
+    out->has_mixed_layers = has_words(all, "padding layers") || has_words(all, "mamba page size") ||
                             has_words(all, "Hybrid KV cache manager");
+    out->has_latent_cache = out->has_mixed_layers || has_words(all, "MLA attention backend") ||
+                            has_words(all, "MLA backend");
     settle_estimate(out, has_words(all, "CUDA graph memory profiling is enabled"));
 }
 

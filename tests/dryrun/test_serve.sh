@@ -175,6 +175,16 @@ same 'in JSON, too' 'True 536870912' "$(python3 -c 'import json
 card, = json.load(open("refused.json"))["cards"]
 print(card["is_cache_given"], card["refused_bytes"])')"
 
+# Layers that keep a state take as much for a short request as for a long one.
+{
+    echo 'Padding mamba page size by 0.57% to ensure that mamba page size and attention page size are exactly equal.'
+    cat "$data/ready.log"
+} >mixed.log
+LOG=mixed.log expect 'tokens of requests of that length' 0 'another --max-model-len changes both' \
+    serve --device h100-80g -- ./vllm serve model
+LOG=mixed.log expect 'no play of blocks' 0 'requests.csv is not played' \
+    serve --trace requests.csv --device h100-80g -- ./vllm serve model
+
 LOG=$data/too-long.log STATUS=1
 expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
 expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model
