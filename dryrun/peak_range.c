@@ -9,11 +9,11 @@
 static const char *const names[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of libraries",
     [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
-    [RANGE_BRANCHES] = "branches on values",
+    [RANGE_BRANCHES] = "branches on values", [RANGE_SEARCH] = "the search of cudnn.benchmark",
 };
 static const char *const keys[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "addresses", [RANGE_WORKSPACES] = "workspaces", [RANGE_SIZES] = "sizes",
-    [RANGE_WAITS] = "waits", [RANGE_BRANCHES] = "branches",
+    [RANGE_WAITS] = "waits", [RANGE_BRANCHES] = "branches", [RANGE_SEARCH] = "search",
 };
 
 struct peak_range peak_range_of(const struct card_answer *expected, const struct card_bounds *bounds)

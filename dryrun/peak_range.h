@@ -15,6 +15,7 @@ enum range_source {
     RANGE_SIZES,                     /* of tensors, by values that are not computed */
     RANGE_WAITS,                     /* when other streams have done their work */
     RANGE_BRANCHES,                  /* on numbers that are not computed */
+    RANGE_SEARCH,                    /* of the fastest algorithms of convolutions */
     RANGE_SOURCES
 };
 

@@ -407,10 +407,18 @@ static void read_failure(struct predicted_run *run)
     run->has_failed = !run->is_refused && (has_status || run->failure.line[0] != '\0');
 }
 
-bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, enum run_level level)
+/* Without a search of algorithms there is no such level. */
+static enum run_level level_of(const struct predicted_run *run, enum run_level level)
 {
+    return level == RUN_SEARCH && !(run->has_search && run->are_workspaces_open) ? RUN_MOST : level;
+}
+
+bool predicted_run_is_at(const struct predicted_run *run, enum run_level of_run, enum run_level wanted)
+{
+    const enum run_level made = level_of(run, of_run), level = level_of(run, wanted);
     const bool is_of_sizes = run->branches.n_sizes > 0 && (made == RUN_LEAST) != (level == RUN_LEAST);
-    const bool is_of_waits = run->has_waits && (made == RUN_MOST) != (level == RUN_MOST);
+    const bool is_late = made == RUN_MOST || made == RUN_SEARCH, should_be = level == RUN_MOST || level == RUN_SEARCH;
+    const bool is_of_waits = run->has_waits && is_late != should_be;
     const bool is_of_branches = run->branches.n > 0 && (made == RUN_OTHER) != (level == RUN_OTHER);
     const bool are_expected = (made == RUN_EXPECTED || made == RUN_OTHER) &&
                               (level == RUN_EXPECTED || level == RUN_OTHER);
@@ -447,10 +455,12 @@ static enum err make_env(const struct run_request *request, const struct sim_car
     enum err e = sim_card_put_env(card, NULL, env, err);
     if (e == ERR_OK && request->level == RUN_LEAST)
         e = child_env_put(env, "REPLAY_CUDASIM_SIZES", "least", '\0', err);
-    if (e == ERR_OK && request->level == RUN_MOST)
+    if (e == ERR_OK && (request->level == RUN_MOST || request->level == RUN_SEARCH))
         e = child_env_put(env, "REPLAY_CUDASIM_WAITS", "late", '\0', err);
     if (e == ERR_OK && request->level == RUN_OTHER)
         e = child_env_put(env, "REPLAY_CUDASIM_NUMBERS", "falling", '\0', err);
+    if (e == ERR_OK && request->level == RUN_SEARCH)
+        e = child_env_put(env, "REPLAY_CUDASIM_SEARCH", "most", '\0', err);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', err);
     return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', err) : e;

@@ -19,12 +19,13 @@
 #include <signal.h>
 
 /* What is assumed where a program does not show it: the workspaces of libraries, sizes that depend on values, when a
- * stream has done its work, and numbers on which it branches. */
+ * stream has done its work, numbers on which it branches, and what a search of the fastest algorithms takes. */
 enum run_level {
     RUN_EXPECTED,                    /* likely workspaces; the largest sizes; at once */
     RUN_LEAST,                       /* none; the least; at once */
     RUN_MOST,                        /* the most of both; once the program waits for it */
     RUN_OTHER,                       /* as expected, but a number that is read and not known is below the last one */
+    RUN_SEARCH,                      /* as the most, and so for the search of cudnn.benchmark */
     RUN_LEVELS
 };
 
@@ -88,7 +89,7 @@ MUST_USE enum err predicted_run_make(const struct run_request *request, const ch
 
 /* Whether a run that was made at one level is that of another, too: nothing is open in it that differs between them.
  * The largest sizes are those of two levels, and so is work that ends at once. */
-bool predicted_run_is_at(const struct predicted_run *run, enum run_level made, enum run_level level);
+bool predicted_run_is_at(const struct predicted_run *run, enum run_level of_run, enum run_level wanted);
 
 /* Whether JAX's allocator refused what the driver never heard of, and the program ended in JAX's error. */
 bool predicted_run_is_out_of_jax(const struct predicted_run *run);

@@ -271,7 +271,8 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
         return e;
     const bool are_typed = strstr(device, "workspaces=") != NULL;
     const char *const levels[RUN_LEVELS] = { [RUN_EXPECTED] = "", [RUN_LEAST] = ",workspaces=none",
-                                             [RUN_MOST] = ",workspaces=most", [RUN_OTHER] = "" };
+                                             [RUN_MOST] = ",workspaces=most", [RUN_OTHER] = "",
+                                             [RUN_SEARCH] = ",workspaces=most" };
     if (!are_typed && strlen(device) + strlen(levels[r->level]) < sizeof device)
         strcat(device, levels[r->level]);
     const struct run_request request = {
@@ -635,12 +636,37 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
     return ERR_OK;
 }
 
+/* Widens it by what a search of algorithms takes: as much as is free, and never more. It gives that back, so it decides
+ * nothing about what fits. */
+static enum err row_widen_search(struct prediction *p, struct predicted_row *row, struct err_detail *err)
+{
+    const struct run_wanted wanted = row_wants(row, RUN_SEARCH);
+    const struct prediction_run *shown = &p->runs[row->run];
+    struct prediction_run *run;
+    struct card_answer other;
+    struct card_bounds bounds;
+    if (!row->is_known || !shown->made.has_search || predicted_run_is_at(&shown->made, shown->level, RUN_SEARCH))
+        return ERR_OK;
+    enum err e = need_run(p, &wanted, true, &run, err);
+    if (e == ERR_OK)
+        e = row_answer(p, row, run, &other, &bounds, err);
+    if (e != ERR_OK)
+        return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
+    const uint64_t has = row->answer.device.config.total_bytes, least = row->range.high_bytes;
+    const uint64_t most = bounds.most_bytes < has ? bounds.most_bytes : has > least ? has : least;
+    other.card_peak_bytes = bounds.most_bytes = most;
+    peak_range_widen(&row->range, RANGE_SEARCH, &other, &bounds);
+    return ERR_OK;
+}
+
 static enum err row_widen_all(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
     static const enum run_level levels[] = { RUN_MOST, RUN_LEAST, RUN_OTHER };
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0] && e == ERR_OK; i++)
         e = row_widen(p, row, levels[i], err);
+    if (e == ERR_OK)
+        e = row_widen_search(p, row, err);
     if (row->is_known && row->fits && !is_left_by_host(&row->answer, row->range.high_bytes)) {
         row->fits = false;
         row->may_fit = true;

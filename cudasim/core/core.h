@@ -37,6 +37,7 @@ enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULA
 /* "EACH,ALL" or "EACH", sizes. Copies that are larger, and those beyond ALL bytes together, are not kept (values.h). */
 #define CUDASIM_ENV_WAITS   "REPLAY_CUDASIM_WAITS"      /* "late": work ends when the program waits for it */
 #define CUDASIM_ENV_VALUES  "REPLAY_CUDASIM_VALUES"
+#define CUDASIM_ENV_SEARCH  "REPLAY_CUDASIM_SEARCH"     /* "most": a search of algorithms finds large workspaces */
 
 /* ---- process and devices ---- */
 

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { CONVOLUTION_DIMENSIONS = 3 };
+
 enum convolution_pass { CONVOLUTION_FORWARD, CONVOLUTION_INPUT_GRADIENT, CONVOLUTION_WEIGHT_GRADIENT };
 
 /* Areas are products of the spatial sizes, of one dimension or of three as well. */
@@ -25,10 +27,16 @@ struct convolution_shape {
     uint64_t batch;
     uint64_t channels, filters, groups;
     uint64_t input_area, kernel_area, output_area;
+    int      n_dimensions;           /* spatial ones; 0: they are not known */
+    uint64_t input_sizes[CONVOLUTION_DIMENSIONS], kernel_sizes[CONVOLUTION_DIMENSIONS];
 };
 
 /* What is likely, and what was the most on the card but for one pass in a hundred. The least is none. */
 uint64_t convolution_workspace_bytes(const struct convolution_shape *s);
 uint64_t convolution_workspace_most_bytes(const struct convolution_shape *s);
+
+/* What a search of the fastest algorithm (cudnn.benchmark) takes at most, because it tries algorithms that are never
+ * likely. Read off one program, a VGG on an H200. */
+uint64_t convolution_search_bytes(const struct convolution_shape *s);
 
 #endif

@@ -32,6 +32,7 @@ struct descriptor {
     int64_t  sizes[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];         /* strides: of the convolution as well */
     unsigned element_bytes;
     bool     is_convolution;         /* or it was given one */
+    bool     is_search;              /* or a configuration that only a search of the fastest one tries */
     struct convolution_shape shape;  /* of that; groups: 0 until the input is known */
     uint64_t weight_channels;        /* of one group */
     unsigned n_runs;                 /* of a pack of operands: so often a plan was executed with it */
@@ -63,8 +64,17 @@ static bool is_channels_last(const struct descriptor *t)
     return t->n > 2 && t->sizes[1] > 1 && t->strides[1] == 1;
 }
 
+static int take_sizes(const struct descriptor *t, uint64_t out[static CONVOLUTION_DIMENSIONS])
+{
+    const int n = t->n - 2 < CONVOLUTION_DIMENSIONS ? t->n - 2 : CONVOLUTION_DIMENSIONS;
+    for (int i = 0; i < n; i++)
+        out[i] = (uint64_t)t->sizes[2 + i];
+    return n > 0 ? n : 0;
+}
+
 static void take_input(struct descriptor *d, const struct descriptor *x)
 {
+    d->shape.n_dimensions = take_sizes(x, d->shape.input_sizes);
     d->shape.batch = (uint64_t)x->sizes[0];
     d->shape.channels = (uint64_t)x->sizes[1];
     d->shape.input_area = area_of(x);
@@ -77,6 +87,7 @@ static void take_weights(struct descriptor *d, const struct descriptor *w)
     d->shape.filters = (uint64_t)w->sizes[0];
     d->weight_channels = (uint64_t)w->sizes[1];
     d->shape.kernel_area = area_of(w);
+    (void)take_sizes(w, d->shape.kernel_sizes);
 }
 
 static void take_output(struct descriptor *d, const struct descriptor *y)
@@ -122,6 +133,7 @@ static void take_descriptor(struct descriptor *d, int name, const struct descrip
         }
     if (given->is_convolution) {
         d->is_convolution = true;
+        d->is_search = given->is_search;
         d->shape = given->shape;
         d->weight_channels = given->weight_channels;
     }
@@ -164,6 +176,17 @@ ENTRY(int, cudasim_standin_graph_set, struct descriptor *d, int name, int type, 
 
 /* ---- what is answered ---- */
 
+/* PyTorch takes no plan whose workspace is larger than what is free. */
+static uint64_t search_bytes(const struct convolution_shape *s)
+{
+    const uint64_t wanted = convolution_search_bytes(s);
+    uint64_t free_bytes = 0, total_bytes;
+    if (cudasim_memory_info(cudasim_current_device(), &free_bytes, &total_bytes) != CODE_SUCCESS)
+        return 0;
+    free_bytes -= free_bytes % CUDASIM_GRANULARITY;
+    return wanted < free_bytes ? wanted : free_bytes;
+}
+
 static int64_t workspace_of(const struct descriptor *plan)
 {
     uint64_t bytes = 0;
@@ -171,12 +194,31 @@ static int64_t workspace_of(const struct descriptor *plan)
     if (!plan->is_convolution)
         return 0;
     s.groups = plan->weight_channels > 0 && s.channels > plan->weight_channels ? s.channels / plan->weight_channels : 1;
+    if (plan->is_search)
+        return (int64_t)search_bytes(&s);
     switch (cudasim_workspaces(WORKSPACES_OF_CUDNN, &bytes)) {
     case WORKSPACES_LIKELY: return (int64_t)convolution_workspace_bytes(&s);
     case WORKSPACES_MOST: return (int64_t)convolution_workspace_most_bytes(&s);
     case WORKSPACES_FIXED: break;
     }
     return (int64_t)bytes;
+}
+
+/* Whether the heuristics know a second configuration. It is no faster, so PyTorch runs it in its search alone. */
+static bool has_search(const struct descriptor *d)
+{
+    const char *search = getenv(CUDASIM_ENV_SEARCH);
+    return search != NULL && strcmp(search, "most") == 0 && d->is_convolution;
+}
+
+/* The configurations of the heuristics, into descriptors that the caller has made. */
+static void give_results(const struct descriptor *d, int64_t wanted, struct descriptor **out)
+{
+    for (int64_t i = 0; i < wanted && i < (has_search(d) ? 2 : 1); i++)
+        if (out[i] != NULL) {
+            take_descriptor(out[i], HEURISTIC_RESULTS, d);
+            out[i]->is_search = i > 0;
+        }
 }
 
 /* cudnnBackendGetAttribute: the heuristics know one engine configuration, which has an engine without knobs and notes.
@@ -189,11 +231,13 @@ ENTRY(int, cudasim_standin_graph_get, const struct descriptor *d, int name, int 
     if (d == NULL)
         return BAD_PARAM;
     if (n != NULL)
-        *n = is_part || type == TYPE_INT64;
+        *n = is_part && name == HEURISTIC_RESULTS && has_search(d) ? 2 : is_part || type == TYPE_INT64;
     if (wanted < 1 || values == NULL)
         return OK;
     if (type == TYPE_INT64)
         *(int64_t *)values = name == PLAN_WORKSPACE ? workspace_of(d) : 0;
+    else if (is_part && name == HEURISTIC_RESULTS)
+        give_results(d, wanted, values);
     else if (is_part && *(struct descriptor **)values != NULL)
         take_descriptor(*(struct descriptor **)values, name, d);
     return OK;

@@ -58,8 +58,8 @@ bool sim_card_has_search(const struct sim_card *c);
 const struct jax_held *sim_card_jax(const struct sim_card *c);
 #define SEARCH_CAUTION                                                                                               \
     "The program searches the fastest algorithms of its convolutions (cudnn.benchmark). On a card the search takes "   \
-    "up to all that is free, some GiB, and gives it back before the program goes on: what is reserved at most may "    \
-    "be higher than is said here."
+    "up to all that is free, some GiB, and gives it back before the program goes on: it refuses nothing, and what is " \
+    "reserved at most may be higher than is expected here. How far was read off one program on an H200."
 
 /* What its processes asked for, together. */
 const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c);

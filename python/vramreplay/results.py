@@ -1850,7 +1850,7 @@ class PredictRange(Result):
 @dataclass(frozen=True, repr=False)
 class PeakRangeSource(Result):
     """An item of `sources` of PeakRange: what makes it a range."""
-    #: addresses, workspaces, sizes, waits, branches
+    #: addresses, workspaces, sizes, waits, branches, search
     source: str
     #: what it takes off
     below_bytes: int

@@ -99,6 +99,29 @@ Test(convolution_sizes, what_is_likely_is_never_above_the_most)
     }
 }
 
+/* What the search of a VGG took on the H200, in fp32, for a batch of 16. The last two are gradients of weights. */
+Test(convolution_sizes, a_search_takes_no_more_than_is_said)
+{
+    static const struct { uint64_t channels, filters, width, took; enum convolution_pass pass; } seen[] = {
+        { 3, 64, 224, 541072128, CONVOLUTION_FORWARD }, { 64, 128, 112, 1227128832, CONVOLUTION_FORWARD },
+        { 128, 256, 56, 1177681920, CONVOLUTION_FORWARD }, { 256, 256, 56, 2355363840, CONVOLUTION_FORWARD },
+        { 512, 512, 28, 2362441728, CONVOLUTION_FORWARD }, { 512, 512, 14, 632291328, CONVOLUTION_FORWARD },
+        { 512, 512, 14, 1212153856, CONVOLUTION_WEIGHT_GRADIENT },
+        { 256, 256, 56, 356515840, CONVOLUTION_WEIGHT_GRADIENT },
+    };
+    for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++) {
+        const uint64_t width = seen[i].width;
+        struct convolution_shape s = {
+            .pass = seen[i].pass, .element_bytes = 4, .batch = 16, .channels = seen[i].channels,
+            .filters = seen[i].filters, .groups = 1, .input_area = width * width, .kernel_area = 9,
+            .output_area = width * width, .n_dimensions = 2, .input_sizes = { width, width }, .kernel_sizes = { 3, 3 },
+        };
+        cr_expect_geq(convolution_search_bytes(&s), seen[i].took, "row %zu", i);
+        s.is_channels_last = true;
+        cr_expect_eq(convolution_search_bytes(&s), convolution_workspace_most_bytes(&s), "transforms are not for it");
+    }
+}
+
 /* The stem of a ViT, 224x224 in patches of 16x16, in fp32: programs on the H200 made no copies for it. */
 Test(convolution_sizes, patches_that_do_not_overlap_are_not_copied)
 {

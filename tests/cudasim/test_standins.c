@@ -254,6 +254,28 @@ Test(standins, a_convolution_needs_the_most_if_the_device_says_so)
     cr_expect_gt(w.plan, 2 * (2 * 8 * 64 * 56 * 56 + 64 * 64 * 9) + 16);
 }
 
+/* What cudnn.benchmark would try: a convolution by Fourier transforms, of 58x58 padded to 64x64, twice. */
+Test(standins, a_search_finds_a_second_configuration_if_it_is_told_to)
+{
+    struct cudasim_rig r;
+    int64_t n = -1, likely = -1, tried = -1;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    const struct graph_calls c = graph_calls_find();
+    void *plan = plan_make(&c), *found[] = { part_make(&c), part_make(&c) };
+    cr_expect_eq(c.get(plan, RESULTS, DESCRIPTOR, 0, &n, NULL), 0);
+    cr_expect_eq(n, 1);
+    setenv("REPLAY_CUDASIM_SEARCH", "most", 1);
+    cr_expect_eq(c.get(plan, RESULTS, DESCRIPTOR, 2, &n, found), 0);
+    cr_expect_eq(n, 2);
+    cr_expect_eq(c.get(found[0], PLAN_WORKSPACE, INT64, 1, &n, &likely), 0);
+    cr_expect_eq(c.get(found[1], PLAN_WORKSPACE, INT64, 1, &n, &tried), 0);
+    cr_expect_eq(likely, 2 * (2 * 8 * 64 * 56 * 56 + 64 * 64 * 9) + 16);
+    cr_expect_eq(tried, (8 * (64 + 64) + 64 * 64) * 2 * 64 * 33 * 8);
+    c.forget(plan);
+    c.forget(found[0]);
+    c.forget(found[1]);
+}
+
 /* That it is noted is seen by tests/against-torch/workspaces.py. */
 Test(standins, a_plan_may_be_run_twice_with_the_same_operands)
 {

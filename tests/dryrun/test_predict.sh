@@ -26,6 +26,7 @@ is() {
 #          halves   three steps; halves its batch when it is refused
 #          second   three steps on the second card
 #          convolves three steps, with workspaces of convolutions: 10 MiB for each of the batch, 8 without, 14 at most
+#          searches  the same, and a search of algorithms that takes 300 MiB more if it is said to, before the steps
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
 #define _GNU_SOURCE
@@ -78,7 +79,12 @@ int main(int argc, char **argv)
     const int mib[] = {10, 14, 8};
     uint64_t bytes = 0;
     void *core = dlopen("libreplay-cudasim.so", RTLD_NOW);
-    const int convolves = strcmp(how, "convolves") == 0;
+    const int searches = strcmp(how, "searches") == 0, convolves = searches || strcmp(how, "convolves") == 0;
+    if (searches) {
+        ((void (*)(void))dlsym(core, "cudasim_note_algorithm_search"))();
+        if (getenv("REPLAY_CUDASIM_SEARCH") != NULL && take((size_t)300 << 20) == 0)
+            ((int (*)(void *))dlsym(l, "cudaFree"))(p);
+    }
     const int a_step = convolves ? mib[((int (*)(int, uint64_t *))dlsym(core, "cudasim_workspaces"))(0, &bytes)] : 10;
     const int n_steps = is_endless ? 1 << 30 : strcmp(how, "leaks60") == 0 ? 60 : 3;
     for (int i = 0; i < n_steps; i++) {
@@ -265,6 +271,17 @@ expect 'what was typed is no range' 0 'Fits on 180MiB,workspaces=none: takes 180
 is a.json largest 10
 expect 'the largest value is one that holds' 0 'batch=10 fits; 11 may fit' cat said
 expect 'and so is the smallest card' 0 'Needs a card of 240 MiB' "$replay" predict -o o -- ./train convolves 10
+
+# ---- cudnn.benchmark: its search takes 400 MiB where they are free, and never refuses ----
+expect 'a search is in the range' 0 'Fits on 1GiB: takes 200 MiB (180 MiB to 400 MiB) of 1 GiB' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./train searches 10
+is a.json high_bytes 419430400
+expect 'as a source of its own' 0 '"source": "search"' cat a.json
+expect 'it takes what is free' 0 'Fits on 300MiB: takes 200 MiB (180 MiB to ' \
+    "$replay" predict --device 300MiB --json a.json -o o -- ./train searches 10
+expect 'and no smallest card is larger for it' 0 'Needs a card of 240 MiB' "$replay" predict -o o -- ./train searches 10
+expect 'what was typed leaves it out' 0 'Fits on 1GiB,workspaces=most: takes 240 MiB of 1 GiB' \
+    "$replay" predict --device 1GiB,workspaces=most -o o -- ./train searches 10
 
 # ---- what a size means ----
 expect 'a size that cards are sold with is the one of them that shows least' 0 'Fits on 24GiB (a10-24g)' \
