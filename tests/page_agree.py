@@ -70,6 +70,8 @@ TOLD = """(async () => {
         units: [...document.querySelectorAll('#rows thead th')].map(th => th.textContent),
         bars: [...document.querySelectorAll('#bars .bar:has(.name)')].map(
             bar => ['.name .label', '.value'].map(part => bar.querySelector(part)?.textContent ?? '')),
+        waterfall: [...document.querySelectorAll('#waterfall .bar')].map(
+            bar => ['.name', '.value'].map(part => bar.querySelector(part).textContent)),
         points: [...document.querySelectorAll('#frontier .point')].map(p => p.getAttribute('aria-label')),
         all: document.body.innerText, runs: [] };
     if (!scene.trace)
@@ -251,6 +253,27 @@ def write_page(recording):
     return path if done.returncode in (0, 1) and os.path.exists(path) else None
 
 
+def check_blame(page, recording):
+    """What is reserved beyond the live peak is shared among the rules as `replay blame` shares it, to the byte."""
+    shown = page.answer.get('blame')
+    if shown is None:
+        return
+    done = subprocess.run([replay, 'blame', recording, '--json', '-'], capture_output=True, text=True, check=True)
+    blame, ran = json.loads(done.stdout), page.told['rows'][page.answer['as_it_ran']]['peak_reserved_bytes']
+    parts = [{key: part[key] for key in ('words', 'does', 'bytes')} for part in blame['parts'] if part['can_matter']]
+    expected = {**{key: blame[key] for key in ('peak_reserved_bytes', 'live_peak_bytes', 'is_cut')},
+                'help': blame['help'], 'parts': parts}
+    page.expect(shown == expected, 'blame says', expected, 'and the page', shown)
+    total = shown['live_peak_bytes'] + sum(part['bytes'] for part in shown['parts'])
+    page.expect(total == shown['peak_reserved_bytes'] == ran, 'the parts sum to', total, 'of', ran)
+    values = [shown['live_peak_bytes']] + [part['bytes'] for part in parts] + [ran]
+    drawn, has_rest = page.told['waterfall'], ran > shown['live_peak_bytes']
+    page.expect(len(drawn) == (len(values) if has_rest else 0), 'the waterfall has', len(drawn), 'bars')
+    for (name, text), value in zip(drawn, values):
+        page.expect(text.startswith('−') == (value < 0) and is_same(text.lstrip('−'), abs(value)), name, 'is', text,
+                    'not', value)
+
+
 def check_no_folder(page, path, recording):
     with open(path, encoding='utf-8') as f:
         page.expect(os.path.dirname(os.path.abspath(recording)) + '/' not in f.read(), 'has a folder of the machine')
@@ -260,7 +283,7 @@ def main():
     if not Browser.is_there():
         print('SKIP: needs a browser: chromium is not installed')
         return 77
-    browser, n = Browser(), 0
+    browser, n, n_blamed = Browser(), 0, 0
     try:
         for recording in sys.argv[3:]:
             path = write_page(recording)
@@ -270,11 +293,13 @@ def main():
             page = Page(os.path.basename(path), browser.eval(TOLD))
             page.expect(browser.messages == [], 'complains:', browser.messages)
             page.check()
+            check_blame(page, recording)
             check_no_folder(page, path, recording)
             n += 1
+            n_blamed += 'blame' in page.answer
     finally:
         browser.close()
-    print(json.dumps({'pages': n, 'contradictions': failures}))
+    print(json.dumps({'pages': n, 'with a waterfall': n_blamed, 'contradictions': failures}))
     return 1 if failures or n == 0 else 0
 
 

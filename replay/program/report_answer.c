@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Asks `why` for the verdict and the cure, and `fit` for the smallest card under the recorded settings. */
 #include "replay/program/report_answer.h"
+#include "replay/program/report_blame.h"
 
 #include "base/text_stream.h"
 #include "import/import.h"
@@ -14,6 +15,9 @@
 
 /* `why` tries hundreds of settings: beyond so many events that takes minutes. */
 enum { ANSWERED_EVENTS_MAX = 1000000 };
+
+/* `blame` replays the recording up to some hundreds of times: beyond so many events that would be felt. */
+enum { BLAMED_EVENTS_MAX = 200000 };
 
 /* Writes with one function of why.h into a text of its own; NULL without memory. */
 static char *text_of(const struct why *y, const char *event_word, void (*put)(FILE *, const struct why *, const char *))
@@ -263,6 +267,7 @@ static enum err take_rows(const struct why *y, const struct verdict *v, struct p
     size_t row;
     enum err e = find_row(v, &y->tune.baseline.spec, &row);
     out->has_card = y->is_card_named || y->recorded_usable > 0;
+    out->is_card_named = y->is_card_named;
     out->is_uncured = y->has_refusal && y->cure == CURE_NONE;
     out->recorded_reserved_bytes = y->recorded_reserved;
     out->as_it_ran = out->recommended = VERDICT_NONE;
@@ -276,6 +281,19 @@ static enum err take_rows(const struct why *y, const struct verdict *v, struct p
             e = find_row(v, &y->tune.entries[y->tune.winner].spec, &out->recommended);
     }
     return e == ERR_OK ? take_replayed(y, replayed, out) : e;
+}
+
+/* Which rules hold what the run as it ran reserved beyond the live peak. */
+static enum err take_blame(struct trace_reader *trace, const char *device, const struct why *y,
+                           const struct verdict *v, const struct replay_config *cfg, struct page_answer *out)
+{
+    if (out->as_it_ran == VERDICT_NONE || trace_info(trace)->events > BLAMED_EVENTS_MAX)
+        return ERR_OK;
+    const struct blamed_run of = {
+        .trace = trace, .device = device, .platform = y->tune.platform,
+        .reserved_bytes = (uint64_t)run_table_number(v->table, out->as_it_ran, "peak_reserved_bytes"),
+    };
+    return report_blame_find(&of, cfg, &out->blame);
 }
 
 static enum err answer_trace(struct trace_reader *trace, const char *device_text, const struct verdict *v,
@@ -295,6 +313,8 @@ static enum err answer_trace(struct trace_reader *trace, const char *device_text
         e = take_rows(&y, v, out);
     if (e == ERR_OK)
         e = take_card(trace, &device, &y, cfg, out, err);
+    if (e == ERR_OK)
+        e = take_blame(trace, device_text, &y, v, cfg, out);
     why_close(&y);
     return e;
 }
@@ -316,6 +336,9 @@ enum err report_answer_find(struct page *page, const struct replay_config *cfg, 
                                "`replay why` and `replay fit`.");
     else
         e = answer_trace(trace, device, v, cfg, &page->answer, &reason);
+    if (e == ERR_OK && page->answer.as_it_ran != VERDICT_NONE && trace_info(trace)->events > BLAMED_EVENTS_MAX)
+        e = detailed_runs_note(page, "The recording is long, so this page does not say which rule of the allocator "
+                               "holds what no request asked for: ask `replay blame`.");
     trace_close(trace);
     return e == ERR_HOST_NOMEM ? err_set(err, e, 0, "no memory for the answer of a page") : ERR_OK;
 }
@@ -331,5 +354,6 @@ void report_answer_close(struct page_answer *a)
     for (size_t i = 0; i < PAGE_FIGURES; i++)
         free(a->figures[i].value);
     free(a->reasons);
+    free(a->blame.help);
     *a = (struct page_answer){ .verdict = NULL };
 }

@@ -50,6 +50,24 @@ struct page_figure {
 
 enum { PAGE_FIGURES = 3 };
 
+/* What a rule of the allocator holds of what was reserved beyond the live peak. The words are static. */
+struct page_part {
+    const char *words, *does;
+    int64_t     bytes;               /* below 0: the rule saves memory */
+};
+
+enum { PAGE_PARTS = 9 };
+
+/* Which rules hold it: the parts and the live peak sum to what was reserved. */
+struct page_blame {
+    uint64_t reserved_bytes;         /* 0: not told */
+    uint64_t live_bytes;
+    bool     is_cut;                 /* the card refused a request: what came before it is explained */
+    struct page_part parts[PAGE_PARTS];
+    size_t   n_parts;
+    char    *help;                   /* owned: what can be done about the largest; NULL: nothing */
+};
+
 /* The answer on top of a page about one trace. The texts are owned; NULL: there is none. */
 struct page_answer {
     char *verdict;                   /* sentences, the first by itself says it */
@@ -60,10 +78,12 @@ struct page_answer {
     size_t as_it_ran, recommended;   /* rows of the table; VERDICT_NONE: none is that */
     bool   is_uncured;               /* a request was refused, and no setting cures that: then none is called best */
     bool   has_card;                 /* the card that the runs are on was recorded or named */
+    bool   is_card_named;            /* it was named; else it is what the recording shows that PyTorch could have */
     uint64_t recorded_reserved_bytes;                /* what the recording says PyTorch reserved; 0: it does not */
     char *promise;                   /* what the line achieves */
     char *card;                      /* the smallest card */
     char *reasons;                   /* lines, each "- ..." */
+    struct page_blame blame;         /* of the run as_it_ran */
 };
 
 /* What differs between two sides, A and B, on a page about that. The texts are borrowed. */

@@ -201,6 +201,7 @@ function drawCase() {
     picker.selectedIndex = view.case;
   drawRows();
   drawBars();
+  drawWaterfall();
   drawFrontier();
   drawOoms();
 }

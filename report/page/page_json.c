@@ -295,6 +295,28 @@ static void put_runs(struct json_writer *w, const struct page *p)
     json_end_array(w);
 }
 
+/* What the rules of the allocator hold beyond the live peak. */
+static void put_blame(struct json_writer *w, const struct page_blame *b)
+{
+    if (b->reserved_bytes == 0)
+        return;
+    json_put_object(w, "blame");
+    json_put_number(w, "peak_reserved_bytes", b->reserved_bytes);
+    json_put_number(w, "live_peak_bytes", b->live_bytes);
+    json_put_bool(w, "is_cut", b->is_cut);
+    json_put_text(w, "help", b->help);
+    json_put_array(w, "parts");
+    for (size_t i = 0; i < b->n_parts; i++) {
+        json_put_object(w, NULL);
+        json_put_text(w, "words", b->parts[i].words);
+        json_put_text(w, "does", b->parts[i].does);
+        json_put_integer(w, "bytes", b->parts[i].bytes);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
 /* Which rows the answer is about, for what is drawn of it. */
 static void put_answer(struct json_writer *w, const struct page_answer *a)
 {
@@ -306,8 +328,10 @@ static void put_answer(struct json_writer *w, const struct page_answer *a)
     if (a->recommended != VERDICT_NONE)
         json_put_number(w, "recommended", a->recommended);
     json_put_bool(w, "has_card", a->has_card);
+    json_put_bool(w, "is_card_named", a->is_card_named);
     json_put_bool(w, "is_uncured", a->is_uncured);
     json_put_number(w, "recorded_reserved_bytes", a->recorded_reserved_bytes);
+    put_blame(w, &a->blame);
     json_end_object(w);
 }
 

@@ -11,13 +11,16 @@ const picture = { groups: null, moments: null, tops: [], refusals: [] };
 
 const isAsItRan = row => row === data.answer?.as_it_ran;
 
-/* "as it ran", "recommended", or nothing. A replay that reserves another amount than was recorded says so. */
+/* "as it ran", "recommended", or nothing. A replay that reserves another amount than was recorded says so: one of a
+ * recording that begins in mid-run lacks what was cached before. */
 function roleOf(row) {
   if (!data.answer || row !== data.answer.recommended && !isAsItRan(row))
     return '';
   const recorded = data.answer.recorded_reserved_bytes;
-  return !isAsItRan(row) ? 'recommended' : recorded > 0 && recorded !== cellOf(data.rows[row], 'peak_reserved_bytes')
-    ? 'as it ran, replayed' : 'as it ran';
+  if (!isAsItRan(row))
+    return 'recommended';
+  return 'as it ran' + (recorded > 0 && recorded !== cellOf(data.rows[row], 'peak_reserved_bytes')
+    ? ', replayed' + (data.cases[view.case].trace_starts === 'empty' ? '' : ' from an empty cache') : '');
 }
 
 const settingWords = row => settingOf(data.rows[row]).replace(/^best-fit$/, "PyTorch's defaults").replace(PREFIX, '');
@@ -210,7 +213,7 @@ function paintPicture(context, x, y, width, height) {
     drawReserved(pen, run, moments, color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'),
       isAsItRan(run.row) ? [] : [6, 3]);
   if (card !== null && card <= most)
-    drawLevel(pen, card, 'the card, ' + cardText(card), []);
+    drawLevel(pen, card, roomText(card), []);
   if (recorded > 0 && recorded <= most && recorded !== (ran && cellOf(data.rows[ran.row], 'peak_reserved_bytes')))
     drawLevel(pen, recorded, 'reserved as recorded, at most ' + exactText(recorded), [4, 4]);
   drawRefused(pen);

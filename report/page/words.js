@@ -62,6 +62,10 @@ function cardText(n) {
   return Number((n / unit.bytes).toFixed(2)) + unit.name;
 }
 
+/* What a run can have: a card, or what was reserved and free at a refusal, if the recording shows nothing else. */
+const roomText = bytes => data.answer?.has_card && !data.answer.is_card_named
+  ? 'PyTorch could have ' + exactText(bytes) : 'the card ' + cardText(bytes);
+
 /* "the card of 1640 MiB" of "sim:1719664640", as a recording without a named card has it. */
 function deviceText(device) {
   const found = /^sim:(\d+)$/.exec(device);
