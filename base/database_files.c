@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -179,12 +178,9 @@ enum err new_database_open(const char *path, struct new_database *out, struct er
     const size_t room = sizeof out->temporary;
     if ((size_t)snprintf(out->temporary, room, "%s%s", out->name, NEW_FILE_ENDING) >= room)
         return err_at(err, ERR_USAGE, 0, path, "the name is too long");
-    out->fd = mkstemp(out->temporary);
-    if (out->fd >= 0 && fcntl(out->fd, F_SETFD, FD_CLOEXEC) == 0 &&
-        fchmod(out->fd, new_file_mode(DATABASE_MODE)) == 0) {
-        flock(out->fd, LOCK_EX | LOCK_NB);
+    out->fd = new_file_make(out->temporary);
+    if (out->fd >= 0 && fchmod(out->fd, new_file_mode(DATABASE_MODE)) == 0)
         return ERR_OK;
-    }
     const enum err failed = cannot_be_written(path, errno, err);
     new_database_close(out);
     return failed;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,36 @@ char *new_file_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static bool has_name(int fd, const char *path)
+{
+    struct stat file, named;
+    return fstat(fd, &file) == 0 && lstat(path, &named) == 0 && file.st_dev == named.st_dev &&
+           file.st_ino == named.st_ino;
+}
+
+/* Locks a new file; false if another process has taken it for one of a dead writer, and is removing it. */
+static bool lock_new(int fd, const char *path)
+{
+    int failed;
+    while ((failed = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+        ;
+    return (failed == 0 || errno != EWOULDBLOCK) && has_name(fd, path);
+}
+
+int new_file_make(char *temporary)
+{
+    for (;;) {
+        const int fd = mkstemp(temporary);
+        if (fd < 0)
+            return -1;
+        fcntl(fd, F_SETFD, FD_CLOEXEC);      /* not for programs started meanwhile */
+        if (lock_new(fd, temporary))
+            return fd;
+        close(fd);
+        memcpy(temporary + strlen(temporary) - strlen("XXXXXX"), "XXXXXX", strlen("XXXXXX"));
+    }
 }
 
 mode_t new_file_mode(mode_t wanted)

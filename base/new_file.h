@@ -14,6 +14,10 @@
 /* The folder of a file, to be freed; NULL without memory. */
 char *new_file_folder(const char *path);
 
+/* Makes a file by its temporary name, whose six X's are replaced, and locks it: who removes what dead writers left asks
+ * for that lock. -1 with errno. */
+int new_file_make(char *temporary);
+
 /* The permissions that a new file gets if it is made with these. */
 mode_t new_file_mode(mode_t wanted);
 

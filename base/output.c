@@ -117,28 +117,39 @@ static size_t kept_length(const char *final)
     return n < most ? n : most;
 }
 
-/* Whether a name in the folder is that of a file left behind: NAME, the ending, six letters. */
-static bool is_left_behind(const char *name, const char *final)
+/* What SQLite makes beside a database while it works with it. */
+static const char *const endings_beside[] = { "-shm", "-wal", "-journal" };
+enum { N_BESIDE = sizeof endings_beside / sizeof endings_beside[0] };
+
+/* The length of a name in the folder if it is that of a file left behind: NAME, the ending, six letters; or of what
+ * SQLite made beside such a file. Without what comes after the letters. 0: it is another file's. */
+static size_t length_left_behind(const char *name, const char *final)
 {
     const size_t n = kept_length(final), ending = sizeof NEW_FILE_ENDING - 1, letters = strlen("XXXXXX");
-    return strlen(name) == n + ending && strncmp(name, final, n) == 0 &&
-           strncmp(name + n, NEW_FILE_ENDING, ending - letters) == 0;
+    if (strlen(name) < n + ending || strncmp(name, final, n) != 0 ||
+        strncmp(name + n, NEW_FILE_ENDING, ending - letters) != 0)
+        return 0;
+    bool is_ours = name[n + ending] == '\0';
+    for (size_t i = 0; i < N_BESIDE; i++)
+        is_ours |= strcmp(name + n + ending, endings_beside[i]) == 0;
+    return is_ours ? n + ending : 0;
 }
 
-/* What SQLite makes beside a database while it works with it. */
 static void remove_beside(int folder, const char *database)
 {
-    static const char *const endings[] = { "-shm", "-wal", "-journal" };
     char name[NAME_MAX + 1];
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if ((size_t)snprintf(name, sizeof name, "%s%s", database, endings[i]) < sizeof name)
+    for (size_t i = 0; i < N_BESIDE; i++)
+        if ((size_t)snprintf(name, sizeof name, "%s%s", database, endings_beside[i]) < sizeof name)
             unlinkat(folder, name, 0);
 }
 
-/* Removes a temporary file unless its writer lives and holds the lock. */
+/* Removes a temporary file and what is beside it, unless its writer lives and holds the lock. If power goes, the file
+ * may be gone and what is beside it not. */
 static void remove_if_left(int folder, const char *name)
 {
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        remove_beside(folder, name);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         remove_beside(folder, name);             /* first: a kill between leaves the name by which they are found */
         unlinkat(folder, name, 0);
@@ -153,14 +164,16 @@ static const char *last_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* Removes what runs that were killed have left of this output. */
-static void remove_left_behind(const struct output *o)
+void output_remove_left_behind(const char *path)
 {
-    char *folder = new_file_folder(o->path);
+    char *folder = new_file_folder(path), name[NAME_MAX + 1];
     DIR *d = folder == NULL ? NULL : opendir(folder);
-    for (const struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
-        if (is_left_behind(entry->d_name, last_name(o->path)))
-            remove_if_left(dirfd(d), entry->d_name);
+    for (const struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;) {
+        const size_t n = length_left_behind(entry->d_name, last_name(path));
+        snprintf(name, sizeof name, "%.*s", (int)n, entry->d_name);
+        if (n > 0)
+            remove_if_left(dirfd(d), name);
+    }
     if (d != NULL)
         closedir(d);
     free(folder);
@@ -187,17 +200,17 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     snprintf(o->temporary, kept + sizeof NEW_FILE_ENDING, "%.*s%s", (int)kept, o->path, NEW_FILE_ENDING);
     if (strlen(o->temporary) >= PATH_MAX)
         return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(ENAMETOOLONG));
-    remove_left_behind(o);
+    output_remove_left_behind(o->path);
     int fd = open_unnamed(o);
     o->is_unnamed = fd >= 0;
     if (fd < 0) {
-        fd = mkstemp(o->temporary);
+        fd = new_file_make(o->temporary);
         if (fd < 0)
             return err_at(err, ERR_IO, 0, o->name, "cannot be written: %s", strerror(errno));
-        fcntl(fd, F_SETFD, FD_CLOEXEC);      /* not for programs started meanwhile */
         o->listed = output_enlist(o->temporary);
     }
-    flock(fd, LOCK_EX | LOCK_NB);
+    if (o->is_unnamed)
+        flock(fd, LOCK_EX | LOCK_NB);        /* for when it gets a name */
     if (fchmod(fd, mode) == 0 && (o->file = fdopen(fd, "wb")) != NULL)
         return ERR_OK;
     const int reason = errno;

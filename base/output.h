@@ -34,6 +34,9 @@ MUST_USE enum err output_commit(struct output **o, struct err_detail *err);
 /* Ends an unfinished output and removes its file. NULL is accepted. */
 void output_abandon(struct output *o);
 
+/* Removes what writers of this file that are dead have left beside it. An output does so when it is opened. */
+void output_remove_left_behind(const char *path);
+
 /* Removes every temporary file of this process. May be called from a signal handler, before _exit. */
 void output_remove_temporaries(void);
 

@@ -5,6 +5,7 @@
 #include "base/database_files.h"
 #include "base/foreign_database.h"
 #include "base/monotonic_ms.h"
+#include "base/output.h"
 #include "base/read_files.h"
 #include "base/shown.h"
 #include "base/terminal.h"
@@ -568,8 +569,10 @@ static enum err db_open_to_write(const char *path, bool must_exist, const struct
     enum err e = db_find(path, name, err);
     if (e == ERR_OK && (!must_exist || access(name, F_OK) == 0))
         e = database_make(name, path, err);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        output_remove_left_behind(name);
         e = db_find(path, name, err);
+    }
     const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
     return e == ERR_OK ? db_open_file(name, name, path, flags, watch, out, err) : e;
 }

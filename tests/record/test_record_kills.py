@@ -25,7 +25,7 @@ HEAD_BYTES, RECORD = 256, struct.Struct("<QQQQQQIiBBBBI")
 def calls_of(path):
     """The allocations and frees of a journal: by thread, in order. None: it has no head yet."""
     with open(path, "rb") as f:
-        data = f.read()
+        data = f.read().rstrip(b"\0") + bytes(RECORD.size)       # without the room that no record took
     if data[:14] != b"replay-calls-1":
         return None
     found = collections.defaultdict(list)
