@@ -744,6 +744,10 @@ class WhyGrowth(Result):
     #: no backward pass was ever seen, and it is replaced by a larger one again and again: it may be a cache
     #: that is meant to grow
     may_be_meant: bool
+    #: the same requests were left behind twice and not freed: a leak if that goes on, or copies that are meant
+    of_two_sets: bool
+    #: it was asked for before a refused request that the program caught, and is still held
+    of_caught_refusal: bool
     #: step, forward pass, or run of the line that grows most
     turn: str
     #: what was requested meanwhile and is still held
@@ -754,6 +758,17 @@ class WhyGrowth(Result):
     before_bytes: int
     #: of these
     before_requests: int
+
+
+@dataclass(frozen=True, repr=False)
+class WhyThaw(Result):
+    """`thaw` of Why: layers learn in the step that was cut off and did not before."""
+    #: held, and freed at once before
+    activations_bytes: int
+    #: asked for by a backward pass
+    gradients_bytes: int
+    #: of the optimizer
+    states_bytes: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -994,6 +1009,9 @@ class Why(Result):
     growth_bytes_per_step: Optional[int] = None
     #: what lines hold more and more of; null: none does
     growth: Optional[WhyGrowth] = None
+    #: layers learn in the step that was cut off and did not before: bytes beyond the most that any step before
+    #: held; null: none do, or it is not known
+    thaw: Optional[WhyThaw] = None
     #: how the last input exceeds all before; null: it does not
     larger_input: Optional[WhyLargerInput] = None
     #: a setting that was asked for and not applied, and why; null: none

@@ -3,7 +3,10 @@
 #include "replay/recording/growth.h"
 
 #include "replay/recording/growth_before.h"
+#include "replay/recording/growth_refused.h"
+#include "replay/recording/growth_sets.h"
 #include "replay/recording/phases.h"
+#include "replay/recording/request_stacks.h"
 #include "replay/recording/telling_lines.h"
 
 #include <stdlib.h>
@@ -81,7 +84,7 @@ struct group {
     uint64_t live, live_before;      /* now, and where the part begins */
     uint32_t window;                 /* the last one that is filled in */
     uint32_t stretch, turns, births, deaths;     /* of the requests that are counted */
-    bool     is_own, grows, is_replaced;
+    bool     is_own, is_setup, grows, is_replaced;
     uint64_t rise;
 };
 
@@ -150,32 +153,6 @@ static void change_event(void *arg, const struct event *ev, uint64_t number)
     }
     g->changes[g->n++] = (struct change){ number, ev->bytes, g->group_of[ev->slot],
                                           p->stretch | (is_free ? CHANGE_FREE : 0) };
-}
-
-struct births_pass {
-    uint64_t *events, moment;
-    size_t n;
-};
-
-static void births_event(void *arg, const struct event *ev, uint64_t number)
-{
-    struct births_pass *p = arg;
-    if (ev->kind == EVENT_ALLOC && number < p->moment)
-        p->events[p->n++] = number;
-}
-
-/* The stack of each request, in order. */
-static enum err read_stacks(struct grower *g, struct err_detail *err)
-{
-    const uint64_t allocs = trace_info(g->trace)->by_kind[EVENT_ALLOC];
-    struct births_pass p = { .events = calloc(allocs + 1, sizeof *p.events), .moment = g->moment };
-    g->stack_of = calloc(allocs + 1, sizeof *g->stack_of);
-    enum err e = p.events == NULL || g->stack_of == NULL ? err_no_memory(err)
-                                                         : trace_each_event(g->trace, births_event, &p, err);
-    if (e == ERR_OK && g->has_lines)
-        e = trace_stacks_at(g->trace, p.events, p.n, g->stack_of, err);
-    free(p.events);
-    return e;
 }
 
 /* ---- a part ---- */
@@ -458,6 +435,16 @@ static bool may_be_a_long_pass(const struct grower *g, const struct growth *out)
            out->held_requests >= 2 * out->turns;
 }
 
+/* Whether modules were called more often than there are weights: the same ones again and again, on batches or on the
+ * parts of one input. Of weights from before the recording nothing is known. */
+static bool calls_again(const struct grower *g, uint64_t calls)
+{
+    uint64_t weights = 0;
+    for (size_t i = 0; i < g->n; i++)
+        weights += !is_free(&g->changes[i]) && g->groups[g->changes[i].group].is_setup;
+    return calls >= GRAPHS_LEAST && weights > 0 && calls > weights;
+}
+
 /* Whether all of a growth may be one forward pass, whose graph is still needed. */
 static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
 {
@@ -471,7 +458,7 @@ static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
         return false;
     if (most > 0)
         return calls <= 2 * most;
-    return rise >= g->requested / GRAPH_SHARE && calls < GRAPH_TURNS && keeps_as_a_graph(g);
+    return rise >= g->requested / GRAPH_SHARE && calls < GRAPH_TURNS && keeps_as_a_graph(g) && !calls_again(g, calls);
 }
 
 /* Whether the growth made at least half of the difference between the need at the end and what was live at most in the
@@ -828,7 +815,8 @@ static enum err read_changes(struct grower *g, struct err_detail *err)
     g->n_groups = g->has_lines ? info->n_stacks + 3 : 2;
     g->group_of = calloc((size_t)info->peak_live + 1, sizeof *g->group_of);
     g->changes = calloc(info->events + 1, sizeof *g->changes);
-    enum err e = g->group_of == NULL || g->changes == NULL ? err_no_memory(err) : read_stacks(g, err);
+    enum err e = g->group_of == NULL || g->changes == NULL
+                     ? err_no_memory(err) : request_stacks_read(g->trace, g->moment, &g->stack_of, err);
     if (e != ERR_OK)
         return e;
     take_start(g);
@@ -843,8 +831,10 @@ static void find_own_lines(struct grower *g)
         g->groups[i].is_own = true;
     g->groups[1].is_own = !g->has_lines;
     for (uint32_t i = 1; g->has_lines && i <= trace_info(g->trace)->n_stacks; i++)
-        if (g->phases.of_stack[i] != PHASE_OWN)
+        if (g->phases.of_stack[i] != PHASE_OWN) {
             g->groups[g->phases.line_of[i] + 2].is_own = false;
+            g->groups[g->phases.line_of[i] + 2].is_setup = g->phases.of_stack[i] == PHASE_SETUP;
+        }
 }
 
 static enum err make_groups(struct grower *g, struct err_detail *err)
@@ -860,6 +850,37 @@ static enum err make_groups(struct grower *g, struct err_detail *err)
     return ERR_OK;
 }
 
+/* The most that is live before event `until`. */
+static uint64_t most_live_before(const struct grower *g, uint64_t until)
+{
+    uint64_t live = g->start_bytes, most = live;
+    for (size_t i = 0; i < g->n && g->changes[i].event < until; i++) {
+        live = live_after(live, &g->changes[i]);
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+/* Sets are a growth if what came of them made half of the difference, as is_the_cause wants. */
+static enum err find_sets(struct grower *g, struct growth *out, struct err_detail *err)
+{
+    uint32_t *freed = calloc(g->n_groups, sizeof *freed);
+    if (freed == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < g->n; i++)
+        freed[g->changes[i].group] += is_free(&g->changes[i]);
+    const enum err e = growth_sets_find(g->trace, &g->phases, freed + 2, g->moment, g->need_bytes, out, err);
+    free(freed);
+    if (e != ERR_OK || !out->is_found)
+        return e;
+    const uint64_t most = most_live_before(g, out->since);
+    if (g->need_bytes > most && out->bytes - out->before_bytes >= (g->need_bytes - most) / 2)
+        return ERR_OK;
+    growth_close(out);
+    *out = (struct growth){ .is_found = false };
+    return ERR_OK;
+}
+
 static enum err find(struct grower *g, struct growth *out, struct err_detail *err)
 {
     enum err e = phases_read(g->trace, &g->phases, err);
@@ -870,6 +891,10 @@ static enum err find(struct grower *g, struct growth *out, struct err_detail *er
     e = make_groups(g, err);
     if (e == ERR_OK)
         e = find_in_parts(g, out, err);
+    if (e == ERR_OK && !out->is_found && g->has_lines && g->phases.has_python)
+        e = find_sets(g, out, err);
+    if (e == ERR_OK && !out->is_found)
+        e = growth_refused_find(g->trace, &g->phases, g->moment, g->need_bytes, out, err);
     if (e == ERR_OK && !out->is_found && g->start_bytes > 0)
         e = growth_before_find(g->trace, &g->phases, g->moment, g->need_bytes, out, err);
     return e;

@@ -43,6 +43,9 @@ struct growth {
                                       * graphs are held: one input, or evaluations */
     bool     keeps_one_result;       /* of each forward pass one request is held, always from one place: no graph, as
                                       * that would hold more; .detach() frees nothing */
+    bool     of_refusal;             /* what a refused request that the program caught left behind: it came at once, and
+                                      * `turns` is 0 (growth_refused.h) */
+    bool     of_two_sets;            /* two sets alone, which may be meant (growth_sets.h) */
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */

@@ -120,7 +120,8 @@ static enum why_reached find_reached(const struct why *w, const struct phases *p
  * yet nor an optimizer step. */
 static bool may_be_inner_loop(const struct why *w, const struct phases *p)
 {
-    return w->growth.is_found && w->growth.turn != TURN_STEP && w->input.turns_before < TURNS_OF_STEPS &&
+    return w->growth.is_found && !w->growth.of_refusal && w->growth.turn != TURN_STEP &&
+           w->input.turns_before < TURNS_OF_STEPS &&
            has_begun(p, PHASE_BACKWARD, w->moment) && !has_begun(p, PHASE_OPTIMIZER, w->moment);
 }
 
@@ -137,6 +138,8 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     e = phases_read(trace, &phases, err);
     if (e == ERR_OK && w->has_refusal)
         e = larger_input_find(trace, &phases, w->moment, w->asked, &w->input, err);
+    if (e == ERR_OK && w->has_refusal && !w->growth.is_found)
+        e = thaw_find(trace, &phases, w->moment, add_capped(w->live, w->asked), &w->thaw, err);
     if (e == ERR_OK) {
         w->reached = find_reached(w, &phases);
         w->growth.may_be_one_pass = w->growth.may_be_one_pass || may_be_inner_loop(w, &phases);
@@ -253,13 +256,13 @@ bool why_is_early(const struct why *w)
 }
 
 /* The last input is larger, there was one before it, and one of the largest size before would fit: of the usual size,
- * if inputs get larger and larger. */
+ * if inputs get larger and larger. What came of layers that learn now may be more. */
 static bool is_larger_input(const struct why *w)
 {
     const uint64_t usual = (uint64_t)((double)w->input.bytes / (w->input.times > 0 ? w->input.times : 1));
     const uint64_t excess = w->input.is_trend ? w->input.bytes - usual : w->input.over_most;
     return w->input.is_larger && !is_before_a_step(w) && excess >= w->shortfall &&
-           excess >= w->usable / WHY_UNUSABLE_SHARE;
+           excess >= w->usable / WHY_UNUSABLE_SHARE && excess >= w->thaw.all;
 }
 
 /* What is free but of no use is a share of the card that counts. */
@@ -347,13 +350,21 @@ static void judge_refused(struct why *w)
 {
     const bool is_far = is_far_from_full(w);
     w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
-    w->holds[VERDICT_LEAK] = w->growth.is_found;
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
     w->holds[VERDICT_FULL] = w->shortfall > 0 || (why_is_early(w) && !is_far) || !is_much_unusable(w) ||
                              why_turn_exceeds(w) || would_fill_soon(w) || why_dies_all_the_same(w);
     judge_walls(w);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && !w->holds[VERDICT_STREAMS] && w->tune.n_entries > 0;
+}
+
+/* Two sets that may be meant are the answer where nothing else is one. */
+static void judge_two_sets(struct why *w)
+{
+    const bool is_told = w->holds[VERDICT_STREAMS] || w->holds[VERDICT_ONE_TENSOR] || w->holds[VERDICT_LARGER_INPUT] ||
+                         w->holds[VERDICT_FULL] || w->cure != CURE_NONE;
+    if (w->growth.of_two_sets && w->has_refusal && !is_told)
+        w->holds[VERDICT_LEAK] = true;
 }
 
 static void judge(struct why *w)
@@ -364,15 +375,18 @@ static void judge(struct why *w)
                                       w->outside > CARD_CONTEXT_MOST_BYTES &&
                                       card_others_matter(w->outside - CARD_CONTEXT_MOST_BYTES, w->total);
     w->holds[VERDICT_LIMITED] = w->limit.below > 0 && w->coverage.refusals > 0;
-    w->holds[VERDICT_LEAK] = w->growth.is_found;
+    w->holds[VERDICT_LEAK] = w->growth.is_found && !w->growth.of_two_sets;
     if (w->has_refusal && !fits)
         judge_refused(w);
+    judge_two_sets(w);
     w->holds[VERDICT_CACHE] = !w->has_refusal && !w->is_state;
     w->holds[VERDICT_RECORDING_ENDS] = w->is_state || coverage_is_lower_bound(&w->coverage);
     w->verdict = VERDICT_RECORDING_ENDS;
     for (int v = VERDICT_KINDS; v-- > 0;)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
+    if (w->verdict != VERDICT_FULL)
+        w->thaw.all = 0;
     if (w->verdict != VERDICT_FRAGMENTED && w->verdict != VERDICT_STREAMS && w->verdict != VERDICT_NOT_IN_FORCE)
         w->cure = CURE_NONE;
 }
@@ -392,7 +406,7 @@ static enum err search_cure(struct why *w, struct trace_reader *trace, const str
                             const struct replay_config *cfg, struct err_detail *err)
 {
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_cure = true };
-    if (w->growth.is_found || !w->has_refusal)
+    if ((w->growth.is_found && !w->growth.of_two_sets) || !w->has_refusal)
         return ERR_OK;
     tune_close(&w->tune);
     return tune_run(trace, device, &asked, cfg, &w->tune, err);

@@ -12,6 +12,7 @@
 #include "replay/recording/categories.h"
 #include "replay/recording/growth.h"
 #include "replay/recording/larger_input.h"
+#include "replay/recording/thaw.h"
 #include "replay/why/levers.h"
 #include "replay/why/oom_text.h"
 #include "replay/why/stream_walls.h"
@@ -111,6 +112,7 @@ struct why {
     enum why_reached reached;        /* before the refusal that ended it */
     struct growth growth;
     struct larger_input input;
+    struct thaw thaw;
     struct stream_walls walls;       /* looked for if the request and all that is live would fit */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */

@@ -18,6 +18,9 @@ enum { HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
 /* A lever is worth a word from this share of what is live on. */
 enum { TRIED_SHARE = 50 };
 
+/* A part of what thawed is worth a word from this share of it on. */
+enum { THAW_SHARE = 20 };
+
 static const char *line_of(const struct holders *h, size_t i)
 {
     return i < h->n ? holder_name(h, i) : "an unknown line";
@@ -113,6 +116,8 @@ static void add_full(struct words *w, const struct why *y)
     if (why_is_early(y) && !is_survived(y))
         words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),
                   y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
+    if (y->thaw.all > 0)
+        words_add(w, ". More is held than in any step before, as if layers that were frozen learned now");
     words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."
                                   : ". No allocator setting makes live data smaller.");
 }
@@ -121,8 +126,12 @@ static void add_leak(struct words *w, const struct growth *g)
 {
     char a[TEXT_NUMBER];
     const char *or_else = g->may_be_one_pass ? ", or one long forward pass"
-                          : g->may_be_meant  ? ", or a cache that is meant to grow" : "";
-    if (g->turns == 0)
+                          : g->may_be_meant  ? ", or a cache that is meant to grow"
+                          : g->of_two_sets   ? ", or two copies that are meant to stay" : "";
+    if (g->of_refusal)
+        words_add(w, "A leak: %s are still held from before the program caught an out-of-memory error, at %s.",
+                  text_mib(g->bytes, a), line_of(&g->lines, 0));
+    else if (g->turns == 0)
         words_add(w, "A leak%s: live memory grew by %s, mostly by requests of %s.", or_else, text_mib(g->bytes, a),
                   line_of(&g->lines, 0));
     else
@@ -376,6 +385,9 @@ static void add_what_else(struct words *w, const struct why *y)
         words_add(w, " If that is the card it ran on, others had memory of it, or a limit such as "
                      "set_per_process_memory_fraction refused the request: neither is in the recording. The error's "
                      "text tells more: replay why LOG.");
+    else if (y->verdict != VERDICT_RECORDING_ENDS && y->recorded_usable > 0 && y->coverage.begins != BEGINS_EMPTY)
+        words_add(w, " It was refused then, and is served when it is replayed: where everything lay when the recording "
+                     "began is not known.");
     else
         words_add(w, " With --device and the card it ran on, the answer is about that card.");
 }
@@ -437,6 +449,26 @@ static void print_categories(FILE *out, const struct why *y)
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
         words_add(&w, "%s%s (%.0f%%) %s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),
                   held_bytes(y) > 0 ? 100.0 * (double)h->at[i].bytes / (double)held_bytes(y) : 0.0, holder_name(h, i));
+    words_print_screen(out, &w);
+}
+
+/* What came in the step in which frozen layers were unfrozen. */
+static void print_thaw(FILE *out, const struct why *y)
+{
+    const struct thaw *t = &y->thaw;
+    const uint64_t bytes[] = { t->activations, t->gradients, t->states };
+    static const char *const words[] = { "activations that were freed at once before", "gradients",
+                                         "states of the optimizer" };
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (t->all == 0)
+        return;
+    words_add(&w, "- New in this step, beyond the most of any before:");
+    for (size_t i = 0, n = 0; i < 3; i++)
+        if (bytes[i] >= t->all / THAW_SHARE)
+            words_add(&w, "%s %s of %s", n++ > 0 ? "," : "", text_mib(bytes[i], a), words[i]);
+    words_add(&w, ". If layers were unfrozen here (requires_grad): unfreeze fewer of them, or take a smaller batch "
+                  "from then on.");
     words_print_screen(out, &w);
 }
 
@@ -584,6 +616,15 @@ static void print_meant(FILE *out)
     words_add(&w, "- Each time it is replaced by a larger one. A generation's cache grows with its answer: limit the "
                   "length, or generate fewer answers at once. Results that torch.cat puts together fit on the host.");
     words_print_screen(out, &w);
+}
+
+/* An exception that was caught holds what its frames hold. */
+static void print_kept_of_refusal(FILE *out, const struct why *y)
+{
+    print_lines(out, &y->growth.lines, y->is_by_size, held_bytes(y), "still held");
+    text_print_screen(out, "- What usually holds it: the exception. It holds its traceback, that the frames of the "
+                           "calls, and those their tensors. Try again after the `except` block, not inside it, and "
+                           "keep str(error), not the error.");
 }
 
 static void print_growth(FILE *out, const struct why *y, const char *event_word)
@@ -749,7 +790,10 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
                                "too, holds for them and not for the program.");
     print_refusal(out, y, event_word);
     print_walls(out, y);
-    if (y->growth.is_found)
+    print_thaw(out, y);
+    if (y->growth.of_refusal)
+        print_kept_of_refusal(out, y);
+    else if (y->growth.is_found)
         print_growth(out, y, event_word);
     if (y->input.is_larger && y->verdict == VERDICT_LARGER_INPUT)
         print_input(out, y);

@@ -5,6 +5,7 @@
  */
 #include "replay/recording/growth.h"
 #include "replay/recording/larger_input.h"
+#include "replay/recording/thaw.h"
 
 #include "base/units.h"
 #include "traces/trace.h"
@@ -101,11 +102,12 @@ static struct growth growth_of(struct script *s, struct trace_reader **trace)
     return g;
 }
 
+/* Two sets, which may be meant, are none by themselves. */
 static void expect_growth(struct script *s, bool is_growth, const char *what)
 {
     struct trace_reader *trace;
     struct growth g = growth_of(s, &trace);
-    cr_expect_eq(g.is_found, is_growth, "%s%s", what, s->has_stacks ? "" : ", without stacks");
+    cr_expect_eq(g.is_found && !g.of_two_sets, is_growth, "%s%s", what, s->has_stacks ? "" : ", without stacks");
     growth_close(&g);
     trace_close(trace);
 }
@@ -414,4 +416,103 @@ Test(growth, a_helper_that_others_call_is_named_by_its_caller)
     cr_expect_str_eq(holder_name(&g.lines, 0), "/home/ada/train.py:21 main");
     growth_close(&g);
     trace_close(trace);
+}
+
+/* Copies of the weights, every fourth step; `is_freed`: each replaces the one before. */
+static struct growth copies_of(unsigned steps, bool is_freed)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    uint64_t copy = 0;
+    for (unsigned i = 0; i < steps; i++) {
+        step(&s, MIB);
+        if (i % 4 != 3)
+            continue;
+        if (is_freed && copy != 0)
+            end(&s, copy, 2 * MIB);
+        copy = request(&s, KEPT, 2 * MIB);
+        request(&s, KEPT, MIB);
+    }
+    forward(&s, MIB, LAYERS);
+    struct growth g = growth_of(&s, &trace);
+    trace_close(trace);
+    return g;
+}
+
+Test(growth, three_sets_that_are_alike_are_one_and_two_may_be_meant)
+{
+    struct growth g = copies_of(13, false);
+    cr_assert(g.is_found && !g.of_two_sets);
+    cr_expect_str_eq(holder_name(&g.lines, 0), "/home/ada/train.py:20 main");
+    growth_close(&g);
+    g = copies_of(9, false);
+    cr_expect(g.is_found && g.of_two_sets);
+    cr_expect_eq(g.bytes_per_turn, 3 * MIB);
+    growth_close(&g);
+    g = copies_of(9, true);
+    cr_expect_not(g.is_found);
+    growth_close(&g);
+}
+
+/* A batch that was too large is still there after the program caught that and went on. */
+Test(growth, what_a_caught_refusal_left_behind_is_one)
+{
+    const struct trace_record refused = { .kind = EVENT_OOM, .bytes = 64 * MIB, .record = TRACE_NO_RECORD };
+    for (int is_freed = 0; is_freed <= 1; is_freed++) {
+        struct script s = script_open(true);
+        struct trace_reader *trace;
+        for (unsigned i = 0; i < 5; i++)
+            step(&s, MIB);
+        const uint64_t batch = request(&s, INPUT, 64 * MIB);
+        cr_assert_eq(trace_put(s.w, &refused, NULL), ERR_OK);
+        if (is_freed)
+            end(&s, batch, 64 * MIB);
+        request(&s, INPUT, MIB);
+        forward(&s, MIB, 2);
+        struct growth g = growth_of(&s, &trace);
+        cr_expect_eq(g.is_found && g.of_refusal, !is_freed);
+        cr_expect(is_freed || g.held_bytes == 64 * MIB);
+        growth_close(&g);
+        trace_close(trace);
+    }
+}
+
+/* Frozen layers free at once what they request, all but the last. */
+static void frozen_step(struct script *s)
+{
+    for (unsigned i = 0; i + 1 < LAYERS; i++) {
+        const uint64_t layer = request(s, FORWARD, MIB);
+        end(s, layer, MIB);
+    }
+    const uint64_t last = request(s, FORWARD, MIB), gradient = request(s, BACKWARD, MIB);
+    end(s, last, MIB);
+    end(s, gradient, MIB);
+    const uint64_t work = request(s, OPTIMIZER, MIB);
+    end(s, work, MIB);
+}
+
+/* What thaws if the last step requests so much in each layer. */
+static uint64_t thawed(uint64_t bytes)
+{
+    struct script s = script_open(true);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *trace;
+    struct phases phases;
+    struct thaw thaw;
+    for (unsigned i = 0; i < 5; i++)
+        frozen_step(&s);
+    forward(&s, bytes, LAYERS);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    MUST(phases_read(trace, &phases, &err));
+    MUST(thaw_find(trace, &phases, trace_info(trace)->events, s.live, &thaw, &err));
+    cr_expect_eq(thaw.activations, thaw.all);
+    phases_close(&phases);
+    trace_close(trace);
+    return thaw.all;
+}
+
+Test(growth, layers_that_learn_again_hold_what_they_freed_at_once)
+{
+    cr_expect_eq(thawed(MIB), (LAYERS - 1) * MIB);
+    cr_expect_eq(thawed(2 * MIB), 0, "a larger input is no thaw");
 }

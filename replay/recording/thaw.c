@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* One walk over the events; each place notes at its own next request that a step has ended. */
+#include "replay/recording/thaw.h"
+
+#include "replay/recording/request_stacks.h"
+
+#include <stdlib.h>
+
+/* It matters from an 8th of the need on. So many steps must have come before: the first one makes states, too. */
+enum { NEED_SHARE = 8, STEPS_LEAST = 2 };
+
+/* Bytes; of the step that `step` numbers, and the most of any before. */
+struct place {
+    uint64_t live, peak, requested, most_live, most_requested;
+    size_t   step;
+};
+
+struct thaw_pass {
+    const struct phases *phases;
+    const uint32_t *stacks;          /* by request, in order */
+    struct place *places;            /* by stack; 0: a backward pass */
+    uint32_t *place_of;              /* by slot; UINT32_MAX: from before the recording */
+    uint64_t  moment, begin, next;   /* where the step begins and ends */
+    size_t    n, step;
+};
+
+/* Where the step that goes on at `event` ends: at the first call of a module after the next backward pass. */
+static uint64_t step_end(const struct phases *p, uint64_t event)
+{
+    const uint64_t backward = phase_starts_after(&p->starts[PHASE_BACKWARD], event);
+    return backward == UINT64_MAX ? UINT64_MAX : phase_starts_after(&p->starts[PHASE_FORWARD], backward);
+}
+
+static struct place *place_in_step(struct thaw_pass *p, uint32_t stack)
+{
+    struct place *x = &p->places[stack];
+    if (x->step == p->step)
+        return x;
+    x->most_live = x->peak > x->most_live ? x->peak : x->most_live;
+    x->most_requested = x->requested > x->most_requested ? x->requested : x->most_requested;
+    x->peak = x->live;
+    x->requested = 0;
+    x->step = p->step;
+    return x;
+}
+
+static void thaw_event(void *arg, const struct event *ev, uint64_t number)
+{
+    struct thaw_pass *p = arg;
+    if (number >= p->moment)
+        return;
+    if (number >= p->next) {
+        p->step++;
+        p->begin = number;
+        p->next = step_end(p->phases, number);
+    }
+    if (ev->kind == EVENT_ALLOC) {
+        p->place_of[ev->slot] = p->stacks[p->n++];
+        struct place *x = place_in_step(p, p->place_of[ev->slot]);
+        x->live += ev->bytes;
+        x->requested += ev->bytes;
+        x->peak = x->live > x->peak ? x->live : x->peak;
+    } else if ((ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) && p->place_of[ev->slot] != UINT32_MAX) {
+        place_in_step(p, p->place_of[ev->slot])->live -= ev->bytes;
+        p->place_of[ev->slot] = UINT32_MAX;
+    }
+}
+
+/* Sums up what places hold more of than ever. It is none if most of it comes of requests that are more than ever. The
+ * states of an optimizer that made no step before are no news: micro-batches came first. */
+static void sum_up(struct thaw_pass *p, size_t n_stacks, struct thaw *out)
+{
+    const bool has_stepped = phase_starts_before(&p->phases->starts[PHASE_OPTIMIZER], p->begin) != UINT64_MAX;
+    uint64_t larger = 0;
+    for (uint32_t i = 0; i <= n_stacks; i++) {
+        const struct place *x = place_in_step(p, i);
+        const uint64_t more = x->live > x->most_live ? x->live - x->most_live : 0;
+        const int phase = i == 0 ? PHASE_BACKWARD : p->phases->of_stack[i];
+        if (phase == PHASE_BACKWARD || phase == PHASE_RECOMPUTE)
+            out->gradients += more;
+        else if (phase == PHASE_OPTIMIZER)
+            out->states += has_stepped ? more : 0;
+        else if (x->requested <= x->most_requested && phase != PHASE_SETUP)
+            out->activations += more;
+        else
+            larger += more;
+    }
+    out->all = out->activations + out->gradients + out->states;
+    if (larger > out->all)
+        out->all = 0;
+}
+
+enum err thaw_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment, uint64_t need_bytes,
+                   struct thaw *out, struct err_detail *err)
+{
+    const struct trace_info *info = trace_info(trace);
+    struct thaw_pass p = { .phases = phases, .moment = moment, .next = step_end(phases, 0) };
+    uint32_t *stacks = NULL;
+    *out = (struct thaw){ .all = 0 };
+    if (!phases->has_python || info->n_stacks == 0 || p.next >= moment)
+        return ERR_OK;
+    p.places = calloc((size_t)info->n_stacks + 1, sizeof *p.places);
+    p.place_of = calloc((size_t)info->peak_live + 1, sizeof *p.place_of);
+    for (size_t i = 0; p.place_of != NULL && i <= info->peak_live; i++)
+        p.place_of[i] = UINT32_MAX;
+    enum err e = p.places == NULL || p.place_of == NULL ? err_no_memory(err)
+                                                        : request_stacks_read(trace, moment, &stacks, err);
+    p.stacks = stacks;
+    if (e == ERR_OK)
+        e = trace_each_event(trace, thaw_event, &p, err);
+    if (e == ERR_OK && p.step >= STEPS_LEAST)
+        sum_up(&p, info->n_stacks, out);
+    if (out->all < need_bytes / NEED_SHARE)
+        out->all = 0;
+    free(stacks);
+    free(p.places);
+    free(p.place_of);
+    return e;
+}
