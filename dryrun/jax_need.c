@@ -84,21 +84,22 @@ double jax_need_fraction(const struct jax_need *need, uint64_t card_bytes, doubl
     return need->region_bytes > 0 && rounded < share ? rounded : 0;
 }
 
-size_t jax_need_levers(const struct jax_need *need, uint64_t card_bytes, double share,
+size_t jax_need_levers(const struct jax_need *need, const struct jax_need *donated, uint64_t card_bytes, double share,
                        struct jax_lever out[static JAX_LEVERS])
 {
     const double fraction = jax_need_fraction(need, card_bytes, share);
     const bool is_tried = need->region_bytes > 0;
     size_t n = 0;
-    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_PREALLOCATE=false", is_tried, need->grown_bytes };
-    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async", is_tried, need->pooled_bytes };
-    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=platform", is_tried, need->platform_bytes };
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_PREALLOCATE=false", is_tried, need->grown_bytes, 0 };
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async", is_tried, need->pooled_bytes, 0 };
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=platform", is_tried, need->platform_bytes, 0 };
     if (fraction > 0) {
         out[n] = (struct jax_lever){ .is_tried = true, .card_bytes = need->context_bytes +
                                                                      (uint64_t)(fraction * (double)card_bytes) };
         snprintf(out[n++].text, JAX_LEVER_TEXT, "XLA_CLIENT_MEM_FRACTION=%.2f", fraction);
     }
-    out[n++] = (struct jax_lever){ .text = "jax.jit(..., donate_argnums=)" };
+    out[n++] = (struct jax_lever){ "jax.jit(..., donate_argnums=)", donated->region_bytes > 0, donated->grown_bytes,
+                                   donated->region_bytes };
     out[n++] = (struct jax_lever){ .text = "jax.checkpoint" };
     return n;
 }
@@ -113,7 +114,6 @@ void jax_need_say(struct words *out, const struct jax_need *need, uint64_t card_
         words_add(out, " (XLA_CLIENT_MEM_FRACTION=%.2f on this card)", fraction);
     words_add(out, ". On a card with room the driver would see %s with XLA_PYTHON_CLIENT_PREALLOCATE=false, %s with "
               "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, and %s with XLA_PYTHON_CLIENT_ALLOCATOR=platform, which is "
-              "slow. Not tried: donated arguments (jax.jit(..., donate_argnums=)) and jax.checkpoint, which change the "
-              "program.", units_format_bytes(need->grown_bytes, grown), units_format_bytes(need->pooled_bytes, pooled),
+              "slow.", units_format_bytes(need->grown_bytes, grown), units_format_bytes(need->pooled_bytes, pooled),
               units_format_bytes(need->platform_bytes, platform));
 }

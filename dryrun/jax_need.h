@@ -29,12 +29,14 @@ enum { JAX_LEVERS = 6, JAX_LEVER_TEXT = 64 };
 struct jax_lever {
     char     text[JAX_LEVER_TEXT];   /* "XLA_PYTHON_CLIENT_PREALLOCATE=false" */
     bool     is_tried;               /* the recorded requests were replayed with it, */
-    uint64_t card_bytes;             /* and took so much of the card */
+    uint64_t card_bytes;             /* and took so much of the card; a change to the program, without preallocation */
+    uint64_t region_bytes;           /* with it: that is enough; 0: as without */
 };
 
 /* Fills in those that there are, and returns how many. `card_bytes`: of the card that is spoken of, 0 for none, and
- * `share` what JAX takes of it; of a share that is no smaller nothing is said. */
-size_t jax_need_levers(const struct jax_need *need, uint64_t card_bytes, double share,
+ * `share` what JAX takes of it; of a share that is no smaller nothing is said. `donated`: with donated arguments
+ * (jax_donation.h); region_bytes 0: not tried. */
+size_t jax_need_levers(const struct jax_need *need, const struct jax_need *donated, uint64_t card_bytes, double share,
                        struct jax_lever out[static JAX_LEVERS]);
 
 /* The least share of the card that is enough, as XLA_CLIENT_MEM_FRACTION has it; 0: none below `share` is. */

@@ -779,7 +779,10 @@ static enum err find_need_of_jax(struct prediction *p, const struct prediction_r
 {
     (void)cfg;
     const double share = jax_share(run);
-    const enum err e = jax_need_find(trace, &p->rows[0].answer.device.config, &p->jax_need, err);
+    const struct device_config *device = &p->rows[0].answer.device.config;
+    enum err e = jax_need_find(trace, device, &p->jax_need, err);
+    if (e == ERR_OK)
+        e = jax_donation_find(trace, device, &p->jax_donation, err);
     if (e != ERR_OK || p->jax_need.region_bytes == 0)
         return e;
     p->jax_share = share;

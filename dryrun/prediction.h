@@ -11,7 +11,7 @@
 #define REPLAY_DRYRUN_PREDICTION_H
 
 #include "dryrun/card_meant.h"
-#include "dryrun/jax_need.h"
+#include "dryrun/jax_donation.h"
 #include "dryrun/predicted_categories.h"
 #include "dryrun/predicted_run.h"
 #include "dryrun/named_range.h"
@@ -93,6 +93,7 @@ struct prediction {
     char   sized_card[32];           /* JAX: the smallest one as a size, to run on; */
     bool   is_size_open;             /* it was not run there, or in vain: smallest.card alone is known */
     struct jax_need jax_need;        /* of JAX's requests; region_bytes 0: not JAX */
+    struct jax_donation jax_donation;            /* of the same */
     double jax_share;                /* that JAX takes of its card */
 
     struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */

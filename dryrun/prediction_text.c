@@ -632,7 +632,7 @@ static void print_parts_of_jax(FILE *out, const struct prediction *p)
 
 static void print_need_of_jax(FILE *out, const struct prediction *p)
 {
-    struct words w = { .n = 0 };
+    struct words w = { .n = 0 }, donation = { .n = 0 };
     print_parts_of_jax(out, p);
     if (p->jax_need.region_bytes == 0)
         return;
@@ -640,6 +640,9 @@ static void print_need_of_jax(FILE *out, const struct prediction *p)
         words_add(&w, "With %s=%" PRIu64 ": ", p->name, p->range.low);
     jax_need_say(&w, &p->jax_need, card_asked_bytes(p), p->jax_share);
     paragraph(out, &w);
+    jax_donation_say(&donation, &p->jax_donation, &p->jax_need);
+    words_add(&donation, " Not tried: jax.checkpoint, which changes the program.");
+    paragraph(out, &donation);
 }
 
 /* What the best setting saves; NULL: tune recommends none. */
@@ -743,7 +746,7 @@ static void jax_memory_json(struct json_writer *json, const struct prediction *p
     const struct prediction_run *run = prediction_run_shown(p);
     const struct jax_need *need = &p->jax_need;
     struct jax_lever levers[JAX_LEVERS];
-    const size_t n = jax_need_levers(need, card_asked_bytes(p), p->jax_share, levers);
+    const size_t n = jax_need_levers(need, &p->jax_donation.need, card_asked_bytes(p), p->jax_share, levers);
 #define ANSWER_TABLE "answers/jax_memory.def"
 #include "answers/as_json.def"
 }

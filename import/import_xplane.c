@@ -508,6 +508,20 @@ static enum err put_notes(const struct xplane *x, int64_t device, struct err_det
     return trace_put_meta(x->events.w, "notes", notes, err);
 }
 
+/* What its programs could donate: import/xla_donation.h. */
+static enum err put_donatable(const struct xplane *x, struct err_detail *err)
+{
+    const struct xla_donations *d = &x->programs.donations;
+    char text[1 << 15] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < d->n && sizeof text - used > FRAME_TEXT; i++)
+        if (d->at[i].arguments > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64 " %" PRIu32 " %" PRIu32 " %.200s",
+                                     used > 0 ? "\n" : "", d->at[i].bytes, d->at[i].arguments, d->at[i].results,
+                                     text_table_at(&x->programs.texts, d->at[i].name));
+    return used > 0 ? trace_put_meta(x->events.w, TRACE_META_DONATABLE, text, err) : ERR_OK;
+}
+
 /* The card's memory, if it is known; else what the allocator may take of it. */
 static enum err write_trace(struct xplane *x, const struct import_config *cfg, struct err_detail *err)
 {
@@ -521,6 +535,8 @@ static enum err write_trace(struct xplane *x, const struct import_config *cfg, s
         e = trace_put_meta(x->events.w, "source", importer_xplane.name, err);
     if (e == ERR_OK && cfg->is_cut)
         e = trace_put_meta(x->events.w, TRACE_META_ENDS, TRACE_CUT, err);
+    if (e == ERR_OK)
+        e = put_donatable(x, err);
     if (e != ERR_OK)
         return e;
     trace_writer_info(x->events.w)->capacity_bytes = cfg->capacity_bytes > 0 ? cfg->capacity_bytes

@@ -416,7 +416,7 @@ static enum err put_requests(struct reading *r, const struct chain *shared, stru
         e = r->has_memory ? keep_request(r->out, name, (uint64_t)a->size, &c, err) : err_no_memory(err);
     }
     rank_program(r->out, &sizes);
-    return e;
+    return e == ERR_OK ? xla_donations_put(&r->out->donations, name, r->module, r->assigned, err) : e;
 }
 
 static enum err read_program(struct reading *r, struct err_detail *err)
@@ -450,6 +450,7 @@ void xla_programs_close(struct xla_programs *p)
     pair_map_free(&p->by_size);
     free(p->requests);
     free(p->frames);
+    free(p->donations.at);
 }
 
 enum err xla_programs_put(struct xla_programs *p, const void *bytes, size_t n, ProtobufCAllocator *memory,

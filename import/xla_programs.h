@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "import/xla_donation.h"
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -38,6 +39,7 @@ struct xla_programs {
     size_t    n_requests, room_requests, n_frames, room_frames;
     struct xla_sizes largest[XLA_LARGEST];       /* the programs that take most, from the largest on */
     size_t    n_largest;
+    struct xla_donations donations;  /* by names */
 };
 
 void xla_programs_open(struct xla_programs *p);

@@ -122,12 +122,15 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *                                  TRACE_EXIT: it ends with the program;
  *                                  TRACE_OPEN: what follows its end is not known
  *   TRACE_META_SHRUNK              "461": it is what shrink left of a recording of so many calls
+ *   TRACE_META_DONATABLE           a line for each of JAX's programs and size of its results: "4194304 4 5 jit_step", 4
+ *                                  arguments of so many bytes that are not donated, for 5 results
  *   "notes"                        what the source does not tell, a line each */
 #define TRACE_META_RELEASE "profile"  /* holds the PyTorch release whose layout the recording has; older traces exist,
                                        * so the name on disk stays */
 #define TRACE_META_PLATFORM "platform"
 #define TRACE_META_CAPABILITY "compute capability"
 #define TRACE_META_SHRUNK  "shrunk from"
+#define TRACE_META_DONATABLE "donatable"
 #define TRACE_META_LIMIT   "limit"
 #define TRACE_LIMIT_TEXT   "at least %" PRIu64 ", below %" PRIu64 ", of %" PRIu64 " bytes"
 #define TRACE_LIMIT_SCAN   "at least %" SCNu64 ", below %" SCNu64 ", of %" SCNu64 " bytes"

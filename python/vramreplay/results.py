@@ -1956,10 +1956,23 @@ class JaxMemoryLever(Result):
     """An item of `levers` of JaxMemory: what one may do about its memory, in JAX's words."""
     #: a variable of the environment, or what one writes in the program
     lever: str
-    #: the recorded requests were replayed with it; false: it changes the program
+    #: the recorded requests were replayed with it; false: nothing is known of it
     tried: bool
     #: of the card then, on one with room, with what CUDA and its libraries hold; null: not tried
     card_bytes: Optional[int]
+    #: the least region then, if it is another: of donation, if it is arguments that are freed after a run
+    region_bytes: Optional[int]
+
+
+@dataclass(frozen=True, repr=False)
+class JaxMemoryDonation(Result):
+    """`donation` of JaxMemory."""
+    #: that would donate most, as XLA calls it
+    program: str
+    #: of it
+    arguments: int
+    #: of these in all
+    bytes: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -1981,6 +1994,9 @@ class JaxMemory(Result):
     least_mem_fraction: Optional[float]
     #: what one may do about its memory, in JAX's words
     levers: List[JaxMemoryLever]
+    #: arguments that could be donated; null: no function of the program's own has one of the shape of a result
+    #: that is not donated, or none is freed right after the call
+    donation: Optional[JaxMemoryDonation]
 
 
 @dataclass(frozen=True, repr=False)

@@ -101,6 +101,7 @@ static void print_meta(const struct trace_reader *r, const char *path)
     for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++) {
         const bool is_elsewhere = (strcmp(name, "path") == 0 && strcmp(value, path) == 0) ||
                                   strcmp(name, TRACE_META_BEGINS) == 0 || strcmp(name, TRACE_META_ENDS) == 0 ||
+                                  strcmp(name, TRACE_META_DONATABLE) == 0 ||
                                   settings_is_fact(name);
         if (is_elsewhere)
             continue;

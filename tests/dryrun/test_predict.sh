@@ -474,7 +474,8 @@ expect 'its figures are in the JSON' 0 '943718400 943718400 943718400 3221225472
     of_jax '[jax[k] for k in ("live_bytes", "peak_bytes_in_use", "region_bytes", "limit_bytes", "least_mem_fraction")]'
 expect 'and what was tried, in JAX'\''s words' 0 'XLA_PYTHON_CLIENT_PREALLOCATE=false 1073741824' \
     of_jax '[v for l in jax["levers"] if l["tried"] for v in (l["lever"], l["card_bytes"])]'
-expect 'what was not tried says so' 0 'jax.checkpoint None' \
+expect 'donation has nothing to give' 0 'Donation has nothing to save' cat said
+expect 'what was not tried says so' 0 'donate_argnums=) None jax.checkpoint None' \
     of_jax '[v for l in jax["levers"] if not l["tried"] for v in (l["lever"], l["card_bytes"])]'
 "$replay" predict --device 1GiB,exactly -o o -- ./jaxlike 900 >said
 expect 'a card that has as much, but not for JAX, is too small' 0 \

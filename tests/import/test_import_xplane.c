@@ -316,6 +316,67 @@ Test(import_xplane, a_request_of_a_program_has_the_line_that_made_it_and_tempora
     trace_close(r);
 }
 
+/* jit_step of train.py: arguments 0 and 1 of one shape, of which 1 is donated; 2 of another; two results of the first
+ * shape and one that is as large and of no argument's. */
+static struct message donating_program(const char *function)
+{
+    static const struct { unsigned shape, is_argument, number, is_result; } allocations[] = {
+        {0, 1, 0, 0}, {0, 1, 1, 1}, {1, 1, 2, 0}, {0, 0, 0, 1}, {2, 0, 0, 1} };
+    struct message hlo = {.n = 0}, module = {.n = 0}, assignment = {.n = 0}, shapes[3], program = {.n = 0},
+                   result = {.n = 0}, index = {.n = 0}, place = {.n = 0};
+    static const unsigned sides[][2] = {{256, 128}, {8, 8}, {128, 256}};
+    for (unsigned i = 0; i < 3; i++) {
+        shapes[i].n = 0;
+        put_number(&shapes[i], 2, 11);
+        put_number(&shapes[i], 3, sides[i][0]);
+        put_number(&shapes[i], 3, sides[i][1]);
+    }
+    put_bytes(&module, 1, "jit_step", 8);
+    put_bytes(&index, 1, "train.py", 8);
+    put_bytes(&index, 2, function, strlen(function));
+    put_number(&place, 1, 1);
+    put_number(&place, 2, 1);
+    put_number(&place, 3, 7);
+    put_message(&index, 3, &place);
+    put_message(&module, 17, &index);
+    for (unsigned i = 0; i < 3; i++)
+        put_message(&program, 1, &shapes[i / 2]);
+    put_message(&result, 4, &shapes[0]);
+    put_message(&result, 4, &shapes[0]);
+    put_message(&result, 4, &shapes[2]);
+    put_message(&program, 2, &result);
+    put_message(&module, 4, &program);
+    for (unsigned i = 0; i < 5; i++) {
+        struct message allocation = {.n = 0};
+        put_number(&allocation, 2, allocations[i].shape == 1 ? 256 : 131072);
+        put_number(&allocation, 5, allocations[i].is_argument);
+        put_number(&allocation, 6, allocations[i].number);
+        put_number(&allocation, 7, allocations[i].is_result);
+        put_message(&assignment, 3, &allocation);
+    }
+    put_message(&hlo, 1, &module);
+    put_message(&hlo, 3, &assignment);
+    return hlo;
+}
+
+static void expect_donatable(const struct message *program, const char *expected)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    const struct message m = run_of_programs(program, 1);
+    cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    const char *got = trace_meta(r, TRACE_META_DONATABLE);
+    cr_expect_str_eq(got == NULL ? "" : got, expected);
+    trace_close(r);
+}
+
+Test(import_xplane, an_argument_that_is_not_donated_and_has_the_shape_of_a_result_is_told)
+{
+    const struct message own = donating_program("main.<locals>.step"), operator = donating_program("main");
+    expect_donatable(&own, "131072 1 2 jit_step");
+    expect_donatable(&operator, "");             /* JAX's own, called in main */
+}
+
 Test(import_xplane, a_request_of_no_program_says_what_its_thread_was_in)
 {
     struct trace_reader *r;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What donated arguments (jax.jit(f, donate_argnums=)) would save a JAX program: its requests are replayed once more,
+ * and results take the place of arguments.
+ *
+ * The recording tells how many arguments of a program have the shape of a result and are not donated. It does not tell
+ * which live buffers they are. A buffer of that size that was there before the run and is freed before anything else
+ * asks for memory is taken for one. So the answer is an "if".
+ */
+#ifndef REPLAY_DRYRUN_JAX_DONATION_H
+#define REPLAY_DRYRUN_JAX_DONATION_H
+
+#include "dryrun/jax_need.h"
+
+enum { JAX_PROGRAM_TEXT = 96 };
+
+struct jax_donation {
+    bool     has_candidates;         /* a function of the program's has arguments that it could donate */
+    char     program[JAX_PROGRAM_TEXT];      /* the one that would donate most, as XLA calls it: "jit_step" */
+    uint32_t arguments;              /* in one of its runs; 0: none is freed in time */
+    uint64_t bytes;                  /* of these */
+    struct jax_need need;            /* then; region_bytes 0: nothing was replayed */
+};
+
+/* Errors as of jax_need_find, and those of writing a trace in memory. */
+MUST_USE enum err jax_donation_find(struct trace_reader *trace, const struct device_config *device,
+                                    struct jax_donation *out, struct err_detail *err);
+
+/* A sentence; `now`: without it. */
+void jax_donation_say(struct words *out, const struct jax_donation *d, const struct jax_need *now);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What donated arguments would save: results take the place of what is freed right after a run, and of nothing else. */
+#include "dryrun/jax_donation.h"
+
+#include "base/units.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { SAID = sizeof ((struct words *)NULL)->text };
+
+struct writing {
+    struct trace_writer *w;
+    uint64_t time_ns;
+    struct err_detail err;
+};
+
+static void put(struct writing *t, enum event_kind kind, uint64_t ptr, uint64_t mib, const char *frame)
+{
+    struct trace_record r = { .kind = kind, .time_ns = t->time_ns++, .ptr = ptr, .bytes = mib * MIB,
+                              .record = TRACE_NO_RECORD, .stack = TRACE_NO_STACK };
+    if (frame != NULL)
+        cr_assert_eq(trace_put_stack(t->w, &frame, 1, &r.stack, &t->err), ERR_OK);
+    cr_assert_eq(trace_put(t->w, &r, &t->err), ERR_OK, "%s", t->err.text);
+}
+
+/* Weights of 4 MiB, and two steps that make new ones: between a step and the free of the old ones `asks` first. */
+static struct trace_reader *steps(const char *donatable, bool asks)
+{
+    struct writing t = { .time_ns = 0 };
+    struct trace_reader *out;
+    cr_assert_eq(trace_create(NULL, &t.w, &t.err), ERR_OK);
+    if (donatable != NULL)
+        cr_assert_eq(trace_put_meta(t.w, TRACE_META_DONATABLE, donatable, &t.err), ERR_OK);
+    put(&t, EVENT_ALLOC, 1, 4, "jit_ones result train.py:1");
+    for (uint64_t i = 1; i <= 2; i++) {
+        put(&t, EVENT_ALLOC, i + 1, 4, "jit_step result train.py:2");
+        put(&t, EVENT_ALLOC, 100, 8, "jit_step temporaries train.py:2");
+        put(&t, EVENT_FREE, 100, 0, NULL);
+        if (asks) {
+            put(&t, EVENT_ALLOC, 200, 1, "jit_loss result train.py:3");
+            put(&t, EVENT_FREE, 200, 0, NULL);
+        }
+        put(&t, EVENT_FREE, i, 0, NULL);
+    }
+    cr_assert_eq(trace_finish_open(t.w, "steps", &out, &t.err), ERR_OK, "%s", t.err.text);
+    return out;
+}
+
+static struct jax_donation donation_in(const char *donatable, bool asks, char said[static SAID])
+{
+    const struct device_config device = { .total_bytes = DEVICE_UNLIMITED };
+    struct jax_donation d;
+    struct jax_need now;
+    struct err_detail err;
+    struct words w = { .n = 0 };
+    struct trace_reader *trace = steps(donatable, asks);
+    cr_assert_eq(jax_need_find(trace, &device, &now, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(jax_donation_find(trace, &device, &d, &err), ERR_OK, "%s", err.text);
+    trace_close(trace);
+    jax_donation_say(&w, &d, &now);
+    snprintf(said, SAID, "%s", w.text);
+    return d;
+}
+
+Test(jax_donation, a_result_takes_the_place_of_what_is_freed_right_after_the_run)
+{
+    char said[SAID];
+    const struct jax_donation d = donation_in("4194304 1 1 jit_step", false, said);
+    cr_expect_str_eq(d.program, "jit_step");
+    cr_expect_eq(d.arguments, 1);
+    cr_expect_eq(d.bytes, 4 * MIB);
+    cr_expect_eq(d.need.region_bytes, 12 * MIB, "%llu", (unsigned long long)d.need.region_bytes);
+    cr_expect_not_null(strstr(said, "a region of 12 MiB is enough"), "%s", said);
+}
+
+Test(jax_donation, a_buffer_that_is_there_when_something_else_asks_is_no_argument)
+{
+    char said[SAID];
+    const struct jax_donation d = donation_in("4194304 1 1 jit_step", true, said);
+    cr_expect(d.has_candidates);
+    cr_expect_eq(d.arguments, 0);
+    cr_expect_eq(d.need.region_bytes, 0);
+    cr_expect_not_null(strstr(said, "not tried"), "%s", said);
+}
+
+Test(jax_donation, without_arguments_of_the_shape_of_a_result_there_is_nothing_to_save)
+{
+    char said[SAID];
+    cr_expect(!donation_in(NULL, false, said).has_candidates);
+    cr_expect_not_null(strstr(said, "nothing to save"), "%s", said);
+    cr_expect(!donation_in("no fact\n1 2\n", false, said).has_candidates);
+    cr_expect_eq(donation_in("8388608 1 1 jit_step", false, said).arguments, 0, "of another size");
+    cr_expect_eq(donation_in("4194304 1 1 jit_other", false, said).arguments, 0, "of another program");
+}
