@@ -315,7 +315,8 @@ void jax_donation_say(struct words *out, const struct jax_donation *d, const str
     }
     words_add(out, "%s does not donate %u argument%s of %s in all, of the shapes of its results, and as much is freed "
               "right after it has run. If these are the arguments, jax.jit(..., donate_argnums=) gives their place to "
-              "the results: ", d->program, d->arguments, d->arguments == 1 ? "" : "s", units_format_bytes(d->bytes, bytes));
+              "the results: ", d->program, d->arguments, d->arguments == 1 ? "" : "s",
+              units_format_bytes(d->bytes, bytes));
     if (d->need.region_bytes < now->region_bytes)
         words_add(out, "replayed so, a region of %s is enough.", units_format_bytes(d->need.region_bytes, region));
     else
