@@ -76,6 +76,9 @@ enum why_worth {
     WORTH_AS_LONG_AGAIN,             /* played on for as long again, it runs */
 };
 
+/* What we call live is not what PyTorch calls allocated. */
+#define WHY_LIVE_WORDS "Live is as asked for; PyTorch's \"allocated\" rounds each request up."
+
 enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
 
 /* Bytes. */
@@ -166,7 +169,7 @@ void why_add_also(struct words *words, const struct why *w);
 void why_put_paste(FILE *out, const struct why *w, const char *indent);
 void why_add_promise(struct words *words, const struct why *w);
 
-/* What to do where there is nothing to paste, in a line; empty with a cure. */
+/* What to do where there is nothing to paste; empty with a cure. */
 void why_add_act(struct words *words, const struct why *w);
 /* What to change in the program where streams hold it. */
 void why_add_walls_act(struct words *words, const struct why *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* What to do where no setting cures it, in one line for a page: the reasons tell more. */
+/* What to do where no setting cures it: the answer's second line, and the page's. */
 #include "replay/why/why.h"
 
 #include "replay/why/card_tools.h"
@@ -12,44 +12,89 @@ static void add_smaller(struct words *w, const struct why *y)
 {
     const char *most = y->named_bytes > 0 && y->categories.n > 0 ? holder_name(&y->categories, 0) : "";
     char a[TEXT_NUMBER];
-    if (strcmp(most, "activations") == 0 || strcmp(most, "inputs") == 0)
-        words_add(w, "Take a smaller batch, or checkpoint activations");
+    if (y->thaw.all > 0)
+        words_add(w, "Unfreeze fewer layers, or take a smaller batch from then on");
+    else if (strcmp(most, "activations") == 0 || strcmp(most, "inputs") == 0)
+        words_add(w, y->is_checkpointing ? "Take a smaller batch" : "Take a smaller batch, or checkpoint activations");
     else if (strcmp(most, "optimizer state") == 0)
         words_add(w, "Take an optimizer with smaller states");
     else if (strcmp(most, "parameters") == 0 || strcmp(most, "gradients") == 0)
         words_add(w, "Keep fewer weights on this card, or a smaller type of them");
     else
         words_add(w, "Keep less at once");
-    if (most[0] != '\0')
-        words_add(w, ": %s of what is live are %s", text_mib(y->categories.at[0].bytes, a), most);
+    if (most[0] != '\0' && y->thaw.all == 0)
+        words_add(w, " (%s of %s are live)", text_mib(y->categories.at[0].bytes, a), most);
     words_add(w, ". Or take a larger card.");
+}
+
+/* What usually holds what a forward pass requested. */
+static const char *forward_holds(const struct growth *g)
+{
+    if (g->held_requests == 1)
+        return "one tensor that is replaced by a larger one again and again, as by torch.cat. Keep only its last part, "
+               "or put the parts together on the host: .cpu().";
+    if (g->keeps_one_result)
+        return "a list, dict, cache, hook or exception that keeps results. Of each pass one request is held and "
+               "nothing beside it, so .detach() would free nothing. Keep results on the host (.cpu()), or only what "
+               "is needed of them (x[0].clone(): a slice keeps the whole), or drop them.";
+    return "a loss or an output that is kept with its graph. Keep loss.item() or out.detach(), and run evaluation "
+           "under torch.no_grad(). What is detached already goes to the host (.cpu()), or is dropped.";
+}
+
+/* What usually holds what grows, by where it was made. */
+static const char *what_holds(const struct growth *g)
+{
+    if (g->of_refusal)
+        return "the exception: it holds its traceback, that the frames of the calls, and those their tensors. Try "
+               "again after the `except` block, not inside it, and keep str(error), not the error.";
+    if (g->phases & 1U << PHASE_FORWARD)
+        return forward_holds(g);
+    if (g->phases & 1U << PHASE_OPTIMIZER)
+        return "an optimizer, or its state, that is made anew while the old one is kept.";
+    if (g->phases & (1U << PHASE_SETUP | 1U << PHASE_BUFFER))
+        return "models that are made or copied again while the old ones are kept.";
+    if (g->phases & 1U << PHASE_BACKWARD && !(g->phases & 1U << PHASE_OWN))
+        return "gradients that a hook, retain_graph or create_graph keeps.";
+    return "a list, dict, cache or attribute that only gets longer, a callback, or an exception that is kept. Drop "
+           "them with `del`, limit them, or keep them on the host: .cpu().";
 }
 
 static void add_leak(struct words *w, const struct why *y)
 {
-    if (y->growth.lines.n > 0)
-        words_add(w, "See what %s keeps.", holder_name(&y->growth.lines, 0));
-    words_add(w, y->growth.phases & 1U << PHASE_FORWARD && !y->growth.keeps_one_result
-                     ? " Usually it is a loss or an output with its graph: keep loss.item() or out.detach() instead."
-                     : " Usually a list, dict, cache or attribute only gets longer: drop what it keeps, or move it to "
-                       "the host with .cpu().");
+    if (y->growth.may_be_meant) {
+        words_add(w, "It is replaced by a larger one each time. A generation's cache grows with its answer: limit the "
+                     "length, or generate fewer answers at once. Results that torch.cat puts together fit on the "
+                     "host.");
+        return;
+    }
+    words_add(w, "Find what keeps the tensors of that %s. Usually it is %s", y->is_by_size ? "size" : "line",
+              what_holds(&y->growth));
+    if (y->is_by_size)
+        words_add(w, " For the line, record with torch.cuda.memory._record_memory_history(stacks=\"python\").");
 }
 
 static void add_untold(struct words *w, const struct why *y)
 {
-    words_add(w, y->is_state ? "Record its history: torch.cuda.memory._record_memory_history() at the program's start."
-                             : "Ask again about the card that it ran on, with --device, or give replay why the log.");
+    if (y->is_state)
+        words_add(w, "Record how it came to that: torch.cuda.memory._record_memory_history() at the program's start, "
+                     "or run it under replay record --torch.");
+    else
+        words_add(w, "Record the whole run: torch.cuda.memory._record_memory_history(stacks=\"python\") before the "
+                     "first tensor%s. Or give replay why the log.",
+                  y->coverage.begins == BEGINS_CUT ? ", without max_entries: older records were dropped" : "");
+}
+
+/* A cache that counts may run on a smaller card. */
+static void add_nothing(struct words *w, const struct why *y)
+{
+    words_add(w, "Nothing needs to be done.");
+    if (!y->is_of_xla && y->reserved >= y->live + y->live / TUNE_GAIN_SHARE)
+        words_add(w, " `replay tune` tells whether a setting lets it run on a smaller card.");
 }
 
 static void add_others(struct words *w, const struct why *y)
 {
     words_add(w, "Free the card: %s shows which other processes are on it.", card_tools_shows(y->tune.platform));
-}
-
-static void add_one_tensor(struct words *w, const struct why *y)
-{
-    words_add(w, "Make that tensor smaller, or compute it in pieces%s%s.", y->asked_line[0] != '\0' ? ", at " : "",
-              y->asked_line);
 }
 
 /* A recording does not show where record_stream is called. */
@@ -66,7 +111,7 @@ void why_add_walls_act(struct words *w, const struct why *y)
 
 static void add_streams(struct words *w, const struct why *y)
 {
-    words_add(w, "In the program: ");
+    words_add(w, "In the program, ");
     why_add_walls_act(w, y);
 }
 
@@ -74,17 +119,18 @@ static void add_streams(struct words *w, const struct why *y)
 static const char *const sentences[VERDICT_RECORDING_ENDS + 1] = {
     [VERDICT_NOT_IN_FORCE] = "Mend how the setting is asked for, then look again.",
     [VERDICT_LIMITED] = "Raise the limit: set_per_process_memory_fraction, a MIG slice's, or the container's.",
-    [VERDICT_LARGER_INPUT] = "Cut or split the largest inputs, or take a smaller batch for them.",
+    [VERDICT_ONE_TENSOR] = "Make that tensor smaller, or compute it in pieces.",
+    [VERDICT_LARGER_INPUT] = "Limit the length, put inputs of like length into one batch (bucketing), or take fewer "
+                             "of long ones.",
     [VERDICT_FRAGMENTED] = "No setting that was tried cures it: replay fit finds a card that is large enough.",
-    [VERDICT_CACHE] = "Nothing needs to be done. To run it on a smaller card, ask replay tune for a setting.",
 };
 
 void why_add_act(struct words *w, const struct why *y)
 {
     static void (*const says[VERDICT_RECORDING_ENDS + 1])(struct words *, const struct why *) = {
-        [VERDICT_SOMEBODY_ELSE] = add_others, [VERDICT_ONE_TENSOR] = add_one_tensor, [VERDICT_LEAK] = add_leak,
+        [VERDICT_SOMEBODY_ELSE] = add_others, [VERDICT_LEAK] = add_leak,
         [VERDICT_FULL] = add_smaller,         [VERDICT_RECORDING_ENDS] = add_untold,
-        [VERDICT_STREAMS] = add_streams,
+        [VERDICT_STREAMS] = add_streams,      [VERDICT_CACHE] = add_nothing,
     };
     if (y->cure != CURE_NONE)
         return;

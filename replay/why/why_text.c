@@ -355,6 +355,16 @@ static void print_outlook(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* The second line: what to do where there is nothing to paste. */
+static void print_act(FILE *out, const struct why *y)
+{
+    struct words act = { .n = 0 }, w = { .n = 0 };
+    why_add_act(&act, y);
+    words_add(&w, "What to do: %s", act.text);
+    if (act.n > 0)
+        words_print_screen(out, &w);
+}
+
 static void print_cure(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
@@ -412,6 +422,8 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     words_add(&w, ". PyTorch %s %s reserved, of it %s live, ", y->is_of_driver ? "would have" : "had",
               text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s %s free on the card.", text_mib(y->free, d), y->is_of_driver ? "would be" : "were");
+    if (!y->is_of_driver)
+        words_add(&w, " " WHY_LIVE_WORDS);
     if (y->later_live > 0)
         words_add(&w, " Later, at %s %" PRId64 ", %s are live at once; the lines below are of that moment.", event_word,
                   y->later_event, text_mib(y->later_live, a));
@@ -467,8 +479,7 @@ static void print_thaw(FILE *out, const struct why *y)
     for (size_t i = 0, n = 0; i < 3; i++)
         if (bytes[i] >= t->all / THAW_SHARE)
             words_add(&w, "%s %s of %s", n++ > 0 ? "," : "", text_mib(bytes[i], a), words[i]);
-    words_add(&w, ". If layers were unfrozen here (requires_grad): unfreeze fewer of them, or take a smaller batch "
-                  "from then on.");
+    words_add(&w, ".");
     words_print_screen(out, &w);
 }
 
@@ -492,36 +503,6 @@ static void print_filled(FILE *out, const struct why *y)
     words_add(&w, "- ");
     filled_step_say(&w, f, &whose, 1, steps_leak(&y->coverage.steps),
                     y->cure != CURE_NONE ? "the setting above" : NULL);
-    words_print_screen(out, &w);
-}
-
-/* Nothing was refused, and the cache is large enough that a setting may make it smaller. */
-static void print_smaller(FILE *out, const struct why *y)
-{
-    struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_CACHE || y->is_of_xla || y->reserved < y->live + y->live / TUNE_GAIN_SHARE)
-        return;
-    words_add(&w, "- `replay tune` tells whether a setting lets it run on a smaller card.");
-    words_print_screen(out, &w);
-}
-
-static void print_how_to_record(FILE *out)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "- How it came to that was not recorded. Switch the history on at the program's start, with "
-                  "torch.cuda.memory._record_memory_history(), or run it under replay record --torch.");
-    words_print_screen(out, &w);
-}
-
-/* What to record for an answer, where the recording does not tell. */
-static void print_what_to_record(FILE *out, const struct why *y)
-{
-    struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_RECORDING_ENDS || y->is_state)
-        return;
-    words_add(&w, "- To know more, record the whole run: torch.cuda.memory._record_memory_history(stacks=\"python\") "
-                  "before the first tensor%s.",
-              y->coverage.begins == BEGINS_CUT ? ", without max_entries: older records were dropped" : "");
     words_print_screen(out, &w);
 }
 
@@ -552,13 +533,20 @@ static void print_graphs(FILE *out, const struct why *y)
         print_one_pass(out, y->is_by_size);
 }
 
+/* The setting that serves the request, as in PYTORCH_CUDA_ALLOC_CONF. */
+static const char *winner_text(const struct why *y, char *text)
+{
+    return settings_text(&y->tune.entries[y->tune.winner].settings, &y->tune.rules, false, text);
+}
+
 /* A setting that is not worth it. */
 static void print_worthless(FILE *out, const struct why *y)
 {
+    char setting[SETTINGS_TEXT];
     struct words w = { .n = 0 };
     if (y->worth != WORTH_NOTHING || y->verdict < VERDICT_FULL)
         return;
-    words_add(&w, "- %s serves this request, but is not worth it. ", y->tune.entries[y->tune.winner].spec.typed);
+    words_add(&w, "- The setting %s serves this request, but is not worth it. ", winner_text(y, setting));
     pattern_say(&w, &y->tune.pattern, y->lasted);
     words_print_screen(out, &w);
 }
@@ -566,13 +554,12 @@ static void print_worthless(FILE *out, const struct why *y)
 /* A program that died early, or is nearly full, may be served for a while. */
 static void print_served(FILE *out, const struct why *y)
 {
-    char a[TEXT_NUMBER];
+    char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
     struct words w = { .n = 0 };
     if (y->verdict != VERDICT_FULL || y->worth == WORTH_NOTHING || y->shortfall > 0 || !y->is_served)
         return;
-    words_add(&w, "- Of the card %s were free in pieces: %s serves this request. Whether the program gets through a "
-                  "step with it is not known.", text_mib(why_unusable(y), a),
-              y->tune.entries[y->tune.winner].spec.typed);
+    words_add(&w, "- Of the card %s were free in pieces: the setting %s serves this request. Whether the program gets "
+                  "through a step with it is not known.", text_mib(why_unusable(y), a), winner_text(y, setting));
     words_print_screen(out, &w);
 }
 
@@ -586,74 +573,26 @@ static void print_driver(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
-/* What usually holds what grows, by where it was made. */
-static const char *what_holds(const struct growth *g)
-{
-    if (g->phases & 1U << PHASE_FORWARD && g->held_requests == 1)
-        return "What usually holds it: one tensor that is replaced by a larger one again and again, as by torch.cat. "
-               "Keep only its last part, or put the parts together on the host: .cpu().";
-    if (g->phases & 1U << PHASE_FORWARD && g->keeps_one_result)
-        return "What usually holds it: a list, dict, cache, hook or exception that keeps results. Of each pass one "
-               "request is held and nothing beside it, so .detach() would free nothing. Keep results on the host "
-               "(.cpu()), or only what is needed of them (x[0].clone(): a slice keeps the whole), or drop them.";
-    if (g->phases & 1U << PHASE_FORWARD)
-        return "What usually holds it: a loss or an output that is kept with its graph. Keep loss.item() or "
-               "out.detach(), and run evaluation under torch.no_grad(). What is detached already goes to the host "
-               "(.cpu()), or is dropped.";
-    if (g->phases & 1U << PHASE_OPTIMIZER)
-        return "What usually holds it: an optimizer, or its state, that is made anew while the old one is kept.";
-    if (g->phases & (1U << PHASE_SETUP | 1U << PHASE_BUFFER))
-        return "What usually holds it: models that are made or copied again while the old ones are kept.";
-    if (g->phases & 1U << PHASE_BACKWARD && !(g->phases & 1U << PHASE_OWN))
-        return "What usually holds it: gradients that a hook, retain_graph or create_graph keeps.";
-    return "What usually holds it: a list, dict, cache or attribute that only gets longer, a callback, or an exception "
-           "that is kept. Drop them with `del`, limit them, or keep them on the host: .cpu().";
-}
-
-static void print_meant(FILE *out)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "- Each time it is replaced by a larger one. A generation's cache grows with its answer: limit the "
-                  "length, or generate fewer answers at once. Results that torch.cat puts together fit on the host.");
-    words_print_screen(out, &w);
-}
-
-/* An exception that was caught holds what its frames hold. */
-static void print_kept_of_refusal(FILE *out, const struct why *y)
-{
-    print_lines(out, &y->growth.lines, y->is_by_size, held_bytes(y), "still held");
-    text_print_screen(out, "- What usually holds it: the exception. It holds its traceback, that the frames of the "
-                           "calls, and those their tensors. Try again after the `except` block, not inside it, and "
-                           "keep str(error), not the error.");
-}
-
-static void print_growth(FILE *out, const struct why *y, const char *event_word)
+/* How much it is, and since when; what to do about it stands before (why_act.c). */
+static void print_growth(FILE *out, const struct why *y)
 {
     const struct growth *g = &y->growth;
     const uint64_t each = g->bytes_per_turn;
     char a[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    (void)event_word;
-    print_lines(out, &g->lines, y->is_by_size, g->held_bytes, "grows most");
+    print_lines(out, &g->lines, y->is_by_size, g->held_bytes, g->of_refusal ? "still held" : "grows most");
+    if (g->of_refusal)
+        return;
     words_add(&w, "- It grew by %s", text_mib(g->bytes, a));
     if (g->turns > 0)
         words_add(&w, " in %" PRIu64 " %s%s", g->turns, turn_word(g), g->turns == 1 ? "" : "s");
-    words_add(&w, ", and %" PRIu64 " request%s of it are still held.", g->held_requests,
-              g->held_requests == 1 ? "" : "s");
+    words_add(&w, ", and %" PRIu64 " request%s of it %s still held.", g->held_requests,
+              g->held_requests == 1 ? "" : "s", g->held_requests == 1 ? "is" : "are");
     if (g->before_requests > 0)
         words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
                       "size that this line goes on leaving.", g->before_requests);
     if (y->has_refusal && each > 0)
         words_add(&w, " A card of twice the size would have lasted for about %" PRIu64 " more.", y->usable / each);
-    words_print_screen(out, &w);
-    w = (struct words){ .n = 0 };
-    if (g->may_be_meant) {
-        print_meant(out);
-        return;
-    }
-    words_add(&w, "- %s", what_holds(g));
-    if (y->is_by_size)
-        words_add(&w, " For the line, record with torch.cuda.memory._record_memory_history(stacks=\"python\").");
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out, y->is_by_size);
@@ -663,8 +602,7 @@ static void print_input(FILE *out, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "- So far the last input requested %s. Cut to the largest of the others it would be %s less. "
-                  "Limit the length, put inputs of like length into one batch (bucketing), or take fewer of long ones.",
+    words_add(&w, "- So far the last input requested %s. Cut to the largest of the others it would be %s less.",
               text_mib(y->input.bytes, a), text_mib(y->input.over_most, b));
     words_print_screen(out, &w);
 }
@@ -737,9 +675,11 @@ static void print_levers(FILE *out, const struct why *y)
     if (inputs >= least)
         words_add(&w, " half the batch, by about %s at that moment%s;", text_mib(inputs / 2, a),
                   y->is_checkpointing ? "" : ", or checkpointed activations (replay technique --checkpoint repeated)");
-    if (states >= least)
+    if (states >= least && !y->levers.is_tried[LEVER_STATES_8])
         words_add(&w, " an optimizer with smaller states, in 8 bits by about %s, or without any by %s "
                       "(--optimizer sgd);", text_mib(states / 4 * 3, a), text_mib(states, b));
+    else if (states >= least)
+        words_add(&w, " an optimizer without states, by %s at that moment (--optimizer sgd);", text_mib(states, b));
     w.n--;                               /* the last semicolon */
     w.text[w.n] = '\0';
     words_add(&w, ".");
@@ -775,10 +715,11 @@ static void print_walls(FILE *out, const struct why *y)
     print_lines(out, &y->walls.lines, y->is_by_size, is_late ? y->walls.late_bytes : y->live,
                 is_late ? "waited most" : "on other streams");
     w = (struct words){ .n = 0 };
+    if (y->cure == CURE_NONE)
+        return;
     words_add(&w, "- What to change: ");
     why_add_walls_act(&w, y);
-    words_add(&w, "%s", y->cure == CURE_NONE ? "" : " No setting takes the walls away: the one above makes room beside "
-                                                    "them, and may not last.");
+    words_add(&w, " No setting takes the walls away: the one above makes room beside them, and may not last.");
     words_print_screen(out, &w);
 }
 
@@ -791,27 +732,22 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
     print_refusal(out, y, event_word);
     print_walls(out, y);
     print_thaw(out, y);
-    if (y->growth.of_refusal)
-        print_kept_of_refusal(out, y);
-    else if (y->growth.is_found)
-        print_growth(out, y, event_word);
+    if (y->growth.is_found)
+        print_growth(out, y);
     if (y->input.is_larger && y->verdict == VERDICT_LARGER_INPUT)
         print_input(out, y);
     if (y->verdict == VERDICT_FULL)
         print_categories(out, y);
-    print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
-    if (y->is_state)
-        print_how_to_record(out);
-    else
+    if (!y->growth.is_found || y->growth.held_bytes < held_bytes(y) / 2)
+        print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
+    if (!y->is_state)
         print_coverage(out, y);
-    print_what_to_record(out, y);
     print_levers(out, y);
     print_graphs(out, y);
     print_predict(out, y);
     print_served(out, y);
     print_worthless(out, y);
     print_filled(out, y);
-    print_smaller(out, y);
     print_context(out, y);
 }
 
@@ -820,6 +756,7 @@ void why_print(FILE *out, const struct why *y, const char *event_word)
     struct words w = { .n = 0 };
     why_add_verdict(&w, y);
     words_print_screen(out, &w);
+    print_act(out, y);
     print_also(out, y);
     print_cure(out, y);
     if (y->cure == CURE_NONE)

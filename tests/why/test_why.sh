@@ -204,7 +204,7 @@ pickle.dump(snapshot, open("state.pickle", "wb"))
 END
 expect_status 0 why state.pickle
 has out '^The recording holds only what was there when it was taken: [0-9.]* [GM]iB live in [0-9.]* [GM]iB reserved.'
-has out 'How it came to that was not recorded'
+has out 'What to do: Record how it came to that'
 expect_status 0 who state.pickle
 has out 'live requests at the end'
 expect_status 2 tune state.pickle
