@@ -55,14 +55,14 @@ enum err served_make(const struct served_request *request, struct served *out, s
         out->starts[i].card = request->cards[i];
         e = served_run(out, &place, &out->starts[i], err);
         out->n += e == ERR_OK;
+        if (e == ERR_OK && request->load != NULL)
+            e = play_load(request, &out->starts[i], err);
         if (e == ERR_OK && (request->tries || request->range != NULL))
             e = served_try(out, &place, &out->starts[i], err);
         if (e == ERR_INTERRUPTED && out->n > i) {            /* the first start is made: the answer so far */
             e = ERR_OK;
             break;
         }
-        if (e == ERR_OK && request->load != NULL)
-            e = play_load(request, &out->starts[i], err);
     }
     overlay_close(&overlay);
     scratch_folder_remove(&folder, "serve");

@@ -140,7 +140,7 @@ static void add_graph_rows(const struct served_start *s, struct terminal_table *
                  is_told(log->graphs_captured) ? gib(log->graphs_captured, number) : "");
         add_row(t, log->is_estimate_unused ? "  CUDA graphs, estimated, not taken off" : "  CUDA graphs, estimated",
                 log->graphs_estimated, note);
-    } else {
+    } else if (log->graphs_captured != 0) {
         add_row(t, "CUDA graphs, on top of the share", log->graphs_captured, "captured");
     }
 }

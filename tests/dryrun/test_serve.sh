@@ -119,12 +119,13 @@ expect 'a step of no trace' 2 'needs --trace FILE' serve --step-us 100 --device 
 expect 'no words of a server' 2 'the program is missing' serve --device h100-80g --
 expect 'no load' 2 'no-requests.csv' serve --trace no-requests.csv --device h100-80g -- choosy/vllm serve model
 before=$(grep -c . all-words)
-"$replay" serve --no-overlay --try --device h100-80g -- choosy/vllm serve model >so-far.txt &
+"$replay" serve --no-overlay --try --trace requests.csv --device h100-80g -- choosy/vllm serve model >so-far.txt &
 for _ in $(seq 100); do sleep 0.1; [ "$(grep -c . all-words)" -ge "$((before + 2))" ] && break; done
 kill -TERM $!
 wait $!
 same 'an interrupt' 143 $?
 expect 'gives the answer so far' 0 'Interrupted: what else' cat so-far.txt
+expect 'with the load, which needs no other start' 0 '- requests.csv: 2 requests' cat so-far.txt
 expect 'no choices for another program' 0 'It starts' serve --try --device h100-80g -- choosy/vllm chat model
 
 # A server that is asked once it is ready: it answers as ANSWER says, and keeps what it was asked for.
