@@ -534,6 +534,25 @@ head -c 1200 "$3/samples/mlp-adam.trace.zst" >cut.zst
 expect_status 2 why cut.zst
 has err 'cut.zst: holds no request, so nothing can be said of it'
 
+# ---- how far a vLLM came decides which of its options change something ----
+oom='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 4.00 GiB '
+oom+='of which 100.00 MiB is free. Process 7 has 3.90 GiB memory in use. Of the allocated memory 3.80 GiB is allocated by '
+oom+='PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.'
+# vllm_died LINE...: what is said of a vLLM's log with these lines before its end.
+vllm_died() {
+    { printf '%s\n' '(EngineCore pid=7) INFO Starting to load model m...' "$@"
+      echo "(EngineCore pid=7) ERROR [vllm/v1/engine/core.py:1584] $oom"; } >vllm.log
+    expect_status 0 why vllm.log
+    tr -s '\n ' ' ' <out >line
+}
+vllm_died
+has line 'was loading its weights: --gpu-memory-utilization changes nothing'
+vllm_died '(EngineCore pid=7) INFO Model loading took 3.06 GiB memory and 3.1 seconds'
+has line 'measured the rest: lower --max-num-batched-tokens'
+vllm_died '(EngineCore pid=7) INFO Model loading took 3.06 GiB memory and 3.1 seconds' \
+    '(EngineCore pid=7) INFO GPU KV cache size: 1,839,760 tokens'
+has line 'had its cache: lower --gpu-memory-utilization'
+
 # ---- the driver's calls beside PyTorch's own requests of the same run: these are answered, and named ----
 cp "$data/oom-leak.trace.zst" run.zst && cp "$data/oom-too-large.trace.zst" run.driver.zst
 expect_status 0 why run.zst
