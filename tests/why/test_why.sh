@@ -536,8 +536,8 @@ has err 'cut.zst: holds no request, so nothing can be said of it'
 
 # ---- how far a vLLM came decides which of its options change something ----
 oom='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 4.00 GiB '
-oom+='of which 100.00 MiB is free. Process 7 has 3.90 GiB memory in use. Of the allocated memory 3.80 GiB is allocated by '
-oom+='PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.'
+oom+='of which 100.00 MiB is free. Process 7 has 3.90 GiB memory in use. Of the allocated memory 3.80 GiB is allocated '
+oom+='by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.'
 # vllm_died LINE...: what is said of a vLLM's log with these lines before its end.
 vllm_died() {
     { printf '%s\n' '(EngineCore pid=7) INFO Starting to load model m...' "$@"
