@@ -12,11 +12,15 @@ is of the one function with that name; a method's name counts behind any dot.
 import ast
 import functools
 import linecache
+import operator
 
 READS = ("item", "tolist", "cpu", "numpy", "to", "float")
 COLLECTS = ("append", "extend", "insert", "add", "update", "put")            # `losses.append(value)`
 SAYS = ("print", "log", "debug", "info", "warning", "warn", "write", "echo", "format", "int", "float", "round", "str")
 CERTAIN = ("isnan", "isinf", "isfinite", "isinstance", "len")                # what these say of a number is known
+CHOOSE = ("max", "min")                              # Python's own: they branch on which is larger
+COMPARES = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+            ast.NotEq: operator.ne}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
@@ -97,11 +101,20 @@ class _Flow:
     def returns(self):
         return any(self.carries(n.value) for n in self.nodes if isinstance(n, (ast.Return, ast.Yield)))
 
-    def decisions(self):
-        """Lines that branch on such a number."""
+    def tests(self):
+        """What branches on such a number."""
         for node in self.nodes:
             tests = node.ifs if isinstance(node, ast.comprehension) else [getattr(node, "test", None)]
-            yield from (test.lineno for test in tests if self.carries(test))
+            yield from (test for test in tests if self.carries(test))
+
+    def counts(self):
+        """Calls of range() that such a number is in."""
+        return (n for n in self.nodes if isinstance(n, ast.Call) and _called(n) == "range" and
+                any(map(self.carries, n.args)))
+
+    def decisions(self):
+        """Lines that branch on such a number, or loop as often as it says."""
+        yield from (node.lineno for node in (*self.tests(), *self.counts()))
 
 
 class _File:
@@ -165,6 +178,22 @@ def _tree(file):
         return None
 
 
+def _scope_of(tree, line):
+    """The innermost function that covers a line; else the file."""
+    scope = tree
+    for node in ast.walk(tree):                      # from the outside in
+        if isinstance(node, FUNCTIONS) and _covers(node, line):
+            scope = node
+    return scope
+
+
+def _flow_of(flow, line):
+    """The flow of what is read at a line of its function."""
+    calls = [n for n in flow.nodes if isinstance(n, ast.Call) and _covers(n, line)]
+    flow.reads = [n for n in calls if _called(n) in READS] or calls          # else something it calls reads
+    return flow
+
+
 @functools.lru_cache(maxsize=1024)
 def deciding_line(file, line):
     """The first line, from this one on and then from the function's first, that may branch on a number read at this
@@ -172,13 +201,8 @@ def deciding_line(file, line):
     tree = _tree(file)
     if tree is None:
         return None
-    of_file, scope = _File(tree), tree
-    for node in ast.walk(tree):                      # from the outside in
-        if isinstance(node, FUNCTIONS) and _covers(node, line):
-            scope = node
-    flow = of_file.flows[scope]
-    calls = [n for n in flow.nodes if isinstance(n, ast.Call) and _covers(n, line)]
-    flow.reads = [n for n in calls if _called(n) in READS] or calls          # else something it calls reads
+    of_file = _File(tree)
+    flow = _flow_of(of_file.flows[_scope_of(tree, line)], line)
     of_file.spread(flow)
     lines = sorted(flow.decisions()) or sorted(n for other in of_file.flows.values() for n in other.decisions())
     return next((n for n in lines if n >= line), lines[0] if lines else None)
@@ -191,11 +215,7 @@ def is_only_said(file, line, attribute):
     tree = _tree(file)
     if tree is None:
         return False
-    scope = tree
-    for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS) and _covers(node, line):
-            scope = node
-    flow = _Flow(scope)
+    flow = _Flow(_scope_of(tree, line))
     reads = (n for n in flow.nodes if isinstance(n, ast.Attribute) and _covers(n, line))
     flow.reads = [n for n in reads if n.attr == attribute]
     flow.spread()
@@ -212,3 +232,68 @@ def may_wait(file, line):
     guards = (n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line))
     return any(isinstance(n, ast.While) and _covers(n, line) for n in nodes) and \
         not any(isinstance(x, ast.Raise) for n in guards for x in ast.walk(n))
+
+
+@functools.lru_cache(maxsize=1024)
+def _local_flow(file, line):
+    """What is read at a line, followed through its function; None: the source is not there."""
+    tree = _tree(file)
+    if tree is None:
+        return None
+    flow = _flow_of(_Flow(_scope_of(tree, line)), line)
+    flow.spread()
+    return flow
+
+
+def is_counted(file, line):
+    """Whether a loop runs as often as the number says that is read at this line: `for _ in range(n)`."""
+    flow = _local_flow(file, line)
+    return flow is not None and any(True for _ in flow.counts())
+
+
+def _value(node, frame):
+    """Of a constant, or of a name or a member of one that is a number; None: of nothing else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _value(node.operand, frame)
+        return None if number is None else -number
+    if isinstance(node, ast.Constant):
+        found = node.value
+    elif isinstance(node, ast.Name):
+        found = frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        found = getattr(frame.f_locals.get(node.value.id), "__dict__", {}).get(node.attr)       # nothing runs
+    else:
+        found = None
+    return found if type(found) in (int, float) else None
+
+
+def _other_side(compare, flow):
+    """The side of a comparison that no number which was read is in, and the operator as if it stood on the right."""
+    mirrored = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+    kind, left, right = type(compare.ops[0]), compare.left, compare.comparators[0]
+    if len(compare.ops) > 1 or kind not in COMPARES or flow.carries(left) == flow.carries(right):
+        return None, None
+    return (right, COMPARES[kind]) if flow.carries(left) else (left, COMPARES[mirrored.get(kind, kind)])
+
+
+def turning_number(file, line, frame, number):
+    """A number that makes the first comparison of what is read at this line come out the other way than `number` does.
+    None: there is none whose other side is known."""
+    flow = _local_flow(file, line)
+    tests = sorted(flow.tests(), key=lambda n: n.lineno) if flow is not None else []
+    for compare in (n for test in tests for n in _inside(test) if isinstance(n, ast.Compare)):
+        side, compares = _other_side(compare, flow)
+        limit = None if side is None else _value(side, frame)
+        if limit is not None:
+            was = compares(number, limit)
+            return next((x for x in (limit, limit + 1, limit - 1) if compares(x, limit) != was), None)
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def chooses(file, line):
+    """"max" or "min": Python's own function, which is called at this line; None: neither is, or both are."""
+    tree = _tree(file)
+    nodes = () if tree is None else (n for n in ast.walk(tree) if isinstance(n, ast.Call) and _covers(n, line))
+    named = {n.func.id for n in nodes if isinstance(n.func, ast.Name) and n.func.id in CHOOSE}
+    return named.pop() if len(named) == 1 else None

@@ -34,7 +34,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from replay_decisions import deciding_line, is_only_said, may_wait
+from replay_decisions import chooses, deciding_line, is_counted, is_only_said, may_wait, turning_number
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -43,6 +43,8 @@ LINES_TOLD = 8
 TAKES_LEAST = os.environ.get("REPLAY_CUDASIM_SIZES") == "least"     # of sizes that are not known
 ARE_FALLING = os.environ.get("REPLAY_CUDASIM_NUMBERS") == "falling"   # each that is not known is below the last
 SMALL_NUMBER = 1e-6                                  # stands for one that is not known: it may be divided by
+LARGE = 1 << 30                                      # or its negative: the other answer to an unknown comparison
+PASSES_OTHER = 8                                     # of a loop that runs as often as a number says; else it runs once
 OVERFLOW = re.compile("inf|nan|overflow", re.I)      # in a line that asks whether numbers are finite
 TINY_MOST = 1e-3                                     # a number is compared with less to see whether it is zero
 STOPS_MOST = 16                                      # tokens that a sentence ends with
@@ -78,6 +80,7 @@ SPARSE_PRODUCTS = ("_sparse_mm", "mm", "matmul", "__matmul__", "addmm", "_sparse
 AND = ("__and__", "__rand__", "__iand__", "bitwise_and", "bitwise_and_", "logical_and", "logical_and_")
 OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or", "logical_or_")
 ABOVE = ("__gt__", "__ge__", "gt", "ge", "greater", "greater_equal")
+SMALLER, LARGER = ("__lt__", "lt"), ("__gt__", "gt")  # as Python's max() and min() ask
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
 
 
@@ -284,21 +287,26 @@ class _Lines:
     def __init__(self):
         self.told, self.has_failed = set(), False
         self.looks = {}                              # by line: how often it branched since an optimizer's last step
+        self.n_turned = 0
         self.passed = ("<", os.path.dirname(os.path.abspath(torch.__file__)) + os.sep, __file__)
 
-    def of_program(self):
-        """The file and the line that called PyTorch."""
+    def frame_of_program(self):
+        """Of the line that called PyTorch."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith(self.passed):
             frame = frame.f_back
+        return frame
+
+    def of_program(self):
+        """The file and the line that called PyTorch."""
+        frame = self.frame_of_program()
         return frame.f_code.co_filename, frame.f_lineno
 
     def is_assert(self):
         return linecache.getline(*self.of_program()).strip().startswith("assert ")
 
-    def is_stuck(self):
+    def is_stuck(self, place):
         """Whether the program's line has branched very often, in a loop that may wait for it."""
-        place = self.of_program()
         if not may_wait(*place):
             return False
         self.looks[place] = n = self.looks.get(place, 0) + 1
@@ -306,6 +314,17 @@ class _Lines:
             self.tell("asks again and again for a value that is not computed; it gets the other answer once",
                       place)
         return n % LOOKS_MOST == 0
+
+    def turned(self, number):
+        """`number`, or another one if the program has read it again and again, in a loop that may wait for it."""
+        frame = self.frame_of_program()
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        decides = deciding_line(file, line)
+        if decides is None or not self.is_stuck((file, decides)):
+            return number
+        other = turning_number(file, line, frame, number)
+        self.n_turned += 1
+        return type(number)((LARGE, -LARGE)[self.n_turned % 2] if other is None else other)
 
     @staticmethod
     def asks_for_overflow():
@@ -612,7 +631,7 @@ class _Beside(TorchFunctionMode):
     def follow_unknown(self, function, name, args, kwargs, out, seed):
         """Some results are known although not all arguments are."""
         if name in BRANCH or (name == "item" and not isinstance(out, float)):
-            return self.branch(name, out)
+            return self.branch(name, out, args)
         if name in NUMBERS and not any(t.is_cuda for t in _outputs(out)):
             if any(t.is_cuda for t in _tensors((*args, *kwargs.values()))):
                 out = self.number(out)
@@ -626,6 +645,8 @@ class _Beside(TorchFunctionMode):
                 if type(t) in PLAIN and t.is_cuda:
                     self.forget_if_written(t)
             return out
+        if name in SMALLER or name in LARGER:
+            self.local.compared = weakref.ref(out), name
         target = args[0] if name == "__setitem__" else out
         result = self.partly(function, name, args, kwargs, target, seed)
         if result is not None:
@@ -634,11 +655,24 @@ class _Beside(TorchFunctionMode):
             self.forget_if_written(target)
         return out
 
-    def branch(self, name, out):
+    def branch(self, name, out, args):
         if name == "__bool__" and self.lines.is_assert():
             return True
+        place = self.lines.of_program()
+        if type(out) is bool:
+            out = self.chosen(args[0], place) if name == "__bool__" and chooses(*place) else out
+        elif type(out) is int and is_counted(*place):
+            out = PASSES_OTHER if ARE_FALLING else 1
         self.lines.tell("branches on a value that is not computed; it is taken for %s" % out)
-        return not out if type(out) is bool and self.lines.is_stuck() else out
+        if type(out) is int and out == 0:
+            return self.lines.turned(out)
+        return not out if type(out) is bool and self.lines.is_stuck(place) else out
+
+    def chosen(self, condition, place):
+        """Of max(unknown, n) the program gets n, as of max(n, unknown). The first asks whether n is larger, the second
+        whether the unknown one is."""
+        compared, name = getattr(self.local, "compared", (lambda: None, None))
+        return compared() is condition and name in (SMALLER if chooses(*place) == "max" else LARGER)
 
     def number(self, out):
         """What a program gets that reads a number which is not known, also by way of a tensor on the host."""
@@ -646,7 +680,7 @@ class _Beside(TorchFunctionMode):
         if (type(out) is not float and not is_tensor) or self.lines.asks_for_overflow():
             return out
         self.n_numbers += 1
-        number = 1 / self.n_numbers if ARE_FALLING else SMALL_NUMBER
+        number = self.lines.turned(1 / self.n_numbers if ARE_FALLING else SMALL_NUMBER)
         if is_tensor:
             out.data.fill_(number)
         return out if is_tensor else number

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""The rules of cudasim/python/replay_values.py and replay_decisions.py, without PyTorch: what is known of the card's
+tensors, what a program gets that reads one which is not, how its loops on such numbers end, and that no error of ours
+reaches it.
+
+    test_values.py REPLAY BUILD SOURCE
+
+A stand-in for torch has as much of a tensor as these rules ask: cells of 8 bytes, which are zeros on the card whatever
+is written there. tests/against-torch/values.py tries the same rules on PyTorch."""
+import contextlib
+import io
+import pathlib
+import sys
+import types
+import weakref
+
+CELL = 8
+failures = 0
+
+
+# ---- a stand-in for torch ----
+
+class Storage:
+    alive = weakref.WeakValueDictionary()
+
+    def __init__(self, n):
+        self.cells = [0] * n
+        self._cdata = 16 + id(self)
+        Storage.alive[self._cdata] = self
+
+    def nbytes(self):
+        return CELL * len(self.cells)
+
+    def data_ptr(self):
+        return self._cdata
+
+    def _weak_ref(self):
+        return self._cdata
+
+    @staticmethod
+    def _expired(number):
+        return number not in Storage.alive
+
+    @staticmethod
+    def _free_weak_ref(number):
+        pass
+
+
+class Tensor:
+    """A row of cells."""
+    layout, is_quantized, is_nested, requires_grad, grad_fn = "strided", False, False, False, None
+
+    def __init__(self, n, dtype, is_cuda, storage=None):
+        self.n, self.dtype, self.is_cuda, self._version, self.shape = n, dtype, is_cuda, 0, Shape((n,))
+        self.storage = storage or Storage(n)
+        self.device = types.SimpleNamespace(type="cuda" if is_cuda else "cpu")
+
+    @property
+    def nbytes(self):
+        return CELL * self.n
+
+    @property
+    def ndim(self):
+        return 1
+
+    def numel(self):
+        return self.n
+
+    def untyped_storage(self):
+        return self.storage
+
+    def data_ptr(self):
+        return self.storage.data_ptr()
+
+    def view(self, dtype):
+        return Tensor(self.n, dtype, self.is_cuda, self.storage)
+
+    def as_strided(self, shape, stride, offset):
+        return Tensor(shape[0], self.dtype, self.is_cuda, self.storage)
+
+    def stride(self):
+        return (1,)
+
+    def storage_offset(self):
+        return 0
+
+    def copy_(self, other):
+        self.storage.cells[:self.n] = other.storage.cells[:other.n]
+
+    def is_floating_point(self):
+        return self.dtype == "float"
+
+    def is_false(self):
+        return False
+
+    is_inference = is_complex = is_neg = is_false
+
+    def __bool__(self):
+        return call(truth, self)
+
+    def __gt__(self, other):
+        return call(greater, self, other)
+
+    def __lt__(self, other):
+        return call(less, self, other)
+
+
+class Shape(tuple):
+    def numel(self):
+        return self[0]
+
+
+def named(name):
+    """PyTorch's function of that name."""
+    def decorate(function):
+        function.__name__ = name
+        return function
+    return decorate
+
+
+@named("full")
+def full(shape, value, dtype="int", device="cuda"):
+    made = Tensor(shape[0], dtype, device == "cuda")
+    if device == "cpu":
+        made.storage.cells = [value] * shape[0]
+    return made
+
+
+@named("add_")
+def add_(tensor, n):
+    tensor._version += 1
+    if not tensor.is_cuda:
+        tensor.storage.cells = [c + n for c in tensor.storage.cells]
+    return tensor
+
+
+@named("item")
+def item(tensor):
+    return {"float": float, "bool": bool}.get(tensor.dtype, int)(tensor.storage.cells[0])
+
+
+@named("__bool__")
+def truth(tensor):
+    return bool(tensor.storage.cells[0])
+
+
+def compared(operation):
+    def compare(a, b):
+        made = Tensor(1, "bool", a.is_cuda)
+        if not a.is_cuda:
+            made.storage.cells = [operation(a.storage.cells[0], b)]
+        return made
+    return compare
+
+
+greater = named("__gt__")(compared(lambda a, b: a > b))
+less = named("__lt__")(compared(lambda a, b: a < b))
+
+
+@named("isfinite")
+def isfinite(tensor):
+    return Tensor(tensor.n, "bool", tensor.is_cuda)
+
+
+@named("nonzero")
+def nonzero(mask):
+    return Tensor(mask.n, "int", mask.is_cuda)
+
+
+def fake_torch():
+    torch = types.ModuleType("torch")
+    torch.__file__ = "/nowhere/torch/__init__.py"
+    torch.Tensor, torch.UntypedStorage, torch.device, torch.bool, torch.uint8 = Tensor, Storage, bytes, "bool", "bytes"
+    for layout in ("strided", "jagged", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+        setattr(torch, layout, layout)
+    torch.nn = types.SimpleNamespace(Parameter=type("Parameter", (Tensor,), {}))
+    torch.zeros = lambda n, **_: Tensor(n // CELL, "bytes", False)
+    torch.full, torch.unique, torch.unique_consecutive = full, None, None
+    torch.count_nonzero = lambda mask: sum(map(bool, mask.storage.cells))
+    torch.no_grad = contextlib.nullcontext
+    torch.inference_mode = lambda is_on: contextlib.nullcontext()
+    torch.Generator = lambda: None
+    torch._C = types.SimpleNamespace(_get_tracing_state=lambda: None)
+    torch.cuda = types.SimpleNamespace(is_initialized=lambda: False)
+    parts = {"torch.optim": {}, "torch.optim.optimizer": {"register_optimizer_step_post_hook": None},
+             "torch.overrides": {"TorchFunctionMode": object}, "torch.utils": {},
+             "torch.utils._device": {"_device_constructors": lambda: {full}}}
+    sys.modules["torch"] = torch
+    for name, members in parts.items():
+        module = sys.modules[name] = types.ModuleType(name)
+        for key, value in members.items():
+            setattr(module, key, value)
+
+
+class Card:
+    def __init__(self):
+        self.answered = []
+
+    def answer_reads(self, numbers):
+        self.answered.append(list(numbers))
+
+
+# ---- the rules ----
+
+def check(what, seen, expected):
+    global failures
+    failures += seen != expected
+    print("%s: %s%s" % ("ok" if seen == expected else "FAILED", what,
+                        "" if seen == expected else ", %r and not %r" % (seen, expected)))
+
+
+def call(function, *args, **kwargs):
+    """PyTorch's function, as a program calls it on which we look; on the host itself nobody does."""
+    if any(isinstance(a, Tensor) and not a.is_cuda for a in args):
+        return function(*args, **kwargs)
+    return beside.__torch_function__(function, (), args, kwargs)
+
+
+def unknown(dtype="float", n=1):
+    return Tensor(n, dtype, True)
+
+
+def anew():
+    global beside
+    beside = replay_values._Beside(replay_values._Values(1 << 20, 2 << 20), Card())
+
+
+def check_known():
+    three = call(full, (1,), 3, device="cuda")
+    check("what was filled is known", call(item, three), 3)
+    call(add_, three, 4)
+    check("what was written in place is known", call(item, three), 7)
+    check("C++ finds it at its address", beside.values.tell(three.data_ptr(), CELL) is not None, True)
+    three._version += 1
+    check("a write that was not seen makes it unknown", beside.values.get(three), None)
+    check("at its address as well", beside.values.tell(three.data_ptr(), CELL), None)
+    gone = call(full, (1,), 3, device="cuda")
+    storage = gone.storage._cdata
+    del gone
+    beside.values.make_room(4 << 20)
+    check("what is gone is forgotten", storage in beside.values.of, False)
+
+
+def check_unknown():
+    check("a number that is not known may be divided by", call(item, unknown()), 1e-6)
+    has_inf = call(item, unknown())
+    check("a flag of overflow is not set", has_inf, 0)
+    check("a loss is finite", beside.values.get(call(isfinite, unknown())).storage.cells, [True])
+    mask = unknown("bool", 50)
+    call(nonzero, mask)
+    check("a mask that is not known keeps all", beside.card.answered[0], [50])
+    check("and stays so", beside.values.get(mask).storage.cells, [True] * 50)
+    replay_values.TAKES_LEAST = True
+    call(nonzero, unknown("bool", 50))
+    replay_values.TAKES_LEAST = False
+    check("or nothing, for the lower end", [0] in beside.card.answered, True)
+
+
+def check_choices():
+    seven, ten = max(unknown("int"), 7), max(10, unknown("int"))
+    check("max() of what is not known is the number that is", (seven, ten), (7, 10))
+    three = min(unknown("int"), 3)
+    four = min(4, unknown("int"))
+    check("and so is min()", (three, four), (3, 4))
+    check("known ones are compared", max(call(full, (1,), 9, device="cuda"), 7) == 7, False)
+
+
+def passes():
+    n = 0
+    for _ in range(call(item, unknown("int"))):
+        n += 1
+    last = call(item, unknown("int"))
+    for _ in range(last):
+        n += 10
+    return n
+
+
+def waits(limit):
+    n = 0
+    while call(item, unknown()) < limit:
+        n += 1
+    return n
+
+
+def settles():
+    n, error = 0, 1.0
+    while error > 1e-9:
+        error = abs(call(item, unknown()))
+        n += 1
+    return n
+
+
+class Words:
+    def __init__(self):
+        self.stop = 50256
+
+    def decode(self):
+        n = 0
+        while True:
+            n += 1
+            word = call(item, unknown("int"))
+            if word == self.stop:
+                return n
+
+
+def guarded():
+    n = 0
+    while n < 500:
+        n += 1
+        if call(item, unknown()) > 5:
+            raise AssertionError
+    return n
+
+
+def check_loops():
+    check("a loop that a number bounds runs once", passes(), 11)
+    replay_values.ARE_FALLING = True
+    check("and some times the other way", passes(), 88)
+    replay_values.ARE_FALLING = False
+    check("one that waits for a number to grow ends", waits(5.0), 199)
+    check("one that waits for it to fall ends", settles(), 200)
+    check("one that waits for a word ends", Words().decode(), 200)
+    check("an error is not asked for", guarded(), 500)
+
+
+def check_guard():
+    def fails(*_):
+        raise ValueError("ours")
+    known = call(full, (2,), 1, device="cuda")
+    beside.answers["nonzero"] = lambda *_, **__: [5]
+    beside.number_of = beside.gather = fails
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        check("an error of ours does not reach the program", call(nonzero, known).n, 2)
+        call(nonzero, known)
+    check("it is told once", said.getvalue().count("is not known (ValueError: ours)"), 1)
+    check("and what the call took is unknown", beside.values.get(known), None)
+
+
+def main():
+    global replay_values
+    sys.path.insert(0, str(pathlib.Path(sys.argv[3], "cudasim/python")))
+    fake_torch()
+    import replay_values
+    for function in (call, Tensor.__bool__, Tensor.__gt__, Tensor.__lt__):
+        replay_values._hidden(function)              # PyTorch's lines, not the program's
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        for rules in (check_known, check_unknown, check_choices, check_loops, check_guard):
+            anew()
+            rules()
+    line = "test_values.py:%d: branches on a value that is not computed; it is taken for 1"
+    check("lines that branch are told", line % (passes.__code__.co_firstlineno + 2) in said.getvalue(), True)
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
