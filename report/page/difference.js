@@ -184,9 +184,7 @@ async function drawSides() {
     element('span', { className: 'line-key' }, dashKey(l.color, l.dash, l.width), l.name)));
   sidesGraph?.destroy();
   sidesGraph = stepChart(byId('sides-chart'), rows, lines, unit, { valueRange: [0, most * 1.06 / unit.bytes],
-    ...(isBySteps ? { xlabel: 'whole steps done' } : {}) });
-  if (isBySteps)
-    sidesGraph.updateOptions({ axes: { x: { axisLabelFormatter: v => v >= 0 ? String(v) : '' } } });
+    ...(isBySteps ? { xlabel: 'whole steps done', along: { axisLabelFormatter: v => v < 0 ? '' : String(v) } } : {}) });
   byId('sides-title').textContent = 'Live and reserved memory over ' + (isBySteps ? 'whole steps' : 'events');
 }
 

@@ -91,16 +91,17 @@ function boxOf(node, text, path, room) {
   return box;
 }
 
-/* The boxes in a box; left and width are shares of what is entered, `whole` is all. */
-function addBoxes(host, node, { total, whole, names }, left, depth) {
+/* The boxes in a box; left and width are shares of what is entered, `whole` is all. The width of the host is asked for
+ * once: after each box that is added it would be laid out anew. */
+function addBoxes(host, node, { total, whole, names, pixels }, left, depth) {
   let at = left;
   for (const child of [...node.children.values()].sort((a, b) => b.bytes - a.bytes)) {
     const share = child.bytes / total, path = [...names, child.name];
     if (share >= ICICLE_LEAST && depth < ICICLE_DEPTH) {
-      const box = boxOf(child, holderText(child, whole), path, share * host.clientWidth);
+      const box = boxOf(child, holderText(child, whole), path, share * pixels);
       Object.assign(box.style, { left: 100 * at + '%', width: 100 * share + '%', top: 1.6 * depth + 'rem' });
       host.append(box);
-      addBoxes(host, child, { total, whole, names: path }, at, depth + 1);
+      addBoxes(host, child, { total, whole, names: path, pixels }, at, depth + 1);
     }
     at += share;
   }
@@ -116,7 +117,7 @@ function drawHolders() {
   const { node, names } = entered(root);
   host.replaceChildren();
   host.style.height = 1.6 * Math.min(ICICLE_DEPTH, Math.max(1, depthOf(node))) + 'rem';
-  addBoxes(host, node, { total: node.bytes || 1, whole: root.bytes, names }, 0, 0);
+  addBoxes(host, node, { total: node.bytes || 1, whole: root.bytes, names, pixels: host.clientWidth }, 0, 0);
   drawWayOut(names);
   const rest = view.hold === 'growth' ? 0 : restAt(scene.trace, moment);
   byId('holder-says').textContent = (names.length > 0 ? holderText(node, root.bytes) + '. All: ' : '') +

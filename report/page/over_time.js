@@ -237,15 +237,17 @@ function drawBands(context, area, graph, host, lines) {
 }
 
 /* A chart of steps over events. Rows are [moment, [least, most] of each line]; lines are { name, color, dash, width }.
- * `options` are dygraphs' own, beside the usual ones; `under` draws under the lines. */
-function stepChart(host, rows, lines, unit, { under, ...options }) {
+ * `options` are dygraphs' own, beside the usual ones, `along` those of the axis of events; `under` draws under the
+ * lines. */
+function stepChart(host, rows, lines, unit, { under, along, ...options }) {
   const series = Object.fromEntries(lines.map(line => [line.name, { color: line.color, strokeWidth: line.width,
     strokePattern: line.dash.length > 0 ? line.dash : null }]));
   return new Dygraph(host, linesOfRows(host, rows), {
     labels: ['at', ...lines.map(line => line.name)], series, stepPlot: true,
     legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0,
     rightGap: 12, axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'),
-    axisLabelFontSize: 12, xLabelHeight: 22, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
+    axisLabelFontSize: 12, xLabelHeight: 22, axes: {
+      x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90, ...along },
       y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } }, ...options,
     underlayCallback(context, area, graph) {
       drawBands(context, area, graph, host, lines);
@@ -321,12 +323,11 @@ function drawChart() {
   chart.graph = stepChart(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), lines.map(lineStyle), chart.unit, {
     valueRange: [0, chart.height], dateWindow: [view.from, view.to],
     xlabel: AXIS_TITLES[view.axis],
+    along: { axisLabelFormatter: tickText, ...(view.axis === 'step' ? { ticker: stepTicks } : {}) },
     interactionModel: chartModel(), under: drawUnderlay, plugins: [wordsOnTop],
     clickCallback: (event, x) => show({ at: clampMoment(x) }),
     drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },
   });
-  chart.graph.updateOptions({ axes: { x: { axisLabelFormatter: tickText,
-    ...(view.axis === 'step' ? { ticker: stepTicks } : {}) } } });
 }
 
 const clampMoment = x => Math.min(scene.trace.n_events, Math.max(0, Math.round(x)));

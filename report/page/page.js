@@ -132,9 +132,14 @@ async function loadCase() {
   scene.trace = null;
   if (runs.length > 0) {
     scene.trace = await unpackTrace(runs[0].trace);
-    for (const run of runs)
-      scene.runs.set(run.row, prepareRun(await unpackRun(run, scene.trace)));
+    for (const run of runs) {
+      await giveWay();
+      const unpacked = await unpackRun(run, scene.trace);
+      await giveWay();
+      scene.runs.set(run.row, prepareRun(unpacked));
+    }
     byId('axis').querySelector('[value=step]').disabled = scene.trace.steps.length < 2;
+    await giveWay();
     scene.liveSteps = liveStepsOf(scene.trace);
     scene.peak = scene.trace.live_peak_moment;
     sayDrawn();
@@ -225,12 +230,16 @@ function regroup() {
 function listenToState() {
   const drawn = draw => changes => { if (scene.trace) draw(changes); };
   onView(['case', 'color', 'find'], drawn(regroup));
-  onView(['case', 'hidden', 'axis', 'a', 'b'], drawn(() => {
+  const chartKeys = ['case', 'hidden', 'axis', 'a', 'b'];
+  onView(chartKeys, drawn(() => {
     drawRunKeys();
     drawPickers();
     drawChart();
   }));
-  onView(['from', 'to'], drawn(moveChart));
+  onView(['from', 'to'], drawn(changes => {
+    if (!chartKeys.some(key => changes.has(key)))
+      moveChart();
+  }));
   onView(['case', 'color', 'find', 'group', 'request'], drawn(colorRequests));
   onView(['case', 'color', 'find', 'group'], drawn(() => drawGroups()));
   onView(['case', 'color', 'find', 'group', 'request', 'from', 'to', 'hidden', 'axis'], drawn(drawRequests));
@@ -241,6 +250,7 @@ function listenToState() {
   onView(['case', 'a', 'hold', 'since', 'at', 'color', 'find', 'inside', 'order'], drawn(holdersSoon));
   onView(['case', 'a'], drawn(drawRefusal));
   onView(['case', 'a'], drawn(drawFragmentation));
+  onView(['case'], drawn(preparePicture));
   onView(['case'], drawn(drawPicture));
   onView(['case', 'a'], drawn(drawJumps));
 }

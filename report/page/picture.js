@@ -74,6 +74,8 @@ function sumColumns(width) {
 
 /* Kinds in order of what they hold at the moment that is told. */
 function preparePicture() {
+  if (!data.answer)
+    return;
   picture.groups = groupsOf(scene.trace, hasCategories(scene.trace) ? 'category' : 'line');
   const at = sumsAt(toldMoment()), order = picture.groups.groups.map((_, i) => i);
   order.sort((a, b) => at[b] - at[a] || a - b);
@@ -272,7 +274,6 @@ function drawPicture() {
   figure.hidden = !data.answer || !scene.trace;
   if (figure.hidden)
     return;
-  preparePicture();
   const width = canvas.clientWidth, height = canvas.clientHeight, dense = Math.min(2, devicePixelRatio || 1);
   canvas.width = Math.round(width * dense);
   canvas.height = Math.round(height * dense);

@@ -74,10 +74,17 @@ function colorRequests() {
   stackPlot.shades = shadesHere();
   stackPlot.chosen = channelsOf(color('chosen'));
   stackPlot.rest = pixelOf(channelsOf(color('rest')));
+  const edgeOf = rgb => pixelOf(mixed(rgb, ink, 0.35)), pens = stackPlot.shades.map(({ even, odd, dim }) =>
+    ({ lit: [pixelOf(even), pixelOf(odd)], edge: [edgeOf(even), edgeOf(odd)], dim: pixelOf(dim) }));
   for (let i = 0; i < n; i++) {
-    const rgb = colorOfRequest(i), isLit = i === view.request || view.group < 0 || view.group === scene.groups.of[i];
-    colors[i] = pixelOf(rgb);
-    edges[i] = isLit ? pixelOf(mixed(rgb, ink, 0.35)) : colors[i];
+    const group = scene.groups.of[i], pen = pens[Math.min(group, GROUPS_COLOURED)];
+    const isDim = view.group >= 0 && view.group !== group;
+    colors[i] = isDim ? pen.dim : pen.lit[i % 2];
+    edges[i] = isDim ? pen.dim : pen.edge[i % 2];
+  }
+  if (view.request >= 0) {
+    colors[view.request] = pixelOf(stackPlot.chosen);
+    edges[view.request] = edgeOf(stackPlot.chosen);
   }
 }
 

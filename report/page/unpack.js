@@ -32,30 +32,37 @@ class Columns {
     return new TextDecoder().decode(this.bytes.subarray(this.at - n, this.at));
   }
 
-  /* A column of n numbers, and one of n differences added up. */
+  /* A column of n numbers, and those of n differences and of n numbers added up. A loop, because a page has millions:
+   * Float64Array.from takes five times as long. */
   column(n) {
-    return Float64Array.from({ length: n }, () => this.number());
+    const values = new Float64Array(n);
+    for (let i = 0; i < n; i++)
+      values[i] = this.number();
+    return values;
   }
 
   sums(n, from = 0) {
-    let sum = from;
-    return Float64Array.from({ length: n }, () => sum += this.difference());
+    const values = new Float64Array(n);
+    for (let i = 0, sum = from; i < n; i++)
+      values[i] = sum += this.difference();
+    return values;
+  }
+
+  rising(n) {
+    const values = new Float64Array(n);
+    for (let i = 0, sum = 0; i < n; i++)
+      values[i] = sum += this.number();
+    return values;
   }
 
   /* Addresses of things of these sizes, each as a difference to the last of its size; the first to the one before. */
   addresses(sizes) {
-    const last = new Map();
-    let before = 0;
-    return Float64Array.from(sizes, size => {
-      before = (last.get(size) ?? before) + this.difference();
-      last.set(size, before);
-      return before;
-    });
-  }
-
-  rising(n) {
-    let sum = 0;
-    return Float64Array.from({ length: n }, () => sum += this.number());
+    const last = new Map(), values = new Float64Array(sizes.length);
+    for (let i = 0, before = 0; i < sizes.length; i++) {
+      values[i] = before = (last.get(sizes[i]) ?? before) + this.difference();
+      last.set(sizes[i], before);
+    }
+    return values;
   }
 
   texts(n) {
@@ -106,8 +113,10 @@ async function unpackTrace(index) {
   const [requests, stacks, events, courses] = await Promise.all(['requests', 'stacks', 'events', 'courses'].map(name =>
     columnsOf(packed[name])));
   const told = unpackEvents(events);
-  return { ...packed, ...told, ...unpackRequests(requests, told.numbers), stacks: unpackStacks(stacks), runs,
-    courses: unpackCourses(courses, runs) };
+  await giveWay();
+  const asked = unpackRequests(requests, told.numbers);
+  await giveWay();
+  return { ...packed, ...told, ...asked, stacks: unpackStacks(stacks), runs, courses: unpackCourses(courses, runs) };
 }
 
 /* ---- a run ---- */

@@ -48,21 +48,27 @@ function drawChanged() {
   writeAddress();
 }
 
-const TASK_MOST = 40;                /* milliseconds after which others may have their turn */
+const TASK_MOST = 25;                /* milliseconds after which others may have their turn */
+let taskBegan = performance.now();
 
-/* Draws everything, part by part, so that the page answers meanwhile. What is shown in between is drawn at the end. */
+/* Long work gives way between its parts, so that the page answers meanwhile. */
+async function giveWay() {
+  if (performance.now() - taskBegan < TASK_MOST)
+    return;
+  await new Promise(done => setTimeout(done));
+  taskBegan = performance.now();
+}
+
+/* Draws everything, part by part. What is shown in between is drawn at the end. */
 async function drawAll() {
   const all = new Set(Object.keys(view));
-  let began = performance.now();
   changed = new Set();
   isDrawing = true;
   for (const { draw } of drawers) {
+    await giveWay();
     draw(all);
-    if (performance.now() - began > TASK_MOST) {
-      await new Promise(done => setTimeout(done));
-      began = performance.now();
-    }
   }
+  await giveWay();
   drawChanged();
 }
 
