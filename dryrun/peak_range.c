@@ -6,16 +6,6 @@
 
 #include <string.h>
 
-static const char *const names[RANGE_SOURCES] = {
-    [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of libraries",
-    [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
-    [RANGE_BRANCHES] = "branches on values", [RANGE_SEARCH] = "the search of cudnn.benchmark",
-};
-static const char *const keys[RANGE_SOURCES] = {
-    [RANGE_ADDRESSES] = "addresses", [RANGE_WORKSPACES] = "workspaces", [RANGE_SIZES] = "sizes",
-    [RANGE_WAITS] = "waits", [RANGE_BRANCHES] = "branches", [RANGE_SEARCH] = "search",
-};
-
 struct peak_range peak_range_of(const struct card_answer *expected, const struct card_bounds *bounds)
 {
     const uint64_t bytes = expected->card_peak_bytes;
@@ -53,7 +43,7 @@ static void say_source(struct words *w, const struct peak_range *r, enum range_s
 {
     char below[UNITS_TEXT], above[UNITS_TEXT];
     const uint64_t less = r->below_bytes[source], more = r->above_bytes[source];
-    words_add(w, "%s%s (", is_first ? ": " : ", ", names[source]);
+    words_add(w, "%s%s (", is_first ? ": " : ", ", range_source_names[source]);
     if (less > 0)
         words_add(w, "-%s%s", units_format_bytes(less, below), more > 0 ? ", " : "");
     if (more > 0)

@@ -5,19 +5,10 @@
 #ifndef REPLAY_DRYRUN_PEAK_RANGE_H
 #define REPLAY_DRYRUN_PEAK_RANGE_H
 
+#include "dryrun/run/range_sources.h"
 #include "replay/advise/card_answer.h"
 #include "report/text/json_writer.h"
 #include "report/text/text.h"
-
-enum range_source {
-    RANGE_ADDRESSES,                 /* the order in which the driver gives them */
-    RANGE_WORKSPACES,                /* of libraries */
-    RANGE_SIZES,                     /* of tensors, by values that are not computed */
-    RANGE_WAITS,                     /* when other streams have done their work */
-    RANGE_BRANCHES,                  /* on numbers that are not computed */
-    RANGE_SEARCH,                    /* of the fastest algorithms of convolutions */
-    RANGE_SOURCES
-};
 
 /* Of the whole card, with context and others. low_bytes <= expected_bytes <= high_bytes. */
 struct peak_range {

@@ -19,6 +19,7 @@ branches on such a value is told once (replay_decisions.py), and gets the other 
 `while`, which may wait for it. Values that are not computed are taken to be finite, and an assert on one to hold.
 """
 import atexit
+import contextlib
 import ctypes
 import functools
 import linecache
@@ -82,6 +83,15 @@ OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or",
 ABOVE = ("__gt__", "__ge__", "gt", "ge", "greater", "greater_equal")
 SMALLER, LARGER = ("__lt__", "lt"), ("__gt__", "gt")  # as Python's max() and min() ask
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
+
+
+@functools.cache
+def _note_open(source):
+    """What the program does not show of its peak, for whoever started it (dryrun/run/range_sources.h)."""
+    folder = os.environ.get("REPLAY_CUDASIM_JOURNAL")
+    if folder:
+        with contextlib.suppress(OSError), open(os.path.join(folder, "open-sources"), "a") as file:
+            file.write(source + "\n")
 
 
 def _hidden(function):
@@ -352,6 +362,8 @@ class _Lines:
 
     def tell(self, what, place=None):
         place = place or self.of_program()
+        if what.startswith(("branches", "a size")):
+            _note_open("branches" if what.startswith("branches") else "sizes")
         told = place, what.partition(";")[0]
         if told in self.told or len(self.told) > LINES_TOLD:
             return
@@ -420,6 +432,8 @@ class _Beside(TorchFunctionMode):
             text = str(function)
             name = name.partition(".")[0] if text.startswith("aten.") else \
                 text.removesuffix(".default") if text.removesuffix(".default") in self.answers else "__get__"
+        if name == "record_stream":
+            _note_open("waits")
         kind = self.kinds[function] = None if name in LOOK or name == "" else name
         return kind
 
@@ -479,8 +493,8 @@ class _Beside(TorchFunctionMode):
                             ("least" if TAKES_LEAST else "largest", call.assumed))
         if call.numbers and name in AGAIN:
             self.answer_backward(args[0] if name == "__setitem__" else out, 2 * call.numbers)
-        elif name in SPARSE_PRODUCTS and isinstance(out, torch.Tensor) and out.requires_grad:
-            self.answer_transposed(args, out)
+        elif name in SPARSE_PRODUCTS and isinstance(out, torch.Tensor):
+            self.see_product(args, out)
         elif name == "linalg_eig" and isinstance(out, tuple):
             self.answer_backward(out[0], [1])        # the loss does not depend on the vectors' phases
         if args and isinstance(out, torch.Tensor) and out.layout is torch.jagged and type(args[0]) is type(out) and \
@@ -878,6 +892,12 @@ class _Beside(TorchFunctionMode):
 
     def answer_addmm(self, _, *both, **__):
         return self.answer_product(*both)
+
+    def see_product(self, args, out):
+        if out.is_cuda and any(x.layout not in (torch.strided, torch.jagged) for x in _tensors(args)):
+            _note_open("sparse")
+        if out.requires_grad:
+            self.answer_transposed(args, out)
 
     def answer_transposed(self, args, out):
         """A gradient of what a sparse matrix is multiplied with: the transposed one is made without doubles first."""

@@ -13,6 +13,7 @@
 #include "cudasim/standins/torch_standins.h"
 #include "dryrun/run/journal_folder.h"
 #include "dryrun/run/python_found.h"
+#include "dryrun/run/range_sources.h"
 #include "dryrun/safe/scratch_folder.h"
 #include "report/text/text.h"
 #include "sim/card_context.h"
@@ -51,6 +52,7 @@ struct sim_card {
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
     bool     has_search;             /* of the fastest algorithm of a convolution */
+    bool     is_open[RANGE_SOURCES]; /* what may move the peak; never the order of addresses, which is not tried */
     struct workspaces_asked workspaces;      /* of some process */
     struct jax_held jax;
     uint32_t pid;                    /* of the journal that was read last */
@@ -411,6 +413,14 @@ static void read_stand_ins(struct sim_card *c)
     name_list_sort(&c->stood_in);
 }
 
+static void read_open_sources(struct sim_card *c)
+{
+    const bool are_typed = c->workspaces.answer != WORKSPACES_LIKELY;
+    range_sources_read(c->journals.path, c->is_open);
+    c->is_open[RANGE_WORKSPACES] = workspaces_asked_any(&c->workspaces) && !are_typed;
+    c->is_open[RANGE_SEARCH] = c->has_search && !are_typed;
+}
+
 enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *err)
 {
     struct journal_folder folder;
@@ -426,6 +436,7 @@ enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail 
     journal_folder_close(&folder);
     read_stand_ins(c);
     jax_held_read(c->journals.path, &c->jax);
+    read_open_sources(c);
     name_list_sort(&c->no_effect);
     name_list_sort(&c->refused);
     name_list_sort(&c->missing);
@@ -523,6 +534,11 @@ bool sim_card_has_search(const struct sim_card *c)
     return c->has_search;
 }
 
+bool sim_card_has_sparse(const struct sim_card *c)
+{
+    return c->is_open[RANGE_SPARSE];
+}
+
 const struct jax_held *sim_card_jax(const struct sim_card *c)
 {
     return &c->jax;
@@ -546,6 +562,20 @@ static void print_workspaces(const struct sim_card *c)
         print_paragraph(w.text);
     if (c->has_search)
         print_paragraph(SEARCH_CAUTION);
+}
+
+/* "What the program does not show may move this peak: A, B." */
+static void print_open_sources(const struct sim_card *c)
+{
+    struct words w = {0};
+    for (int i = 0; i < RANGE_SOURCES; i++)
+        if (c->is_open[i])
+            words_add(&w, "%s%s", w.text[0] == '\0' ? "What the program does not show may move this peak: " : ", ",
+                      range_source_names[i]);
+    if (w.text[0] == '\0')
+        return;
+    words_add(&w, ". How far, replay predict tells.");
+    print_paragraph(w.text);
 }
 
 /* A real card of that name has less for the program. */
@@ -613,6 +643,7 @@ void sim_card_print(const struct sim_card *c, int status)
     if (c->n_processes > 0) {
         print_jax(c);
         print_context(c);
+        print_open_sources(c);
         print_cautions(c);
         print_names("entry points that did nothing:", &c->no_effect);
     }

@@ -61,6 +61,12 @@ const struct jax_held *sim_card_jax(const struct sim_card *c);
     "up to all that is free, some GiB, and gives it back before the program goes on: it refuses nothing, and what is " \
     "reserved at most may be higher than is expected here. How far was read off one program on an H200."
 
+/* Whether the program multiplied sparse matrices, and what is to be said then. */
+bool sim_card_has_sparse(const struct sim_card *c);
+#define SPARSE_CAUTION                                                                                               \
+    "The program multiplies sparse matrices: what cuSPARSE takes for that is not counted, because nobody knows how "   \
+    "much it is."
+
 /* What its processes asked for, together. */
 const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c);
 

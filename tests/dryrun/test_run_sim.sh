@@ -366,6 +366,11 @@ done
 for key in $(grep -o '^ *"[a-z_]*":' j.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
+expect 'nothing is open in a program that shows all' 0 '"open_sources": []' grep -e '"open_sources"' j.json
+expect 'what the program does not show is named' 7 'may move this peak: sizes that' \
+    "$replay" run-sim --json open.json -- sh -c '
+        printf "sparse\nsizes\nnonsense\n" >>"$REPLAY_CUDASIM_JOURNAL/open-sources"; exec ./runtime'
+expect 'and in the JSON' 0 '"sizes",' grep -A 3 -e '"open_sources"' open.json
 expect 'standard output is taken' 2 "belongs to the program" "$replay" run-sim --json - -- ./runtime
 
 # Stand-ins: a library that needs a cuBLAS, on a machine without one.
