@@ -10,8 +10,9 @@
 #include "base/input.h"
 #include "traces/trace.h"
 
-/* Of the bytes that any file may unpack to, so many allow one object: by default 65,536 objects. */
-enum { LIVE_OBJECTS_FREE_BYTES = 256 };
+/* Of the bytes that any file may unpack to, so many allow one object: by default 16,384 objects. A few lines that claim
+ * more would cost each command as much as a long recording. */
+enum { LIVE_OBJECTS_FREE_BYTES = 1024 };
 
 struct live_objects {
     uint64_t n_free;                 /* allowed whatever was read: input_free_bytes / LIVE_OBJECTS_FREE_BYTES */

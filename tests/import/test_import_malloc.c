@@ -44,10 +44,10 @@ Test(import_malloc, heap_dumps_show_what_is_live_with_its_stack)
     trace_close(r);
 }
 
-/* The requests of a heap dump that claims 60,000 objects of a byte. */
+/* The requests of a heap dump that claims 15,000 objects of a byte. */
 static uint64_t requests_of_claim(uint64_t allowed)
 {
-    static const char text[] = "heap_v2/524288\n@ 0x1\n  t*: 60000: 60000 [0: 0]\n";
+    static const char text[] = "heap_v2/524288\n@ 0x1\n  t*: 15000: 15000 [0: 0]\n";
     const struct import_config cfg = {.gpu = -1};
     struct input *in;
     struct trace_writer *w;
@@ -66,9 +66,9 @@ static uint64_t requests_of_claim(uint64_t allowed)
 
 Test(import_malloc, a_dump_has_no_more_requests_than_its_bytes_and_the_limit_of_memory_explain)
 {
-    cr_expect_eq(requests_of_claim(0), 60000);
-    cr_expect_eq(requests_of_claim((uint64_t)60000 * 256), 60000);
-    cr_expect_eq(requests_of_claim((uint64_t)50000 * 256), 1);
+    cr_expect_eq(requests_of_claim(0), 15000);
+    cr_expect_eq(requests_of_claim((uint64_t)15000 * 1024), 15000);
+    cr_expect_eq(requests_of_claim((uint64_t)14000 * 1024), 1);
 }
 
 Test(import_malloc, what_is_wrong_is_said_with_its_line)
