@@ -154,6 +154,14 @@ static struct policy_config bare_config(struct device *device)
     return (struct policy_config){.device = device, .streams = streams, .n_streams = 1, .pools = pools, .n_pools = 1};
 }
 
+/* Adds up what is shown of the blocks of a heap. */
+static void sum_block(void *arg, const struct block_view *b)
+{
+    struct block_view *sum = arg;
+    sum->bytes += b->bytes;
+    sum->requested += b->state == BLOCK_ALLOCATED ? b->requested : 0;
+}
+
 Test(upstream, a_heap_gives_back_exactly_what_it_took)
 {
     struct err_detail err = {.text = ""};
@@ -174,6 +182,14 @@ Test(upstream, a_heap_gives_back_exactly_what_it_took)
     cr_expect_eq(device->usage.reserved_bytes, 4 * MIB);
     cr_assert_eq(heap_grow(&h, 5 * MIB, 0, &pieces[1]), ERR_OK);
     cr_expect_eq(h.pieces[heap_at(&h, pieces[1])->segment].serial, 3, "the fourth piece");
+    cr_expect_eq(h.n_pieces, 3, "the place of the piece that was given back is used again");
+    struct block_view shown = {.bytes = 0};
+    struct block taken;
+    const struct heap *heaps[] = {&h};
+    heap_take(&h, pieces[1], 100, &taken);
+    cr_assert_eq(heaps_walk(heaps, 1, sum_block, &shown), ERR_OK);
+    cr_expect_eq(shown.bytes, 9 * MIB);
+    cr_expect_eq(shown.requested, 100, "what was asked for, not what the piece has");
     cr_expect_eq(heap_check(&h, "test", &err), ERR_OK, "%s", err.text);
     heap_at(&h, pieces[0])->size -= 512;
     cr_expect_eq(heap_check(&h, "test", &err), ERR_CORRUPT, "a gap is not seen");
