@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""What is installed from elsewhere is pinned. Each requirement is in the lock beside its list, in the same version. Each
-package in a lock has a hash. The Action installs the version that its tag is of."""
+"""What is installed from elsewhere is pinned. Each requirement is in the lock beside its list, with the same version.
+Each package in a lock has a hash. The Action installs the version that its tag is of."""
 import os
 import re
 import sys
