@@ -4,9 +4,11 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "xla_cuda13" with "xla_cuda" and "" is 13, "jax_cuda12_plugin" with "jax_cuda" and "_plugin" is 12; 0: neither. */
 static unsigned number_in(const char *name, const char *before, const char *after)
@@ -47,6 +49,15 @@ static enum err look_in(struct jax_plugins *p, const char *folder, const char *b
     return e;
 }
 
+/* TensorFlow opens NVIDIA's libraries as JAX's plugins do. Its wheels from 2.14 on are built for CUDA 12. */
+static enum err look_for_tensorflow(struct jax_plugins *p, const char *folder, struct err_detail *err)
+{
+    char path[PATH_MAX];
+    const bool is_short = (size_t)snprintf(path, sizeof path, "%s/tensorflow/libtensorflow_cc.so.2", folder) <
+                          sizeof path;
+    return is_short && access(path, F_OK) == 0 ? put(p, folder, "tensorflow", 12, err) : ERR_OK;
+}
+
 enum err jax_plugins_find(const char *const *packages, size_t n_packages, struct jax_plugins *out,
                           struct err_detail *err)
 {
@@ -57,6 +68,8 @@ enum err jax_plugins_find(const char *const *packages, size_t n_packages, struct
         e = look_in(out, packages[i], "jax_cuda", "_plugin", err);
         if (e == ERR_OK && (size_t)snprintf(plugins, sizeof plugins, "%s/jax_plugins", packages[i]) < sizeof plugins)
             e = look_in(out, plugins, "xla_cuda", "", err);
+        if (e == ERR_OK)
+            e = look_for_tensorflow(out, packages[i], err);
     }
     if (e != ERR_OK)
         jax_plugins_close(out);

@@ -2,7 +2,7 @@
 /*
  * The folders of JAX's CUDA plugins: jax_plugins/xla_cuda13 and jax_cuda13_plugin, for a CUDA of that number. Their
  * shared objects name no library of NVIDIA's. They open each one when they first need it, so it is stood in for by the
- * number that NVIDIA gave it in that CUDA.
+ * number that NVIDIA gave it in that CUDA. TensorFlow's folder is read as such a plugin's.
  */
 #ifndef REPLAY_CUDASIM_STANDINS_JAX_PLUGINS_H
 #define REPLAY_CUDASIM_STANDINS_JAX_PLUGINS_H

@@ -29,12 +29,24 @@ ENTRY(int, cudasim_standin_create_int, int *handle)
     return 0;
 }
 
-/* cublasLtMatmulAlgoGetHeuristic: one algorithm, which needs no workspace. */
-ENTRY(int, cudasim_standin_one_algorithm, uint64_t handle, uint64_t operation, uint64_t a, uint64_t b, uint64_t c,
-      uint64_t d, uint64_t preference, int wanted, void *results, int *n)
+/* cublasLtMatmulAlgoGetHeuristic: algorithms, which need no workspace. An H200 named eight to XLA's autotuner, which
+ * asks for 128 and runs each (doc/prediction.md); PyTorch asks for one. */
+struct product_algorithm {
+    unsigned char algorithm[64];
+    size_t workspace_bytes;
+    int    status;                               /* 0: it can be used */
+    float  waves;
+    int    reserved[4];
+};
+enum { PRODUCT_ALGORITHMS = 8 };
+
+ENTRY(int, cudasim_standin_product_algorithms, uint64_t handle, uint64_t operation, uint64_t a, uint64_t b, uint64_t c,
+      uint64_t d, uint64_t preference, int wanted, struct product_algorithm *results, int *n)
 {
-    (void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)wanted, (void)results;
-    *n = 1;
+    (void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d, (void)preference;
+    *n = wanted < PRODUCT_ALGORITHMS ? wanted : PRODUCT_ALGORITHMS;
+    for (int i = 0; i < *n; i++)
+        results[i] = (struct product_algorithm){ .waves = 1 };
     return 0;
 }
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "12"
+#define STANDINS_FORM "13"
 
 enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
 

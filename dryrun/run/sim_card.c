@@ -147,7 +147,7 @@ static enum err find_torch(const struct sim_card_request *r, char **out, struct 
 {
     static const char *const script = "import sys; sys.path = [p for p in sys.path if p != '']; "
                                       "import importlib.util as u; t = u.find_spec('torch'); "
-                                      "is_any = t or u.find_spec('jax_plugins'); "
+                                      "is_any = t or u.find_spec('jax_plugins') or u.find_spec('tensorflow'); "
                                       "torch = t.submodule_search_locations[0] if t else ''; "
                                       "print(':'.join([torch] + sys.path) if is_any else '')";
     char python[PATH_MAX];

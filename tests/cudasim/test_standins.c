@@ -530,6 +530,42 @@ Test(standins, a_plugin_of_jax_gets_the_libraries_of_its_cuda_and_what_it_asks_o
     cr_expect_eq(system(command), 0);
 }
 
+Test(standins, tensorflow_gets_the_libraries_of_cuda_12)
+{
+    char root[] = "/tmp/replay-test-XXXXXX", command[4400], found[64];
+    struct standins s;
+    struct real_libraries real = { 0 };
+    uint64_t handle = 0;
+    int (*create)(uint64_t *);
+    cr_assert_not_null(mkdtemp(root));
+    snprintf(command, sizeof command, "mkdir %s/tensorflow && cp %s %s/tensorflow/libtensorflow_cc.so.2", root,
+             JAX_THAT_OPENS, root);
+    cr_assert_eq(system(command), 0);
+    snprintf(found, sizeof found, ":%s", root);
+    cr_assert_eq(torch_standins_make(found, root, false, &real, &s, NULL), ERR_OK);
+    cudasim_rig_library("libreplay-cudasim.so");
+    find_in(s.folder, "libcublasLt.so.12", "cublasLtCreate", &create);
+    cr_expect(create(&handle) == 0 && handle != 0);
+    standins_close(&s);
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    cr_expect_eq(system(command), 0);
+}
+
+/* PyTorch asks for one, XLA's autotuner for 128. */
+Test(standins, cublaslt_names_as_many_algorithms_as_are_asked_for_up_to_eight)
+{
+    struct result { unsigned char algorithm[64]; size_t bytes; int status; float waves; int rest[4]; } results[9];
+    int (*ask)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int, void *, int *), n = 0;
+    memset(results, 0xff, sizeof results);
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_standin_product_algorithms", &ask);
+    cr_expect_eq(ask(1, 2, 3, 4, 5, 6, 7, 1, results, &n), 0);
+    cr_expect_eq(n, 1);
+    cr_expect(results[0].status == 0 && results[0].bytes == 0 && results[1].status != 0);
+    cr_expect_eq(ask(1, 2, 3, 4, 5, 6, 7, 128, results, &n), 0);
+    cr_expect_eq(n, 8);
+    cr_expect(results[7].status == 0 && results[8].status != 0);
+}
+
 Test(standins, a_folder_that_is_not_there_is_an_error)
 {
     struct standins s;
