@@ -129,14 +129,17 @@ static void share_model_infos(const struct served_place *place, const char *root
 static enum err put_caches(const struct served_place *place, const char *log, struct child_env *env,
                            struct err_detail *err)
 {
-    static const struct { const char *name, *ending; } caches[] = {
+    static const struct { const char *name, *ending; } kernels[] = {
+        { "TRITON_CACHE_DIR", "triton" }, { "DG_JIT_CACHE_DIR", "deep_gemm" },
+    }, caches[] = {
         { "TORCHINDUCTOR_CACHE_DIR", "inductor" }, { "VLLM_CACHE_ROOT", "vllm" },
     };
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.*s/triton", PATH_MAX - 16, place->folder);
-    enum err e = child_env_put(env, "TRITON_CACHE_DIR", path, '\0', err);
-    if (e == ERR_OK)
-        e = child_env_put(env, "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "0", '\0', err);
+    enum err e = child_env_put(env, "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "0", '\0', err);
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0] && e == ERR_OK; i++) {
+        snprintf(path, sizeof path, "%.*s/%s", PATH_MAX - 16, place->folder, kernels[i].ending);
+        e = child_env_put(env, kernels[i].name, path, '\0', err);
+    }
     for (size_t i = 0; i < sizeof caches / sizeof caches[0] && e == ERR_OK; i++) {
         snprintf(path, sizeof path, "%.*s.%s", PATH_MAX - 16, log, caches[i].ending);
         e = child_env_put(env, caches[i].name, path, '\0', err);
@@ -153,6 +156,7 @@ static enum err put_env(struct served *s, const struct sim_card *card, struct ch
         { "VLLM_LOGGING_LEVEL", "DEBUG", false }, { "VLLM_CONFIGURE_LOGGING", "1", false }, { "NO_COLOR", "1", false },
         { "VLLM_NO_USAGE_STATS", "1", false },    { "VLLM_USE_FLASHINFER_SAMPLER", "0", true },
         { "PYTHONUNBUFFERED", "1", false },   { "VLLM_USE_AOT_COMPILE", "0", true },
+        { "VLLM_DEEP_GEMM_WARMUP", "skip", true },
     };
     enum err e = sim_card_put_env(card, NULL, env, err);
     s->has_own_sampler = getenv("VLLM_USE_FLASHINFER_SAMPLER") == NULL;

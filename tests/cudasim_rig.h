@@ -131,6 +131,8 @@ struct rig_extent { size_t width, height, depth; };
     X(int, cuMemcpyDtoH_v2, (void *, uint64_t, size_t))                                                 \
     X(int, cuModuleLoad, (uint64_t *, const char *))                                                    \
     X(int, cuModuleLoadData, (uint64_t *, const void *))                                                \
+    X(int, cuLibraryLoadFromFile, (uint64_t *, const char *, const void *, const void *, unsigned, const void *,     \
+                                   const void *, unsigned))                                             \
     X(int, cuModuleUnload, (uint64_t))                                                                  \
     X(int, cuModuleGetFunction, (uint64_t *, uint64_t, const char *))                                   \
     X(int, cuModuleGetGlobal_v2, (uint64_t *, size_t *, uint64_t, const char *))                        \

@@ -1290,17 +1290,20 @@ static int module_load_file(uint64_t *module, int file)
     return code;
 }
 
-ENTRY(int, cuModuleLoad, uint64_t *module, const char *path)
+static int module_load_path(uint64_t *module, const char *path)
 {
-    int code = check();
-    if (code != CODE_SUCCESS || path == NULL || module == NULL)
-        return code != CODE_SUCCESS ? code : CODE_INVALID_VALUE;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = module == NULL || path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return CODE_FILE_NOT_FOUND;
-    code = module_load_file(module, file);
+        return module == NULL || path == NULL ? CODE_INVALID_VALUE : CODE_FILE_NOT_FOUND;
+    const int code = module_load_file(module, file);
     close(file);
     return code;
+}
+
+ENTRY(int, cuModuleLoad, uint64_t *module, const char *path)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : module_load_path(module, path);
 }
 
 ENTRY(int, cuModuleUnload, uint64_t module)
@@ -1346,6 +1349,14 @@ ENTRY(int, cuLibraryLoadData, uint64_t *library, const void *image, const void *
     const int code = check_init();
     return code != CODE_SUCCESS ? code : library == NULL ? CODE_INVALID_VALUE
                                                          : (int)cudasim_module_load(image, SIZE_MAX, library);
+}
+
+ENTRY(int, cuLibraryLoadFromFile, uint64_t *library, const char *path, const void *j, const void *jv, unsigned nj,
+      const void *o, const void *ov, unsigned no)
+{
+    (void)j, (void)jv, (void)nj, (void)o, (void)ov, (void)no;
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : module_load_path(library, path);
 }
 
 ENTRY(int, cuLibraryUnload, uint64_t library)

@@ -22,7 +22,7 @@
 #define CORE_SONAME   "libreplay-cudasim.so"
 #define STANDINS_FORM "13"
 
-enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
+enum { PACKAGES_DEPTH = 3, PACKAGES_NAMES = 1 << 16 };
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -254,23 +254,53 @@ static bool is_package(const struct dirent *f)
            strcmp(f->d_name, "dist-packages") != 0;
 }
 
-static enum err read_packages(struct wants *w, const char *folder, unsigned depth, struct err_detail *err)
+/* Folders of packages that are still to be read, those that lie deeper after the others: if there are too many names,
+ * the deepest are not looked at. */
+struct folder_queue {
+    struct package_folder { char *path; unsigned depth; } *all;
+    size_t n, cap;
+};
+
+static bool queue_put(struct folder_queue *q, const char *path, unsigned depth)
+{
+    struct package_folder *all = array_grow(q->all, q->n, &q->cap, sizeof *all);
+    if (all == NULL)
+        return false;
+    q->all = all;
+    q->all[q->n] = (struct package_folder){ .path = strdup(path), .depth = depth };
+    return q->all[q->n++].path != NULL;
+}
+
+static enum err read_package_folder(struct wants *w, struct folder_queue *q, struct package_folder at,
+                                    struct err_detail *err)
 {
     struct elf_visitor v = { .library = on_package_library, .symbol = on_symbol, .arg = w };
-    DIR *d = opendir(folder);
+    DIR *d = opendir(at.path);
     enum err e = ERR_OK;
     if (d == NULL)
         return ERR_OK;
     for (const struct dirent *f; e == ERR_OK && w->names_left > 0 && (f = readdir(d)) != NULL; w->names_left--) {
         char path[4096];
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) >= sizeof path)
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", at.path, f->d_name) >= sizeof path)
             continue;
         if (strstr(f->d_name, ".so") != NULL)
             e = read_library(path, read_needs, &v, err);
-        else if (depth > 0 && is_package(f))
-            e = read_packages(w, path, depth - 1, err);
+        else if (at.depth < PACKAGES_DEPTH && is_package(f) && !queue_put(q, path, at.depth + 1))
+            e = err_no_memory(err);
     }
     closedir(d);
+    return e;
+}
+
+static enum err read_packages(struct wants *w, const char *folder, struct err_detail *err)
+{
+    struct folder_queue q = { .n = 0 };
+    enum err e = queue_put(&q, folder, 0) ? ERR_OK : err_no_memory(err);
+    for (size_t i = 0; e == ERR_OK && i < q.n; i++)
+        e = read_package_folder(w, &q, q.all[i], err);
+    for (size_t i = 0; i < q.n; i++)
+        free(q.all[i].path);
+    free(q.all);
     return e;
 }
 
@@ -511,7 +541,7 @@ enum err standins_make(const struct standin_places *places, const char *cache, s
     for (size_t i = 0; e == ERR_OK && i < places->plugins.n; i++)
         e = read_plugin(&w, &places->plugins.all[i], err);
     for (size_t i = 0; e == ERR_OK && i < places->n_packages; i++)
-        e = read_packages(&w, places->packages[i], PACKAGES_DEPTH, err);
+        e = read_packages(&w, places->packages[i], err);
     if (e == ERR_OK)
         e = wants_resolve(&w, err);
     if (e == ERR_OK)

@@ -743,6 +743,15 @@ Test(cudasim, code_for_another_card_is_refused_and_ptx_has_any_kernel)
     cr_expect(r.cuFuncGetAttribute(&value, 4, function) == CODE_SUCCESS && value == 32);
     cr_expect_eq(r.cuModuleLoad(&module, "/nowhere/at-all.cubin"), CODE_FILE_NOT_FOUND);
     cr_expect_eq(r.cuModuleLoad(&module, CUDASIM_DIR "/libcuda.so.1"), CODE_INVALID_IMAGE, "code for the host");
+    cr_expect_eq(r.cuLibraryLoadFromFile(&module, "/nowhere/at-all.cubin", NULL, NULL, 0, NULL, NULL, 0),
+                 CODE_FILE_NOT_FOUND);
+    FILE *f = fopen("kernel.ptx", "w");
+    cr_assert_not_null(f);
+    fputs(".version 8.0", f);
+    fclose(f);
+    cr_assert_eq(r.cuLibraryLoadFromFile(&module, "kernel.ptx", NULL, NULL, 0, NULL, NULL, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuModuleGetFunction(&function, module, "anything"), CODE_SUCCESS);
+    unlink("kernel.ptx");
 }
 
 Test(cudasim, what_is_asked_of_ptx_is_the_same_until_it_is_unloaded)

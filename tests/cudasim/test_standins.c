@@ -438,15 +438,15 @@ Test(standins, a_folder_without_shared_objects_wants_nothing)
     rmdir(folder);
 }
 
-/* PyTorch names libcublas.so.12 and takes nothing of it here; a package two folders deep takes cublasHgemm, and one
- * that no library of PyTorch's has. */
+/* PyTorch names libcublas.so.12 and takes nothing of it here; a package as deep as vLLM's DeepGEMM takes cublasHgemm,
+ * and one that no library of PyTorch's has. */
 Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pytorch_names)
 {
-    char root[] = "/tmp/replay-test-XXXXXX", torch[64], package[64], path[4400];
+    char root[] = "/tmp/replay-test-XXXXXX", torch[64], package[80], path[4400];
     struct standins s;
     cr_assert_not_null(mkdtemp(root));
     snprintf(torch, sizeof torch, "%s/torch", root);
-    snprintf(package, sizeof package, "%s/vllm/csrc", root);
+    snprintf(package, sizeof package, "%s/vllm/third_party/deep_gemm", root);
     snprintf(path, sizeof path, "mkdir -p %s %s && cp %s %s/_C.so && cp %s %s/libtorch_cuda.so", torch, package,
              PACKAGE_THAT_ASKS, package, TORCH_THAT_NAMES, torch);
     cr_assert_eq(system(path), 0);
