@@ -578,6 +578,23 @@ static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, s
     return ERR_OK;
 }
 
+/* The driver may give the address of a segment that a wait made free to the request that waited: what was live there
+ * ends before it, and is not held back any longer. */
+static enum err put_held_at(struct pytorch_import *p, uint64_t addr, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n_held; i++) {
+        const bool is_there = p->w->records[p->held[i]].addr == addr;
+        if (is_there && e == ERR_OK)
+            e = put_record(p, p->held[i], err);
+        else
+            p->held[kept++] = p->held[i];
+    }
+    p->n_held = kept;
+    return e;
+}
+
 static enum err put_held(struct pytorch_import *p, struct err_detail *err)
 {
     enum err e = ERR_OK;
@@ -600,6 +617,8 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *err)
             e = put_free_run(p, &w->free_runs[p->next_free_run], err);
         if (e == ERR_OK)
             e = hold_back(p, i, &is_held, err);
+        if (e == ERR_OK && i == p->held_until && w->records[i].action == ACTION_ALLOC)
+            e = put_held_at(p, w->records[i].addr, err);
         if (e == ERR_OK && !is_held)
             e = put_record(p, i, err);
         if (e == ERR_OK && i == p->held_until)

@@ -36,6 +36,8 @@ static enum err make_env(const struct options *o, const struct sim_card *card, b
                          struct err_detail *err)
 {
     enum err e = sim_card_put_env(card, NULL, env, err);
+    if (e == ERR_OK && o->is_given[FLAG_LATE_USES])
+        e = child_env_put(env, "REPLAY_CUDASIM_WAITS", "late", '\0', err);
     if (e == ERR_OK && o->is_given[FLAG_LABELS])
         e = is_recorded ? child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', err)
                         : err_set(err, ERR_USAGE, 0, "--labels is for a recording: give -o OUT");
@@ -96,7 +98,8 @@ static enum exit_status run_sim_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)status;
 }
 
-static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(LABELS), TAKES(HELP), FLAGS_END};
+static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(LABELS), TAKES(LATE_USES), TAKES(HELP),
+                                                FLAGS_END};
 
 const struct subcommand cmd_run_sim = {
     .name = "run-sim",

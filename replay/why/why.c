@@ -433,6 +433,9 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     if (e != ERR_OK)
         return e;
     out->is_of_driver = recorded_from_driver(trace);
+    out->is_simulated = trace_meta(trace, TRACE_META_CAPABILITY) != NULL;
+    out->has_late_uses = trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
+    out->has_streams = trace_info(trace)->n_streams > 1;
     out->is_shrunk = trace_meta(trace, TRACE_META_SHRUNK) != NULL;
     out->outside = find_outside(trace, device);
     out->total = device->config.total_bytes;

@@ -89,6 +89,9 @@ struct why {
     bool     has_refusal;
     bool     is_state;               /* only a final state was recorded */
     struct recorded_limit limit;     /* that refused requests though the card had room; below 0: none was seen */
+    bool     is_simulated;           /* it was made by run-sim, whose streams' work ends at once or as late as it can */
+    bool     has_late_uses;          /* something that was freed waited for a stream */
+    bool     has_streams;            /* it has requests on several */
     bool     is_shrunk;              /* it is what shrink left of a recording */
     bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
     bool     is_of_xla;              /* it holds requests to XLA's allocator */

@@ -104,8 +104,8 @@ void why_add_walls_act(struct words *w, const struct why *y)
         words_add(w, "make the tensors on one stream, before `with torch.cuda.stream(...)`, and let the others only "
                      "compute with them; or use fewer streams.");
     if (y->walls.kind != WALLS_STREAMS)
-        words_add(w, "%s`x.record_stream(s)` keep x until torch.cuda.current_stream().wait_stream(s), and drop it "
-                     "then: it is free at once. Or keep fewer batches under way.",
+        words_add(w, "%s`x.record_stream(s)` let the stream that x was made on wait for s (`made_on.wait_stream(s)`), "
+                     "and drop x then: it is free at once. Or keep fewer batches under way.",
                   y->walls.kind == WALLS_BOTH ? " Instead of " : "instead of ");
 }
 

@@ -711,6 +711,9 @@ static void print_walls(FILE *out, const struct why *y)
     words_add(&w, "- Tried: with %s %s on this card, and reserves %s at most.", tried[y->walls.kind],
               y->walls.lasts ? "the recording, played on for as long again, runs" : "the refused request is served",
               text_mib(y->walls.peak_bytes, a));
+    if (is_late || y->walls.kind == WALLS_BOTH)
+        words_add(&w, y->is_simulated ? " Uses end here when the program waits for them, as late as they can on a "
+                                        "card, which may last longer." : "");
     words_print_screen(out, &w);
     print_lines(out, &y->walls.lines, y->is_by_size, is_late ? y->walls.late_bytes : y->live,
                 is_late ? "waited most" : "on other streams");
@@ -721,6 +724,14 @@ static void print_walls(FILE *out, const struct why *y)
     why_add_walls_act(&w, y);
     words_add(&w, " No setting takes the walls away: the one above makes room beside them, and may not last.");
     words_print_screen(out, &w);
+}
+
+/* Under run-sim work of streams ends at once, unless it is asked to end late. */
+static void print_late_uses(FILE *out, const struct why *y)
+{
+    if (y->is_simulated && y->has_streams && !y->has_late_uses && y->has_refusal)
+        text_print_screen(out, "- Uses by other streams (record_stream) end at once under run-sim. On a card they may "
+                               "end as late as the program's next wait: run-sim --late-uses shows that worst case.");
 }
 
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
@@ -748,6 +759,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
     print_served(out, y);
     print_worthless(out, y);
     print_filled(out, y);
+    print_late_uses(out, y);
     print_context(out, y);
 }
 

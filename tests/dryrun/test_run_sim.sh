@@ -468,4 +468,7 @@ expect 'a library that has the runtime in it' 0 'linked into libcuwhole.so.1 and
     "$replay" run-sim -- ./needs_whole
 expect 'and what to do' 0 '--torch-libs names the folder' "$replay" run-sim -- ./needs_whole
 
+expect 'work ends when the program waits, if that is asked for' 0 'waits: late' \
+    "$replay" run-sim --late-uses -- bash -c 'echo "waits: $REPLAY_CUDASIM_WAITS"'
+
 exit "$failed"

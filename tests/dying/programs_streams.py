@@ -88,3 +88,20 @@ def other_stream_does_little():
             small = buffer_of(1.5)
         slots[draw.randrange(24)] = buffer_of(draw.uniform(2, 16))
         del small
+
+
+@dies("streams", 400, "prefetch: batches of a side stream are used late (record_stream), and results stay",
+      "wait before it is dropped", late=True)
+def batches_are_used_late():
+    draw, side, net = random.Random(6), torch.cuda.Stream(), torch.nn.Linear(64, 64).cuda()
+    results = collections.deque(maxlen=96)
+    for _ in range(400):
+        for _ in range(8):
+            with torch.cuda.stream(side):
+                batch = buffer_of(draw.uniform(12, 20))
+                results.append(buffer_of(1.5))
+            torch.cuda.current_stream().wait_stream(side)
+            net(torch.empty(64, 64, device="cuda"))
+            batch.record_stream(torch.cuda.current_stream())
+            del batch
+        torch.cuda.current_stream().synchronize()

@@ -81,6 +81,8 @@ def die(program, card_mib, snapshot_file):
         choose_card(card_mib)
         record = dict(program["record"])
         stacks = record.pop("stacks", "python")
+        if record.pop("late", False):                  # uses by other streams end when the program waits
+            os.environ["REPLAY_CUDASIM_WAITS"] = "late"
         torch.cuda.init()
         if "mid-run" not in program["kind"]:
             how = {"context": None} if stacks is None else {"stacks": stacks}

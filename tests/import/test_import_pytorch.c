@@ -1313,6 +1313,32 @@ Test(import_pytorch, a_segment_free_may_have_waited_only_for_frees_in_its_segmen
     }
 }
 
+/* The driver gives the address of what a wait made free to the request that waited: both are there. */
+Test(import_pytorch, a_request_may_get_the_address_that_it_waited_for)
+{
+    static struct snap s;
+    snap_begin(&s);
+    for (uint64_t i = 0; i < 2; i++) {
+        snap_record_more(&s, "segment_alloc", BASE + i * 20 * MIB, 20 * MIB, "stream", 7 * i);
+        snap_record_more(&s, "alloc", BASE + i * 20 * MIB, 20 * MIB, "stream", 7 * i);
+    }
+    snap_record(&s, "free_requested", BASE, 20 * MIB);
+    snap_record_more(&s, "free_requested", BASE + 20 * MIB, 20 * MIB, "stream", 7);
+    snap_record(&s, "free_completed", BASE, 20 * MIB);
+    snap_record_more(&s, "free_completed", BASE + 20 * MIB, 20 * MIB, "stream", 7);
+    snap_record(&s, "segment_free", BASE, 20 * MIB);
+    snap_record_more(&s, "segment_free", BASE + 20 * MIB, 20 * MIB, "stream", 7);
+    snap_record(&s, "segment_alloc", BASE, 30 * MIB);
+    snap_record(&s, "alloc", BASE, 30 * MIB);
+    snap_segments(&s);
+    snap_segment(&s, BASE, 30 * MIB, "large", 30 * MIB, 30 * MIB, 'a', NOTHING);
+    snap_end(&s);
+    struct trace_reader *r = import_snap(&s, &auto_config);
+    cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 3);
+    cr_expect_eq(trace_info(r)->by_kind[EVENT_FREE_COMPLETED], 2);
+    trace_close(r);
+}
+
 /* A segment free that leaves another free segment was garbage collection. */
 Test(import_pytorch, a_run_that_leaves_a_free_segment_is_the_allocators)
 {
