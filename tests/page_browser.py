@@ -861,6 +861,27 @@ def test_many(browser):
     expect(sorted(values) == sorted(r['peak_reserved_bytes'] for r in here), 'runs of', label, values)
 
 
+# Cells of two cases, each clicked while the other is loaded and a view waits to be drawn; whether what is shown is of
+# one case in the end.
+HURRY = """(async () => {
+    const { view, scene } = window.replayPage, rows = JSON.parse(document.getElementById('data').textContent).rows;
+    const cells = [...document.querySelectorAll('#matrix td button')];
+    window.replayPage.show({ hold: view.hold === 'peak' ? 'at' : 'peak' });
+    requestAnimationFrame(() => [cells[0], cells.at(-1), cells[0], cells.at(-1)].forEach(cell => cell.click()));
+    const isOne = () => [...scene.runs.keys()].every(row => rows[row][0] === view.case);
+    for (let i = 0; i < 100 && (i < 10 || !isOne()); i++)
+        await new Promise(done => setTimeout(done, 50));
+    return isOne();
+})()"""
+
+
+def test_hurry(browser):
+    """A case that is chosen while another is loaded comes after it: the page shows one of them, and no script fails."""
+    browser.open(os.path.join(folder, 'many.html'))
+    expect(browser.eval(HURRY), 'runs of another case are shown')
+    expect_quiet(browser, 'a page in a hurry')
+
+
 # What the chosen group holds at the peak of live data, and which case is shown.
 GROUP_AT_PEAK = """(() => {
     const { scene, view, heldAt } = window.replayPage, t = scene.trace;
@@ -945,6 +966,7 @@ def main():
     try:
         for test in (test_numbers, test_first_screens, test_zoom, test_one_view, test_fingers, test_overview, test_svg,
                      test_search, test_long, test_size, test_icicle, test_widths, test_paper, test_markup, test_many,
+                     test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
                      test_steps, test_two_recordings, test_narrow_tables, test_points_open, test_no_motion,
                      test_keys_alone):

@@ -84,6 +84,8 @@ function gridCell(i, n) {
 async function openRun(i) {
   const run = runOfRow(i);
   await chooseCase(data.rows[i][ROW.at], run ? { a: i } : {});
+  if (!run)
+    sayWhyNot(rowsHere(), i);
   byId(run ? 'detail' : 'runs').scrollIntoView();
 }
 

@@ -102,13 +102,18 @@ function firstPair(rows) {
   return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
 }
 
-function sayWhyNot(rows) {
+/* Which runs are not shown in detail, and why; `chosen`: one that is none of a page's few. */
+function sayWhyNot(rows, chosen) {
   const refused = data.runs.filter(r => r.why_not && rows.includes(r.row));
   const reasons = [...new Set(refused.map(r => r.why_not))].map(why => 'Not shown: ' +
     refused.filter(r => r.why_not === why).slice(0, 3).map(r => settingOf(data.rows[r.row])).join(', ') + ', because ' +
     why + '.');
   if (scene.runs.size === 0 && refused.length === 0)
     reasons.push('No run of this trace is shown in detail.');
+  else if (chosen !== undefined && !refused.some(r => r.row === chosen))
+    reasons.push('Of ' + settingOf(data.rows[chosen]) + ' there are the figures above. In detail: ' +
+      runsHere().map(run => settingOf(data.rows[run.row])).join(', ') + '. To draw another, run it alone: replay ' +
+      'report TRACE --policy ' + settingOf(data.rows[chosen]) + '.');
   byId('why-not').textContent = reasons.join(' ');
 }
 
@@ -125,26 +130,31 @@ function sayDrawn() {
   byId('drawn-note').hidden = parts.length === 0;
 }
 
-/* Unpacks the trace and the runs of the case that the view names. */
+/* What waits to be drawn is of the case that is left. */
+function forgetWaiting() {
+  for (const timer of [holdersTimer, chart.timer, stackPlot.timer])
+    clearTimeout(timer);
+}
+
+/* Unpacks the trace and the runs of the case that the view names. Until all is there the one before stays. */
 async function loadCase() {
-  const rows = rowsHere(), runs = rows.map(runOfRow).filter(run => run);
-  scene.runs = new Map();
-  scene.trace = null;
-  if (runs.length > 0) {
-    scene.trace = await unpackTrace(runs[0].trace);
-    for (const run of runs) {
-      await giveWay();
-      const unpacked = await unpackRun(run, scene.trace);
-      await giveWay();
-      scene.runs.set(run.row, prepareRun(unpacked));
-    }
-    byId('axis').querySelector('[value=step]').disabled = scene.trace.steps.length < 2;
+  const rows = rowsHere(), packed = rows.map(runOfRow).filter(run => run), runs = new Map();
+  const trace = packed.length > 0 ? await unpackTrace(packed[0].trace) : null;
+  for (const run of packed) {
     await giveWay();
-    scene.liveSteps = liveStepsOf(scene.trace);
-    scene.peak = scene.trace.live_peak_moment;
+    const unpacked = await unpackRun(run, trace);
+    await giveWay();
+    runs.set(run.row, prepareRun(unpacked));
+  }
+  await giveWay();
+  const liveSteps = trace && liveStepsOf(trace);
+  forgetWaiting();
+  Object.assign(scene, { trace, runs, liveSteps, peak: trace?.live_peak_moment });
+  if (trace) {
+    byId('axis').querySelector('[value=step]').disabled = trace.steps.length < 2;
     sayDrawn();
   }
-  byId('drawn').hidden = runs.length === 0;
+  byId('drawn').hidden = runs.size === 0;
   sayWhyNot(rows);
 }
 
@@ -190,7 +200,15 @@ function possible(changes) {
   return kept;
 }
 
-async function chooseCase(i, wanted = {}) {
+let choosing = Promise.resolve();
+
+/* One case after the other: what is chosen while one is loaded comes next. */
+function chooseCase(i, wanted = {}) {
+  choosing = choosing.then(() => showCase(i, wanted));
+  return choosing;
+}
+
+async function showCase(i, wanted) {
   view.case = i;
   drawCase();
   await loadCase();

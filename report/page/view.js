@@ -32,7 +32,7 @@ const VIEW_NUMBERS = ['case', 'a', 'b', 'request', 'group', 'hidden'];
 
 const drawers = [];                  /* { keys, draw }: called when one of the keys has changed */
 let changed = new Set();
-let isDrawing = false;
+let isDrawing = false, isDrawingAll = false;
 
 function onView(keys, draw) {
   drawers.push({ keys, draw });
@@ -63,12 +63,13 @@ async function giveWay() {
 async function drawAll() {
   const all = new Set(Object.keys(view));
   changed = new Set();
-  isDrawing = true;
+  isDrawing = isDrawingAll = true;
   for (const { draw } of drawers) {
     await giveWay();
     draw(all);
   }
   await giveWay();
+  isDrawingAll = false;
   drawChanged();
 }
 
@@ -81,7 +82,7 @@ function show(changes) {
     }
   if (changed.size > 0 && !isDrawing) {
     isDrawing = true;
-    requestAnimationFrame(drawChanged);
+    requestAnimationFrame(() => isDrawingAll || drawChanged());
   }
 }
 
