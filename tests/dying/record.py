@@ -15,6 +15,7 @@ import traceback
 import torch
 
 import programs_drawn
+import programs_fifth
 import programs_fourth
 import programs_fresh
 import programs_kept
@@ -45,13 +46,14 @@ def run_child(work):
     return text
 
 
-def choose_card(mib):
-    os.environ["REPLAY_CUDASIM_DEVICE"] = f"sim:{mib}MiB"
+def choose_card(mib, program):
+    count = program["record"].get("devices", 1)
+    os.environ["REPLAY_CUDASIM_DEVICE"] = f"sim:{mib}MiB,count={count}"
 
 
 def need_of(program):
     def work():
-        choose_card(LARGE_CARD_MIB)
+        choose_card(LARGE_CARD_MIB, program)
         program["run"]()
         return str(torch.cuda.max_memory_allocated())
     return int(run_child(work)) >> 20
@@ -78,11 +80,12 @@ def write_snapshot(path):
 
 def die(program, card_mib, snapshot_file):
     def work():
-        choose_card(card_mib)
+        choose_card(card_mib, program)
         record = dict(program["record"])
         stacks = record.pop("stacks", "python")
         if record.pop("late", False):                  # uses by other streams end when the program waits
             os.environ["REPLAY_CUDASIM_WAITS"] = "late"
+        record.pop("devices", None)
         torch.cuda.init()
         if "mid-run" not in program["kind"]:
             how = {"context": None} if stacks is None else {"stacks": stacks}
@@ -107,7 +110,8 @@ def record(replay, name):
     if end != "died":
         print(f"{name}: {end or 'failed'} on {mib} MiB", flush=True)
         return
-    subprocess.run([replay, "import", snapshot_file, "-o", trace], check=True, stdout=subprocess.DEVNULL,
+    first = ["--gpu", "0"] if "devices" in program["record"] else []
+    subprocess.run([replay, "import", snapshot_file, "-o", trace, *first], check=True, stdout=subprocess.DEVNULL,
                    env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
     os.remove(snapshot_file)
     print(f"{name}: {mib} MiB, {os.path.getsize(trace)} bytes", flush=True)
