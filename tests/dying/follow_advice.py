@@ -27,7 +27,7 @@ def advice(replay, path):
 def run(program, mib, conf):
     """How it ended, and after how many requests."""
     def work():
-        record.choose_card(mib)
+        record.choose_card(mib, program)
         if conf:
             os.environ["PYTORCH_CUDA_ALLOC_CONF"] = conf
         try:

@@ -47,6 +47,7 @@ def run_child(work):
 
 
 def choose_card(mib, program):
+    """A program that is recorded with devices=2 finds two cards of that size."""
     count = program["record"].get("devices", 1)
     os.environ["REPLAY_CUDASIM_DEVICE"] = f"sim:{mib}MiB,count={count}"
 
