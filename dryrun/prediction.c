@@ -724,7 +724,7 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
     e = run == NULL ? ERR_OK : row_take(p, row, run, err);
     if (e == ERR_OK && row_may_adapt(p, row))
         e = row_try_itself(p, row, err);
-    if (e == ERR_OK)
+    if (e == ERR_OK && !p->asked.peak_only)
         e = row_widen_all(p, row, err);
     return e == ERR_OK ? row_try_next(p, row, err) : e;
 }
@@ -733,7 +733,7 @@ static enum err find_largest(struct prediction *p, struct predicted_row *row, st
 {
     struct row_search s = { .p = p, .row = row };
     const struct value_trial trial = { .fits = row_fits, .arg = &s };
-    enum err e = largest_value_find(&p->range, &trial, &row->largest, err);
+    enum err e = p->asked.peak_only ? ERR_OK : largest_value_find(&p->range, &trial, &row->largest, err);
     if (e == ERR_INTERRUPTED)
         e = ERR_OK;
     return e == ERR_OK ? row_finish(p, row, err) : e;
@@ -962,9 +962,9 @@ enum err prediction_make(struct prediction *p, struct err_detail *err)
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
         e = find_largest(p, &p->rows[i], err);
-    if (e == ERR_OK && *p->asked.interrupted == 0)
+    if (e == ERR_OK && *p->asked.interrupted == 0 && !p->asked.peak_only)
         e = say_once(p, err);
-    if ((e == ERR_INPUT || e == ERR_DEVICE_OOM) && p->showed_nothing)
+    if ((e == ERR_INPUT || e == ERR_DEVICE_OOM) && p->showed_nothing && !p->asked.peak_only)
         print_last_words(p);
     return e;
 }

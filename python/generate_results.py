@@ -20,7 +20,7 @@ SCHEMA_MD = ROOT / "report/SCHEMA.md"
 
 # The answers that have a class, in the order of results.py.
 COMMANDS = ["info", "replay", "why", "who", "fit", "tune", "blame", "shrink", "adversary", "verify", "diff", "predict",
-            "serve"]
+            "serve", "bisect"]
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # "... as in `replay-fit/1`": what the key means stands elsewhere.
 ELSEWHERE = re.compile(r"\bas in (?:`[\w\[\]]+` of )?(?:a replay\b|`replay-(\w+)/1`)")

@@ -71,6 +71,7 @@ ROOMS = [
     ("replay/shrink", "base policies/pytorch report/text replay/recording replay/trials replay/results replay/why",
      "What is the smallest recording that still does it?"),
     ("replay/adversary", "base traces replay/shrink", "On which program do two allocators differ, or one waste most?"),
+    ("replay/bisect", "base", "Which of many versions to try next, and which one raised the peak?"),
     ("replay/graphs", "base traces replay/engine replay/results", "What do the private pools of CUDA graphs take?"),
     ("replay/likeness", "traces loads replay/trials", "Is a made load like a recording?"),
     ("replay/diff", "base traces report/text answers report/rows replay/engine replay/recording replay/results",
@@ -94,6 +95,8 @@ ROOMS = [
     ("dryrun", "base sim traces import loads report/text answers report/rows replay/recording replay/trials "
      "replay/plan replay/results replay/advise cudasim/core dryrun/safe dryrun/run",
      "What does a program need, without a GPU? Largest batch, smallest card."),
+    ("dryrun/bisect", "base traces report/text answers replay/recording replay/bisect replay/diff dryrun/safe "
+     "dryrun/run dryrun", "Which commit, or release of a package, raised the peak? Run by run."),
     ("replay/program", ALL, "The command line. Only tests stand above it."),
     ("examples/policy", "base policies policies/parts", "A policy built outside the tree, from installed headers."),
     ("bench", ALL, "Measurements of speed and memory."),

@@ -63,7 +63,7 @@ def test_predict_runs_a_program(program, tmp_path, monkeypatch):
     assert vramreplay.replay(refused.recording, policy="none").runs[0].peak.requested_bytes == 300 << 20
 
 
-@pytest.mark.parametrize("command", ["predict", "serve"])
+@pytest.mark.parametrize("command", ["predict", "serve", "bisect"])
 def test_what_runs_a_program_takes_every_option_of_its_command(command):
     said = subprocess.run([files.program(), command, "--help"], capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"^  (?:-\w, )?--([a-z-]+)", said.split("Exit status:")[0], re.M)) - WRITING
@@ -192,7 +192,7 @@ def test_a_path_may_be_bytes(sample):
 
 def test_every_option_that_is_no_switch_is_known_as_one_with_a_value():
     taken = {}
-    for command in [*COMMANDS, "predict", "serve", "samples", "requests", "shrink", "adversary"]:
+    for command in [*COMMANDS, "predict", "serve", "bisect", "samples", "requests", "shrink", "adversary"]:
         taken.update(inspect.signature(getattr(commands, command)).parameters)
     options = {name for name, of in taken.items() if name not in NOT_OPTIONS | {"program"} and of.annotation != "bool"}
     assert options == running.WITH_VALUE

@@ -147,7 +147,7 @@ def test_a_signal_ends_it_and_leaves_nothing(portable, tmp_path):
 
 
 @needs_program
-@pytest.mark.parametrize("command", ["run-sim", "record", "predict", "serve"])
+@pytest.mark.parametrize("command", ["run-sim", "record", "predict", "serve", "bisect"])
 def test_a_command_that_runs_programs_says_that_it_wants_linux(command, portable):
     status, out, err = run([command, "--", "true"], True)
     assert (status, out) == (2, b"") and err.startswith(f"replay: {command} runs a program, which wants Linux".encode())

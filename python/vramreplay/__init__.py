@@ -14,8 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from vramreplay.commands import (adversary, blame, diff, fit, info, predict, replay, requests, samples, serve,
-                                     shrink, text, tune, verify, who, why)
+    from vramreplay.commands import (adversary, bisect, blame, diff, fit, info, predict, replay, requests, samples,
+                                     serve, shrink, text, tune, verify, who, why)
     from vramreplay.errors import HostError, InputError, ReplayError
     from vramreplay.recording import Recording, load
     from vramreplay.pages import Report, report
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["HostError", "InputError", "Recording", "ReplayError", "Report", "Samples", "adversary", "blame", "diff",
-           "fit", "info", "load", "predict", "replay", "report", "requests", "samples", "serve", "shrink", "text",
-           "tune", "verify", "who", "why"]
+__all__ = ["HostError", "InputError", "Recording", "ReplayError", "Report", "Samples", "adversary", "bisect", "blame",
+           "diff", "fit", "info", "load", "predict", "replay", "report", "requests", "samples", "serve", "shrink",
+           "text", "tune", "verify", "who", "why"]
 
 MODULES = {"HostError": "errors", "InputError": "errors", "ReplayError": "errors", "Recording": "recording",
            "load": "recording", "Report": "pages", "report": "pages", "Samples": "sampled"}

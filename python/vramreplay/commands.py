@@ -163,6 +163,18 @@ def predict(program: Sequence[Path], *, device: Names = None, policy: Names = No
     return results.Predict.from_answer(running.ask_program("predict", program, options, progress, timeout))
 
 
+def bisect(program: Sequence[Path], *, good: str, bad: Optional[str] = None, package: Optional[str] = None,
+           more_than: Optional[str] = None, device: Optional[str] = None, steps: Optional[int] = None,
+           within: Optional[int] = None, no_overlay: bool = False, torch_libs: Optional[Path] = None,
+           values: Optional[str] = None, threads: Optional[int] = None, progress: Optional[Progress] = None,
+           timeout: Optional[float] = None) -> results.Bisect:
+    """Which commit of the repository in whose folder this process is raised the program's peak, or which release of
+    `package`. Predicts some of those between `good` and `bad`, in a worktree or a folder of its own."""
+    options = dict(good=good, bad=bad, package=package, more_than=more_than, device=device, steps=steps, within=within,
+                   no_overlay=no_overlay, torch_libs=torch_libs, values=values, threads=threads)
+    return results.Bisect.from_answer(running.ask_program("bisect", program, options, progress, timeout))
+
+
 def serve(program: Sequence[Path], *, device: Names, try_: bool = False, range: Optional[str] = None,
           ask: bool = False, trace: Optional[Path] = None, step_us: Optional[int] = None,
           within: Optional[int] = None, no_overlay: bool = False, torch_libs: Optional[Path] = None,

@@ -15,9 +15,9 @@ from typing import Any, Dict, List, Set, Tuple
 
 ROWS_MAX = 50                               # of `who`: a stack trace a row may be megabytes
 #: Commands of the program that its answers may advise.
-COMMANDS = ("adversary", "blame", "conf", "export", "fit", "graphs", "info", "live", "plan", "predict", "ranks",
-            "record", "report", "run-sim", "serve", "shrink", "sweep", "technique", "trace", "tune", "verify", "who",
-            "why")
+COMMANDS = ("adversary", "bisect", "blame", "conf", "export", "fit", "graphs", "info", "live", "plan", "predict",
+            "ranks", "record", "report", "run-sim", "serve", "shrink", "sweep", "technique", "trace", "tune", "verify",
+            "who", "why")
 POLICIES = ("policy", "keep", "allocator", "other")         # arguments that name policies
 FILES_MAX = 100                             # of `files`, newest first
 RECORDING = {"type": "string",

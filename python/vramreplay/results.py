@@ -2235,3 +2235,91 @@ class Serve(Result):
     has_dummy_tokenizer: bool
     #: as after --device
     cards: List[ServeCard]
+
+
+@dataclass(frozen=True, repr=False)
+class BisectedVersion(Result):
+    """An item of `tried` of Bisect: the versions after good that were tried, oldest first."""
+    #: the whole name of a commit; the number of a release
+    name: str
+    #: when its author made it, YYYY-MM-DD; null: a release
+    day: Optional[str]
+    #: of the commit; null: a release
+    author: Optional[str]
+    #: the first line of the commit's message; null: a release
+    subject: Optional[str]
+    #: the program was run, or the version could not be had
+    is_tried: bool
+    #: reserved at most, as replay predict expects it; of a JAX program, held by its allocator. null: not known
+    peak_bytes: Optional[int]
+    #: memory grows with each step: peak_bytes is what was seen
+    grows: bool
+    #: why it did not run, the program's own last words mostly; null: it did, or was not tried
+    reason: Optional[str]
+
+
+@dataclass(frozen=True, repr=False)
+class GrownRow(Result):
+    """An item of `modules` of BisectGrew: nn.Modules, likewise."""
+    #: the line as FILE:LINE FUNCTION (A: what it was before the change), the category, or the module
+    name: str
+    #: requested before
+    before_bytes: int
+    #: requested with the change
+    after_bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class BisectGrew(Result):
+    """`grew` of Bisect: what the program has requested when that is most."""
+    #: in all, before
+    before_bytes: int
+    #: in all, with the change
+    after_bytes: int
+    #: lines of the program that differ: what grew first, most first
+    lines: List[GrownRow]
+    #: categories as in replay-who/1, likewise
+    categories: List[GrownRow]
+    #: nn.Modules, likewise; none if requests have no labels
+    modules: List[GrownRow]
+
+
+@dataclass(frozen=True, repr=False)
+class Bisect(Result):
+    """The answer of bisect."""
+    schema: str
+    #: named: one version is the first whose peak is high; open: one of candidates, of which all but the last
+    #: did not run; not higher: at the bad version the peak is no higher; interrupted
+    end: str
+    #: whose releases were tried; null: commits of the repository
+    package: Optional[str]
+    #: the card, as typed; null: one as large as the largest named one
+    device: Optional[str]
+    #: the version at --good
+    good: BisectedVersion
+    #: the version at --bad
+    bad: BisectedVersion
+    #: the first version whose peak is high; null: end is not named
+    named: Optional[BisectedVersion]
+    #: the version before it; of a merge the parent with the highest peak
+    before: Optional[BisectedVersion]
+    #: a peak above this counted as high
+    raised_above_bytes: Optional[int]
+    #: by how much the peak had risen from good to before; 0: by no more than counts; null: no version is named
+    rose_before_bytes: Optional[int]
+    #: by how much it rises from named to bad; likewise
+    rises_after_bytes: Optional[int]
+    #: one of these raised the peak; one alone if it is named
+    candidates: List[BisectedVersion]
+    #: the versions after good that were tried, oldest first
+    tried: List[BisectedVersion]
+    #: from good to bad, both counted
+    versions: int
+    #: versions that were tried
+    runs: int
+    #: of them that did not run
+    not_run: int
+    #: the tree has changes that are in no commit; they were not tried
+    has_changes: bool
+    #: what the program has requested when that is most; null: no version is named
+    grew: Optional[BisectGrew]

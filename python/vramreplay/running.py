@@ -24,9 +24,10 @@ PATIENCE_S = 10.0                       # to end after SIGTERM
 TIMEOUT_MOST_S = 2_000_000              # 23 days; poll takes 2^31 ms at most
 #: Options of the functions of commands.py that are no switches.
 WITH_VALUE = frozenset((
-    "at", "by", "calls", "device", "effort", "explain", "from_", "given_back", "gpu", "grew", "insert", "keep",
-    "memory_limit", "on_oom", "out", "policy", "price", "range", "sample_every", "script", "seed", "start",
-    "step_us", "steps", "system", "threads", "torch", "torch_libs", "trace", "values", "warm", "within"))
+    "at", "bad", "by", "calls", "device", "effort", "explain", "from_", "given_back", "good", "gpu", "grew",
+    "insert", "keep", "memory_limit", "more_than", "on_oom", "out", "package", "policy", "price", "range",
+    "sample_every", "script", "seed", "start", "step_us", "steps", "system", "threads", "torch", "torch_libs",
+    "trace", "values", "warm", "within"))
 
 
 def option_words(options: Mapping[str, Any]) -> List[str]:
@@ -230,7 +231,7 @@ def ask(command: str, inputs: Sequence[Any], options: Mapping[str, Any], progres
 
 def ask_program(command: str, program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
                 timeout: Optional[float] = None) -> Answer:
-    """The answer of `predict` or `serve` about a program, which is run: its words stand after "--"."""
+    """The answer of `predict`, `serve` or `bisect` about a program, which is run: its words stand after "--"."""
     return ask(command, (), options, progress, timeout, ["--", *program_words(program)])
 
 

@@ -37,7 +37,7 @@ const struct subcommand *subcommand_find(const char *name)
 
 bool subcommand_wants_linux(const char *name)
 {
-    static const char *const commands[] = { "predict", "serve", "record", "run-sim" };
+    static const char *const commands[] = { "predict", "serve", "bisect", "record", "run-sim" };
     bool is_one = false;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         is_one = is_one || strcmp(commands[i], name) == 0;

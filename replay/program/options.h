@@ -67,6 +67,7 @@ struct options {
     const char *range;                       /* of `predict` and `serve`, which read it themselves */
     const char *load;                        /* of `serve`: requests to play */
     uint64_t step_us;
+    const char *good, *bad, *package, *more_than;            /* of `bisect`, which reads them itself */
     uint64_t    steps, within_s;
     const char *at_moment, *by, *grew, *folded, *speedscope;     /* of `who`, which reads the words itself */
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;

@@ -15,6 +15,14 @@ static const struct answer_member bench_suite_members[] = {
 #define ANSWER_TABLE "answers/bench_suite.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member bisect_members[] = {
+#define ANSWER_TABLE "answers/bisect.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member bisected_version_members[] = {
+#define ANSWER_TABLE "answers/bisected_version.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member blame_members[] = {
 #define ANSWER_TABLE "answers/blame.def"
 #include "answers/as_members.def"
@@ -89,6 +97,10 @@ static const struct answer_member fit_members[] = {
 };
 static const struct answer_member graphs_members[] = {
 #define ANSWER_TABLE "answers/graphs.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member grown_row_members[] = {
+#define ANSWER_TABLE "answers/grown_row.def"
 #include "answers/as_members.def"
 };
 static const struct answer_member held_category_members[] = {
@@ -275,6 +287,8 @@ static const struct answer_member workspaces_members[] = {
 static const struct answer_table tables[] = {
     { .name = "adversary", .members = adversary_members },
     { .name = "bench_suite", .members = bench_suite_members },
+    { .name = "bisect", .members = bisect_members },
+    { .name = "bisected_version", .members = bisected_version_members },
     { .name = "blame", .members = blame_members },
     { .name = "calibration", .members = calibration_members },
     { .name = "compared", .members = compared_members },
@@ -294,6 +308,7 @@ static const struct answer_table tables[] = {
     { .name = "filled_step", .members = filled_step_members },
     { .name = "fit", .members = fit_members },
     { .name = "graphs", .members = graphs_members },
+    { .name = "grown_row", .members = grown_row_members },
     { .name = "held_category", .members = held_category_members },
     { .name = "holder", .members = holder_members },
     { .name = "info", .members = info_members },

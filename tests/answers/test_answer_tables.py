@@ -22,6 +22,8 @@ CNN, ADAM, CUT, EXPAND, FP32 = (f"samples/{name}.trace.zst" for name in (
     "cnn", "mlp-adam", "oom-fragmented", "gpt-varlen-expand", "gpt-fp32"))
 # Table, then command lines.
 QUESTIONS = {
+    "bisect": [["bisect", "--good", "v1", *more, "--", sys.executable, "train.py"]
+               for more in ([], ["--bad", "HEAD~4"])],
     "blame": [["blame", CNN], ["blame", CUT], ["blame", EXPAND]],
     "conf": [["conf", "max_split_size_mb:16,nosuch:1"], ["conf", "expandable_segments:True", "--version", "2.9"]],
     "conform": [["conform", "best-fit", "--as", "cupy"]],
@@ -102,6 +104,7 @@ def ask(words, folder):
 def main():
     tables = generate.tabled(program)
     with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{source}/tests/bisect/make_example.sh"], cwd=folder, check=True)
         for link in ("samples", "tests"):
             os.symlink(f"{source}/{link}", f"{folder}/{link}")
         for name, policies in (("one", ["best-fit"]), ("two", ["none"]), ("both", ["none", "best-fit"])):

@@ -113,6 +113,8 @@ ends 2 conf
 ends 0 conf max_split_size_mb:64
 ends 2 predict
 ends 2 predict --device nothing -- true
+ends 2 bisect -- true
+ends 2 bisect --good nosuch -- true
 ends 2 serve -- true
 ends 2 serve --device nothing -- true
 ends 2 record -o o.zst -- ./no-such-program
