@@ -950,6 +950,8 @@ class Why(Result):
     #: as it was typed; of several files the one that is answered; of the driver's calls PyTorch's requests of
     #: the same run, if they lie beside them
     path: str
+    #: the recording that a log names and that lies beside it, answered in its place; null: there is none
+    named_recording: Optional[str]
     #: the card it was looked at on; null for the text of an error
     device: Optional[str]
     #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold

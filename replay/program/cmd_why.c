@@ -6,6 +6,7 @@
 #include "replay/results/result.h"
 #include "replay/sweep/sweep_inputs.h"
 #include "replay/why/log_answer.h"
+#include "replay/why/log_recording.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -30,6 +31,8 @@ struct why_session {
     struct trace_reader  *trace;             /* NULL: the file is a text */
     bool                  is_state;          /* it holds a final state only */
     struct log_answer     log;
+    struct log_recording  named;             /* by the log */
+    bool                  is_named_read;     /* it lay beside the log, and is answered in its place */
     struct device_choice  device;
     struct why            answer;
     struct output        *json;
@@ -145,6 +148,7 @@ static enum err find_text(struct why_session *s, struct err_detail *err)
         e = ERR_FORMAT;                      /* `err` says what the file is not */
     else {
         log_answer_read(bytes, n, dropped, s->options->system, &s->log);
+        s->named = log_recording_find(bytes, n);
         e = s->log.is_found ? ERR_OK : refuse_text(s, bytes, n, err);
     }
     input_close(in);
@@ -198,6 +202,30 @@ static void take_requests_beside(struct why_session *s)
         s->path = s->beside;
 }
 
+/* Of a log that names a recording: what lies beside it under that name is read in its place, if a request was refused
+ * in it. Nowhere else is looked, whatever folders the log names. */
+static void take_named(struct why_session *s, const struct options *o)
+{
+    char path[PATH_MAX];
+    struct err_detail ignored;
+    struct options named = *o;
+    const char *file = path, *slash = strrchr(s->path, '/');
+    const int folder = slash == NULL ? 0 : (int)(slash + 1 - s->path);
+    if (s->named.name[0] == '\0' || s->files.n > 0 || s->spooled[0] != '\0' ||
+        snprintf(path, sizeof path, "%.*s%s", folder, s->path, s->named.name) >= PATH_MAX || access(path, R_OK) != 0)
+        return;
+    named.inputs = &file;
+    if (cli_open_trace_or_state(&named, 0, &s->trace, &s->is_state, &ignored) == ERR_OK &&
+        trace_info(s->trace)->by_kind[EVENT_OOM] > 0) {
+        s->is_named_read = true;
+        return;
+    }
+    trace_close(s->trace);
+    s->trace = NULL;
+    s->is_state = false;
+    s->named.is_told = false;                /* it is there, and tells nothing more */
+}
+
 static enum err session_open(struct why_session *s, struct err_detail *err)
 {
     struct options o = *s->options;
@@ -208,8 +236,13 @@ static enum err session_open(struct why_session *s, struct err_detail *err)
         return e;
     o.inputs = &s->path;
     e = cli_open_trace_or_state(&o, 0, &s->trace, &s->is_state, err);
-    if (e == ERR_FORMAT)
-        return find_text(s, err);
+    if (e == ERR_FORMAT) {
+        e = find_text(s, err);
+        if (e == ERR_OK)
+            take_named(s, &o);
+        if (e != ERR_OK || !s->is_named_read)
+            return e;
+    }
     if (e == ERR_OK)
         e = check_requests(s, err);
     if (e == ERR_OK)
@@ -366,6 +399,19 @@ static void print_beside(const struct why_session *s)
     words_print_screen(stdout, &w);
 }
 
+static void print_named(const struct why_session *s)
+{
+    struct words w = { .n = 0 };
+    if (s->is_named_read)
+        words_add(&w, "- This is about the recording that the log names, which lies beside it: %s. If that is of "
+                      "another run, move it away for an answer from the log alone.", s->named.name);
+    else if (s->trace == NULL && s->named.is_told)
+        words_add(&w, "- The log names a recording, %s: it tells more. Give it to replay why, or put it beside the "
+                      "log.", s->named.name);
+    if (w.n > 0)
+        words_print_screen(stdout, &w);
+}
+
 static enum err session_run(struct why_session *s, struct err_detail *err)
 {
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
@@ -403,6 +449,8 @@ static enum exit_status why_main(const struct options *o)
         log_answer_print(stdout, &s.log);
     if (e == ERR_OK && !s.is_stdout_taken)
         print_beside(&s);
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_named(&s);
     if (e == ERR_OK && !s.is_stdout_taken)
         print_files(&s);
     if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])

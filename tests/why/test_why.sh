@@ -553,6 +553,19 @@ vllm_died '(EngineCore pid=7) INFO Model loading took 3.06 GiB memory and 3.1 se
     '(EngineCore pid=7) INFO GPU KV cache size: 1,839,760 tokens'
 has line 'had its cache: lower --gpu-memory-utilization'
 
+# ---- a log that names the recording that the run wrote: what lies beside it is answered, else it is asked for ----
+cp "$data/oom-too-large.trace.zst" named.zst
+{ cat "$3/samples/oom-fragmented.log"; echo 'Saved memory snapshot to /data/run 7/named.zst.'; } >named.log
+expect_status 0 why named.log
+has out 'This is about the recording that the log names, which lies beside it: named.zst'
+has out 'At record'
+{ cat "$3/samples/oom-fragmented.log"; echo 'Saved memory snapshot to /data/gone.pickle'; } >gone.log
+expect_status 0 why gone.log
+has out 'The log names a recording, gone.pickle: it tells more'
+{ cat "$3/samples/oom-fragmented.log"; echo 'Loading labels.pkl'; } >data.log
+expect_status 0 why data.log
+lacks 'names a recording'
+
 # ---- the driver's calls beside PyTorch's own requests of the same run: these are answered, and named ----
 cp "$data/oom-leak.trace.zst" run.zst && cp "$data/oom-too-large.trace.zst" run.driver.zst
 expect_status 0 why run.zst
