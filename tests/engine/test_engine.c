@@ -92,6 +92,7 @@ Test(engine, a_refusal_of_what_a_policy_starts_with_comes_before_the_first_event
     cr_expect_eq(r.lane.events_done, 0);
     cr_expect_eq(r.lane.meter.ooms, 1);
     cr_expect_eq(r.lane.meter.first_oom.requested_bytes, 1 * GIB);
+    cr_expect_eq(lane_failure(&r.lane, &err), ERR_OK, "a refusal is a result");
     cr_expect_eq(r.lane.meter.now.reserved, 0);
     run_close(&r);
     policy_spec_close(&r.spec);
@@ -283,9 +284,12 @@ Test(engine, the_audit_finds_every_kind_of_wrong_answer_at_its_event)
     };
     for (size_t i = 0; i < COUNT(faults); i++) {
         struct one_run r;
+        struct err_detail err = {.text = ""};
         run_open(&r, records, COUNT(records), DEVICE_UNLIMITED, faults[i].fault, faults[i].nth);
         run_go(&r, &(struct replay_config){.audit = true});
         cr_expect_eq(r.lane.outcome, ERR_CORRUPT, "fault %zu", i);
+        cr_expect_eq(lane_failure(&r.lane, &err), ERR_CORRUPT, "fault %zu", i);
+        cr_expect_not_null(strstr(err.text, "failed at event"), "'%s'", err.text);
         cr_expect_eq(r.lane.stopped_at, faults[i].event, "fault %zu at %" PRId64, i, r.lane.stopped_at);
         cr_expect_not_null(strstr(r.lane.err.text, faults[i].word), "fault %zu: '%s'", i, r.lane.err.text);
         run_close(&r);

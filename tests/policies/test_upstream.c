@@ -191,6 +191,13 @@ Test(upstream, a_heap_gives_back_exactly_what_it_took)
     cr_expect_eq(shown.bytes, 9 * MIB);
     cr_expect_eq(shown.requested, 100, "what was asked for, not what the piece has");
     cr_expect_eq(heap_check(&h, "test", &err), ERR_OK, "%s", err.text);
+    heap_at(&h, pieces[0])->flags &= (uint8_t)~BLOCK_IS_USED;
+    cr_expect_eq(heap_check(&h, "test", &err), ERR_CORRUPT, "a block that was dropped is in a chain");
+    heap_at(&h, pieces[0])->flags |= BLOCK_IS_USED;
+    struct piece *first = &h.pieces[heap_at(&h, pieces[0])->segment];
+    first->block = pieces[2];
+    cr_expect_eq(heap_check(&h, "test", &err), ERR_CORRUPT, "a piece knows another one's block");
+    first->block = pieces[0];
     heap_at(&h, pieces[0])->size -= 512;
     cr_expect_eq(heap_check(&h, "test", &err), ERR_CORRUPT, "a gap is not seen");
     heap_close(&h);
