@@ -453,6 +453,19 @@ def _count_tokens(model_runner):
     replay_vllm.install(model_runner)
 
 
+def _watch_tensorflow(tensorflow):
+    """TensorFlow's allocator takes most of what it finds free: what a program did on one card holds for that card. Many
+    import TensorFlow and use no card with it."""
+    def tell():
+        module = sys.modules.get("tensorflow.python.eager.context")
+        context = module.context() if module is not None else None
+        if getattr(context, "_initialized", False) and context.list_logical_devices("GPU"):
+            print("replay cudasim: %s:1: looks at the card's free memory" % tensorflow.__file__, file=sys.stderr)
+    if os.environ.get("REPLAY_TORCH_FOLLOW"):
+        import atexit
+        atexit.register(_safely, lambda _: tell(), None)
+
+
 def _record_jax(plugin):
     import replay_jax
     replay_jax.record(plugin, _after)
@@ -507,6 +520,7 @@ if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")        # its kernels would be compiled first, by nvcc
     sys.meta_path.insert(0, _Finder("jax", _watch_jax, _stand_in))
     sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
+    sys.meta_path.insert(0, _Finder("tensorflow", _watch_tensorflow))
     sys.meta_path.insert(0, _Finder("vllm.v1.worker.gpu.model_runner", _count_tokens))
     for _name in "jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13":
         sys.meta_path.insert(0, _Finder(_name, _record_jax))
