@@ -540,13 +540,15 @@ oom+='of which 100.00 MiB is free. Process 7 has 3.90 GiB memory in use. Of the 
 oom+='by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.'
 # vllm_died LINE...: what is said of a vLLM's log with these lines before its end.
 vllm_died() {
-    { printf '%s\n' '(EngineCore pid=7) INFO Starting to load model m...' "$@"
+    { printf '%s\n' "(EngineCore pid=7) INFO $loads" "$@"
       echo "(EngineCore pid=7) ERROR [vllm/v1/engine/core.py:1584] $oom"; } >vllm.log
     expect_status 0 why vllm.log
     tr -s '\n ' ' ' <out >line
 }
-vllm_died
-has line 'was loading its weights: --gpu-memory-utilization changes nothing'
+for loads in 'Loading model from scratch...' 'Starting to load model m...'; do       # by its newer runner, and others
+    vllm_died
+    has line 'was loading its weights: --gpu-memory-utilization changes nothing'
+done
 vllm_died '(EngineCore pid=7) INFO Model loading took 3.06 GiB memory and 3.1 seconds'
 has line 'measured the rest: lower --max-num-batched-tokens'
 vllm_died '(EngineCore pid=7) INFO Model loading took 3.06 GiB memory and 3.1 seconds' \
