@@ -190,7 +190,8 @@ static void print_sureness(const struct who *w)
                           "told %.1f%% of those rightly.", 100 * share(labelled, all),
                   100 * share(w->facts.agreed_bytes, labelled));
     else if (named > 0)
-        words_add(&words, "Told from call stacks and from what each request lives through: %.1f%% of the bytes%s.",
+        words_add(&words, "Told by rules, from call stacks and from what each request lives through: %.1f%% of the "
+                          "bytes%s. Rules may be wrong: labels know (run-sim or record --torch, with --labels).",
                   100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
     else
         words_add(&words, "No category can be told: %s.", trace_info(w->trace)->n_stacks > 0
