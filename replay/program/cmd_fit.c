@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay fit TRACE`: the smallest card for each policy. */
-#include "replay/program/answering.h"
 #include "replay/program/cli.h"
 
 #include "base/terminal.h"
@@ -49,13 +48,6 @@ static void fit_end(void *session)
     trace_close(s->trace);
 }
 
-static enum exit_status fit_main(const struct options *o)
-{
-    static const struct answer_ops ops = { .session_bytes = sizeof(struct fit_session), .read = fit_read,
-                                           .write_json = fit_write_json, .print = fit_print, .close = fit_end };
-    return answer_run(&ops, o);
-}
-
 static const struct flag_use fit_flags[] = {
     TAKES_AS(POLICY, "a policy to find a card for (replay --list shows them); may be given several times (default: the "
                      "recorded settings)"),
@@ -75,5 +67,6 @@ const struct subcommand cmd_fit = {
     .flags = fit_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = fit_main,
+    .answer = { .session_bytes = sizeof(struct fit_session), .read = fit_read, .write_json = fit_write_json,
+                .print = fit_print, .close = fit_end },
 };
