@@ -16,6 +16,8 @@ char *new_file_folder(const char *path)
     return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+enum { TRIES_MOST = 32 };             /* there are file systems whose numbers of files do not last */
+
 static bool has_name(int fd, const char *path)
 {
     struct stat file, named;
@@ -34,12 +36,12 @@ static bool lock_new(int fd, const char *path)
 
 int new_file_make(char *temporary)
 {
-    for (;;) {
+    for (int tries = 1;; tries++) {
         const int fd = mkstemp(temporary);
         if (fd < 0)
             return -1;
         fcntl(fd, F_SETFD, FD_CLOEXEC);      /* not for programs started meanwhile */
-        if (lock_new(fd, temporary))
+        if (lock_new(fd, temporary) || tries == TRIES_MOST)
             return fd;
         close(fd);
         memcpy(temporary + strlen(temporary) - strlen("XXXXXX"), "XXXXXX", strlen("XXXXXX"));
