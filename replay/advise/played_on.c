@@ -3,6 +3,7 @@
 #include "replay/advise/played_on.h"
 
 #include "replay/recording/larger_input.h"
+#include "replay/recording/new_part.h"
 
 /* Live memory came down again so often before the last turn: the program does something again and again. */
 enum { TURNS_OF_PATTERN = 2 };
@@ -31,20 +32,35 @@ static void repeat_step(const struct steps *s, uint64_t events, struct pattern *
     out->how.times = times < PLAYED_ON_MOST ? (unsigned)times : PLAYED_ON_MOST;
 }
 
+/* Whether what was refused at the end is of a part that no turn has shown: of a later half the earlier half must show
+ * it. */
+static enum err find_new_part(struct trace_reader *trace, const struct coverage *c, const struct pattern *p,
+                              struct new_part *part, struct err_detail *err)
+{
+    *part = (struct new_part){ .is_new = false };
+    if (c->ends != ENDS_REFUSED)
+        return ERR_OK;
+    return new_part_find(trace, c->first_of_end, p->by_steps ? p->how.from : 0,
+                         p->by_steps ? p->how.until : p->how.from, part, err);
+}
+
 enum err pattern_find(struct trace_reader *trace, const struct coverage *c, uint64_t moment, struct pattern *out,
                       struct err_detail *err)
 {
     const struct steps *s = &c->steps;
     const uint64_t events = c->ends == ENDS_REFUSED ? c->first_of_end + 1 : trace_info(trace)->events;
+    struct new_part part = { .is_new = false };
     bool repeats = s->whole > 0;
     *out = (struct pattern){ .how = { .from = events / 2, .until = events, .times = 2,
                                       .caught_before = c->caught_before } };
     if (trace_info(trace)->n_controls > 0)
         return ERR_OK;
-    const enum err e = repeats ? ERR_OK : comes_down_again(trace, moment, &repeats, err);
+    enum err e = repeats ? ERR_OK : comes_down_again(trace, moment, &repeats, err);
     if (s->whole > 0 && s->end > s->first)
         repeat_step(s, events, out);
-    out->turns = repeats ? out->how.times : 0;
+    if (e == ERR_OK && repeats)
+        e = find_new_part(trace, c, out, &part, err);
+    out->turns = repeats && !part.is_new ? out->how.times : 0;
     return e;
 }
 

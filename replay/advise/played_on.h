@@ -5,7 +5,8 @@
  * A turn is the last whole step, played again and again, or else the recording's later half, twice; what a program
  * frees after the refusal that ended it is no part of that. What a turn leaves
  * behind stays (continued_trace.h). Without whole steps live memory must have come down again twice: otherwise nothing
- * tells that the program does anything a second time.
+ * tells that the program does anything a second time. And the request that ended the program must be of a part that
+ * the turns have shown: of one that had just begun, such as a file that is loaded, they tell nothing (new_part.h).
  */
 #ifndef REPLAY_REPLAY_ADVISE_PLAYED_ON_H
 #define REPLAY_REPLAY_ADVISE_PLAYED_ON_H

@@ -301,6 +301,16 @@ static size_t set_workspaces_apart(struct request *r, size_t n)
     return workspace > 0 ? kept : n;
 }
 
+/* An operation of a part that comes for the first time after live memory came down last is no larger input of an
+ * earlier turn. */
+static bool has_earlier_turn(const struct request *r, size_t n, unsigned turns_before)
+{
+    bool has = false;
+    for (size_t i = 0; i < n; i++)
+        has = has || r[i].turn < turns_before;
+    return has;
+}
+
 static bool has_past(const struct request *r, size_t n)
 {
     bool has = false;
@@ -309,23 +319,33 @@ static bool has_past(const struct request *r, size_t n)
     return has;
 }
 
+/* By the size of its requests, or by their amount if that tells more. */
+static struct comparison compare(const struct larger_sums *s, const struct larger_pass *p, const struct request *r,
+                                 size_t n, size_t at, bool *by_amount)
+{
+    const bool is_record = at > 0 && r[at].number >= p->n - p->n / LAST_PART;
+    struct comparison sizes = { .now = 0 }, amounts;
+    *by_amount = false;
+    if (!has_earlier_turn(r, n, p->turns_before))
+        return sizes;
+    if (is_record)
+        sizes = compare_sizes(s, r, n, at);
+    amounts = compare_amounts(s, p, r, n);
+    *by_amount = amounts.times > sizes.times;
+    return *by_amount ? amounts : sizes;
+}
+
 static void add_operation(struct larger_sums *s, const struct larger_pass *p, const struct request *r, size_t n)
 {
     unsigned late;
+    bool by_amount;
     const size_t at = last_record(r, n, p->n / 2, &late);
     uint64_t live = 0;
     for (size_t i = 0; i < n; i++)
         live += r[i].is_live && r[i].is_of_turn ? r[i].bytes : 0;
     if (live == 0 || !has_past(r, n))
         return;
-    struct comparison c = { .now = 0 };
-    const bool is_record = at > 0 && r[at].number >= p->n - p->n / LAST_PART;
-    if (is_record)
-        c = compare_sizes(s, r, n, at);
-    const struct comparison amounts = compare_amounts(s, p, r, n);
-    const bool by_amount = amounts.times > c.times;
-    if (by_amount)
-        c = amounts;
+    const struct comparison c = compare(s, p, r, n, at, &by_amount);
     s->by_amount += by_amount ? c.now : 0;
     s->known += c.now > 0 || r[0].may_count || !p->has_python ? live : 0;
     if (c.now > 0)
@@ -452,6 +472,7 @@ static void take_sums(const struct larger_pass *p, const struct larger_sums *s, 
 {
     const struct comparison *c = &s->larger;
     out->turns_before = p->turns_before;
+    out->last_turn = p->events[p->turn];
     out->rise_bytes = rise_of_low(p);
     if (c->now == 0 || c->usual == 0 || c->most == 0)
         return;

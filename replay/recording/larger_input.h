@@ -17,6 +17,7 @@
 struct larger_input {
     uint64_t largest_before;         /* the largest request that was served */
     unsigned turns_before;           /* how often live memory came down again before the last turn */
+    uint64_t last_turn;              /* our number of the event with which the last turn begins */
     bool     is_larger;              /* most of what the last turn requested is larger than all before */
     double   times;                  /* as large as the median of the earlier ones; of many operations the mean */
     double   times_most;             /* as large as the largest of the earlier ones, likewise */

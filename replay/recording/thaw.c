@@ -9,9 +9,9 @@
 /* It matters from an 8th of the need on. So many steps must have come before: the first one makes states, too. */
 enum { NEED_SHARE = 8, STEPS_LEAST = 2 };
 
-/* Bytes; of the step that `step` numbers, and the most of any before. */
+/* Bytes; of the step that `step` numbers, and the most of any before. `begin`: live when that step began. */
 struct place {
-    uint64_t live, peak, requested, most_live, most_requested;
+    uint64_t live, begin, peak, requested, most_live, most_requested;
     size_t   step;
 };
 
@@ -38,7 +38,7 @@ static struct place *place_in_step(struct thaw_pass *p, uint32_t stack)
         return x;
     x->most_live = x->peak > x->most_live ? x->peak : x->most_live;
     x->most_requested = x->requested > x->most_requested ? x->requested : x->most_requested;
-    x->peak = x->live;
+    x->begin = x->peak = x->live;
     x->requested = 0;
     x->step = p->step;
     return x;
@@ -66,13 +66,23 @@ static void thaw_event(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
+/* What was set up in this step or the one before, and stays. */
+static uint64_t set_up_lately(const struct thaw_pass *p, uint32_t stack)
+{
+    const struct place *x = &p->places[stack];
+    const bool is_setup = stack > 0 && p->phases->of_stack[stack] == PHASE_SETUP;
+    return is_setup && x->step + 1 >= p->step && x->live > x->begin ? x->live - x->begin : 0;
+}
+
 /* Sums up what places hold more of than ever. It is none if most of it comes of requests that are more than ever. The
- * states of an optimizer that made no step before are no news: micro-batches came first. */
+ * states of an optimizer that made no step before are no news: micro-batches came first. Nor did anything thaw if as
+ * many weights were set up lately as have gradients now: they are another model's. */
 static void sum_up(struct thaw_pass *p, size_t n_stacks, struct thaw *out)
 {
     const bool has_stepped = phase_starts_before(&p->phases->starts[PHASE_OPTIMIZER], p->begin) != UINT64_MAX;
-    uint64_t larger = 0;
+    uint64_t larger = 0, set_up = 0;
     for (uint32_t i = 0; i <= n_stacks; i++) {
+        set_up += set_up_lately(p, i);
         const struct place *x = place_in_step(p, i);
         const uint64_t more = x->live > x->most_live ? x->live - x->most_live : 0;
         const int phase = i == 0 ? PHASE_BACKWARD : p->phases->of_stack[i];
@@ -86,7 +96,7 @@ static void sum_up(struct thaw_pass *p, size_t n_stacks, struct thaw *out)
             larger += more;
     }
     out->all = out->activations + out->gradients + out->states;
-    if (larger > out->all)
+    if (larger > out->all || (set_up > 0 && set_up >= out->gradients))
         out->all = 0;
 }
 

@@ -125,6 +125,16 @@ static bool may_be_inner_loop(const struct why *w, const struct phases *p)
            has_begun(p, PHASE_BACKWARD, w->moment) && !has_begun(p, PHASE_OPTIMIZER, w->moment);
 }
 
+/* Whether no turn before the last one, nor a whole step, shows the place of the request that ended the program. */
+static enum err read_new_part(struct why *w, struct trace_reader *trace, struct err_detail *err)
+{
+    const struct coverage *c = &w->coverage;
+    const uint64_t until = c->steps.whole > 0 ? c->steps.end : w->input.last_turn;
+    if (c->ends != ENDS_REFUSED || (c->steps.whole == 0 && w->input.turns_before < TURNS_OF_STEPS))
+        return ERR_OK;
+    return new_part_find(trace, c->first_of_end, 0, until, &w->part, err);
+}
+
 /* Who holds more and more, whether the last input is larger, and how far the program came. */
 static enum err read_course(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
@@ -138,6 +148,8 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     e = phases_read(trace, &phases, err);
     if (e == ERR_OK && w->has_refusal)
         e = larger_input_find(trace, &phases, w->moment, w->asked, &w->input, err);
+    if (e == ERR_OK && w->has_refusal)
+        e = read_new_part(w, trace, err);
     if (e == ERR_OK && w->has_refusal && !w->growth.is_found)
         e = thaw_find(trace, &phases, w->moment, add_capped(w->live, w->asked), &w->thaw, err);
     if (e == ERR_OK) {
@@ -255,6 +267,11 @@ bool why_is_early(const struct why *w)
     return is_before_a_step(w) && coverage_is_lower_bound(&w->coverage);
 }
 
+bool why_is_in_new_part(const struct why *w)
+{
+    return w->part.is_new && !is_before_a_step(w);
+}
+
 /* The last input is larger, there was one before it, and one of the largest size before would fit: of the usual size,
  * if inputs get larger and larger. What came of layers that learn now may be more. */
 static bool is_larger_input(const struct why *w)
@@ -344,15 +361,23 @@ static void judge_walls(struct why *w)
     w->holds[VERDICT_ONE_TENSOR] = w->holds[VERDICT_FULL] = false;
 }
 
+/* A setting serves the request, and there is room then for as much again as the new part has asked for so far. */
+static bool has_room_for_part(const struct why *w)
+{
+    const uint64_t need = add_capped(w->live, w->asked);
+    return w->cure != CURE_NONE && add_capped(need, add_capped(w->part.bytes, w->asked)) <= w->usable;
+}
+
 /* The request was refused on this card. What a program needs that died before a whole step is not known: a setting
  * that serves one request of it is no cure, unless there is far to go until the card is full. */
 static void judge_refused(struct why *w)
 {
     const bool is_far = is_far_from_full(w);
+    const bool is_open = (why_is_early(w) && !is_far) || (why_is_in_new_part(w) && !has_room_for_part(w));
     w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
-    w->holds[VERDICT_FULL] = w->shortfall > 0 || (why_is_early(w) && !is_far) || !is_much_unusable(w) ||
+    w->holds[VERDICT_FULL] = w->shortfall > 0 || is_open || !is_much_unusable(w) ||
                              why_turn_exceeds(w) || would_fill_soon(w) || why_dies_all_the_same(w);
     judge_walls(w);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && !w->holds[VERDICT_STREAMS] && w->tune.n_entries > 0;

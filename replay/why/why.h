@@ -12,6 +12,7 @@
 #include "replay/recording/categories.h"
 #include "replay/recording/growth.h"
 #include "replay/recording/larger_input.h"
+#include "replay/recording/new_part.h"
 #include "replay/recording/thaw.h"
 #include "replay/why/levers.h"
 #include "replay/why/oom_text.h"
@@ -118,6 +119,8 @@ struct why {
     enum why_reached reached;        /* before the refusal that ended it */
     struct growth growth;
     struct larger_input input;
+    struct new_part part;            /* of the request that ended it, if the program made turns: of a part that none
+                                      * before the last one had */
     struct thaw thaw;
     struct stream_walls walls;       /* looked for if the request and all that is live would fit */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
@@ -161,6 +164,10 @@ bool why_dies_all_the_same(const struct why *w);
 
 /* Whether the program died before it went through a whole step, so that what it needs is not known. */
 bool why_is_early(const struct why *w);
+
+/* Whether it died in a part that had just begun, after whole steps or turns, so that what that part needs is not known.
+ */
+bool why_is_in_new_part(const struct why *w);
 
 /* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
 void why_print(FILE *out, const struct why *w, const char *event_word);

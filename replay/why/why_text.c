@@ -101,7 +101,7 @@ static void add_full(struct words *w, const struct why *y)
         words_add(w, "Really full: short by ");
         add_at_least(w, y);
         words_add(w, "%s", text_mib(y->shortfall, a));
-    } else if (why_is_early(y)) {
+    } else if (why_is_early(y) || why_is_in_new_part(y)) {
         words_add(w, "Too small, or nearly: %s were asked for with %s of %s live", text_mib(y->asked, a),
                   text_mib(y->live, b), text_mib(y->usable, c));
     } else if (why_turn_exceeds(y)) {
@@ -116,6 +116,8 @@ static void add_full(struct words *w, const struct why *y)
     if (why_is_early(y) && !is_survived(y))
         words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),
                   y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
+    else if (why_is_in_new_part(y) && y->thaw.all == 0 && !is_survived(y))
+        words_add(w, ". The program died in a part that no step before had, so how much more it needs is not known");
     if (y->thaw.all > 0)
         words_add(w, ". More is held than in any step before, as if layers that were frozen learned now");
     words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."
@@ -690,7 +692,7 @@ static void print_levers(FILE *out, const struct why *y)
 static void print_predict(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
-    if (!why_is_early(y) || y->verdict != VERDICT_FULL)
+    if (!(why_is_early(y) || why_is_in_new_part(y)) || y->verdict != VERDICT_FULL)
         return;
     words_add(&w, "- What it needs in all, without a GPU: replay predict --device %" PRIu64 "MiB -- python "
                   "YOUR_PROGRAM", y->usable >> 20);

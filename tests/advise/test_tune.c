@@ -236,6 +236,20 @@ Test(tune, the_setting_that_lasts_longest_is_named)
     trace_close(r);
 }
 
+/* A checkpoint that is loaded after whole steps, and a first use of a line: the turns tell nothing of either. */
+Test(tune, a_part_that_no_turn_has_shown_is_not_played_on)
+{
+    static const char *const names[] = { "rollback_to_the_best", "varying_results" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct trace_reader *r;
+        struct tune t = tune_of_dying(names[i], &r);
+        cr_expect_gt(t.n_finalists, 0);
+        cr_expect_eq(t.pattern.turns, 0, "%s", names[i]);
+        tune_close(&t);
+        trace_close(r);
+    }
+}
+
 /* What a later half leaves behind may be a memory that fills once: only whole steps that do not last tell something. */
 Test(tune, a_later_half_that_does_not_last_tells_nothing)
 {

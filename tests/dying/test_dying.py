@@ -21,16 +21,13 @@ HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "progr
 
 # What each part must reach at least: first words, lines of leaks, leaks that are called fragmented.
 LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.95, 0.95, 0),
-         "fresh": (0.95, 0.95, 0), "third": (0.95, 0.95, 0), "fourth": (0.95, 0.94, 0), "fifth": (0.85, 1, 0),
+         "fresh": (0.95, 0.95, 0), "third": (0.95, 0.95, 0), "fourth": (0.95, 0.94, 0), "fifth": (0.9, 1, 0),
          "variants": (0.95, 1, 0),
          "streams": (1, 1, 0)}
 
 # Programs that die in the step in which frozen layers begin to learn; `why` says so of them alone.
 THAWED = {"backbone_thawed", "limited_cache_then_unfrozen", "transformer_learns_later", "unfreezing",
           "unfrozen_at_epoch_three"}
-
-# `why` says so of this one, too, and is wrong: it is a second model that learns.
-THAWED_WRONGLY = {"second_model_learns_to_be_rounded"}
 
 
 class Program:
@@ -108,7 +105,7 @@ def judge(program, answer):
         yield "setting", f"{program.name}: a setting is named of what is {verdict}"
     if is_leak and verdict == "fragmented":
         yield "leak", f"{program.name}: a leak is called fragmented"
-    if (answer["thaw"] is not None) != (program.name in THAWED | THAWED_WRONGLY):
+    if (answer["thaw"] is not None) != (program.name in THAWED):
         yield "thaw", f"{program.name}: layers are {'not ' if program.name in THAWED else ''}said to learn anew"
 
 

@@ -5,6 +5,7 @@
  */
 #include "replay/recording/growth.h"
 #include "replay/recording/larger_input.h"
+#include "replay/recording/new_part.h"
 #include "replay/recording/thaw.h"
 
 #include "base/units.h"
@@ -18,7 +19,7 @@
 enum { LAYERS = 6, STEPS = 60 };
 
 /* The lines of a program; its stacks are written with them. */
-enum line { INPUT, FORWARD, BACKWARD, OPTIMIZER, KEPT, HELPED, LINES };
+enum line { INPUT, FORWARD, BACKWARD, OPTIMIZER, KEPT, HELPED, SETUP, LINES };
 
 struct script {
     struct trace_writer *w;
@@ -43,6 +44,8 @@ static struct script script_open(bool has_stacks)
                                              "main /home/ada/train.py:13" };
     static const char *const kept[] = { "main /home/ada/train.py:20" };
     static const char *const helped[] = { "rand /home/ada/parts.py:4", "main /home/ada/train.py:21" };
+    static const char *const setup[] = { "_apply /lib/python3.11/site-packages/torch/nn/modules/module.py:900",
+                                         "main /home/ada/train.py:22" };
     struct script s = { .has_stacks = has_stacks, .next = 1 };
     cr_assert_eq(trace_create(NULL, &s.w, NULL), ERR_OK);
     if (!has_stacks)
@@ -52,6 +55,7 @@ static struct script script_open(bool has_stacks)
     put_stack(&s, OPTIMIZER, optimizer, 2);
     put_stack(&s, KEPT, kept, 1);
     put_stack(&s, HELPED, helped, 2);
+    put_stack(&s, SETUP, setup, 2);
     return s;
 }
 
@@ -367,6 +371,52 @@ Test(growth, in_the_first_pass_nothing_is_larger_than_before)
     trace_close(trace);
 }
 
+/* A decoder after the last step of the loop: its layers are of different sizes, and none was there before. */
+Test(growth, a_part_that_comes_for_the_first_time_is_no_larger_input)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < STEPS; i++)
+        step(&s, MIB);
+    for (unsigned i = 1; i < 8; i++) {
+        const uint64_t brief = request(&s, KEPT, 4 * i * MIB);
+        request(&s, KEPT, 4 * i * MIB);
+        end(&s, brief, 4 * i * MIB);
+    }
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    cr_expect_not(input_of(trace, 32 * MIB).is_larger);
+    trace_close(trace);
+}
+
+/* Of `line`, if it had asked for so much between the steps and the refusal. */
+static struct new_part part_of(enum line line, uint64_t bytes, bool has_stacks)
+{
+    struct script s = script_open(has_stacks);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *trace;
+    struct new_part part;
+    for (unsigned i = 0; i < 3; i++)
+        step(&s, MIB);
+    const uint64_t until = 3 * 4 * (LAYERS + 1);
+    request(&s, line, bytes);
+    request(&s, line, MIB);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    MUST(new_part_find(trace, until + 1, 0, until, &part, &err));
+    trace_close(trace);
+    return part;
+}
+
+/* A backward pass has no stack, and may be of any part. */
+Test(growth, a_part_is_new_if_no_turn_asked_at_its_place)
+{
+    const struct new_part part = part_of(KEPT, 5 * MIB, true);
+    cr_expect(part.is_new);
+    cr_expect_eq(part.bytes, 5 * MIB);
+    cr_expect_not(part_of(FORWARD, MIB, true).is_new);
+    cr_expect_not(part_of(BACKWARD, MIB, true).is_new);
+    cr_expect_not(part_of(KEPT, MIB, false).is_new);
+}
+
 Test(growth, equal_inputs_are_none)
 {
     struct script s = script_open(true);
@@ -509,6 +559,36 @@ static uint64_t thawed(uint64_t bytes)
     phases_close(&phases);
     trace_close(trace);
     return thaw.all;
+}
+
+/* What thaws if so much was set up before the last step, whose gradients and states stay. */
+static uint64_t thawed_beside(uint64_t set_up)
+{
+    struct script s = script_open(true);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *trace;
+    struct phases phases;
+    struct thaw thaw;
+    for (unsigned i = 0; i < 5; i++)
+        frozen_step(&s);
+    if (set_up > 0)
+        request(&s, SETUP, set_up);
+    forward(&s, MIB, 1);
+    request(&s, BACKWARD, 8 * MIB);
+    request(&s, OPTIMIZER, 8 * MIB);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    MUST(phases_read(trace, &phases, &err));
+    MUST(thaw_find(trace, &phases, trace_info(trace)->events, s.live, &thaw, &err));
+    phases_close(&phases);
+    trace_close(trace);
+    return thaw.all;
+}
+
+Test(growth, another_model_that_learns_is_no_thaw)
+{
+    cr_expect_gt(thawed_beside(0), 0);
+    cr_expect_gt(thawed_beside(MIB), 0);
+    cr_expect_eq(thawed_beside(8 * MIB), 0);
 }
 
 Test(growth, layers_that_learn_again_hold_what_they_freed_at_once)
