@@ -42,6 +42,14 @@ static size_t ending_at(const char *dot, const char *end)
     return 0;
 }
 
+/* Whether a name is that of what run-sim and record write of the driver's calls, beside the recording itself. */
+static bool is_of_driver(const char *begin, const char *dot)
+{
+    static const char driver[] = ".driver";
+    const size_t n = sizeof driver - 1;
+    return (size_t)(dot - begin) > n && memcmp(dot - n, driver, n) == 0;
+}
+
 /* Takes the name that ends with the ending at `dot`. One that is too long for a file is none. */
 static bool take_name(const char *line, const char *dot, const char *end, struct log_recording *out)
 {
@@ -50,7 +58,7 @@ static bool take_name(const char *line, const char *dot, const char *end, struct
     while (ending > 0 && begin > line && is_of_name(begin[-1]) && dot - begin < LOG_RECORDING_NAME)
         begin--;
     const size_t length = (size_t)(dot - begin) + ending;
-    if (begin == dot || !isalnum((unsigned char)*begin) || length >= sizeof out->name)
+    if (begin == dot || !isalnum((unsigned char)*begin) || length >= sizeof out->name || is_of_driver(begin, dot))
         return false;
     memcpy(out->name, begin, length);
     out->name[length] = '\0';
