@@ -272,6 +272,11 @@ bool why_is_in_new_part(const struct why *w)
     return w->part.is_new && !is_before_a_step(w);
 }
 
+bool why_is_open(const struct why *w)
+{
+    return (why_is_early(w) || why_is_in_new_part(w)) && (w->verdict == VERDICT_FULL || w->verdict == VERDICT_STREAMS);
+}
+
 /* The last input is larger, there was one before it, and one of the largest size before would fit: of the usual size,
  * if inputs get larger and larger. What came of layers that learn now may be more. */
 static bool is_larger_input(const struct why *w)
@@ -346,15 +351,17 @@ static uint64_t walled_bytes(const struct stream_walls *s)
 
 /* Without the walls of streams it goes on for as long again, so neither is the card full nor the request too large; but
  * a growth that took more than the walls do comes first. Or the request alone is known to be served, and nothing else
- * explains why it was not. If less than half of what is free lies behind walls, all other lies in pieces as well: with
- * one stream other requests meet, and that it then runs may be chance. */
-static void judge_walls(struct why *w)
+ * explains why it was not. If less than half of what PyTorch had free lies behind walls, all other lies in pieces as
+ * well: with one stream other requests meet, and that it then runs may be chance. That it is full explains the refusal
+ * only if that is known (`is_full`), and not if it is said because the program died early. */
+static void judge_walls(struct why *w, bool is_full)
 {
     const struct stream_walls *s = &w->walls;
     const bool is_most = !w->growth.is_found || w->growth.bytes < walled_bytes(s);
     const bool is_explained = w->holds[VERDICT_ONE_TENSOR] || w->holds[VERDICT_LEAK] ||
-                              w->holds[VERDICT_LARGER_INPUT] || w->holds[VERDICT_FULL];
-    w->holds[VERDICT_STREAMS] = s->kind != WALLS_NONE && walled_bytes(s) >= why_unusable(w) / 2 &&
+                              w->holds[VERDICT_LARGER_INPUT] || is_full;
+    const uint64_t in_pieces = w->reserved > w->live ? w->reserved - w->live : 0;
+    w->holds[VERDICT_STREAMS] = s->kind != WALLS_NONE && walled_bytes(s) >= in_pieces / 2 &&
                                 (s->lasts ? is_most : !is_explained);
     if (!w->holds[VERDICT_STREAMS])
         return;
@@ -377,9 +384,10 @@ static void judge_refused(struct why *w)
     w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
-    w->holds[VERDICT_FULL] = w->shortfall > 0 || is_open || !is_much_unusable(w) ||
-                             why_turn_exceeds(w) || would_fill_soon(w) || why_dies_all_the_same(w);
-    judge_walls(w);
+    const bool is_full = w->shortfall > 0 || !is_much_unusable(w) || why_turn_exceeds(w) || would_fill_soon(w) ||
+                         why_dies_all_the_same(w);
+    w->holds[VERDICT_FULL] = is_full || is_open;
+    judge_walls(w, is_full);
     w->holds[VERDICT_FRAGMENTED] = !w->holds[VERDICT_FULL] && !w->holds[VERDICT_STREAMS] && w->tune.n_entries > 0;
 }
 
@@ -412,7 +420,9 @@ static void judge(struct why *w)
             w->verdict = (enum verdict_kind)v;
     if (w->verdict != VERDICT_FULL)
         w->thaw.all = 0;
-    if (w->verdict != VERDICT_FRAGMENTED && w->verdict != VERDICT_STREAMS && w->verdict != VERDICT_NOT_IN_FORCE)
+    const bool may_cure = w->verdict == VERDICT_FRAGMENTED || w->verdict == VERDICT_STREAMS ||
+                          w->verdict == VERDICT_NOT_IN_FORCE;
+    if (!may_cure || why_is_open(w))
         w->cure = CURE_NONE;
 }
 

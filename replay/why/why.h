@@ -169,6 +169,10 @@ bool why_is_early(const struct why *w);
  */
 bool why_is_in_new_part(const struct why *w);
 
+/* Whether the program died before a whole step, or early in a part of its own: how much more it needs is not known, and
+ * no setting is given to paste that serves one request of it. */
+bool why_is_open(const struct why *w);
+
 /* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
 void why_print(FILE *out, const struct why *w, const char *event_word);
 

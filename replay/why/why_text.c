@@ -173,7 +173,7 @@ static void add_streams(struct words *w, const struct why *y)
     if (y->walls.kind != WALLS_STREAMS)
         words_add(w, ". Up to %s that the program had freed %s waited for another stream (record_stream)",
                   text_mib(y->walls.late_bytes, d), y->walls.kind == WALLS_BOTH ? "also" : "still");
-    words_add(w, ".");
+    words_add(w, why_is_open(y) ? ". How much more the program needs is not known." : ".");
 }
 
 static void add_one_tensor(struct words *w, const struct why *y)
@@ -558,7 +558,8 @@ static void print_served(FILE *out, const struct why *y)
 {
     char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
     struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_FULL || y->worth == WORTH_NOTHING || y->shortfall > 0 || !y->is_served)
+    if (!(y->verdict == VERDICT_FULL || why_is_open(y)) || y->worth == WORTH_NOTHING || y->shortfall > 0 ||
+        !y->is_served)
         return;
     words_add(&w, "- Of the card %s were free in pieces: the setting %s serves this request. Whether the program gets "
                   "through a step with it is not known.", text_mib(why_unusable(y), a), winner_text(y, setting));
@@ -692,7 +693,7 @@ static void print_levers(FILE *out, const struct why *y)
 static void print_predict(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
-    if (!(why_is_early(y) || why_is_in_new_part(y)) || y->verdict != VERDICT_FULL)
+    if (!why_is_open(y))
         return;
     words_add(&w, "- What it needs in all, without a GPU: replay predict --device %" PRIu64 "MiB -- python "
                   "YOUR_PROGRAM", y->usable >> 20);
