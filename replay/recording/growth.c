@@ -713,6 +713,7 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
         }
     h.n = kept;
     out->held_requests = kept;
+    out->is_at_low_mark = out->until < g->moment;
     out->may_be_one_pass = may_be_a_long_pass(g, out);
     out->may_be_meant = g->groups[leader(g)].is_replaced && g->phases.starts[PHASE_BACKWARD].n == 0;
     if (g->has_lines)

@@ -33,6 +33,7 @@ struct growth {
     bool     is_found;
     uint64_t since, until;           /* it grows between them; `until` is the low mark */
     uint64_t bytes;                  /* by so much */
+    bool     is_at_low_mark;         /* what is held is counted there, before the end */
     bool     may_be_one_pass;        /* no backward pass was seen since, and what grows may be the graph of one long
                                       * forward pass: a recurrent network that the program unrolls itself. `why` sets
                                       * it, too, where it may be that of an inner loop */

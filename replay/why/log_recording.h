@@ -15,7 +15,7 @@ struct log_recording {
     bool is_told;                    /* its line speaks of a snapshot or a recording, so it is one */
 };
 
-/* Names end in .pickle, .pkl or .zst, and begin with a letter or a digit. One in .driver.zst is not taken: the recording
+/* Names end in .pickle, .pkl or .zst, and begin with a letter or a digit. One in .driver.zst is not taken: the one
  * beside it tells more. */
 struct log_recording log_recording_find(const char *bytes, size_t n);
 

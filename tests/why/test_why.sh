@@ -147,7 +147,7 @@ has why.json '"lever": "8-bit-states", "saves_bytes": 151068672'
 # ---- a leak without stacks: how much a step leaves is not known ----
 expect_status 0 why "$3/tests/dying/recordings/rows_without_stacks.zst" --json why.json
 has out '^A leak: live memory grew by 62.27 MiB, mostly by requests of 800 KiB.'
-has out 'It grew by 62.27 MiB, and 91 requests of it are still held. - '
+has out 'It grew by 62.27 MiB up to the last low point of live memory, where 91 requests of it were held; '
 has out 'For the line, record with'
 has why.json '"turns": 0, "bytes_per_turn": 0'
 
