@@ -589,15 +589,16 @@ static void print_growth(FILE *out, const struct why *y)
     words_add(&w, "- It grew by %s", text_mib(g->bytes, a));
     if (g->turns > 0)
         words_add(&w, " in %" PRIu64 " %s%s", g->turns, turn_word(g), g->turns == 1 ? "" : "s");
-    words_add(&w, g->is_at_low_mark ? " up to the last low point of live memory, where %" PRIu64 " request%s of it were "
-                                      "held; `replay who` counts those of the end."
+    words_add(&w, g->is_at_low_mark ? " up to the last low point of live memory, where %" PRIu64 " request%s of it "
+                                      "were held; `replay who` counts those of the end."
                                     : ", and %" PRIu64 " request%s of it are still held.",
               g->held_requests, g->held_requests == 1 ? "" : "s");
     if (g->before_requests > 0)
         words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
                       "size that this line goes on leaving.", g->before_requests);
     if (y->has_refusal && each > 0)
-        words_add(&w, " If it goes on so, a card of twice the size lasts for about %" PRIu64 " more.", y->usable / each);
+        words_add(&w, " If it goes on so, a card of twice the size lasts for about %" PRIu64 " more.",
+                  y->usable / each);
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out, y->is_by_size);
