@@ -240,6 +240,7 @@ static void count(const struct request_trace *t, const struct pool *pool, struct
     for (size_t i = 0; i < t->n_requests; i++) {
         const struct served_request *r = &t->requests[i];
         out->n_requests += r->answer > 0;
+        out->n_empty += r->answer == 0;
         if (!is_playable(pool, r))
             continue;
         first_us = n == 0 ? r->arrival_us : first_us;
@@ -277,23 +278,39 @@ static void play(struct player *p, struct pool_load *out)
     out->is_played = true;
 }
 
-enum err pool_load_play(const char *path, const struct pool *pool, struct pool_load *out, struct err_detail *err)
+enum err pool_load_open(const char *path, struct request_trace **out, struct err_detail *err)
 {
-    struct request_trace trace = { .n_requests = 0 };
-    *out = (struct pool_load){ .rate_most = -1 };
-    enum err e = request_trace_read(path, POOL_REQUESTS_MAX, &trace, err);
-    struct player p = { .trace = &trace, .pool = *pool };
-    if (e == ERR_OK) {
-        p.running = calloc(pool->running_most + 1, sizeof *p.running);
-        p.preempted = calloc(pool->running_most + 1, sizeof *p.preempted);
-        e = p.running == NULL || p.preempted == NULL ? err_no_memory(err) : ERR_OK;
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return err_no_memory(err);
+    const enum err e = request_trace_read(path, POOL_REQUESTS_MAX, *out, err);
+    if (e != ERR_OK) {
+        pool_load_close(*out);
+        *out = NULL;
     }
+    return e;
+}
+
+void pool_load_close(struct request_trace *requests)
+{
+    if (requests != NULL)
+        request_trace_free(requests);
+    free(requests);
+}
+
+enum err pool_load_play(const struct request_trace *requests, const struct pool *pool, struct pool_load *out,
+                        struct err_detail *err)
+{
+    struct player p = { .trace = requests, .pool = *pool };
+    *out = (struct pool_load){ .rate_most = -1, .n_empty = requests->n_empty };
+    p.running = calloc(pool->running_most + 1, sizeof *p.running);
+    p.preempted = calloc(pool->running_most + 1, sizeof *p.preempted);
+    const enum err e = p.running == NULL || p.preempted == NULL ? err_no_memory(err) : ERR_OK;
     if (e == ERR_OK) {
-        count(&trace, pool, out);
+        count(requests, pool, out);
         play(&p, out);
     }
     free(p.running);
     free(p.preempted);
-    request_trace_free(&trace);
     return e;
 }

@@ -50,7 +50,8 @@ enum pool_limit {
 struct pool_load {
     bool     is_played;
     uint64_t n_requests;             /* the file's first POOL_REQUESTS_MAX, without those that nobody answered */
-    uint64_t n_too_long;             /* of them, left out of all that follows */
+    uint64_t n_empty;                /* rows that stand before the last of those and ask for 0 tokens, or got none */
+    uint64_t n_too_long;             /* of n_requests, left out of all that follows */
     double   rate;                   /* requests a second, as recorded; 0: all came at once */
     double   prompt, answer;         /* tokens of one, on average */
     struct pool_play play;           /* at that rate */
@@ -59,8 +60,14 @@ struct pool_load {
     enum pool_limit limit;           /* RUNNING, STEP: none waits, however close they come */
 };
 
-/* Plays the requests of a file (loads/request_trace.h). Errors are those of reading it; ERR_HOST_NOMEM. */
-MUST_USE enum err pool_load_play(const char *path, const struct pool *pool, struct pool_load *out,
+struct request_trace;                /* loads/request_trace.h */
+
+/* Reads the requests of a file. Errors are those of reading it; ERR_HOST_NOMEM. NULL if there is one. */
+MUST_USE enum err pool_load_open(const char *path, struct request_trace **out, struct err_detail *err);
+void pool_load_close(struct request_trace *requests);
+
+/* Plays them. ERR_HOST_NOMEM. */
+MUST_USE enum err pool_load_play(const struct request_trace *requests, const struct pool *pool, struct pool_load *out,
                                  struct err_detail *err);
 
 #endif

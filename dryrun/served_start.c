@@ -18,7 +18,8 @@ static uint64_t told_or(int64_t value, uint64_t otherwise)
 }
 
 /* On the tokens that the cache holds at least. What the log does not tell is what vLLM takes if nobody chooses. */
-static enum err play_load(const struct served_request *r, struct served_start *s, struct err_detail *err)
+static enum err play_load(const struct served_request *r, const struct request_trace *load, struct served_start *s,
+                          struct err_detail *err)
 {
     const struct server_log *log = &s->log;
     const int64_t least = s->budget.tokens_least, tokens = least == SERVER_UNTOLD ? log->tokens : least;
@@ -28,44 +29,60 @@ static enum err play_load(const struct served_request *r, struct served_start *s
                              .running_most = told_or(log->running_most, RUNNING_MOST),
                              .step_tokens = told_or(log->step_tokens, STEP_TOKENS), .step_us = r->step_us,
                              .longest = told_or(log->request_tokens, 0) };
-    return pool_load_play(r->load, &s->pool, &s->load, err);
+    return pool_load_play(load, &s->pool, &s->load, err);
 }
 
-enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err)
+/* A start for each card, and those of its other choices. `load`: NULL: nothing is played. */
+static enum err make_starts(struct served *out, const struct request_trace *load, struct served_place *place,
+                            struct err_detail *err)
 {
-    *out = (struct served){ .asked = *request };
+    const struct served_request *request = &out->asked;
+    enum err e = overlay_open(request->program, request->without_overlay, place->overlay, err);
+    for (size_t i = 0; i < request->n_cards && e == ERR_OK; i++) {
+        out->starts[i].card = request->cards[i];
+        e = served_run(out, place, &out->starts[i], err);
+        out->n += e == ERR_OK;
+        if (e == ERR_OK && load != NULL)
+            e = play_load(request, load, &out->starts[i], err);
+        if (e == ERR_OK && (request->tries || request->range != NULL))
+            e = served_try(out, place, &out->starts[i], err);
+        if (e == ERR_INTERRUPTED && out->n > i)              /* the first start is made: the answer so far */
+            return ERR_OK;
+    }
+    return e;
+}
+
+static enum err make_in_folder(struct served *out, const struct request_trace *load, struct err_detail *err)
+{
     struct overlay overlay = { .is_on = false };
     struct scratch_folder folder = { .path = "" };
     struct served_place place = { .overlay = &overlay, .folder = folder.path };
-    if (request->n_cards == 0)
-        return err_set(err, ERR_USAGE, 0, "--device: name the card that the server is for, as in --device h100-80g");
-    if (request->range != NULL) {
-        const enum err e = served_read_range(out, err);
-        if (e != ERR_OK)
-            return e;
-    }
-    out->starts = calloc(request->n_cards, sizeof *out->starts);
+    out->starts = calloc(out->asked.n_cards, sizeof *out->starts);
     if (out->starts == NULL)
         return err_no_memory(err);
     const int reason = scratch_folder_make(temporary_place(), "replay-serve", &folder);
     if (reason != 0)
         return err_at(err, ERR_IO, 0, temporary_place(), "no folder can be made in it: %s", strerror(reason));
-    enum err e = overlay_open(request->program, request->without_overlay, &overlay, err);
-    for (size_t i = 0; i < request->n_cards && e == ERR_OK; i++) {
-        out->starts[i].card = request->cards[i];
-        e = served_run(out, &place, &out->starts[i], err);
-        out->n += e == ERR_OK;
-        if (e == ERR_OK && request->load != NULL)
-            e = play_load(request, &out->starts[i], err);
-        if (e == ERR_OK && (request->tries || request->range != NULL))
-            e = served_try(out, &place, &out->starts[i], err);
-        if (e == ERR_INTERRUPTED && out->n > i) {            /* the first start is made: the answer so far */
-            e = ERR_OK;
-            break;
-        }
-    }
+    const enum err e = make_starts(out, load, &place, err);
     overlay_close(&overlay);
     scratch_folder_remove(&folder, "serve");
+    return e;
+}
+
+enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err)
+{
+    *out = (struct served){ .asked = *request };
+    struct request_trace *load = NULL;
+    enum err e = ERR_OK;
+    if (request->n_cards == 0)
+        return err_set(err, ERR_USAGE, 0, "--device: name the card that the server is for, as in --device h100-80g");
+    if (request->range != NULL)
+        e = served_read_range(out, err);
+    if (e == ERR_OK && request->load != NULL)
+        e = pool_load_open(request->load, &load, err);       /* a start takes minutes: a bad file is refused before */
+    if (e == ERR_OK)
+        e = make_in_folder(out, load, err);
+    pool_load_close(load);
     return e;
 }
 

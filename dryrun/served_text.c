@@ -471,6 +471,9 @@ static void print_load(FILE *out, const struct served *all, const struct served_
     if (!l->is_played)
         return;
     words_add(&w, "%.40s:", all->asked.load);
+    if (l->n_empty > 0)
+        words_add(&w, " %s %s 0 tokens, of a prompt or of an answer, and %s left out.", text_count(l->n_empty, a),
+                  l->n_empty == 1 ? "row has" : "rows have", l->n_empty == 1 ? "is" : "are");
     if (l->n_too_long > 0) {
         add_requests(&w, l->n_too_long);
         words_add(&w, " %s longer than one may be, and %s left out.", l->n_too_long == 1 ? "is" : "are",

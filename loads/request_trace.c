@@ -34,14 +34,24 @@ static enum err requests_append(struct request_trace *t, struct served_request r
     return ERR_OK;
 }
 
+/* Whether a row asks nothing. It is counted then. */
+static bool requests_leave_out(struct request_trace *t, const struct served_request *r, uint64_t line)
+{
+    if (r->prompt > 0)
+        return false;
+    if (t->n_empty++ == 0)
+        t->first_empty_line = line;
+    return true;
+}
+
 static enum err requests_check(const struct served_request *r, const char *path, uint64_t line, struct err_detail *err)
 {
     if (r->arrival_us > REQUEST_ARRIVAL_MAX)
         return err_at(err, ERR_FORMAT, line, path, "line %llu: comes more than 285 years after the first request",
                       (unsigned long long)line);
-    if (r->prompt > 0 && r->prompt <= REQUEST_TOKENS_MAX && r->answer <= REQUEST_TOKENS_MAX)
+    if (r->prompt <= REQUEST_TOKENS_MAX && r->answer <= REQUEST_TOKENS_MAX)
         return ERR_OK;
-    return err_at(err, ERR_FORMAT, line, path, "line %llu: a request has 1 to %d tokens, and an answer up to as many",
+    return err_at(err, ERR_FORMAT, line, path, "line %llu: a request or an answer has more than %d tokens",
                   (unsigned long long)line, REQUEST_TOKENS_MAX);
 }
 
@@ -139,6 +149,8 @@ static enum err csv_row_read(const struct csv_line *line, const size_t columns[R
         !tokens_read(line->fields[columns[COLUMN_ANSWER]], &r.answer))
         return err_at(err, ERR_FORMAT, line->number, path, "line %llu: a time or a number of tokens cannot be read",
                       (unsigned long long)line->number);
+    if (requests_leave_out(out, &r, line->number))
+        return ERR_OK;
     if (out->n_requests == 0)
         *origin_us = us;
     r.arrival_us = us > *origin_us ? us - *origin_us : 0;
@@ -211,6 +223,8 @@ static enum err json_row_take(const json_t *o, const char *path, uint64_t line, 
     struct served_request r = {.arrival_us = (uint64_t)ms * US_PER_MS,
                                .prompt = (uint64_t)json_integer_value(prompt),
                                .answer = (uint64_t)json_integer_value(answer)};
+    if (requests_leave_out(out, &r, line))
+        return ERR_OK;
     enum err e = requests_check(&r, path, line, err);
     if (e == ERR_OK)
         e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, err);
@@ -262,7 +276,7 @@ enum err request_trace_read_input(struct input *in, const char *name, size_t n_m
     if (e == ERR_OK)
         e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, err) : csv_read(in, name, n_max, out, err);
     if (e == ERR_OK && out->n_requests == 0)
-        e = err_set(err, ERR_FORMAT, 0, "%s holds no requests", name);
+        e = err_set(err, ERR_FORMAT, 0, "%s holds no requests%s", name, out->n_empty > 0 ? " with tokens" : "");
     return e;
 }
 

@@ -32,6 +32,7 @@ struct request_trace {
     uint32_t *ids;                       /* numbered anew, from 0 in order of appearance */
     struct pair_map number_of_id;        /* (id in the file, 0) -> its number here */
     size_t n_requests, requests_room, n_ids, ids_room;
+    uint64_t n_empty, first_empty_line;  /* rows that ask with 0 tokens: they are left out; the first one's line */
 };
 
 /* Reads at most `n_max` requests, of an input that messages call `name`, or of a file. ERR_FORMAT with file and line;

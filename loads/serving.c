@@ -371,7 +371,11 @@ static enum err serving_requests(const struct load_request *r, struct request_tr
     const struct load_value *v = r->values;
     if (strcmp(v[REQUESTS].text, "made") == 0)
         return request_trace_make(v[N].number, v[RATE].number, r->seed, out, err);
-    return request_trace_read(v[REQUESTS].text, v[N].number, out, err);
+    const enum err e = request_trace_read(v[REQUESTS].text, v[N].number, out, err);
+    if (e == ERR_OK && out->n_empty > 0)
+        return err_at(err, ERR_FORMAT, out->first_empty_line, v[REQUESTS].text, "line %llu: a request of 0 tokens",
+                      (unsigned long long)out->first_empty_line);
+    return e;
 }
 
 static size_t ids_end(const struct request_trace *t)

@@ -2188,7 +2188,9 @@ class ServeCard(Result):
     load: Optional[str]
     #: of the file, at most 100,000
     load_requests: Optional[int]
-    #: of them, left out of all that follows
+    #: rows of the file with 0 tokens, of a prompt or of an answer, left out
+    load_empty: Optional[int]
+    #: of load_requests, left out of all that follows
     load_too_long: Optional[int]
     #: requests a second, as recorded
     load_rate: Optional[float]

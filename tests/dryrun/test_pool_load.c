@@ -15,7 +15,10 @@ static struct pool_load play_rows(const struct pool *pool, const char *rows)
     FILE *f = fdopen(mkstemp(path), "w");
     fprintf(f, "arrived_at,num_prefill_tokens,num_decode_tokens\n%s", rows);
     fclose(f);
-    cr_assert_eq(pool_load_play(path, pool, &out, &err), ERR_OK, "%s", err.text);
+    struct request_trace *requests;
+    cr_assert_eq(pool_load_open(path, &requests, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(pool_load_play(requests, pool, &out, &err), ERR_OK, "%s", err.text);
+    pool_load_close(requests);
     unlink(path);
     cr_assert(out.is_played);
     return out;
@@ -152,6 +155,16 @@ Test(pool_load, figures_are_of_the_requests_that_are_played)
     cr_expect_eq(l.n_too_long, 2);
     cr_expect_float_eq(l.prompt, 100, 1e-9);
     cr_expect_float_eq(l.answer, 10, 1e-9);
+    cr_expect_float_eq(l.rate, 0.1, 1e-9);
+}
+
+/* A prompt of no tokens, or an answer of none, is no request: it neither runs nor counts as one. */
+Test(pool_load, rows_with_0_tokens_are_left_out_and_counted)
+{
+    const struct pool_load l = play_rows(&small, "0,0,0\n0,100,10\n1,0,7\n4,100,0\n10,100,10\n");
+    cr_expect_eq(l.n_empty, 3);
+    cr_expect_eq(l.n_requests, 2);
+    cr_expect_eq(l.n_too_long, 0);
     cr_expect_float_eq(l.rate, 0.1, 1e-9);
 }
 

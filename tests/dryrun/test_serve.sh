@@ -117,7 +117,18 @@ expect 'no exponents' 0 'takes 2,000 ms (--step-us), at most 78 run at once, in 
 expect 'all who find the cache full wait' 0 '41 wait for room in it, at most 4,' cat burst.txt
 expect 'a step of no trace' 2 'needs --trace FILE' serve --step-us 100 --device h100-80g -- choosy/vllm serve model
 expect 'no words of a server' 2 'the program is missing' serve --device h100-80g --
+# A file of requests is read before anything is started; rows with 0 tokens do not make it bad.
+before=$(grep -c . all-words)
 expect 'no load' 2 'no-requests.csv' serve --trace no-requests.csv --device h100-80g -- choosy/vllm serve model
+{ cat requests.csv; echo '2023-11-16 18:17:05,many,8'; } >bad.csv
+expect 'a bad line' 2 'bad.csv: line 4' serve --trace bad.csv --device h100-80g -- choosy/vllm serve model
+same 'nothing is started for them' "$before" "$(grep -c . all-words)"
+{ cat requests.csv; printf '2023-11-16 18:17:05,%s\n' 0,8 4000,0 0,0; } >empty.csv
+expect 'rows with 0 tokens' 0 'empty.csv: 3 rows have 0 tokens, of a prompt or of an answer, and are left out. 2 req' \
+    said --trace empty.csv --json empty.json
+same 'in JSON, too' '3 2' "$(python3 -c 'import json
+card, = json.load(open("empty.json"))["cards"]
+print(card["load_empty"], card["load_requests"])')"
 before=$(grep -c . all-words)
 "$replay" serve --no-overlay --try --trace requests.csv --device h100-80g -- choosy/vllm serve model >so-far.txt &
 for _ in $(seq 100); do sleep 0.1; [ "$(grep -c . all-words)" -ge "$((before + 2))" ] && break; done
@@ -212,4 +223,5 @@ expect 'several cards' 0 'It starts on sim:100GiB' serve --device h100-80g --dev
 expect 'no card' 2 'name the card' serve -- ./vllm serve model
 expect 'a wrong card' 2 'nothing' serve --device nothing -- ./vllm serve model
 expect 'no program' 2 'cannot be started' serve --device 4090 -- ./no-such-program
+expect 'a program is quoted' 2 "replay: 'serve' cannot be started" serve --device 4090 -- serve model
 exit "$failed"

@@ -256,12 +256,29 @@ Test(loads, ids_of_blocks_are_numbered_in_order_of_appearance)
     remove(path);
 }
 
+/* Time begins with the first that asks something. */
+Test(loads, rows_of_requests_without_tokens_are_left_out_and_counted)
+{
+    struct err_detail err = {.text = ""};
+    struct request_trace t;
+    const char *path = requests_write("empty", "arrived_at,num_prefill_tokens,num_decode_tokens\n1,0,0\n5,4,2\n"
+                                      "6,0,3\n7,5,0\n");
+    cr_assert_eq(request_trace_read(path, 100, &t, &err), ERR_OK, "%s", err.text);
+    cr_expect_eq(t.n_requests, 2u);
+    cr_expect_eq(t.n_empty, 2u);
+    cr_expect_eq(t.first_empty_line, 2u);
+    cr_expect_eq(t.requests[1].arrival_us, 2000000u);
+    request_trace_free(&t);
+    remove(path);
+}
+
 Test(loads, damaged_request_traces_are_refused_with_the_line)
 {
     static const char *const texts[][2] = {
         {"", "no"}, {"TIMESTAMP,ContextTokens\n1,2\n", "line 1"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,2\n", "line 2"},
-        {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,0,5\n", "line 2"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,0,5\n", "no requests with tokens"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,99999999,5\n", "line 2"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\nx,1,5\n", "line 2"},
         {"{\"timestamp\": 0}\n", "line 1"}, {"{\"timestamp\": 0,\n", "line 1"},
         {"{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 2, \"hash_ids\": [-1]}\n", "line 1"},
