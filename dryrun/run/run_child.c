@@ -352,15 +352,17 @@ static const char *nearest_program(const char *program)
     return nearest.distance > 0 && nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
 }
 
+/* The program stands in quotes: "serve" alone reads like the subcommand. */
 static enum err start_error(const char *program, int reason, struct err_detail *err)
 {
     const char *says = reason == ENOMEM ? "" : file_says(program), *meant = nearest_program(program);
     if (says[0] != '\0')
-        return err_at(err, ERR_USAGE, 0, program, "cannot be started: %s%s", says, program);
+        return err_set(err, ERR_USAGE, 0, "'%s' cannot be started: %s%s", program, says, program);
     if (reason == ENOENT && meant != NULL)
-        return err_at(err, ERR_USAGE, 0, program, "cannot be started: %s; did you mean '%s'?", strerror(reason), meant);
-    return err_at(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, program, "cannot be started: %s",
-                  strerror(reason));
+        return err_set(err, ERR_USAGE, 0, "'%s' cannot be started: %s; did you mean '%s'?", program, strerror(reason),
+                       meant);
+    return err_set(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "'%s' cannot be started: %s", program,
+                   strerror(reason));
 }
 
 /* An ignored SIGCHLD lets the kernel forget children: nobody could be waited for. */

@@ -223,7 +223,7 @@ expect 'children of the bare system call have journals of their own' 0 '2 proces
 expect 'a program with a title is on the card that was asked for' 0 ' (vllm ...), device 0: 1 requests' \
     "$replay" run-sim --device sim:3GiB -o title.zst -- ./title
 expect 'and its trace says so' 0 'device capacity        3 GiB' "$replay" info title.zst
-expect 'a program that is not there' 2 './nowhere: cannot be started' "$replay" run-sim -- ./nowhere
+expect 'a program that is not there' 2 "'./nowhere' cannot be started" "$replay" run-sim -- ./nowhere
 expect 'a wrong device' 2 'count= is a number' "$replay" run-sim --device sim:1GiB,count=99 -- true
 expect 'a card without an end' 2 'needs a capacity' "$replay" run-sim --device sim:unlimited -- true
 expect 'no command' 2 'the program is missing' "$replay" run-sim
