@@ -32,7 +32,7 @@ static const struct log_form forms[N_FORMS] = {
 #undef LOG_FIGURE
 };
 
-enum side { BEFORE, AFTER };
+enum side { BEFORE, AFTER, GIB_AFTER };
 
 static const struct {
     enum form_name form;
@@ -56,9 +56,22 @@ static struct log_figures figures_unknown(void)
                                  OOM_TEXT_UNKNOWN };
 }
 
+/* "Total GPU memory (GiB): 23.64": the unit is part of the words. */
+static uint64_t read_gib_after(const char *one, const char *words)
+{
+    const char *at;
+    char *end;
+    if (letters_find(one, words, &at) == NULL || *at < '0' || *at > '9')
+        return OOM_TEXT_UNKNOWN;
+    const double gib = strtod(at, &end);
+    return gib < 1e6 ? (uint64_t)(gib * GIB) : OOM_TEXT_UNKNOWN;
+}
+
 /* Some stacks write bytes without their unit. */
 static uint64_t read_figure(const char *one, size_t i)
 {
+    if (figures[i].side == GIB_AFTER)
+        return read_gib_after(one, figures[i].words);
     if (figures[i].side == BEFORE)
         return letters_size_before(one, figures[i].words);
     const uint64_t bytes = letters_size_after(one, figures[i].words);
@@ -75,7 +88,8 @@ static struct log_figures read_figures(enum form_name form, const char *text, si
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         if (figures[i].form == form) {
             const uint64_t bytes = read_figure(one, i);
-            memcpy((char *)&f + figures[i].member, &bytes, sizeof bytes);
+            if (bytes != OOM_TEXT_UNKNOWN)
+                memcpy((char *)&f + figures[i].member, &bytes, sizeof bytes);
         }
     if (!oom_text_is_card(f.total))
         f.total = OOM_TEXT_UNKNOWN;                  /* the figure is misread, or is none */
@@ -309,6 +323,91 @@ static const struct log_form *judge_share(const struct log_forms_walk *w, const 
     return form == &forms[FORM_VLLM_STARTUP] && is_context_alone(w, at) ? &forms[FORM_VLLM_SHARE] : form;
 }
 
+/* ---- TensorRT-LLM's parts ---- */
+
+/* Where these words end after `at`; 0: they do not follow. */
+static size_t find_after(const struct log_forms_walk *w, size_t at, size_t reach, const char *words)
+{
+    for (size_t i = at; i < w->n && i - at < reach; i++)
+        if (w->text[i] == words[0] && log_phrase_is(w->text, w->n, i, words))
+            return i + strlen(words);
+    return 0;
+}
+
+enum { COMPONENT_REACH = 1500 };
+
+static bool find_hundredths_after(const struct log_forms_walk *w, size_t at, const char *words, int64_t *out)
+{
+    const size_t end = find_after(w, at, COMPONENT_REACH, words);
+    return end > 0 && read_hundredths(w->text, w->n, end, out);
+}
+
+/* What was free before anything was made: the first figure of "Model: 78.40 / 10.35", the first part's line. */
+static bool find_first_free(const struct log_forms_walk *w, size_t at, int64_t *out)
+{
+    enum { REACH = 200 };
+    const size_t list = find_after(w, at, COMPONENT_REACH, "before/after creation (GiB):");
+    const size_t slash = list > 0 ? find_after(w, list, REACH, " / ") : 0;
+    size_t begin = slash > 0 ? slash - strlen(" / ") : 0;
+    while (begin > list && strchr("0123456789.", w->text[begin - 1]) != NULL)
+        begin--;
+    return slash > 0 && read_hundredths(w->text, w->n, begin, out);
+}
+
+static bool is_component(const struct log_form *form)
+{
+    return form == &forms[FORM_TRTLLM_COMPONENT] || form == &forms[FORM_TRTLLM_MODEL] ||
+           form == &forms[FORM_TRTLLM_OTHERS] || form == &forms[FORM_TRTLLM_EITHER];
+}
+
+/* What was taken at first, beyond a context, is somebody else's. The larger share decides. */
+static const struct log_form *judge_component(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    const int64_t context = 100 * (int64_t)(CARD_CONTEXT_MOST_BYTES / GIB);
+    int64_t total, free;
+    if (!is_component(form))
+        return form;
+    const bool is_model = log_phrase_is(w->text, w->n, at, forms[FORM_TRTLLM_MODEL].phrase);
+    const bool has_free = find_first_free(w, at, &free) ||
+                          (is_model && find_hundredths_after(w, at, "component creation attempt (GiB):", &free));
+    if (!has_free || !find_hundredths_after(w, at, "Total GPU memory (GiB):", &total))
+        return &forms[is_model ? FORM_TRTLLM_EITHER : FORM_TRTLLM_COMPONENT];
+    if (total - free > free)
+        return &forms[FORM_TRTLLM_OTHERS];
+    if (!is_model)
+        return &forms[FORM_TRTLLM_COMPONENT];
+    return &forms[total - free > context ? FORM_TRTLLM_EITHER : FORM_TRTLLM_MODEL];
+}
+
+/* ---- llama.cpp's parts ---- */
+
+/* The refusal's own line has the figure, and lines after it tell what did not fit. */
+static const struct log_form *judge_llama(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    static const struct { const char *words; enum form_name form; } parts[] = {
+        { "failed to allocate buffer for kv cache", FORM_LLAMA_KV },
+        { "error loading model: unable to allocate", FORM_LLAMA_WEIGHTS },
+        { "failed to allocate compute", FORM_LLAMA_COMPUTE },
+    };
+    enum { REACH = 500 };
+    if (form != &forms[FORM_LLAMA_CUDA])
+        return form;
+    for (size_t i = at + 1; i < w->n && i - at < REACH && !log_phrase_is(w->text, w->n, i, form->phrase); i++)
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+            if (log_phrase_is(w->text, w->n, i, parts[k].words))
+                return &forms[parts[k].form];
+    return form;
+}
+
+/* The lines after such a refusal have no figure, and the refusal tells whose memory it is. */
+static bool is_told_before(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    enum { REACH = 700, TELLS = 3 };
+    const bool is_part = form == &forms[FORM_LLAMA_KV] || form == &forms[FORM_LLAMA_WEIGHTS] ||
+                         form == &forms[FORM_LLAMA_COMPUTE];
+    return is_part && w->best != NULL && w->best->rank >= TELLS && at - w->best_at < REACH;
+}
+
 /* The reason that llama.cpp gives in the line after "Failed to allocate pinned memory", which has a form. */
 static bool is_of_pinned(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
@@ -335,16 +434,16 @@ void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
 {
     const struct log_form *form = &forms[i];
     if (!has_near(w, form, at) || is_tolerated(w, form, at) || is_of_pinned(w, form, at) ||
-        (form->rank == 0 && !is_named_error(w, form, at)))
+        is_told_before(w, form, at) || (form->rank == 0 && !is_named_error(w, form, at)))
         return;
     if (is_mention(w, form, at)) {
         w->mention = form->rank > 0 ? form : w->mention;
         w->mention_at = form->rank > 0 ? at : w->mention_at;
         return;
     }
-    form = judge_share(w, judge_killed(w, form, at), at);
+    form = judge_llama(w, judge_component(w, judge_share(w, judge_killed(w, form, at), at), at), at);
     if (form->rank > 0) {
-        w->n_errors++;
+        w->n_errors += w->last == NULL || letters_line_begin(w->text, at) != letters_line_begin(w->text, w->last_at);
         w->last = form;
         w->last_at = at;
     }
