@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FACTS_MOST = 1024 };
+enum { FACTS_MOST = 1024, TINY = 64 << 10 };     /* TINY: less is a scalar that is read between two steps */
 #define NONE SIZE_MAX
 
 /* Of one size of a program's results. */
@@ -156,6 +156,15 @@ static size_t find_run_end(struct donation *d, size_t i)
     return end;
 }
 
+/* When the buffers that a run needed have had time to go: its program runs again, or something else asks for more than
+ * a scalar. */
+static uint64_t find_run_after(const struct donation *d, size_t end, size_t program)
+{
+    while (end < d->n && d->at[end].program != program && d->at[end].bytes < TINY)
+        end++;
+    return end < d->n ? d->at[end].begin : UINT64_MAX;
+}
+
 /* Gives the place of buffer k to a result of the run [i, end), if one of its size is left. */
 static bool pair(struct donation *d, size_t k, size_t i, size_t end)
 {
@@ -184,7 +193,7 @@ static void find_pairs(struct donation *d)
         if (program == NONE)
             continue;
         end = find_run_end(d, i);
-        const uint64_t until = end < d->n ? d->at[end].begin : UINT64_MAX;
+        const uint64_t until = find_run_after(d, end, program);
         while (ended < d->n_ended && d->at[d->ended[ended]].end < d->at[i].begin)
             ended++;
         for (; ended < d->n_ended && d->at[d->ended[ended]].end < until; ended++)
@@ -309,16 +318,18 @@ void jax_donation_say(struct words *out, const struct jax_donation *d, const str
         return;
     }
     if (d->arguments == 0) {
-        words_add(out, "Donation was not tried: arguments of the shapes of results are not donated, but none is freed "
-                  "right after the call.");
+        words_add(out, "Whether donation would help was not found out: arguments of the shapes of results are not "
+                  "donated, but which buffers they are was not found. Try jax.jit(..., donate_argnums=).");
         return;
     }
     words_add(out, "%s does not donate %u argument%s of %s in all, of the shapes of its results, and as much is freed "
-              "right after it has run. If these are the arguments, jax.jit(..., donate_argnums=) gives their place to "
-              "the results: ", d->program, d->arguments, d->arguments == 1 ? "" : "s",
-              units_format_bytes(d->bytes, bytes));
+              "right after it has run. If these are the arguments, and nothing reads them after the call, "
+              "jax.jit(..., donate_argnums=) gives their place to the results: ", d->program, d->arguments,
+              d->arguments == 1 ? "" : "s", units_format_bytes(d->bytes, bytes));
     if (d->need.region_bytes < now->region_bytes)
-        words_add(out, "replayed so, a region of %s is enough.", units_format_bytes(d->need.region_bytes, region));
+        words_add(out, "replayed so, a region of %s would be needed, or more: XLA compiles the function anew, and "
+                  "temporaries can no longer lie in the places of these results. To know it, predict the program with "
+                  "donate_argnums.", units_format_bytes(d->need.region_bytes, region));
     else
         words_add(out, "replayed so, the region is not smaller, because the peak is elsewhere.");
 }

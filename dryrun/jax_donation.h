@@ -4,8 +4,11 @@
  * and results take the place of arguments.
  *
  * The recording tells how many arguments of a program have the shape of a result and are not donated. It does not tell
- * which live buffers they are. A buffer of that size that was there before the run and is freed before anything else
- * asks for memory is taken for one. So the answer is an "if".
+ * which live buffers they are. A buffer of that size that was there before the run and is freed before the program runs
+ * again or anything else asks for more than a scalar is taken for one. So the answer is an "if".
+ *
+ * XLA lays temporaries in the places of results before these are ready, and cannot if those places are arguments'. What
+ * it would compile then is not in the recording: the replayed need is the least.
  */
 #ifndef REPLAY_DRYRUN_JAX_DONATION_H
 #define REPLAY_DRYRUN_JAX_DONATION_H
@@ -19,7 +22,7 @@ struct jax_donation {
     char     program[JAX_PROGRAM_TEXT];      /* the one that would donate most, as XLA calls it: "jit_step" */
     uint32_t arguments;              /* in one of its runs; 0: none is freed in time */
     uint64_t bytes;                  /* of these */
-    struct jax_need need;            /* then; region_bytes 0: nothing was replayed */
+    struct jax_need need;            /* then, at least; region_bytes 0: nothing was replayed */
 };
 
 /* Errors as of jax_need_find, and those of writing a trace in memory. */

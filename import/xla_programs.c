@@ -289,36 +289,6 @@ static struct peak peak_of(struct reading *r, size_t i)
 
 /* ---- requests ---- */
 
-static bool chain_is(const struct xla_programs *p, const struct xla_request *known, const struct chain *c)
-{
-    const size_t bytes = c->n * sizeof c->texts[0];
-    return known->n == c->n && (bytes == 0 || memcmp(p->frames + known->first, c->texts, bytes) == 0);
-}
-
-static enum err keep_request(struct xla_programs *p, uint32_t name, uint64_t bytes, const struct chain *c,
-                             struct err_detail *err)
-{
-    const uint32_t *known = pair_map_find(&p->by_size, name, bytes);
-    if (known != NULL) {
-        if (!chain_is(p, &p->requests[*known], c))
-            p->requests[*known].n = 0;
-        return ERR_OK;
-    }
-    struct xla_request *requests = array_grow(p->requests, p->n_requests, &p->room_requests, sizeof *requests);
-    if (requests == NULL)
-        return err_no_memory(err);
-    p->requests = requests;
-    uint32_t *frames = array_reserve(p->frames, p->n_frames, c->n, &p->room_frames, sizeof *frames);
-    if (frames == NULL || p->n_requests >= UINT32_MAX || p->n_frames > UINT32_MAX - XLA_FRAMES_MOST ||
-        !pair_map_add(&p->by_size, name, bytes, (uint32_t)p->n_requests))
-        return err_no_memory(err);
-    p->frames = frames;
-    memcpy(frames + p->n_frames, c->texts, c->n * sizeof c->texts[0]);
-    requests[p->n_requests++] = (struct xla_request){ .first = (uint32_t)p->n_frames, .n = (uint32_t)c->n };
-    p->n_frames += c->n;
-    return ERR_OK;
-}
-
 /* Puts a frame in front. */
 static void put_frame(struct reading *r, struct chain *c, const char *text)
 {
@@ -371,6 +341,55 @@ static struct chain chain_of_request(struct reading *r, size_t i, const struct c
     return c;
 }
 
+static bool chain_is(const struct xla_programs *p, const struct xla_request *known, const struct chain *c)
+{
+    const size_t bytes = c->n * sizeof c->texts[0];
+    return known->n == c->n && (bytes == 0 || memcmp(p->frames + known->first, c->texts, bytes) == 0);
+}
+
+/* Requests of one size that come of several lines keep the frames that they share. A frame in front says what they are:
+ * Adam's moments and weights are results of one size. */
+static void share_request(struct reading *r, struct xla_request *known, struct chain *c, bool is_result)
+{
+    uint32_t *frames = r->out->frames + known->first;
+    struct chain old = { .n = 0 };
+    if (known->is_result != is_result)
+        known->n = 0;
+    if (known->n == 0 || chain_is(r->out, known, c))
+        return;
+    old.n = known->n - 1;                        /* without the one in front, which has room again below */
+    memcpy(old.texts, frames + 1, old.n * sizeof old.texts[0]);
+    chain_meet(c, &old);
+    put_name(r, is_result ? "result" : "temporaries", line_of(r, c), c);
+    known->n = (uint32_t)c->n;
+    memcpy(frames, c->texts, c->n * sizeof c->texts[0]);
+}
+
+static enum err keep_request(struct reading *r, uint32_t name, uint64_t bytes, struct chain *c, bool is_result,
+                             struct err_detail *err)
+{
+    struct xla_programs *p = r->out;
+    const uint32_t *known = pair_map_find(&p->by_size, name, bytes);
+    if (known != NULL) {
+        share_request(r, &p->requests[*known], c, is_result);
+        return r->has_memory ? ERR_OK : err_no_memory(err);
+    }
+    struct xla_request *requests = array_grow(p->requests, p->n_requests, &p->room_requests, sizeof *requests);
+    if (requests == NULL)
+        return err_no_memory(err);
+    p->requests = requests;
+    uint32_t *frames = array_reserve(p->frames, p->n_frames, c->n, &p->room_frames, sizeof *frames);
+    if (frames == NULL || p->n_requests >= UINT32_MAX || p->n_frames > UINT32_MAX - XLA_FRAMES_MOST ||
+        !pair_map_add(&p->by_size, name, bytes, (uint32_t)p->n_requests))
+        return err_no_memory(err);
+    p->frames = frames;
+    memcpy(frames + p->n_frames, c->texts, c->n * sizeof c->texts[0]);
+    requests[p->n_requests++] = (struct xla_request){ .first = (uint32_t)p->n_frames, .n = (uint32_t)c->n,
+                                                      .is_result = is_result };
+    p->n_frames += c->n;
+    return ERR_OK;
+}
+
 static uint64_t sizes_sum(const struct xla_sizes *s)
 {
     return s->arguments + s->results + s->temporaries;
@@ -412,8 +431,8 @@ static enum err put_requests(struct reading *r, const struct chain *shared, stru
         add_size(&sizes, a);
         if (a->is_entry_computation_parameter || a->is_constant || a->is_thread_local || a->size <= 0)
             continue;
-        const struct chain c = chain_of_request(r, i, shared);
-        e = r->has_memory ? keep_request(r->out, name, (uint64_t)a->size, &c, err) : err_no_memory(err);
+        struct chain c = chain_of_request(r, i, shared);
+        e = r->has_memory ? keep_request(r, name, (uint64_t)a->size, &c, a->maybe_live_out, err) : err_no_memory(err);
     }
     rank_program(r->out, &sizes);
     return e == ERR_OK ? xla_donations_put(&r->out->donations, name, r->module, r->assigned, err) : e;

@@ -4,7 +4,8 @@
  *
  * A profile holds the HloProto of each program that ran: its instructions with the Python stack that each comes from,
  * and the buffer assignment, which says what lies in each request. A request of a run is found again by the program's
- * name and its size. If two programs share both and disagree on the line, no line is named.
+ * name and its size. If several share both, what is named is the line that all of them came through; if some are
+ * results and some temporaries, nothing is.
  *
  * A stack is that of the line that made what the request holds. Of temporaries, of which one request holds all, it is
  * the innermost that all instructions share. The innermost frames say what it is, and what lies in temporaries at their
@@ -34,7 +35,7 @@ struct xla_programs {
     struct text_table texts;         /* names of programs, frames */
     struct pair_map   names;         /* of programs */
     struct pair_map   by_size;       /* (name, bytes) -> number in `requests` */
-    struct xla_request { uint32_t first, n; } *requests;     /* their frames; n is 0 if programs disagree */
+    struct xla_request { uint32_t first, n; bool is_result; } *requests;     /* their frames; n is 0: not known */
     uint32_t *frames;                /* texts, innermost first */
     size_t    n_requests, room_requests, n_frames, room_frames;
     struct xla_sizes largest[XLA_LARGEST];       /* the programs that take most, from the largest on */

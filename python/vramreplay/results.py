@@ -1960,9 +1960,11 @@ class JaxMemoryLever(Result):
     lever: str
     #: the recorded requests were replayed with it; false: nothing is known of it
     tried: bool
-    #: of the card then, on one with room, with what CUDA and its libraries hold; null: not tried
+    #: of the card then, on one with room, with what CUDA and its libraries hold; of donation, so much or more,
+    #: because XLA compiles anew; null: not tried
     card_bytes: Optional[int]
-    #: the least region then, if it is another: of donation, if it is arguments that are freed after a run
+    #: the least region then, if it is another: of donation, if it is arguments that are freed after a run, so
+    #: much or more
     region_bytes: Optional[int]
 
 
@@ -1997,7 +1999,7 @@ class JaxMemory(Result):
     #: what one may do about its memory, in JAX's words
     levers: List[JaxMemoryLever]
     #: arguments that could be donated; null: no function of the program's own has one of the shape of a result
-    #: that is not donated, or none is freed right after the call
+    #: that is not donated, or which buffers they are was not found
     donation: Optional[JaxMemoryDonation]
 
 

@@ -390,15 +390,46 @@ Test(import_xplane, a_request_of_no_program_says_what_its_thread_was_in)
     trace_close(r);
 }
 
-Test(import_xplane, of_two_programs_that_share_name_and_size_no_line_is_named)
+/* A second request of `bytes`, which loss made if it is a result. */
+static struct message step_program_with(uint64_t bytes, bool is_result)
+{
+    struct message hlo = {.n = 0}, module = {.n = 0}, computation = {.n = 0}, assignment = {.n = 0};
+    put_bytes(&module, 1, "jit_step", 8);
+    put_instruction(&computation, 1, 2);
+    put_instruction(&computation, 2, 3);
+    put_message(&module, 3, &computation);
+    put_frames(&module);
+    put_buffer(&assignment, 1, 500);
+    put_buffer(&assignment, 2, bytes);
+    put_allocation(&assignment, 500, true, 1, 1);
+    put_allocation(&assignment, bytes, is_result, 2, 2);
+    put_message(&hlo, 1, &module);
+    put_message(&hlo, 3, &assignment);
+    return hlo;
+}
+
+static void expect_first_frames(const struct message *programs, size_t n, const char *expected)
 {
     struct trace_reader *r;
     struct err_detail err = {.text = ""};
     char got[1024];
-    const struct message programs[] = {step_program(2), step_program(3)}, m = run_of_programs(programs, 2);
+    const struct message m = run_of_programs(programs, n);
     cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
-    cr_expect_str_eq(frames_text(r, 0, got), "|LoadedExecutable::Execute (jit_step) ??:0");
+    cr_expect_str_eq(frames_text(r, 0, got), expected);
     trace_close(r);
+}
+
+Test(import_xplane, requests_that_share_name_and_size_are_of_the_line_that_they_came_through)
+{
+    const struct message two[] = {step_program(2), step_program(3)}, one = step_program_with(500, true);
+    expect_first_frames(two, 2, "|jit_step result train.py:40|main train.py:40");
+    expect_first_frames(&one, 1, "|jit_step result train.py:40|main train.py:40");
+}
+
+Test(import_xplane, of_a_result_and_temporaries_of_one_size_no_line_is_named)
+{
+    const struct message mixed = step_program_with(500, false);
+    expect_first_frames(&mixed, 1, "|LoadedExecutable::Execute (jit_step) ??:0");
 }
 
 Test(import_xplane, a_program_that_does_not_decode_or_goes_in_circles_costs_no_more_than_its_lines)
