@@ -47,10 +47,34 @@ static const char *about(int64_t n, char buf[TEXT_NUMBER])
 
 /* ---- the first sentence ---- */
 
+/* Why it only may start. */
+static void add_may_start(const struct served_start *s, struct words *w)
+{
+    char shared[SENTENCE];
+    const struct server_budget *b = &s->budget;
+    const bool is_cache_open = is_told(b->cache_least) && is_told(b->request_bytes) &&
+                               b->cache_least < b->request_bytes;
+    if (served_shares_host(s)) {
+        device_say_shared(s->model->name, shared, sizeof shared);
+        words_add(w, " %s", shared);
+        return;
+    }
+    if (b->is_share_too_large && b->most_utilization >= 0)
+        words_add(w, " Its --gpu-memory-utilization %.4g is above %.2f, the most with which all that it holds at its "
+                  "peak has room whatever libraries and the driver take on a card.", s->log.utilization,
+                  b->most_utilization);
+    else if (b->is_share_too_large)
+        words_add(w, " With no --gpu-memory-utilization has all that it holds at its peak room whatever libraries and "
+                  "the driver take on a card.");
+    if (is_cache_open || !b->is_share_too_large)
+        words_add(w, " What is left beside %s is less than libraries and the driver may take on a card.",
+                  s->log.is_cache_given ? "all that it takes" : "one request");
+}
+
 static void add_started(const struct served_start *s, struct words *w)
 {
     const struct server_log *log = &s->log;
-    char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER], shared[SENTENCE];
+    char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER];
     words_add(w, "It %s on %s", s->budget.verdict == SERVER_MAY_FIT ? "may start" : "starts", s->card);
     if (is_told(log->cache))
         words_add(w, ", with %s%s GiB of KV cache", log->is_cache_given ? "" : "at most ", gib(log->cache, cache));
@@ -63,12 +87,8 @@ static void add_started(const struct served_start *s, struct words *w)
         words_add(w, ". It tells of no KV cache; its processes take at most %s GiB of the card, beside the context",
                   gib((int64_t)s->peak_bytes, cache));
     words_add(w, ".");
-    if (served_shares_host(s)) {
-        device_say_shared(s->model->name, shared, sizeof shared);
-        words_add(w, " %s", shared);
-    } else if (s->budget.verdict == SERVER_MAY_FIT)
-        words_add(w, " What is left beside %s is less than libraries and the driver may take on a card.",
-                  log->is_cache_given ? "all that it takes" : "one request");
+    if (s->budget.verdict == SERVER_MAY_FIT)
+        add_may_start(s, w);
 }
 
 static bool ends_sentence(const char *line)

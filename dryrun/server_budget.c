@@ -76,18 +76,30 @@ static double least_utilization(const struct server_log *log, int64_t request, i
     return hundredths_up((double)needed / (double)log->total);
 }
 
-/* The share must be free at the start, and so must what the server then holds: its graphs are not what it set aside
- * for them. */
-static double most_utilization(const struct server_log *log, bool is_simulated)
+/* The largest share with which all has room; SERVER_UNTOLD: not known, or there is no share. It must be free at the
+ * start, and so must what the server then holds: its graphs are not what it set aside for them. */
+static int64_t share_most(const struct server_log *log, bool is_simulated)
 {
     if (log->is_cache_given || !is_told(log->free_at_start) || !is_told(log->total) || log->total <= 0)
-        return -1;
+        return SERVER_UNTOLD;
     const int64_t captured = is_told(log->graphs_captured) ? log->graphs_captured : 0;
     const int64_t by_driver = is_simulated || is_taken_off(log) ? 0 : server_graphs_most(log);
     const int64_t late = captured - graphs_taken_off(log) + by_driver;
     const int64_t unseen = is_simulated ? 0 : server_libraries_most(log) + ROUNDING;
-    const int64_t room = log->free_at_start - unseen - (late > 0 ? late : 0);
-    return room <= 0 ? -1 : hundredths_down((double)room / (double)log->total);
+    return log->free_at_start - unseen - (late > 0 ? late : 0);
+}
+
+static double most_utilization(const struct server_log *log, bool is_simulated)
+{
+    const int64_t most = share_most(log, is_simulated);
+    return !is_told(most) || most <= 0 ? -1 : hundredths_down((double)most / (double)log->total);
+}
+
+/* In hundredths, as the answer tells the most: it contradicts itself nowhere. */
+static bool is_share_too_large(const struct server_log *log, double most_utilization)
+{
+    const double slip = 1e-9;
+    return is_told(share_most(log, false)) && log->utilization > most_utilization + slip;
 }
 
 static enum server_verdict verdict(const struct server_log *log, const struct server_budget *b)
@@ -97,6 +109,8 @@ static enum server_verdict verdict(const struct server_log *log, const struct se
                            log->end == SERVER_DIED_LATER;
     if (log->end != SERVER_IS_READY)
         return is_budget ? SERVER_FITS_NOT : SERVER_FITS_UNKNOWN;
+    if (b->is_share_too_large)
+        return SERVER_MAY_FIT;
     if (!is_told(b->cache_least) || !is_told(b->request_bytes))
         return SERVER_FITS;                          /* a model that keeps no keys and values needs no cache */
     return b->cache_least >= b->request_bytes ? SERVER_FITS : SERVER_MAY_FIT;
@@ -117,6 +131,7 @@ static void find_choices(const struct server_log *log, struct server_budget *b)
 {
     b->least_utilization = least_utilization(log, b->request_bytes, unseen_most(log) + ROUNDING);
     b->most_utilization = most_utilization(log, false);
+    b->is_share_too_large = is_share_too_large(log, b->most_utilization);
     b->least_simulated = least_utilization(log, b->request_bytes, 0);
     b->most_simulated = most_utilization(log, true);
     if (b->most_utilization >= 0 && b->most_utilization < b->least_utilization)

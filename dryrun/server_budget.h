@@ -28,6 +28,7 @@ struct server_budget {
     int64_t tokens_least;
     double  least_utilization;       /* it starts with; below 0: not known, or none */
     double  most_utilization;        /* and leaves room for what the server holds at its peak; below 0: not known */
+    bool    is_share_too_large;      /* the share that was chosen is above that */
     double  least_simulated, most_simulated;     /* the same without what a card alone takes */
     int64_t most_tokens;             /* with that */
     int64_t small_type_tokens;       /* with a cache of 8 bits; SERVER_UNTOLD: not by arithmetic */

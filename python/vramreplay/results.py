@@ -2107,8 +2107,8 @@ class ServeCard(Result):
     card: str
     #: as the server had it
     device: str
-    #: fits, may-fit (what is left beside one request is less than libraries and the driver may take),
-    #: does-not-fit, unknown
+    #: fits, may-fit (what is left beside one request, or beside all that it holds at its peak, is less than
+    #: libraries and the driver may take), does-not-fit, unknown
     verdict: str
     #: ready, no-cache, request-too-long, share-not-free, refused (out of memory), died-later, other
     end: str

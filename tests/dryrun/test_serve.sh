@@ -201,6 +201,13 @@ LOG=$data/too-long.log STATUS=1
 expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
 expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model
 
+# A share above the most that the answer computes is no promise.
+sed 's/(0.95, 75.23 GiB)/(0.99, 78.40 GiB)/' "$data/ready.log" >full.log
+LOG=full.log STATUS='' expect 'a share above the most' 4 'It may start on h100-80g' \
+    serve --device h100-80g -- ./vllm serve model
+full() { LOG=full.log STATUS='' serve --device h100-80g -- ./vllm serve model | tr -s '\n ' ' '; }
+expect 'the two figures' 0 'Its --gpu-memory-utilization 0.99 is above 0.95, the most with which all' full
+
 # Neither an error of another kind nor silence is a verdict.
 LOG=$data/other.log
 echo mine >serve.log

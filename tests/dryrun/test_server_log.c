@@ -244,6 +244,24 @@ Test(server_log, any_bytes_are_read)
     (void)server_budget_of(&log);
 }
 
+/* A share above the most that has room is no promise, and the most itself is one: the two figures agree. */
+Test(server_budget, a_share_above_the_most_that_has_room_may_start)
+{
+    static const char *const shares[] = { "0.95, 75.23", "0.96, 76.02", "0.99, 78.40" };
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "Available KV cache memory: 58.35 GiB\nGPU KV cache size: 478,032 tokens\n"
+                 "CUDA graph pool memory: 0.91 GiB (actual), 0.35 GiB (estimated)\nFree memory on device "
+                 "(78.55/79.19 GiB) on startup. Desired GPU memory utilization is (%s GiB).\n"
+                 "init engine (profile, create kv cache, warmup model) took 30.0 seconds\n", shares[i]);
+        const struct server_log log = read_text(text);
+        const struct server_budget b = server_budget_of(&log);
+        cr_expect_float_eq(b.most_utilization, 0.95, 1e-9, "%f", b.most_utilization);
+        cr_expect_eq(b.verdict, i == 0 ? SERVER_FITS : SERVER_MAY_FIT, "%s", shares[i]);
+        cr_expect_eq(b.is_share_too_large, i > 0);
+    }
+}
+
 /* vLLM 0.33.0 with --kv-cache-memory-bytes 3300M on a card of 4 GiB. */
 Test(server_budget, a_cache_of_a_given_size_leaves_libraries_what_is_beside_it)
 {
