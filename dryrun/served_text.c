@@ -155,14 +155,22 @@ static void add_graph_rows(const struct served_start *s, struct terminal_table *
 {
     char note[TABLE_CELL], number[TEXT_NUMBER];
     const struct server_log *log = &s->log;
-    if (is_told(log->graphs_estimated)) {
+    if (is_told(log->graphs_estimated) && !log->is_cache_given) {
         snprintf(note, sizeof note, is_told(log->graphs_captured) ? "captured then: %s" : "not captured",
                  is_told(log->graphs_captured) ? gib(log->graphs_captured, number) : "");
         add_row(t, log->is_estimate_unused ? "  CUDA graphs, estimated, not taken off" : "  CUDA graphs, estimated",
                 log->graphs_estimated, note);
     } else if (log->graphs_captured != 0) {
-        add_row(t, "CUDA graphs, on top of the share", log->graphs_captured, "captured");
+        add_row(t, log->is_cache_given ? "  CUDA graphs" : "CUDA graphs, on top of the share", log->graphs_captured,
+                "captured");
     }
+}
+
+/* Of a server whose cache was given: what is free at its start and is not taken at its peak. */
+static int64_t free_beside(const struct served_start *s)
+{
+    const bool is_known = s->log.is_cache_given && s->log.end == SERVER_IS_READY && is_told(s->log.free_at_start);
+    return is_known ? s->log.free_at_start - server_taken(&s->log, (int64_t)s->peak_bytes) : SERVER_UNTOLD;
 }
 
 static enum err print_table(FILE *out, const struct served_start *s)
@@ -189,6 +197,7 @@ static enum err print_table(FILE *out, const struct served_start *s)
     add_row(&t, log->is_cache_given ? "  KV cache, of a size that was given" : "  left for the KV cache", log->cache,
             note);
     add_row(&t, "free, but not in the share", s->budget.not_asked_for, "");
+    add_row(&t, "free beside all that it takes", free_beside(s), "at its peak");
     if (t.n_rows == 0)
         return ERR_OK;
     fprintf(out, "\n");
@@ -254,6 +263,23 @@ static void print_utilization(FILE *out, const struct served_start *s)
     }
 }
 
+/* The room beside a cache whose size was given. */
+static void print_beside(FILE *out, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    char taken[TEXT_NUMBER], left[TEXT_NUMBER];
+    const int64_t beside = free_beside(s), bytes = server_taken(&s->log, (int64_t)s->peak_bytes);
+    if (!is_told(beside))
+        return;
+    words_add(&w, bytes == (int64_t)s->peak_bytes
+                  ? "At its peak it takes %s GiB: weights, the cache, activations, graphs."
+                  : "What it tells of takes %s GiB: weights, the cache, graphs.", gib(bytes, taken));
+    words_add(&w, " Beside that %s GiB are left of what is free when it starts.", gib(beside, left));
+    if (s->ask.state == ASKING_NOT_YET)
+        words_add(&w, " A full step that is served may take more: --ask asks for one.");
+    print_item(out, &w);
+}
+
 static void print_lengths(FILE *out, const struct served_start *s)
 {
     struct words w = { .n = 0 };
@@ -295,7 +321,7 @@ static void print_graphs(FILE *out, const struct served_start *s)
     struct words w = { .n = 0 };
     char estimated[TEXT_NUMBER], captured[TEXT_NUMBER], tokens[TEXT_NUMBER];
     const struct server_log *log = &s->log;
-    if (!is_told(s->budget.estimate_error) || log->is_estimate_unused)
+    if (!is_told(s->budget.estimate_error) || log->is_estimate_unused || log->is_cache_given)
         return;
     const double lost = s->budget.bytes_per_token > 0
                         ? (double)s->budget.estimate_error / s->budget.bytes_per_token : 0;
@@ -614,6 +640,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
         return e;
     fprintf(out, "\n");
     print_utilization(out, s);
+    print_beside(out, s);
     print_lengths(out, s);
     print_type(out, s);
     print_graphs(out, s);

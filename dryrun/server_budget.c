@@ -161,17 +161,33 @@ static void find_room_for_refused(const struct server_log *log, struct server_bu
         b->most_share_after_refusal = hundredths_down((double)(log->share - less) / (double)log->total);
 }
 
+int64_t server_taken(const struct server_log *log, int64_t peak)
+{
+    const int64_t parts[] = { is_told(log->consumed) ? log->consumed : log->weights, log->activations, log->cache,
+                              log->graphs_captured };
+    int64_t sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        sum += is_told(parts[i]) && parts[i] > 0 ? parts[i] : 0;
+    return sum > peak ? sum : peak;
+}
+
 bool server_leaves_too_little(const struct server_log *log, int64_t peak)
 {
     return log->is_cache_given && is_told(log->free_at_start) &&
-           peak + server_libraries_most(log) + server_graphs_most(log) > log->free_at_start;
+           server_taken(log, peak) + server_libraries_most(log) + server_graphs_most(log) > log->free_at_start;
+}
+
+/* A token has whole bytes. A size that was given is exact, but its last block may not be full: the rest is that. */
+static double bytes_per_token(const struct server_log *log)
+{
+    return log->is_cache_given ? (double)(log->cache / log->tokens) : (double)log->cache / (double)log->tokens;
 }
 
 struct server_budget server_budget_of(const struct server_log *log)
 {
     struct server_budget b = { .requests = -1 };
     if (is_told(log->cache) && is_told(log->tokens) && log->tokens > 0 && log->cache > 0)
-        b.bytes_per_token = (double)log->cache / (double)log->tokens;
+        b.bytes_per_token = bytes_per_token(log);
     b.request_bytes = request_bytes(log, b.bytes_per_token);
     if (is_told(log->tokens) && is_told(log->request_tokens) && log->request_tokens > 0)
         b.requests = (double)log->tokens / (double)log->request_tokens;

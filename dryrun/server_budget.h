@@ -50,6 +50,10 @@ int64_t server_libraries_most(const struct server_log *log);
  * at most 1.85 GiB. */
 int64_t server_graphs_most(const struct server_log *log);
 
+/* All that a server holds at its peak: `peak`, which its processes held here at most, or what it tells of, if that is
+ * more. */
+int64_t server_taken(const struct server_log *log, int64_t peak);
+
 /* Whether a server whose cache was given, and no share, may lack room on a card: `peak` is what its processes held here
  * at most. */
 bool server_leaves_too_little(const struct server_log *log, int64_t peak);

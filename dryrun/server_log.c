@@ -257,6 +257,21 @@ static void read_given_cache(struct server_log *log, struct rest r)
     }
 }
 
+/* What that line rounds stands to the byte among the arguments: "non-default args: {'kv_cache_memory_bytes': 524288000,
+ * ...}". A share that is told as well is none that the server keeps. */
+static void settle_given_cache(struct server_log *log, struct rest r)
+{
+    const int64_t rounding = (int64_t)(GIB / 100);
+    int64_t bytes;
+    if (!log->is_cache_given)
+        return;
+    if (take_count(r, "'kv_cache_memory_bytes': ", &bytes) && bytes >= log->cache - rounding &&
+        bytes <= log->cache + rounding)
+        log->cache = bytes;
+    log->share = SERVER_UNTOLD;
+    log->utilization = -1;
+}
+
 /* Told at the level DEBUG if nobody chose it: "Defaulting max_num_seqs to 1024 for ...", and else among the arguments:
  * "non-default args: {'max_num_seqs': 64, ...}". */
 static void read_limits(struct server_log *log, struct rest r)
@@ -406,6 +421,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     read_equivalent(out, all);
     read_cache(out, all);
     read_given_cache(out, all);
+    settle_given_cache(out, all);
     read_limits(out, all);
     read_too_long(out, all);
     read_refused(out, all);

@@ -2146,6 +2146,8 @@ class ServeCard(Result):
     cache_bytes: Optional[int]
     #: by --kv-cache-memory-bytes, so that it is not what was left
     is_cache_given: bool
+    #: of what is free at its start, beside all that it takes at its peak; null: no cache was given
+    free_beside_bytes: Optional[int]
     #: on a card, after what libraries and the driver may take
     cache_least_bytes: Optional[int]
     #: that the cache holds

@@ -208,6 +208,22 @@ LOG=full.log STATUS='' expect 'a share above the most' 4 'It may start on h100-8
 full() { LOG=full.log STATUS='' serve --device h100-80g -- ./vllm serve model | tr -s '\n ' ' '; }
 expect 'the two figures' 0 'Its --gpu-memory-utilization 0.99 is above 0.95, the most with which all' full
 
+# A cache whose size was given: the room beside it is told, and nothing of a share.
+printf '%s\n' "non-default args: {'kv_cache_memory_bytes': 524288000}" "$weights" \
+    'Initial free memory 23.5 GiB, reserved 0.49 GiB memory for KV Cache as specified by kv_cache_memory_bytes config' \
+    'GPU KV cache size: 73,136 tokens' 'CUDA graph pool memory: 0.37 GiB (actual), 0.35 GiB (estimated)' \
+    'init engine (profile, create kv cache, warmup model) took 30.0 seconds' >given.log
+given() { LOG=given.log STATUS='' serve --device 4090 --json given.json -- ./vllm serve model | tr -s '\n ' ' '; }
+given >given.txt
+expect 'the room beside a given cache' 0 'takes 15.85 GiB: weights, the cache, graphs. Beside that 7.65 GiB are left' \
+    cat given.txt
+expect 'a row of it' 0 'free beside all that it takes 7.65 at its peak' cat given.txt
+expect 'bytes of a token' 0 ' 7 KiB a token' cat given.txt
+expect 'no share' 1 '' grep -e 'the share' -e 'gpu-memory-utilization' given.txt
+same 'in JSON, too' '524288000 True' "$(python3 -c 'import json
+card, = json.load(open("given.json"))["cards"]
+print(card["cache_bytes"], 7.64 < card["free_beside_bytes"] / 2**30 < 7.66)')"
+
 # Neither an error of another kind nor silence is a verdict.
 LOG=$data/other.log
 echo mine >serve.log

@@ -278,6 +278,27 @@ Test(server_budget, a_cache_of_a_given_size_leaves_libraries_what_is_beside_it)
     cr_assert(server_leaves_too_little(&log, (int64_t)(3.55 * GIB)), "0.45 GiB are left, and libraries took 0.46");
 }
 
+/* 500M as vLLM 0.33.0 tells them: rounded, and to the byte among its arguments. A peak that was not seen is at least
+ * what is told. */
+Test(server_budget, a_cache_of_a_given_size_is_known_to_the_byte)
+{
+    struct server_log log = read_text(
+        "non-default args: {'model_tag': 'm', 'kv_cache_memory_bytes': 524288000, 'enforce_eager': True}\n"
+        "Initial free memory: 4.0 GiB; Requested memory: 0.920000 (util), 3.68 GiB\n"
+        "Model loading took 1.25 GiB memory and 3 seconds\nInitial free memory 4.0 GiB, reserved 0.49 GiB memory for "
+        "KV Cache as specified by kv_cache_memory_bytes config\nGPU KV cache size: 73,136 tokens\n"
+        "init engine (profile, create kv cache, warmup model) took 30.0 seconds\n");
+    const struct server_budget b = server_budget_of(&log);
+    cr_expect_eq(log.cache, 524288000);
+    cr_expect_float_eq(b.bytes_per_token, 7 * 1024, 1e-9, "%f", b.bytes_per_token);
+    cr_expect(log.share == SERVER_UNTOLD && log.utilization < 0, "there is no share");
+    cr_expect_eq(server_taken(&log, 0), log.weights + log.cache);
+    cr_expect_eq(server_taken(&log, (int64_t)(3 * GIB)), (int64_t)(3 * GIB));
+    log = read_text("non-default args: {'kv_cache_memory_bytes': 524288000}\nInitial free memory 4.0 GiB, reserved "
+                    "0.98 GiB memory for KV Cache as specified by kv_cache_memory_bytes config\n");
+    assert_gib(log.cache, 0.98);                             /* another process's argument */
+}
+
 /* What was refused beside the cache fits if the cache is smaller by as much; before there is one nothing follows. */
 Test(server_budget, a_refused_request_has_room_if_the_cache_is_smaller_by_it)
 {
