@@ -255,6 +255,7 @@ static enum err replay_donated(struct donation *d, const struct device_config *d
     if (e != ERR_OK)
         return e;
     e = jax_need_find(donated, device, &out->need, err);
+    out->has_lower_peak = trace_info(donated)->peak_requested_bytes < trace_info(d->trace)->peak_requested_bytes;
     trace_close(donated);
     return e;
 }
@@ -326,10 +327,12 @@ void jax_donation_say(struct words *out, const struct jax_donation *d, const str
               "right after it has run. If these are the arguments, and nothing reads them after the call, "
               "jax.jit(..., donate_argnums=) gives their place to the results: ", d->program, d->arguments,
               d->arguments == 1 ? "" : "s", units_format_bytes(d->bytes, bytes));
-    if (d->need.region_bytes < now->region_bytes)
+    if (!d->has_lower_peak)
+        words_add(out, "replayed so, no less is live at the peak, which is elsewhere.");
+    else if (d->need.region_bytes < now->region_bytes)
         words_add(out, "replayed so, a region of %s would be needed, or more: XLA compiles the function anew, and "
                   "temporaries can no longer lie in the places of these results. To know it, predict the program with "
                   "donate_argnums.", units_format_bytes(d->need.region_bytes, region));
     else
-        words_add(out, "replayed so, the region is not smaller, because the peak is elsewhere.");
+        words_add(out, "replayed so, the region is not smaller.");
 }

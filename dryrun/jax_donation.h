@@ -23,6 +23,7 @@ struct jax_donation {
     uint32_t arguments;              /* in one of its runs; 0: none is freed in time */
     uint64_t bytes;                  /* of these */
     struct jax_need need;            /* then, at least; region_bytes 0: nothing was replayed */
+    bool     has_lower_peak;         /* less is live at once then; else a smaller region is an accident of packing */
 };
 
 /* Errors as of jax_need_find, and those of writing a trace in memory. */

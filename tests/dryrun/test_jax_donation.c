@@ -94,6 +94,17 @@ Test(jax_donation, a_scalar_that_is_asked_for_before_the_arguments_are_freed_is_
     cr_expect_eq(d.bytes, 4 * MIB);
 }
 
+Test(jax_donation, a_region_that_is_smaller_by_packing_alone_is_no_gain)
+{
+    struct words w = { .n = 0 };
+    const struct jax_need now = { .region_bytes = 153 * MIB };
+    const struct jax_donation d = { .has_candidates = true, .program = "jit_step", .arguments = 18, .bytes = 72 * MIB,
+                                    .need.region_bytes = 150 * MIB };
+    jax_donation_say(&w, &d, &now);
+    cr_expect_not_null(strstr(w.text, "no less is live at the peak"), "%s", w.text);
+    cr_expect_null(strstr(w.text, "150 MiB"), "%s", w.text);
+}
+
 Test(jax_donation, without_arguments_of_the_shape_of_a_result_there_is_nothing_to_save)
 {
     char said[SAID];
