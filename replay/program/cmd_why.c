@@ -119,7 +119,7 @@ static bool is_json(const char *bytes, size_t n)
 /* Says what a text lacks. Of a recording that cannot be read, `err` already says more: it is binary, or JSON. */
 static enum err refuse_text(const struct why_session *s, const char *bytes, size_t n, struct err_detail *err)
 {
-    if (n == 0 || memchr(bytes, '\0', n) != NULL || is_json(bytes, n))
+    if (n == 0 || !s->log.is_plain || is_json(bytes, n))
         return ERR_FORMAT;
     char mention[2 * LOG_OWN_LINE];
     log_answer_mention(&s->log, mention, sizeof mention);

@@ -90,6 +90,28 @@ static bool is_of_driver(const struct log_form *f)
     return strcmp(f->stack, "cuda") == 0 && f->verdict != VERDICT_HOST;
 }
 
+/* Whether two figures' verdicts send their reader the same way: "full or fragmented" is one of both. */
+static bool is_same_cause(enum verdict_kind a, enum verdict_kind b)
+{
+    const bool is_either = a == VERDICT_FULL_OR_FRAGMENTED || b == VERDICT_FULL_OR_FRAGMENTED;
+    const enum verdict_kind other = a == VERDICT_FULL_OR_FRAGMENTED ? b : a;
+    return a == b || (is_either && (other == VERDICT_FULL || other == VERDICT_FRAGMENTED));
+}
+
+/* Ranks of one run may die of different causes, and only one is answered. */
+static void take_other(struct log_answer *a, const struct oom_deaths *d, uint64_t dropped)
+{
+    const enum verdict_kind own = log_answer_verdict(a);
+    for (size_t i = 0; i < d->n && a->other.line == 0; i++) {
+        const enum verdict_kind verdict = oom_answer_of(&d->at[i], &a->facts).verdict;
+        if (d->at[i].line == a->text.line || is_same_cause(own, verdict))
+            continue;
+        a->other = d->at[i];
+        a->other.line += dropped;
+        a->other_verdict = verdict;
+    }
+}
+
 static void take_mention(struct log_answer *a, const struct log_forms_walk *w)
 {
     if (w->mention == NULL)
@@ -119,8 +141,10 @@ void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform syst
     struct log_dress dress;
     *out = (struct log_answer){ .is_found = false };
     n = log_clean(bytes, n, &dress);
-    const bool has_text = oom_text_find(bytes, n, &out->text);
-    log_walk(bytes, memchr(bytes, '\0', n) == NULL ? n : 0, &w);
+    struct oom_deaths deaths;
+    const bool has_text = oom_text_find_deaths(bytes, n, &out->text, &deaths);
+    out->is_plain = memchr(bytes, '\0', n) == NULL;
+    log_walk(bytes, out->is_plain ? n : 0, &w);
     out->is_found = has_text || w.forms.best != NULL;
     out->facts = log_facts_of(&w.facts);
     out->facts.is_container = out->facts.is_container || dress.is_docker;
@@ -137,6 +161,8 @@ void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform syst
         log_facts_set_platform(&out->facts, system);
     if (out->found.form != NULL)
         take_shared_memory(out);
+    if (out->is_text)
+        take_other(out, &deaths, dropped);
     out->text.line += out->text.line > 0 ? dropped : 0;
     out->found.line += dropped;
     out->mention_line += dropped;

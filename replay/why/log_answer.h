@@ -15,9 +15,12 @@ enum { LOG_OWN_LINE = 240 };
 /* Owns nothing. */
 struct log_answer {
     bool is_found;
+    bool is_plain;                   /* the log is text, in UTF-8 or UTF-16 */
     bool is_text;                    /* `text` ended it, otherwise `found` */
     struct oom_text text;            /* line 0: the log has none; without all its sizes if !is_text */
     struct log_found found;
+    struct oom_text other;           /* the first death of another rank that has another cause; line 0: there is none */
+    enum verdict_kind other_verdict;
     struct log_facts facts;
     const struct log_caller *caller; /* which library was refused by the driver; NULL: not known. Static */
     enum log_end end;                /* how the log goes on after the error that is answered */

@@ -252,6 +252,18 @@ static void print_consequence(FILE *out, const struct log_answer *a)
     words_print_screen(out, &w);
 }
 
+static void print_other(FILE *out, const struct log_answer *a)
+{
+    struct words w = { .n = 0 };
+    if (a->other.line == 0)
+        return;
+    words_add(&w, "- Another error has another cause: in line %" PRIu64, a->other.line);
+    if (a->other.rank >= 0)
+        words_add(&w, ", of rank %" PRId64, a->other.rank);
+    words_add(&w, ", GPU %u: %s. Given alone, it is answered, too.", a->other.gpu, why_word(a->other_verdict));
+    words_print_screen(out, &w);
+}
+
 void log_answer_print(FILE *out, const struct log_answer *a)
 {
     print_end(out, a);
@@ -261,6 +273,7 @@ void log_answer_print(FILE *out, const struct log_answer *a)
         return;
     }
     oom_answer_print(out, &a->text, &a->facts, a->own_line[0] == '\0' ? NULL : a->own_line);
+    print_other(out, a);
     print_consequence(out, a);
     print_killed(out, a);
     card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);

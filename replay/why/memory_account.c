@@ -30,14 +30,21 @@ static bool is_scrap(const struct memory_account *a, uint64_t gain)
     return gain <= (a->allowed == MEMORY_UNKNOWN ? a->total : a->allowed) / MEMORY_GAIN_SHARE;
 }
 
+/* A rest that nobody names may be contexts and buffers of NCCL or RCCL, which grow with the cards of a run. */
+static bool do_others_count(const struct memory_account *a)
+{
+    return a->are_others_named ? card_others_matter(a->others, a->total) : a->others > a->total / MEMORY_GAIN_SHARE;
+}
+
 /* Others that hold more than the program does are the verdict even if its cache would have served this one request:
- * the next request finds the same card. Others that hold less are it only if the cache is no cure. */
+ * the next request finds the same card. Others that hold less are it only if the cache is no cure, and if they hold
+ * more than what would have served the request without them. */
 static bool blame_others(const struct memory_account *a, const struct memory_judgement *j)
 {
     const uint64_t own = add_capped(a->allocated, a->cached);
     const uint64_t gain = gain_of(a, j), with_others = add_capped(gain, a->others);
-    return card_others_matter(a->others, a->total) && with_others >= a->least_asked && !is_scrap(a, with_others) &&
-           (a->others >= own || gain < a->asked || is_scrap(a, gain));
+    return do_others_count(a) && with_others >= a->least_asked && !is_scrap(a, with_others) &&
+           (a->others >= own || gain < a->asked || (is_scrap(a, gain) && a->others > gain));
 }
 
 /* Between "it fits" and "it does not" lie the rounding of the figures and of the request. */

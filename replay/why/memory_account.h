@@ -15,7 +15,7 @@
 #define MEMORY_UNKNOWN UINT64_MAX
 
 /* What may be gained, by a setting or from others, matters if it is more than one part in twenty of the card. What
- * others hold matters as sim/card_context.h says. */
+ * named processes hold matters as sim/card_context.h says, what is only a rest as a gain does. */
 enum { MEMORY_GAIN_SHARE = 20 };
 
 /* Bytes. */
@@ -24,6 +24,7 @@ struct memory_account {
     uint64_t total, free;            /* of the card */
     uint64_t allowed;                /* limit of the program; MEMORY_UNKNOWN: none is known */
     uint64_t others;                 /* other processes hold */
+    bool     are_others_named;       /* as processes; otherwise `others` is a rest, contexts among it */
     uint64_t allocated, cached;      /* by the program's allocator: live, and reserved beyond it */
     uint64_t pools;                  /* free in private pools; part of neither */
     uint64_t rounding;               /* how far the sum of free, cached and pools may be off */

@@ -42,6 +42,7 @@ static struct memory_account account_of(const struct oom_text *t)
         .free = t->free,
         .allowed = t->allowed,
         .others = find_others(t),
+        .are_others_named = t->lists_processes || t->process != OOM_TEXT_UNKNOWN,
         .allocated = t->allocated,
         .cached = cached,
         .pools = pools,

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = 256 };            /* the ranks told apart; the errors of later ones are counted only */
 
 static bool is_digit(char c)
 {
@@ -260,18 +259,12 @@ static bool read_at(const char *text, size_t at, size_t n, struct oom_text *out)
     return is_whole;
 }
 
-/* The last error of each rank, or of each GPU if ranks are not named, in the order of the first ones. */
-struct deaths {
-    struct oom_text at[RANKS_MAX];
-    size_t          n;
-};
-
-static void deaths_put(struct deaths *d, const struct oom_text *t)
+static void deaths_put(struct oom_deaths *d, const struct oom_text *t)
 {
     size_t i = 0;
     while (i < d->n && (d->at[i].rank != t->rank || d->at[i].gpu != t->gpu))
         i++;
-    if (i == RANKS_MAX)
+    if (i == OOM_RANKS_MAX)
         return;
     d->at[i] = *t;
     d->n += i == d->n;
@@ -315,7 +308,7 @@ static bool read_root(const char *text, size_t n, int64_t *rank, unsigned *local
 
 /* The death that the launcher names. Lines without a rank are known by their GPU, if no other line has it. NULL: there
  * is none. */
-static const struct oom_text *find_root(const struct deaths *d, int64_t rank, unsigned local)
+static const struct oom_text *find_root(const struct oom_deaths *d, int64_t rank, unsigned local)
 {
     for (size_t i = 0; i < d->n; i++)
         if (d->at[i].rank == rank || (d->at[i].rank < 0 && d->n > 1 && d->at[i].gpu == local))
@@ -325,7 +318,7 @@ static const struct oom_text *find_root(const struct deaths *d, int64_t rank, un
 
 /* Each rank has a card of its own, and calls it by its number on the machine: a rank other than the first that asks on
  * GPU 0 beside others, or two ranks that died on one GPU, forgot to choose theirs. Machines have 8 cards as a rule. */
-static bool is_among_ranks(const struct deaths *d, const struct oom_text *t)
+static bool is_among_ranks(const struct oom_deaths *d, const struct oom_text *t)
 {
     enum { CARDS = 8 };
     if (t->rank < 0 || t->others == 0)
@@ -348,7 +341,7 @@ static bool is_short(const struct oom_text *t)
 }
 
 /* The first line that is short. NULL: none is. */
-static const struct oom_text *find_short(const struct deaths *d)
+static const struct oom_text *find_short(const struct oom_deaths *d)
 {
     const struct oom_text *found = NULL;
     for (size_t i = 0; i < d->n; i++)
@@ -357,7 +350,7 @@ static const struct oom_text *find_short(const struct deaths *d)
     return found;
 }
 
-static void choose_first(const struct deaths *d, const char *text, size_t n, struct oom_text *out)
+static void choose_first(const struct oom_deaths *d, const char *text, size_t n, struct oom_text *out)
 {
     const struct oom_text *first = &d->at[0];
     bool has_times = true;
@@ -420,10 +413,10 @@ static bool is_notebook_copy(const char *text, size_t at)
     return false;
 }
 
-bool oom_text_find(const char *text, size_t n, struct oom_text *out)
+bool oom_text_find_deaths(const char *text, size_t n, struct oom_text *out, struct oom_deaths *deaths)
 {
-    struct deaths deaths = { .n = 0 };
     uint64_t line = 1, n_errors = 0;
+    deaths->n = 0;
     *out = (struct oom_text){ .line = 0 };
     for (size_t i = 0; i < n; i++) {
         struct oom_text t;
@@ -436,16 +429,22 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
         t.at = i;
         n_errors += is_whole && !is_notebook_copy(text, i);
         if (is_whole)
-            deaths_put(&deaths, &t);
+            deaths_put(deaths, &t);
         else
             *out = t;
     }
-    if (deaths.n == 0)
+    if (deaths->n == 0)
         return false;
-    choose_first(&deaths, text, n, out);
+    choose_first(deaths, text, n, out);
     out->n_errors = n_errors > 0 ? n_errors : 1;     /* the traceback may have been cut out */
-    out->n_ranks = deaths.n;
+    out->n_ranks = deaths->n;
     return true;
+}
+
+bool oom_text_find(const char *text, size_t n, struct oom_text *out)
+{
+    struct oom_deaths deaths;
+    return oom_text_find_deaths(text, n, out, &deaths);
 }
 
 uint64_t oom_text_outside(const struct oom_text *t)

@@ -60,6 +60,17 @@ struct oom_text {
  * writes; then *out is the last that lacks some, or has line 0. */
 bool oom_text_find(const char *text, size_t n, struct oom_text *out);
 
+enum { OOM_RANKS_MAX = 256 };        /* the ranks told apart; the errors of later ones are counted only */
+
+/* The last error of each rank, or of each GPU if ranks are not named, in the order of the first ones. */
+struct oom_deaths {
+    struct oom_text at[OOM_RANKS_MAX];
+    size_t          n;
+};
+
+/* The same, and all deaths that *out was chosen from; none if it is false. */
+bool oom_text_find_deaths(const char *text, size_t n, struct oom_text *out, struct oom_deaths *deaths);
+
 /* Whether a card can have so many bytes: some, and no more than any that is sold. */
 bool oom_text_is_card(uint64_t bytes);
 

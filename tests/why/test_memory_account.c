@@ -36,6 +36,27 @@ Test(memory_account, others_are_the_story_if_they_hold_more_than_the_program)
     cr_expect_eq(judge(900, 100, 38900, 500), GIVER_LIVE);
 }
 
+Test(memory_account, a_rest_that_nobody_names_counts_from_a_twentieth_on)
+{
+    struct memory_account a = { .asked = 3000 * MIB, .least_asked = 3000 * MIB, .total = 40000 * MIB, .free = 500 * MIB,
+                                .allowed = MEMORY_UNKNOWN, .others = 1900 * MIB, .allocated = 36600 * MIB,
+                                .cached = 1000 * MIB };
+    cr_expect_eq(memory_judge(&a).giver, GIVER_LIVE, "it may be contexts and libraries");
+    a.are_others_named = true;
+    cr_expect_eq(memory_judge(&a).giver, GIVER_OTHERS);
+}
+
+Test(memory_account, others_are_not_the_story_where_a_larger_cache_serves_the_request)
+{
+    struct memory_account a = { .asked = 1000 * MIB, .least_asked = 1000 * MIB, .total = 40000 * MIB, .free = 500 * MIB,
+                                .allowed = MEMORY_UNKNOWN, .others = 1200 * MIB, .allocated = 36900 * MIB,
+                                .cached = 1400 * MIB, .are_others_named = true };
+    cr_expect_eq(memory_judge(&a).giver, GIVER_LIVE, "1900 MiB are free or cached: a scrap, but more than others hold");
+    a.others = 1950 * MIB;
+    a.allocated = 36150 * MIB;
+    cr_expect_eq(memory_judge(&a).giver, GIVER_OTHERS);
+}
+
 Test(memory_account, room_on_the_card_is_a_limit_only_if_one_is_known)
 {
     struct memory_account a = { .asked = 100 * MIB, .least_asked = 100 * MIB, .total = 40000 * MIB,

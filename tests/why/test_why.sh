@@ -514,6 +514,28 @@ has why.json '"consequence": null'
 echo "nothing of the kind" >log
 expect_status 2 why log
 has err 'log: holds no error of memory that is known (doc/advice.md lists them). Give the whole log'
+echo "nothing of the kind" | iconv -t UTF-16 >wide
+expect_status 2 why wide
+has err 'wide: holds no error of memory that is known (doc/advice.md lists them). Give the whole log'
+
+# ---- two ranks, two causes ----
+# rank_error RANK FREE OTHERS USED LIVE CACHED
+rank_error() {
+    printf '[rank%s]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. ' "$1"
+    printf 'GPU %s has a total capacity of 47.40 GiB of which %s GiB is free. %s' "$1" "$2" "$3"
+    printf 'Including non-PyTorch memory, this process has %s GiB memory in use. ' "$4"
+    printf 'Of the allocated memory %s GiB is allocated by PyTorch, ' "$5"
+    printf 'and %s GiB is reserved by PyTorch but unallocated.\n' "$6"
+}
+{
+    rank_error 0 0.30 '' 47.10 46.10 0.40
+    rank_error 1 0.20 'Process 4242 has 36.10 GiB memory in use. ' 11.10 10.00 0.50
+} >ranks.log
+expect_status 0 why ranks.log
+has out '^Really full.*Another error has another cause: in line 2, of rank 1, GPU 1: somebody-else'
+sed 2d ranks.log >rank.log
+expect_status 0 why rank.log
+grep -q 'Another error' out && fail "a rank that is alone has another cause: $(cat out)"
 error '' 3 '1.25 GiB' | cut -c 1-170 >cut
 expect_status 0 why cut
 has out '^Out of memory on the card, if this is an error.s own text.*Error in line 1 lacks what is alloc'
