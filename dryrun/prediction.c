@@ -674,6 +674,13 @@ static enum err row_widen_all(struct prediction *p, struct predicted_row *row, s
     return e;
 }
 
+/* Of a loop that was ended for the program nobody knows how often it turns: what does not fit may fit. */
+static void row_hedge_loops(const struct prediction *p, struct predicted_row *row)
+{
+    if (row->is_known && !row->fits && prediction_row_cuts_loop(p, row))
+        row->may_fit = true;
+}
+
 /* Whether the next value is expected to fit, although its range does not. */
 static enum err row_try_next(struct prediction *p, struct predicted_row *row, struct err_detail *err)
 {
@@ -726,6 +733,7 @@ static enum err row_finish(struct prediction *p, struct predicted_row *row, stru
         e = row_try_itself(p, row, err);
     if (e == ERR_OK && !p->asked.peak_only)
         e = row_widen_all(p, row, err);
+    row_hedge_loops(p, row);
     return e == ERR_OK ? row_try_next(p, row, err) : e;
 }
 
@@ -1000,6 +1008,11 @@ bool prediction_is_open(const struct prediction *p)
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row)
 {
     return row->is_known && row->fits && predicted_run_adapts(&p->runs[row->run].made);
+}
+
+bool prediction_row_cuts_loop(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && p->runs[row->run].made.branches.n_loops > 0;
 }
 
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)

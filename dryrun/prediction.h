@@ -125,6 +125,9 @@ bool prediction_fits(const struct prediction *p);
 /* Whether the program runs on a row's card because it adapts to it (predicted_run_adapts). */
 bool prediction_row_adapts(const struct prediction *p, const struct predicted_row *row);
 
+/* Whether a loop of its run was ended whose end depends on a value that is not computed. */
+bool prediction_row_cuts_loop(const struct prediction *p, const struct predicted_row *row);
+
 /* Whether it does not fit, and every row fits or may fit: nobody knows. */
 bool prediction_is_open(const struct prediction *p);
 

@@ -48,6 +48,11 @@ static void assume_steps(struct words *w, const struct predicted_run *run)
 static void assume_end(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
 {
     struct words *w = assumption_add(a);
+    if (run->end == RUN_ENDED && run->status == 0 && *p->asked.interrupted != 0) {
+        words_add(w, "predict was interrupted after a whole run of the program: what further runs would tell (a range, "
+                  "other cards, a setting) is not known.");
+        return;
+    }
     switch (run->end) {
     case RUN_REPEATED:
         assume_steps(w, run);
@@ -67,7 +72,8 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
         words_add(w, "The program was interrupted: the figures are what was seen so far.");
         break;
     case RUN_ENDED:
-        words_add(w, run->status == 0 ? "The program ran to its end."
+        words_add(w, run->status == 0 ? run->branches.n_loops > 0 ? "The program ended after a loop was cut (below)."
+                                                                  : "The program ran to its end."
                                       : "The program ended by itself with status %d%s.", run->status,
                   run->is_refused ? ": it was refused memory" : "");
         break;
@@ -213,6 +219,12 @@ static void assume_branches(struct assumptions *a, const struct prediction *p, c
         }
 }
 
+static void assume_loops(struct assumptions *a, const struct predicted_run *run)
+{
+    if (run->branches.n_loops > 0)
+        ended_loops_say(assumption_add(a), &run->branches);
+}
+
 static void assumptions_make(const struct prediction *p, struct assumptions *a)
 {
     const struct prediction_run *run = prediction_run_shown(p);
@@ -225,6 +237,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
                                  "are zeros, and a single number is 1e-6. A program that branches on them may take "
                                  "another way.");
+    assume_loops(a, &run->made);
     assume_branches(a, p, &run->made);
     if (run->made.jax.is_there && !run->is_enlarged)
         jax_held_say(assumption_add(a), &run->made.jax);
@@ -423,7 +436,7 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     const size_t n = rows_that_fit(p);
     char needs[UNITS_TEXT], has[UNITS_TEXT], region[UNITS_TEXT];
     if (p->asked.n_cards == 0 && p->has_smallest && !p->has_range) {
-        words_add(w, "Needs ");
+        words_add(w, prediction_row_cuts_loop(p, row) ? "Needs at most " : "Needs ");
         words_add_card(w, p);
     } else if (p->n_rows == 1 && !row->may_fit && prediction_row_adapts(p, row)) {
         words_add(w, "Runs on ");
@@ -447,7 +460,8 @@ static void words_add_fit(struct words *w, const struct prediction *p)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
             words_add(w, " even with %s=%" PRIu64, p->name, row->value);
-        words_add(w, ": %s %s", row->fits ? "takes" : row->may_fit ? "may take" : "would take",
+        words_add(w, ": %s %s", row->fits && prediction_row_cuts_loop(p, row) ? "takes up to"
+                               : row->fits ? "takes" : row->may_fit ? "may take" : "would take",
                   units_format_bytes(row->answer.card_peak_bytes, needs));
         words_add_ends(w, row);
         words_add(w, " of %s", units_format_bytes(row->answer.device.config.total_bytes, has));
@@ -478,6 +492,8 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
         words_add(w, prediction_is_whole(p) ? "" : "As far as was seen: ");
         words_add_fit(w, p);
         words_add_seen(w, p);
+        if (prediction_row_cuts_loop(p, row))
+            ended_loops_limit(w, &p->runs[row->run].made.branches);
         words_add(w, ".");
     }
 }
@@ -581,7 +597,7 @@ static void words_add_need(struct words *w, const struct prediction *p)
     if (p->has_range)
         words_add(w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
     else if (p->asked.n_cards > 0)
-        words_add(w, "Needs ");
+        words_add(w, prediction_row_cuts_loop(p, row) ? "As far as that loop was followed, needs at most " : "Needs ");
     if (!p->has_range && p->asked.n_cards == 0)
         return;
     words_add_card(w, p);

@@ -31,6 +31,8 @@ static void take_line(struct unknown_branches *b, const char *line)
     }
     if (tells(line, ": branches on a value", place) && b->n++ < BRANCHES_SHOWN)
         memcpy(b->places[b->n - 1], place, sizeof place);
+    if (tells(line, ": asks again and again for a value", place) && b->n_loops++ < BRANCHES_SHOWN)
+        memcpy(b->loops[b->n_loops - 1], place, sizeof place);
     if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's ", place))
         memcpy(b->looked_at_memory, place, sizeof place);
 }
@@ -81,4 +83,26 @@ void unknown_sizes_say(struct words *w, const struct unknown_branches *b)
     words_add_places(w, b->sizes, b->n_sizes);
     words_add(w, b->n_nothing > 0 ? "). Some have no largest size, and zeros were taken"
                                   : "). The largest sizes are assumed: all of a mask, all different");
+}
+
+unsigned ended_loops_shown(const struct unknown_branches *b)
+{
+    return b->n_loops < BRANCHES_SHOWN ? b->n_loops : BRANCHES_SHOWN;
+}
+
+void ended_loops_say(struct words *w, const struct unknown_branches *b)
+{
+    if (b->n_loops == 0)
+        return;
+    words_add(w, "When a loop ends depends on a value that is not computed (");
+    words_add_places(w, b->loops, b->n_loops);
+    words_add(w, "). It was given another answer after %d looks at the value. If the loop keeps memory, the peak holds "
+              "for about so many turns only: a program that ends earlier takes less, one that goes on takes more.",
+              LOOP_LOOKS);
+}
+
+void ended_loops_limit(struct words *w, const struct unknown_branches *b)
+{
+    words_add(w, ", as far as a loop was followed that ends on a value which is not computed (%s; cut after %d looks)",
+              b->loops[0], LOOP_LOOKS);
 }

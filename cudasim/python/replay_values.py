@@ -365,10 +365,11 @@ class _Lines:
         if what.startswith(("branches", "a size")):
             _note_open("branches" if what.startswith("branches") else "sizes")
         told = place, what.partition(";")[0]
-        if told in self.told or len(self.told) > LINES_TOLD:
+        if told in self.told or (len(self.told) > LINES_TOLD and not what.startswith("asks again")):
             return
         self.told.add(told)
-        text = "further such lines are not told" if len(self.told) > LINES_TOLD else "%s:%d: %s" % (*place, what)
+        is_beyond = len(self.told) > LINES_TOLD and not what.startswith("asks again")
+        text = "further such lines are not told" if is_beyond else "%s:%d: %s" % (*place, what)
         print("replay cudasim: " + text, file=sys.stderr, flush=True)
 
 

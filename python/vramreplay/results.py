@@ -2044,6 +2044,9 @@ class Predict(Result):
     #: of the first lines, as FILE:LINE, whose sizes depend on values that are not computed: the largest are
     #: assumed
     unknown_sizes: List[str]
+    #: of the first lines, as FILE:LINE, whose loop was ended although the value that ends it is not computed: a
+    #: program that ends it earlier takes less, one that goes on longer takes more
+    ended_loops: List[str]
     #: cards[0].card_peak_bytes with the least of these sizes; null: all sizes are known, or the program does
     #: not run with them
     least_card_peak_bytes: Optional[int]

@@ -221,7 +221,22 @@ cat >bins.sh <<'SH'
 echo "replay cudasim: graph.py:7: a size depends on values that are not computed; they are taken for zeros" >&2
 exec ./train once 1
 SH
-chmod +x sizes.sh bins.sh loss.sh
+cat >until.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: fit.py:9: asks again and again for a value that is not computed; it the other once" >&2
+exec ./train once 50
+SH
+chmod +x sizes.sh bins.sh loss.sh until.sh
+"$replay" predict --device 1GiB --json a.json -o o -- ./until.sh >said 2>&1
+expect 'a loop that was ended limits the answer' 0 \
+    'takes up to 600 MiB of 1 GiB, as far as a loop was followed that ends on a value which is not computed (fit.py' \
+    sh -c "tr '\n' ' ' <said | tr -s ' '"
+expect 'and the need' 0 'As far as that loop was followed, needs at most a card of 600 MiB' \
+    sh -c "tr '\n' ' ' <said | tr -s ' '"
+expect 'and it did not just run to its end' 1 '' grep 'ran to its end' said
+expect 'in the JSON, too' 0 '"fit.py:9"' grep -A 1 ended_loops a.json
+expect 'what is too small for so many turns may fit' 4 'May fit on 512MiB: may take 600 MiB of' \
+    "$replay" predict --device 512MiB -o o -- ./until.sh
 "$replay" predict --device 1GiB --json a.json -o o -- ./sizes.sh >said 2>&1
 expect 'the largest size is planned for' 0 'Fits on 1GiB: takes 600 MiB (110 MiB to 600 MiB) of 1 GiB.' cat said
 expect 'its line is named' 0 'are not computed (graph.py:7). The' sh -c "tr '\n' ' ' <said | tr -s ' '"
