@@ -10,7 +10,7 @@
 #ifndef REPLAY_DRYRUN_PREDICTION_H
 #define REPLAY_DRYRUN_PREDICTION_H
 
-#include "dryrun/card_meant.h"
+#include "sim/card_meant.h"
 #include "dryrun/jax_donation.h"
 #include "dryrun/predicted_categories.h"
 #include "dryrun/predicted_run.h"

@@ -8,7 +8,7 @@
 #define REPLAY_DRYRUN_SERVED_START_H
 
 #include "base/err.h"
-#include "dryrun/card_meant.h"
+#include "sim/card_meant.h"
 #include "dryrun/named_range.h"
 #include "dryrun/pool_load.h"
 #include "dryrun/program_failure.h"

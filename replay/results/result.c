@@ -6,6 +6,7 @@
 #include "replay/results/recorded_addresses.h"
 #include "report/text/text.h"
 #include "sim/card_context.h"
+#include "sim/card_meant.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -192,12 +193,25 @@ void device_say_shared(const char *card, char *text, size_t room)
                  "page cache and a carve-out take of it is not known, so that what fits here may not fit there.", card);
 }
 
+/* A size that cards are sold with: nobody's card has so much. */
+static void say_bare_size(const struct device_choice *d, char *text, size_t room)
+{
+    char device[CARD_BYTES], has[UNITS_TEXT];
+    const struct device_model *sold = card_meant(d->typed, device);
+    if (sold != NULL && d->has_total && d->config.context_bytes == 0)
+        snprintf(text, room, "%s is taken as it stands, with nothing set aside. A card that is sold with it has less: %s "
+                 "shows %s, before the CUDA context.", d->typed, sold->name,
+                 units_format_bytes(sold->total_bytes, has));
+}
+
 void device_say_context(const struct device_choice *d, char *text, size_t room)
 {
     char total[UNITS_TEXT], context[UNITS_TEXT], most[UNITS_TEXT], seen[sizeof ", at most 0 seen" + UNITS_TEXT] = "";
     text[0] = '\0';
-    if (d->context_source == NULL)
+    if (d->context_source == NULL) {
+        say_bare_size(d, text, room);
         return;
+    }
     if (d->context_most_bytes > d->config.context_bytes)
         snprintf(seen, sizeof seen, ", at most %s seen", units_format_bytes(d->context_most_bytes, most));
     snprintf(text, room, "Of the %s of %s %s%s go to the CUDA context and libraries%s%s (context=, doc/limits.md).",

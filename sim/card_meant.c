@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A card's name ends in what it is sold with: "a10-24g". */
-#include "dryrun/card_meant.h"
+#include "sim/card_meant.h"
 
 #include <inttypes.h>
 #include <stdio.h>

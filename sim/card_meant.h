@@ -9,8 +9,8 @@
  *     25GiB, 24576MiB, 8.5GiB  as it is         no card is sold with it, or nobody names a card in this way
  *     24GiB,capability=8.6     as it is         the card is described
  */
-#ifndef REPLAY_DRYRUN_CARD_MEANT_H
-#define REPLAY_DRYRUN_CARD_MEANT_H
+#ifndef REPLAY_SIM_CARD_MEANT_H
+#define REPLAY_SIM_CARD_MEANT_H
 
 #include "sim/cards.h"
 
