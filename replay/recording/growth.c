@@ -3,6 +3,7 @@
 #include "replay/recording/growth.h"
 
 #include "replay/recording/growth_before.h"
+#include "replay/recording/growth_full.h"
 #include "replay/recording/growth_refused.h"
 #include "replay/recording/growth_sets.h"
 #include "replay/recording/phases.h"
@@ -84,7 +85,7 @@ struct group {
     uint64_t live, live_before;      /* now, and where the part begins */
     uint32_t window;                 /* the last one that is filled in */
     uint32_t stretch, turns, births, deaths;     /* of the requests that are counted */
-    bool     is_own, is_setup, grows, is_replaced;
+    bool     is_own, is_setup, grows, is_replaced, is_full;
     uint64_t rise;
 };
 
@@ -528,7 +529,7 @@ static bool is_within_a_step(const struct grower *g, uint32_t group, size_t from
 static bool does_grow(struct grower *g, uint32_t group, size_t from)
 {
     struct group *x = &g->groups[group];
-    if (x->rise == 0 || !(rises_evenly(g, group, from) || rises_in_bursts(g, group, from)))
+    if (x->rise == 0 || x->is_full || !(rises_evenly(g, group, from) || rises_in_bursts(g, group, from)))
         return false;
     x->is_replaced = is_replaced(g, group, from);
     if (!comes_in_turns(g, group, from) || is_a_full_buffer(g, group, from))
@@ -762,6 +763,37 @@ static bool came_down_to_mark(const struct grower *g, uint64_t live, uint64_t ri
     return most > live && most - live >= rise / 4;
 }
 
+/* Whether the group is a cache that has filled since. Without lines it is not looked at. */
+static enum err is_full_cache(struct grower *g, uint32_t group, bool *is_full, struct err_detail *err)
+{
+    const size_t n = trace_info(g->trace)->n_stacks;
+    bool *is_of = calloc(n + 1, sizeof *is_of);
+    *is_full = false;
+    if (is_of == NULL)
+        return err_no_memory(err);
+    for (size_t i = 1; i <= n; i++)
+        is_of[i] = g->phases.line_of[i] + 2 == group;
+    const enum err e = growth_full_find(g->trace, g->moment, g->stack_of, is_of, is_full, err);
+    free(is_of);
+    return e;
+}
+
+/* As judge_part, without the groups that lead and are full caches. */
+static enum err judge_part_without_full(struct grower *g, size_t *from, uint64_t *rise, struct err_detail *err)
+{
+    bool is_full = true;
+    enum err e = ERR_OK;
+    while (e == ERR_OK && is_full) {
+        *rise = judge_part(g, from);
+        if (*rise == 0 || !g->has_lines)
+            break;
+        const uint32_t group = leader(g);
+        e = is_full_cache(g, group, &is_full, err);
+        g->groups[group].is_full = is_full;
+    }
+    return e;
+}
+
 /* Looks from the part's begin up to its low mark. */
 static enum err find_up_to_mark(struct grower *g, uint64_t live, size_t tenths, struct growth *out,
                                 struct err_detail *err)
@@ -771,7 +803,10 @@ static enum err find_up_to_mark(struct grower *g, uint64_t live, size_t tenths, 
     if (g->mark - g->begin < WINDOWS)
         return ERR_OK;
     walk_part(g, live);
-    const uint64_t rise = judge_part(g, &from);
+    uint64_t rise;
+    const enum err e = judge_part_without_full(g, &from, &rise, err);
+    if (e != ERR_OK)
+        return e;
     const bool is_low = tenths == LAST_PARTS || came_down_to_mark(g, live, rise);
     return rise > 0 && is_low ? tell(g, from, rise, out, err) : ERR_OK;
 }

@@ -21,7 +21,7 @@ HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "progr
 
 # What each part must reach at least: first words, lines of leaks, leaks that are called fragmented.
 LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.95, 0.95, 0),
-         "fresh": (0.95, 0.95, 0), "third": (0.95, 0.95, 0), "fourth": (0.95, 0.94, 0), "fifth": (0.93, 1, 0),
+         "fresh": (0.95, 0.95, 0), "third": (0.95, 0.95, 0), "fourth": (0.95, 0.94, 0), "fifth": (0.95, 1, 0),
          "variants": (0.95, 1, 0),
          "streams": (1, 1, 0)}
 

@@ -505,6 +505,29 @@ Test(growth, three_sets_that_are_alike_are_one_and_two_may_be_meant)
 }
 
 /* A batch that was too large is still there after the program caught that and went on. */
+/* What each step keeps, of which the oldest goes as soon as there are `room`; each is larger by `more`. */
+static void expect_of_cache(size_t room, uint64_t more, bool is_growth)
+{
+    struct script s = script_open(true);
+    uint64_t kept[STEPS], bytes[STEPS];
+    for (size_t i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        bytes[i] = MIB + i * more;
+        kept[i] = request(&s, KEPT, bytes[i]);
+        if (i >= room)
+            end(&s, kept[i - room], bytes[i - room]);
+    }
+    forward(&s, MIB, 4);
+    expect_growth(&s, is_growth, "a cache");
+}
+
+Test(growth, a_cache_that_fills_in_the_end_is_none)
+{
+    expect_of_cache(STEPS - 3, 0, false);
+    expect_of_cache(STEPS - 1, 0, true);
+    expect_of_cache(STEPS - 5, MIB / 2, true);
+}
+
 Test(growth, what_a_caught_refusal_left_behind_is_one)
 {
     const struct trace_record refused = { .kind = EVENT_OOM, .bytes = 64 * MIB, .record = TRACE_NO_RECORD };

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Whether what grew is a cache that has filled: in the end the oldest of it goes for each that comes.
+ *
+ *     held |            ___________     It rose as a leak does. But since it is full the oldest request is freed again
+ *          |       ____/ 1  2  3        and again (1, 2, 3), and no more is held than after the first of these.
+ *          |  ____/
+ *
+ * As many that are larger each time are none: what is replaced by a larger one again and again still grows.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_GROWTH_FULL_H
+#define REPLAY_REPLAY_RECORDING_GROWTH_FULL_H
+
+#include "base/err.h"
+#include "traces/trace.h"
+
+/* Looks at the requests before event `moment` of which is_of[i] says, by stack, that they are of it. `stacks`: of all
+ * requests in order. ERR_HOST_NOMEM, the reader's errors. */
+MUST_USE enum err growth_full_find(struct trace_reader *trace, uint64_t moment, const uint32_t *stacks,
+                                   const bool *is_of, bool *is_full, struct err_detail *err);
+
+#endif
