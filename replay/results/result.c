@@ -199,8 +199,8 @@ static void say_bare_size(const struct device_choice *d, char *text, size_t room
     char device[CARD_BYTES], has[UNITS_TEXT];
     const struct device_model *sold = card_meant(d->typed, device);
     if (sold != NULL && d->has_total && d->config.context_bytes == 0)
-        snprintf(text, room, "%s is taken as it stands, with nothing set aside. A card that is sold with it has less: %s "
-                 "shows %s, before the CUDA context.", d->typed, sold->name,
+        snprintf(text, room, "%s is taken as it stands, with nothing set aside. A card that is sold with it has less: "
+                 "%s shows %s, before the CUDA context.", d->typed, sold->name,
                  units_format_bytes(sold->total_bytes, has));
 }
 
