@@ -243,7 +243,7 @@ static void print_utilization(FILE *out, const struct served_start *s)
     const struct server_budget *b = &s->budget;
     const bool is_ready = s->log.end == SERVER_IS_READY;
     if (b->least_utilization >= 0 && (is_ready || b->least_utilization > s->log.utilization))
-        words_add(&w, "With --gpu-memory-utilization %.2f or more it starts whatever libraries take.",
+        words_add(&w, "With --gpu-memory-utilization %.2f or more there is room for a cache, whatever libraries take.",
                   b->least_utilization);
     else if (!is_ready && b->most_utilization >= 0)
         words_add(&w, "No --gpu-memory-utilization is large enough%s.",
