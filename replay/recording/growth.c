@@ -763,37 +763,6 @@ static bool came_down_to_mark(const struct grower *g, uint64_t live, uint64_t ri
     return most > live && most - live >= rise / 4;
 }
 
-/* Whether the group is a cache that has filled since. Without lines it is not looked at. */
-static enum err is_full_cache(struct grower *g, uint32_t group, bool *is_full, struct err_detail *err)
-{
-    const size_t n = trace_info(g->trace)->n_stacks;
-    bool *is_of = calloc(n + 1, sizeof *is_of);
-    *is_full = false;
-    if (is_of == NULL)
-        return err_no_memory(err);
-    for (size_t i = 1; i <= n; i++)
-        is_of[i] = g->phases.line_of[i] + 2 == group;
-    const enum err e = growth_full_find(g->trace, g->moment, g->stack_of, is_of, is_full, err);
-    free(is_of);
-    return e;
-}
-
-/* As judge_part, without the groups that lead and are full caches. */
-static enum err judge_part_without_full(struct grower *g, size_t *from, uint64_t *rise, struct err_detail *err)
-{
-    bool is_full = true;
-    enum err e = ERR_OK;
-    while (e == ERR_OK && is_full) {
-        *rise = judge_part(g, from);
-        if (*rise == 0 || !g->has_lines)
-            break;
-        const uint32_t group = leader(g);
-        e = is_full_cache(g, group, &is_full, err);
-        g->groups[group].is_full = is_full;
-    }
-    return e;
-}
-
 /* Looks from the part's begin up to its low mark. */
 static enum err find_up_to_mark(struct grower *g, uint64_t live, size_t tenths, struct growth *out,
                                 struct err_detail *err)
@@ -803,10 +772,7 @@ static enum err find_up_to_mark(struct grower *g, uint64_t live, size_t tenths, 
     if (g->mark - g->begin < WINDOWS)
         return ERR_OK;
     walk_part(g, live);
-    uint64_t rise;
-    const enum err e = judge_part_without_full(g, &from, &rise, err);
-    if (e != ERR_OK)
-        return e;
+    const uint64_t rise = judge_part(g, &from);
     const bool is_low = tenths == LAST_PARTS || came_down_to_mark(g, live, rise);
     return rise > 0 && is_low ? tell(g, from, rise, out, err) : ERR_OK;
 }
@@ -886,6 +852,19 @@ static enum err make_groups(struct grower *g, struct err_detail *err)
     return ERR_OK;
 }
 
+/* A line that is a cache which has filled does not grow. */
+static enum err find_full_lines(struct grower *g, struct err_detail *err)
+{
+    bool *is_full = calloc(g->n_groups, sizeof *is_full);
+    if (is_full == NULL)
+        return err_no_memory(err);
+    const enum err e = growth_full_find(g->trace, g->moment, g->stack_of, g->phases.line_of, is_full, err);
+    for (uint32_t i = 2; i < g->n_groups; i++)
+        g->groups[i].is_full = is_full[i - 2];
+    free(is_full);
+    return e;
+}
+
 /* The most that is live before event `until`. */
 static uint64_t most_live_before(const struct grower *g, uint64_t until)
 {
@@ -925,12 +904,14 @@ static enum err find(struct grower *g, struct growth *out, struct err_detail *er
     if (e != ERR_OK || (uint64_t)g->n_groups * WINDOWS > CELLS_MAX)
         return e;
     e = make_groups(g, err);
+    if (e == ERR_OK && g->has_lines)
+        e = find_full_lines(g, err);
     if (e == ERR_OK)
         e = find_in_parts(g, out, err);
     if (e == ERR_OK && !out->is_found && g->has_lines && g->phases.has_python)
         e = find_sets(g, out, err);
     if (e == ERR_OK && !out->is_found)
-        e = growth_refused_find(g->trace, &g->phases, g->moment, g->need_bytes, out, err);
+        e = growth_refused_find(g->trace, &g->phases, g->stack_of, g->moment, g->need_bytes, out, err);
     if (e == ERR_OK && !out->is_found && g->start_bytes > 0)
         e = growth_before_find(g->trace, &g->phases, g->moment, g->need_bytes, out, err);
     return e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* One walk numbers the requests by age, and notes each time that the oldest one goes. */
+/* One walk over the events: what each line holds is a list from its oldest request to its youngest. */
 #include "replay/recording/growth_full.h"
 
 #include <stdlib.h>
@@ -8,36 +8,64 @@
  * what the next one is computed of, may be a quarter more. Of different sizes an eighth more may be held. */
 enum { HELD_LEAST = 4, GONE_LEAST = 3, BESIDE_SHARE = 4, BYTES_SHARE = 8 };
 
+#define NO_SLOT UINT32_MAX
+#define NO_LINE UINT32_MAX
+
 /* What is held at one time. */
 struct amount { uint64_t n, bytes; };
 
-struct full_pass {
-    const uint32_t *stacks;
-    const bool *is_of;
-    uint64_t   *age_of;              /* by slot; 0: it is not of it */
-    bool       *is_held;             /* by age, from 1 on */
-    uint64_t    moment, n, oldest;   /* oldest: the age of the oldest one that is held */
-    size_t      request;
-    uint64_t    gone;
+struct line {
+    uint32_t oldest, youngest;       /* slots of what it holds, if it holds anything */
+    uint64_t gone;                   /* times that the oldest one went */
     struct amount held, first, last;             /* now, and after the first and the last time that the oldest went */
 };
 
+struct slot { uint32_t line, older, younger; };  /* NO_LINE: not live, or of none */
+
+struct full_pass {
+    const uint32_t *stacks, *line_of;
+    struct line *lines;
+    struct slot *slots;
+    uint64_t moment;
+    size_t   request;
+};
+
+static void take_request(struct full_pass *p, const struct event *ev)
+{
+    const uint32_t stack = p->stacks[p->request++];
+    struct slot *s = &p->slots[ev->slot];
+    s->line = stack == TRACE_NO_STACK ? NO_LINE : p->line_of[stack];
+    if (s->line == NO_LINE)
+        return;
+    struct line *x = &p->lines[s->line];
+    s->older = x->held.n > 0 ? x->youngest : NO_SLOT;
+    s->younger = NO_SLOT;
+    if (x->held.n > 0)
+        p->slots[x->youngest].younger = ev->slot;
+    else
+        x->oldest = ev->slot;
+    x->youngest = ev->slot;
+    x->held.n++;
+    x->held.bytes += ev->bytes;
+}
+
 static void take_free(struct full_pass *p, const struct event *ev)
 {
-    const uint64_t age = p->age_of[ev->slot];
-    if (age == 0)
+    struct slot *s = &p->slots[ev->slot];
+    if (s->line == NO_LINE)
         return;
-    p->age_of[ev->slot] = 0;
-    p->is_held[age] = false;
-    p->held.n--;
-    p->held.bytes -= ev->bytes;
-    if (age == p->oldest && p->held.n >= HELD_LEAST) {
-        p->first = p->gone == 0 ? p->held : p->first;
-        p->last = p->held;
-        p->gone++;
+    struct line *x = &p->lines[s->line];
+    const bool was_oldest = s->older == NO_SLOT;
+    *(was_oldest ? &x->oldest : &p->slots[s->older].younger) = s->younger;
+    *(s->younger == NO_SLOT ? &x->youngest : &p->slots[s->younger].older) = s->older;
+    s->line = NO_LINE;
+    x->held.n--;
+    x->held.bytes -= ev->bytes;
+    if (was_oldest && x->held.n >= HELD_LEAST) {
+        x->first = x->gone == 0 ? x->held : x->first;
+        x->last = x->held;
+        x->gone++;
     }
-    while (p->oldest <= p->n && !p->is_held[p->oldest])
-        p->oldest++;
 }
 
 static void full_event(void *arg, const struct event *ev, uint64_t number)
@@ -45,34 +73,33 @@ static void full_event(void *arg, const struct event *ev, uint64_t number)
     struct full_pass *p = arg;
     if (number >= p->moment)
         return;
-    if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED)
+    if (ev->kind == EVENT_ALLOC)
+        take_request(p, ev);
+    else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED)
         take_free(p, ev);
-    if (ev->kind != EVENT_ALLOC)
-        return;
-    p->age_of[ev->slot] = p->is_of[p->stacks[p->request++]] ? ++p->n : 0;
-    p->held.n += p->age_of[ev->slot] > 0;
-    p->held.bytes += p->age_of[ev->slot] > 0 ? ev->bytes : 0;
-    p->is_held[p->age_of[ev->slot]] = true;
 }
 
-static bool holds_no_more(const struct full_pass *p)
+static bool holds_no_more(const struct line *x)
 {
-    return p->gone >= GONE_LEAST && p->last.n <= p->first.n &&
-           p->last.bytes <= p->first.bytes + p->first.bytes / BYTES_SHARE &&
-           p->held.n <= p->last.n + p->last.n / BESIDE_SHARE;
+    return x->gone >= GONE_LEAST && x->last.n <= x->first.n &&
+           x->last.bytes <= x->first.bytes + x->first.bytes / BYTES_SHARE &&
+           x->held.n <= x->last.n + x->last.n / BESIDE_SHARE;
 }
 
-enum err growth_full_find(struct trace_reader *trace, uint64_t moment, const uint32_t *stacks, const bool *is_of,
+enum err growth_full_find(struct trace_reader *trace, uint64_t moment, const uint32_t *stacks, const uint32_t *line_of,
                           bool *is_full, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
-    struct full_pass p = { .stacks = stacks, .is_of = is_of, .moment = moment, .oldest = 1,
-                           .age_of = calloc((size_t)info->peak_live + 1, sizeof *p.age_of),
-                           .is_held = calloc(info->by_kind[EVENT_ALLOC] + 2, sizeof *p.is_held) };
-    const bool has_room = p.age_of != NULL && p.is_held != NULL;
+    struct full_pass p = { .stacks = stacks, .line_of = line_of, .moment = moment,
+                           .lines = calloc((size_t)info->n_stacks + 1, sizeof *p.lines),
+                           .slots = calloc((size_t)info->peak_live + 1, sizeof *p.slots) };
+    for (size_t i = 0; p.slots != NULL && i <= info->peak_live; i++)
+        p.slots[i].line = NO_LINE;
+    const bool has_room = p.lines != NULL && p.slots != NULL;
     const enum err e = has_room ? trace_each_event(trace, full_event, &p, err) : err_no_memory(err);
-    *is_full = holds_no_more(&p);
-    free(p.age_of);
-    free(p.is_held);
+    for (size_t i = 0; e == ERR_OK && i <= info->n_stacks; i++)
+        is_full[i] = holds_no_more(&p.lines[i]);
+    free(p.lines);
+    free(p.slots);
     return e;
 }

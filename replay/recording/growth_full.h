@@ -14,9 +14,10 @@
 #include "base/err.h"
 #include "traces/trace.h"
 
-/* Looks at the requests before event `moment` of which is_of[i] says, by stack, that they are of it. `stacks`: of all
- * requests in order. ERR_HOST_NOMEM, the reader's errors. */
+/* Looks at the requests before event `moment`. `stacks`: of all requests in order; `line_of`: the number of a stack's
+ * line, from 0 on and no more than there are stacks. Says of each line whether it is such a cache; is_full has room for
+ * one more than there are stacks. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err growth_full_find(struct trace_reader *trace, uint64_t moment, const uint32_t *stacks,
-                                   const bool *is_of, bool *is_full, struct err_detail *err);
+                                   const uint32_t *line_of, bool *is_full, struct err_detail *err);
 
 #endif

@@ -2,7 +2,6 @@
 /* One walk notes of each place (a call stack) which request it had left when it asked again after a refusal. */
 #include "replay/recording/growth_refused.h"
 
-#include "replay/recording/request_stacks.h"
 #include "replay/recording/telling_lines.h"
 
 #include <stdlib.h>
@@ -110,24 +109,19 @@ static enum err find(struct trace_reader *trace, const struct phases *phases, st
     return e;
 }
 
-enum err growth_refused_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment,
-                             uint64_t need_bytes, struct growth *out, struct err_detail *err)
+enum err growth_refused_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
+                             uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
     if (phases->refusals.n == 0 || phases->refusals.at[0] >= moment || info->n_stacks == 0)
         return ERR_OK;
-    uint32_t *stacks = NULL;
-    struct refused_pass p = { .moment = moment,
+    struct refused_pass p = { .moment = moment, .stacks = stacks,
                               .places = calloc((size_t)info->n_stacks + 1, sizeof *p.places),
                               .slots = calloc((size_t)info->peak_live + 1, sizeof *p.slots) };
     for (size_t i = 0; p.places != NULL && i <= info->n_stacks; i++)
         p.places[i].last = TRACE_NO_EVENT;
-    enum err e = p.places == NULL || p.slots == NULL ? err_no_memory(err)
-                                                     : request_stacks_read(trace, moment, &stacks, err);
-    p.stacks = stacks;
-    if (e == ERR_OK)
-        e = find(trace, phases, &p, need_bytes, out, err);
-    free(stacks);
+    const bool has_room = p.places != NULL && p.slots != NULL;
+    const enum err e = has_room ? find(trace, phases, &p, need_bytes, out, err) : err_no_memory(err);
     free(p.places);
     free(p.slots);
     return e;

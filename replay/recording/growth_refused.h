@@ -15,8 +15,9 @@
 #include "replay/recording/phases.h"
 
 /* Looks at what is live before event `moment`, and says in `out` what is kept if it is a quarter of `need_bytes`.
- * ERR_HOST_NOMEM, the reader's errors. */
-MUST_USE enum err growth_refused_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment,
-                                      uint64_t need_bytes, struct growth *out, struct err_detail *err);
+ * `stacks`: of all requests in order. ERR_HOST_NOMEM, the reader's errors. */
+MUST_USE enum err growth_refused_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
+                                      uint64_t moment, uint64_t need_bytes, struct growth *out,
+                                      struct err_detail *err);
 
 #endif
