@@ -609,7 +609,7 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
                           struct err_detail *err)
 {
     const struct prediction_run *shown = &p->runs[row->run];
-    const bool is_of_sizes = level == RUN_LEAST && shown->made.branches.n_sizes > 0;
+    const bool is_of_sizes = level == RUN_LEAST && shown->made.branches.sizes.n > 0;
     const enum range_source source = level == RUN_OTHER                    ? RANGE_BRANCHES
                                      : is_of_sizes                         ? RANGE_SIZES
                                      : shown->made.are_workspaces_open ? RANGE_WORKSPACES
@@ -939,7 +939,7 @@ static enum err say_once(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
     enum err e = find_smallest_at(p, RUN_MOST, err);
-    if (e == ERR_OK && p->has_smallest && p->runs[row->run].made.branches.n > 0)
+    if (e == ERR_OK && p->has_smallest && p->runs[row->run].made.branches.places.n > 0)
         e = find_smallest_at(p, RUN_OTHER, err);
     e = e == ERR_INPUT && p->has_smallest && p->showed_nothing ? ERR_OK : e;     /* the other way showed nothing */
     if (e == ERR_OK && p->has_smallest)
@@ -1012,7 +1012,7 @@ bool prediction_row_adapts(const struct prediction *p, const struct predicted_ro
 
 bool prediction_row_cuts_loop(const struct prediction *p, const struct predicted_row *row)
 {
-    return row->is_known && p->runs[row->run].made.branches.n_loops > 0;
+    return row->is_known && p->runs[row->run].made.branches.loops.n > 0;
 }
 
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)

@@ -72,7 +72,7 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
         words_add(w, "The program was interrupted: the figures are what was seen so far.");
         break;
     case RUN_ENDED:
-        words_add(w, run->status == 0 ? run->branches.n_loops > 0 ? "The program ended after a loop was cut (below)."
+        words_add(w, run->status == 0 ? run->branches.loops.n > 0 ? "The program ended after a loop was cut (below)."
                                                                   : "The program ran to its end."
                                       : "The program ended by itself with status %d%s.", run->status,
                   run->is_refused ? ": it was refused memory" : "");
@@ -195,7 +195,7 @@ static void assume_range(struct assumptions *a, const struct predicted_row *row)
 
 static void assume_sizes(struct assumptions *a, const struct predicted_run *run)
 {
-    if (run->branches.n_sizes == 0)
+    if (run->branches.sizes.n == 0)
         return;
     struct words *w = assumption_add(a);
     unknown_sizes_say(w, &run->branches);
@@ -205,7 +205,7 @@ static void assume_sizes(struct assumptions *a, const struct predicted_run *run)
 /* The way that was taken, and whether another one was tried. */
 static void assume_branches(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
 {
-    if (run->branches.n == 0)
+    if (run->branches.places.n == 0)
         return;
     struct words *w = assumption_add(a);
     unknown_branches_say(w, &run->branches);
@@ -221,7 +221,7 @@ static void assume_branches(struct assumptions *a, const struct prediction *p, c
 
 static void assume_loops(struct assumptions *a, const struct predicted_run *run)
 {
-    if (run->branches.n_loops > 0)
+    if (run->branches.loops.n > 0)
         ended_loops_say(assumption_add(a), &run->branches);
 }
 

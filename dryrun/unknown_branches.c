@@ -21,18 +21,29 @@ static bool tells(const char *line, const char *what, char place[static BRANCH_P
     return true;
 }
 
+unsigned told_lines_shown(const struct told_lines *t)
+{
+    return t->n < BRANCHES_SHOWN ? t->n : BRANCHES_SHOWN;
+}
+
+/* Takes a line that tells this; whether it does. */
+static bool take(struct told_lines *t, const char *line, const char *what)
+{
+    char place[BRANCH_PLACE];
+    if (!tells(line, what, place))
+        return false;
+    if (t->n++ < BRANCHES_SHOWN)
+        memcpy(t->at[t->n - 1], place, sizeof place);
+    return true;
+}
+
 static void take_line(struct unknown_branches *b, const char *line)
 {
     char place[BRANCH_PLACE];
-    if (tells(line, ": a size depends on values", place)) {
+    if (take(&b->sizes, line, ": a size depends on values"))
         b->n_nothing += strstr(line, "taken for zeros") != NULL;
-        if (b->n_sizes++ < BRANCHES_SHOWN)
-            memcpy(b->sizes[b->n_sizes - 1], place, sizeof place);
-    }
-    if (tells(line, ": branches on a value", place) && b->n++ < BRANCHES_SHOWN)
-        memcpy(b->places[b->n - 1], place, sizeof place);
-    if (tells(line, ": asks again and again for a value", place) && b->n_loops++ < BRANCHES_SHOWN)
-        memcpy(b->loops[b->n_loops - 1], place, sizeof place);
+    (void)take(&b->places, line, ": branches on a value");
+    (void)take(&b->loops, line, ": asks again and again for a value");
     if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's ", place))
         memcpy(b->looked_at_memory, place, sizeof place);
 }
@@ -41,7 +52,7 @@ enum err unknown_branches_read(const char *log, struct unknown_branches *out, st
 {
     char line[LINE_BYTES];
     FILE *f = fopen(log, "r");
-    *out = (struct unknown_branches){ .n = 0 };
+    *out = (struct unknown_branches){ .n_nothing = 0 };
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
         take_line(out, line);
     const int reason = f == NULL || ferror(f) ? errno : 0;
@@ -52,50 +63,40 @@ enum err unknown_branches_read(const char *log, struct unknown_branches *out, st
     return err_at(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_IO, 0, log, "cannot be read: %s", strerror(reason));
 }
 
-static void words_add_places(struct words *w, const char places[][BRANCH_PLACE], unsigned n_all)
+static void words_add_lines(struct words *w, const struct told_lines *t)
 {
-    const unsigned n = n_all < BRANCHES_SHOWN ? n_all : BRANCHES_SHOWN;
+    const unsigned n = told_lines_shown(t);
     for (unsigned i = 0; i < n; i++)
-        words_add(w, "%s%s", i == 0 ? "" : ", ", places[i]);
-    if (n_all > n)
-        words_add(w, " and %u more", n_all - n);
+        words_add(w, "%s%s", i == 0 ? "" : ", ", t->at[i]);
+    if (t->n > n)
+        words_add(w, " and %u more", t->n - n);
 }
 
 void unknown_branches_say(struct words *w, const struct unknown_branches *b)
 {
-    if (b->n == 0)
+    if (b->places.n == 0)
         return;
     words_add(w, "It branched on values that are not computed, and may have taken another way there: ");
-    words_add_places(w, b->places, b->n);
+    words_add_lines(w, &b->places);
     words_add(w, ".");
-}
-
-unsigned unknown_sizes_shown(const struct unknown_branches *b)
-{
-    return b->n_sizes < BRANCHES_SHOWN ? b->n_sizes : BRANCHES_SHOWN;
 }
 
 void unknown_sizes_say(struct words *w, const struct unknown_branches *b)
 {
-    if (b->n_sizes == 0)
+    if (b->sizes.n == 0)
         return;
     words_add(w, "How much it asks for depends on values that are not computed (");
-    words_add_places(w, b->sizes, b->n_sizes);
+    words_add_lines(w, &b->sizes);
     words_add(w, b->n_nothing > 0 ? "). Some have no largest size, and zeros were taken"
                                   : "). The largest sizes are assumed: all of a mask, all different");
 }
 
-unsigned ended_loops_shown(const struct unknown_branches *b)
-{
-    return b->n_loops < BRANCHES_SHOWN ? b->n_loops : BRANCHES_SHOWN;
-}
-
 void ended_loops_say(struct words *w, const struct unknown_branches *b)
 {
-    if (b->n_loops == 0)
+    if (b->loops.n == 0)
         return;
     words_add(w, "When a loop ends depends on a value that is not computed (");
-    words_add_places(w, b->loops, b->n_loops);
+    words_add_lines(w, &b->loops);
     words_add(w, "). It was given another answer after %d looks at the value. If the loop keeps memory, the peak holds "
               "for about so many turns only: a program that ends earlier takes less, one that goes on takes more.",
               LOOP_LOOKS);
@@ -104,5 +105,5 @@ void ended_loops_say(struct words *w, const struct unknown_branches *b)
 void ended_loops_limit(struct words *w, const struct unknown_branches *b)
 {
     words_add(w, ", as far as a loop was followed that ends on a value which is not computed (%s; cut after %d looks)",
-              b->loops[0], LOOP_LOOKS);
+              b->loops.at[0], LOOP_LOOKS);
 }

@@ -11,16 +11,23 @@
 enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256,
        LOOP_LOOKS = 200 };           /* LOOKS_MOST in cudasim/python/replay_values.py */
 
-struct unknown_branches {
-    char     places[BRANCHES_SHOWN][BRANCH_PLACE];       /* the first ones, as FILE:LINE; foreign */
+/* Lines of the program that were told. */
+struct told_lines {
+    char     at[BRANCHES_SHOWN][BRANCH_PLACE];       /* the first ones, as FILE:LINE; foreign */
     unsigned n;                                      /* all of them */
-    char     sizes[BRANCHES_SHOWN][BRANCH_PLACE];    /* the first lines whose size is not known; foreign */
-    unsigned n_sizes;                                /* all of them */
-    unsigned n_nothing;                              /* of these nothing is assumed, and zeros were taken */
-    char     loops[BRANCHES_SHOWN][BRANCH_PLACE];    /* the first that got another answer to end their loop; foreign */
-    unsigned n_loops;                                /* all of them: how often they turn is not known */
-    char     looked_at_memory[BRANCH_PLACE];             /* the first line that did; foreign. "": none */
 };
+
+struct unknown_branches {
+    struct told_lines places;                        /* that branched */
+    struct told_lines sizes;                         /* whose size is not known */
+    unsigned n_nothing;                              /* of these nothing is assumed, and zeros were taken */
+    struct told_lines loops;                         /* that got another answer to end their loop: how often they turn
+                                                      * is not known */
+    char     looked_at_memory[BRANCH_PLACE];         /* the first line that did; foreign. "": none */
+};
+
+/* How many of them are named. */
+unsigned told_lines_shown(const struct told_lines *t);
 
 /* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). ERR_IO, ERR_HOST_NOMEM:
  * the log cannot be read, and nobody knows whether the program branched. */
@@ -28,11 +35,8 @@ MUST_USE enum err unknown_branches_read(const char *log, struct unknown_branches
 
 /* One sentence; nothing if there is none. The second is of the sizes, without its full stop. */
 void unknown_branches_say(struct words *w, const struct unknown_branches *b);
-/* Of the lines whose size is not known, those that are named. */
-unsigned unknown_sizes_shown(const struct unknown_branches *b);
 void unknown_sizes_say(struct words *w, const struct unknown_branches *b);
-/* Of the lines whose loops were ended, those that are named; what that means for a peak; how a verdict ends by it. */
-unsigned ended_loops_shown(const struct unknown_branches *b);
+/* What loops that were ended mean for a peak; how a verdict ends by it. */
 void ended_loops_say(struct words *w, const struct unknown_branches *b);
 void ended_loops_limit(struct words *w, const struct unknown_branches *b);
 

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     FUZZ_EXPECT(memchr(failure.line, '\0', sizeof failure.line) != NULL && strchr(failure.line, '\n') == NULL);
     FUZZ_EXPECT(unknown_branches_read(path, &branches, NULL) == ERR_OK);
     unknown_branches_say(&said, &branches);
-    FUZZ_EXPECT((said.n > 0) == (branches.n > 0) && said.n < sizeof said.text);
+    FUZZ_EXPECT((said.n > 0) == (branches.places.n > 0) && said.n < sizeof said.text);
     input_file_remove();
     return 0;
 }
