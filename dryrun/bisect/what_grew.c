@@ -16,7 +16,7 @@ static enum err add(struct grown_rows *rows, const char *name, uint64_t before, 
         return err_no_memory(err);
     rows->at = at;
     rows->at[rows->n] = (struct grown_row){ .before_bytes = before, .after_bytes = after };
-    snprintf(rows->at[rows->n++].name, GREW_NAME, "%s", name);
+    snprintf(rows->at[rows->n++].name, GREW_NAME, "%.*s", GREW_NAME - 1, name);
     return ERR_OK;
 }
 
