@@ -17,12 +17,8 @@ const char torch_release_names[TORCH_RELEASES][8] = {
 #include "base/torch_releases.def"
 #undef TORCH_RELEASE
 
-#define TORCH_LAYOUT(name, columns, says) TORCH_CHECK_COLUMNS(name, columns);
-#include "base/torch_releases.def"
-#undef TORCH_LAYOUT
-
-static const char *const torch_layout_columns[TORCH_LAYOUTS] = {
-#define TORCH_LAYOUT(name, columns, says) [LAYOUT_##name] = columns,
+static const enum torch_release torch_layout_since[TORCH_LAYOUTS] = {
+#define TORCH_LAYOUT(name, since, says) [LAYOUT_##name] = TORCH_##since,
 #include "base/torch_releases.def"
 #undef TORCH_LAYOUT
 };
@@ -42,7 +38,7 @@ bool torch_release_find(const char *text, enum torch_release *out)
 bool torch_release_has(enum torch_release r, enum torch_layout part)
 {
     assert(r < TORCH_RELEASES && part < TORCH_LAYOUTS);
-    return torch_layout_columns[part][r] == '+';
+    return r >= torch_layout_since[part];
 }
 
 static unsigned release_layout(enum torch_release r)

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
-/* The value is the minor number, which is also the release's column in the tables. */
+/* The value is the minor number. */
 enum torch_release {
 #define TORCH_RELEASE(major, minor) TORCH_##major##_##minor,
 #include "base/torch_releases.def"
@@ -21,15 +21,11 @@ enum torch_release {
 
 /* Parts of a snapshot that came with some release, in the order in which they came. */
 enum torch_layout {
-#define TORCH_LAYOUT(name, columns, says) LAYOUT_##name,
+#define TORCH_LAYOUT(name, since, says) LAYOUT_##name,
 #include "base/torch_releases.def"
 #undef TORCH_LAYOUT
     TORCH_LAYOUTS
 };
-
-/* A table that hangs on the releases checks each of its rows with this: one character per release. */
-#define TORCH_CHECK_COLUMNS(row, columns) \
-    static_assert(sizeof(columns) == TORCH_RELEASES + 1, #row " needs one column for each release of PyTorch")
 
 /* "2.0" ... ; the last is the default of every command. */
 extern const char torch_release_names[TORCH_RELEASES][8];

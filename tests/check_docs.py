@@ -128,7 +128,7 @@ def fresh_block(folder, command, old):
                                  kept > 0 and lines[kept - 1].endswith("\\\n")):
         kept += 1
     env = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="80", TERM="dumb", TZ="UTC")
-    if " -- " in command:               # it runs a program: that loads our libraries late, which sanitizers do not expect
+    if " -- " in command:                        # a program loads our libraries late, which sanitizers do not expect
         env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())

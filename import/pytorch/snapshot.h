@@ -82,7 +82,7 @@ struct snapshot_settings {
 
 /* What the file has of the parts by which releases differ, and one that is no release's. */
 enum snapshot_sign {
-#define TORCH_LAYOUT(name, columns, says) SIGN_##name = 1 << LAYOUT_##name,
+#define TORCH_LAYOUT(name, since, says) SIGN_##name = 1 << LAYOUT_##name,
 #include "base/torch_releases.def"
 #undef TORCH_LAYOUT
     SIGN_CATEGORY = 1 << TORCH_LAYOUTS

@@ -60,11 +60,11 @@ struct conf_reader {
 };
 
 struct conf_key {
-    const char    *name;
-    const char    *columns;                          /* by release: '+' if it has the option */
-    enum conf_part part;
-    enum err     (*read)(struct conf_reader *r, const struct conf_key *key);
-    const char    *inert;                            /* why it has no effect on placement; NULL: it may have one */
+    const char        *name;
+    enum torch_release since;                        /* the first that has the option */
+    enum conf_part     part;
+    enum err         (*read)(struct conf_reader *r, const struct conf_key *key);
+    const char        *inert;                        /* why it has no effect on placement; NULL: it may have one */
 };
 
 struct pytorch_settings pytorch_settings_default(void)
@@ -594,12 +594,8 @@ static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_k
 #define CONF_LOCK  "it only lets other threads in during a device call"
 #define CONF_CLASS "its classes of streams are not published: taken as not given"
 
-#define OPTION(key, columns, part, read, inert) TORCH_CHECK_COLUMNS(key, columns);
-#include "policies/pytorch/pytorch_rules.def"
-#undef OPTION
-
 static const struct conf_key conf_keys[] = {
-#define OPTION(key, columns, part, read, inert) {#key, columns, part, read, inert},
+#define OPTION(key, since, part, read, inert) {#key, TORCH_##since, part, read, inert},
 #include "policies/pytorch/pytorch_rules.def"
 #undef OPTION
 };
@@ -609,7 +605,7 @@ static const struct conf_key *conf_find(const struct pytorch_rules *rules, const
 {
     for (size_t i = 0; i < sizeof conf_keys / sizeof conf_keys[0]; i++)
         if (strcmp(conf_keys[i].name, name) == 0)
-            return conf_keys[i].columns[rules->release] == '+' ? &conf_keys[i] : NULL;
+            return rules->release >= conf_keys[i].since ? &conf_keys[i] : NULL;
     return NULL;
 }
 
@@ -765,7 +761,7 @@ static void conf_slip_of(const struct pytorch_rules *rules, const char *text, si
     }
     struct nearest nearest = {.typed = text, .n_typed = colon == NULL ? n : (size_t)(colon - text)};
     for (size_t i = 0; i < sizeof conf_keys / sizeof conf_keys[0]; i++)
-        if (conf_keys[i].columns[rules->release] == '+')
+        if (rules->release >= conf_keys[i].since)
             nearest_offer(&nearest, conf_keys[i].name, strlen(conf_keys[i].name));
     if (nearest.name == NULL || nearest.distance > SLIPS_MAX)
         return;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* One column of pytorch_rules.def. */
+/* The rows of pytorch_rules.def that hold in one release. */
 #include "policies/pytorch/pytorch_rules.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define RULE(name, columns, says) TORCH_CHECK_COLUMNS(name, columns);
-#include "policies/pytorch/pytorch_rules.def"
-#undef RULE
+static bool is_within(enum torch_release r, enum torch_release first, enum torch_release last)
+{
+    return r >= first && r <= last;
+}
 
 struct pytorch_rules pytorch_rules_of(enum torch_release r)
 {
     assert(r < TORCH_RELEASES);
     return (struct pytorch_rules){
         .release = r,
-#define RULE(name, columns, says) .name = (columns)[r] == '+',
+#define RULE(name, first, last, says) .name = is_within(r, TORCH_##first, TORCH_##last),
 #include "policies/pytorch/pytorch_rules.def"
 #undef RULE
     };

@@ -14,7 +14,7 @@
 struct pytorch_rules {
     enum torch_release release;
     bool is_npu;                     /* torch_npu's port: 32 bytes more per request, other starts in large ranges */
-#define RULE(name, columns, says) bool name;
+#define RULE(name, first, last, says) bool name;
 #include "policies/pytorch/pytorch_rules.def"
 #undef RULE
 };

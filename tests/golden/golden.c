@@ -88,7 +88,7 @@ static void golden_judge(const char *name, const char *release, const struct dif
 static void golden_explain(struct golden_case *c)
 {
     static const char *const rules[][2] = {
-#define RULE(name, columns, says) {#name, says},
+#define RULE(name, first, last, says) {#name, says},
 #include "policies/pytorch/pytorch_rules.def"
 #undef RULE
     };

@@ -239,7 +239,7 @@ static void machine_set_options(const struct golden_case *c, struct policy_spec 
 static void machine_turn_rule(struct policy *policy, int rule)
 {
     static const size_t places[] = {
-#define RULE(name, columns, says) offsetof(struct pytorch_rules, name),
+#define RULE(name, first, last, says) offsetof(struct pytorch_rules, name),
 #include "policies/pytorch/pytorch_rules.def"
 #undef RULE
     };
