@@ -35,6 +35,12 @@ bool torch_release_find(const char *text, enum torch_release *out)
     return true;
 }
 
+bool torch_release_is_later(const char *text)
+{
+    enum torch_release taken;
+    return torch_release_find(text, &taken) && strtol(text + 2, NULL, 10) >= TORCH_RELEASES;
+}
+
 bool torch_release_has(enum torch_release r, enum torch_layout part)
 {
     assert(r < TORCH_RELEASES && part < TORCH_LAYOUTS);

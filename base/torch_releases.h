@@ -40,6 +40,9 @@ static inline const char *torch_release_name(enum torch_release r)
  * has another major number. A version later than the newest gives the newest. */
 bool torch_release_find(const char *text, enum torch_release *out);
 
+/* Whether a text that torch_release_find takes names a release later than the newest, for which it is taken. */
+bool torch_release_is_later(const char *text);
+
 /* Whether the snapshots of the release have that part. */
 bool torch_release_has(enum torch_release r, enum torch_layout part);
 

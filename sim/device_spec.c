@@ -267,6 +267,10 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns="
                     : "an option: context=, others=, capability=, multiprocessors=, system=, workspaces=, "
                       "packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns=";
+    if (eq == NULL && !is_cuda && text_is(text, n, "exactly")) {
+        *hint = "it after a size, such as 24GiB,exactly: a card's name says how much there is";
+        return cfg->model == NULL;
+    }
     if (eq == NULL)
         return false;
     const size_t n_name = (size_t)(eq - text);

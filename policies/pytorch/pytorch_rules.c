@@ -29,6 +29,7 @@ bool pytorch_rules_find(const char *text, struct pytorch_rules *out)
         return false;
     *out = pytorch_rules_of(release);
     out->is_npu = is_npu;
+    out->is_later = !is_npu && torch_release_is_later(text);
     return true;
 }
 
@@ -40,7 +41,10 @@ const char *pytorch_rules_name(const struct pytorch_rules *rules)
 const char *pytorch_rules_title(const struct pytorch_rules *rules, char text[PYTORCH_RULES_TITLE])
 {
     const char *release = torch_release_name(rules->release);
-    snprintf(text, PYTORCH_RULES_TITLE, rules->is_npu ? "torch_npu (Ascend's port of PyTorch %s)" : "PyTorch %s",
-             release);
+    if (rules->is_later)
+        snprintf(text, PYTORCH_RULES_TITLE, "PyTorch %s (2.%d and later are not known)", release, TORCH_RELEASES);
+    else
+        snprintf(text, PYTORCH_RULES_TITLE, rules->is_npu ? "torch_npu (Ascend's port of PyTorch %s)" : "PyTorch %s",
+                 release);
     return text;
 }

@@ -13,6 +13,7 @@
 
 struct pytorch_rules {
     enum torch_release release;
+    bool is_later;                   /* a release later than the newest known was named: `release` is the newest */
     bool is_npu;                     /* torch_npu's port: 32 bytes more per request, other starts in large ranges */
 #define RULE(name, first, last, says) bool name;
 #include "policies/pytorch/pytorch_rules.def"
@@ -28,8 +29,9 @@ bool pytorch_rules_find(const char *text, struct pytorch_rules *out);
 /* "2.15", "npu". */
 const char *pytorch_rules_name(const struct pytorch_rules *rules);
 
-/* As a sentence names them: "PyTorch 2.15", "torch_npu (Ascend's port of PyTorch 2.4)". Returns `text`. */
-enum { PYTORCH_RULES_TITLE = 48 };
+/* As a sentence names them: "PyTorch 2.15", "PyTorch 2.15 (2.16 and later are not known)", "torch_npu (Ascend's port of
+ * PyTorch 2.4)". Returns `text`. */
+enum { PYTORCH_RULES_TITLE = 64 };
 const char *pytorch_rules_title(const struct pytorch_rules *rules, char text[PYTORCH_RULES_TITLE]);
 
 #endif

@@ -116,6 +116,9 @@ for command in fit tune; do
     has midrun.json '"start": { "state": "mid-run", "is_placed_anew": true, "live_requests": 2, '
 done
 
+expect_status 0 tune rounds.trace --device 2GiB,exactly --torch 2.99 --seed 20
+has out 'Settings of PyTorch 2[.][0-9]* .2[.][0-9]* and later are not known.; '
+expect_status 0 fit rounds.trace --device 2GiB,exactly
 expect_status 2 tune rounds.trace --torch 1.0
 has err "^replay: --torch '1.0': a release from 2.0 to 2\.[0-9]* is needed"
 expect_status 2 tune

@@ -24,6 +24,7 @@ Test(torch_releases, a_version_text_names_its_release)
         enum torch_release r = TORCH_2_7;
         cr_expect(torch_release_find(versions[i].text, &r), "%s", versions[i].text);
         cr_expect_eq(r, versions[i].release, "%s is %s", versions[i].text, torch_release_name(r));
+        cr_expect_eq(torch_release_is_later(versions[i].text), versions[i].text[2] == '9', "%s", versions[i].text);
     }
 }
 

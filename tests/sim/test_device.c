@@ -429,6 +429,8 @@ Test(device, specs_are_read)
     cr_expect_eq(parsed("sim:unlimited").total_bytes, DEVICE_UNLIMITED);
     cr_expect_eq(parsed("sim:24GiB").total_bytes, 24 * GIB);
     cr_expect_eq(parsed("sim:2147483648").total_bytes, 2 * GIB);
+    cr_expect_eq(parsed("sim:24GiB,exactly").total_bytes, 24 * GIB);
+    cr_expect_eq(parsed("sim:24GiB,exactly,others=2GiB").others_bytes, 2 * GIB);
     cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").context_bytes, 450 * MIB);
     cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").others_bytes, 2 * GIB);
     cr_expect_eq(parsed("sim:24GiB").others_bytes, 0);
@@ -464,7 +466,7 @@ Test(device, what_cannot_be_meant_is_refused_with_the_place)
     static const char *const texts[] = {
         "", "simm", "gpu", "sim:", "sim:0", "sim:-1", "sim:24XiB", "sim:24GiB,", "sim:24GiB,packing=maybe",
         "sim:1MiB,context=2MiB", "sim:24GiB,workspaces=much", "sim:24GiB,addresses=up", "sim:24GiB,colour=red",
-        "sim:no-card",
+        "sim:no-card", "sim:l4-24g,exactly",
         "sim:alloc_ns=fast", "sim:alloc_ns=", "sim:24GiB,48GiB", "sim:99999999999GiB", "sim:24GiB,capability=8",
         "sim:24GiB,capability=8.8", "sim:24GiB,capability=86", "sim:24GiB,multiprocessors=0", "sim:nvidia",
     };
