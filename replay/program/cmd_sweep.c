@@ -1,155 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* `replay sweep`: every trace with every policy on every card, into a database; `replay merge`: several databases. */
-#include "replay/program/cli.h"
-
-#include "base/database_files.h"
-#include "base/monotonic_ms.h"
-#include "base/shown.h"
-#include "base/terminal.h"
+/* `replay sweep`: every trace with every policy on every card, into a database. */
 #include "replay/program/database_watch.h"
 #include "replay/program/job.h"
-#include "replay/program/output_names.h"
+#include "replay/program/result_outputs.h"
+#include "replay/program/sweep_progress.h"
 #include "replay/sweep/sweep_ranks.h"
 #include "report/text/text.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- progress ---- */
-
-struct sweep_progress {
-    const struct sweep *sweep;
-    int64_t started_ms, shown_ms;
-    bool   is_terminal, is_line_open, is_end_told;
-};
-
-static void clear_progress(struct sweep_progress *p)
-{
-    if (p->is_line_open)
-        progress_erase_line();
-    p->is_line_open = false;
-}
-
-/* After a signal the current trace is still replayed to its end, which may take a while. */
-static void tell_end(struct sweep_progress *p)
-{
-    if (p->is_end_told)
-        return;
-    clear_progress(p);
-    fprintf(stderr, "sweep: ends after this trace; a second signal ends it at once; no stored run is lost\n");
-    p->is_end_told = true;
-}
-
-/* On a terminal one line that is rewritten; elsewhere a new line every half minute. False: it is too soon for one. */
-static bool begin_line(struct sweep_progress *p, size_t input, bool is_at_once)
-{
-    enum { REFRESH_MS = 250, PAUSE_MS = 30000 };
-    const int64_t now = monotonic_ms();
-    const bool is_soon = now - p->shown_ms < (p->is_terminal ? REFRESH_MS : PAUSE_MS) ||
-                         now - p->started_ms < PROGRESS_PATIENCE_MS;
-    if (is_soon && !(is_at_once && p->is_terminal))
-        return false;
-    p->shown_ms = now;
-    if (p->is_terminal)
-        progress_erase_line();
-    fprintf(stderr, "sweep: trace %zu of %zu, ", input + 1, p->sweep->inputs.n);
-    return true;
-}
-
-static void end_line(struct sweep_progress *p)
-{
-    if (!p->is_terminal)
-        fputc('\n', stderr);
-    p->is_line_open = p->is_terminal;
-}
-
-static void show_progress(void *arg, size_t input, double done)
-{
-    struct sweep_progress *p = arg;
-    if (p->sweep->interrupted != NULL && *p->sweep->interrupted != 0) {
-        tell_end(p);
-        return;
-    }
-    if (!begin_line(p, input, false))
-        return;
-    const double elapsed_s = (double)(p->shown_ms - p->started_ms) / 1000;
-    fprintf(stderr, "%.0f %% of the work", 100 * done);
-    if (done > 0.02 && done < 1)
-        fprintf(stderr, ", about %.0f s left", elapsed_s * (1 - done) / done);
-    end_line(p);
-}
-
-/* Nothing tells how far the digest of a file is, so of a large one it is said at once that it is read. */
-static void show_reading(void *arg, size_t input, uint64_t done, uint64_t total)
-{
-    enum { LARGE_BYTES = 64 << 20 };
-    if (!begin_line(arg, input, done == 0 && total >= LARGE_BYTES))
-        return;
-    fputs("reading", stderr);
-    if (done > 0 && done <= total)
-        fprintf(stderr, ", %.0f %%", 100 * (double)done / (double)total);
-    end_line(arg);
-}
-
-static void show_complaint(void *arg, const char *text)
-{
-    clear_progress(arg);
-    fputs("replay: left out: ", stderr);
-    shown_put(stderr, text);
-    fputc('\n', stderr);
-}
-
-/* ---- outputs ---- */
-
-struct result_outputs {
-    struct output *json, *csv;       /* NULL: not asked for */
-    bool is_stdout_taken, is_wide, is_quiet;
-};
-
-static void outputs_abandon(struct result_outputs *to)
-{
-    output_abandon(to->json);
-    output_abandon(to->csv);
-}
-
-/* Writes the JSON and CSV that were asked for, and a summary to standard output unless one of them goes there. */
-static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *err)
-{
-    enum err e = ERR_OK;
-    if (to->json != NULL)
-        e = results_db_write_json(db, output_file(to->json), err);
-    if (to->csv != NULL && e == ERR_OK)
-        e = results_db_write_csv(db, output_file(to->csv), err);
-    if (e == ERR_OK)
-        e = output_commit(&to->json, err);
-    if (e == ERR_OK)
-        e = output_commit(&to->csv, err);
-    if (e != ERR_OK || to->is_stdout_taken || to->is_quiet)
-        return e;
-    return results_db_write_table(db, stdout, to->is_wide ? TERMINAL_ANY : terminal_columns(stdout), err);
-}
-
-/* The database is written in place, so it must not be one of the inputs. */
-static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *err)
-{
-    to->is_wide = o->is_wide;
-    to->is_quiet = o->is_given[FLAG_QUIET];
-    if (o->out == NULL)
-        return err_set(err, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results. Add "
-                       "-o results.db, for instance");
-    enum err e = output_names_check(o, err);             /* a job file names outputs, too */
-    if (e == ERR_OK)
-        e = cli_check_output(o, o->out, err);
-    if (e == ERR_OK)
-        e = output_names_check_database(o, err);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, err);
-    return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, err) : e;
-}
-
-/* ---- the sweep ---- */
 
 static void print_counts(const struct sweep *s)
 {
@@ -190,22 +50,17 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
                                 struct result_outputs *to, struct err_detail *err)
 {
     const bool is_resumed = o->is_given[FLAG_RESUME];
-    const int64_t now = monotonic_ms();
-    struct sweep_progress progress = { .sweep = s, .started_ms = now, .shown_ms = now,
-                                       .is_terminal = isatty(STDERR_FILENO) != 0 };
+    struct sweep_progress progress;
+    sweep_progress_begin(s, &progress);
     s->watch = &database_watch;
-    s->progress = show_progress;
-    s->reading = show_reading;
-    s->complain = show_complaint;
-    s->arg = &progress;
     const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, err)
                                     : sweep_run(s, o->out, is_resumed, err);
-    clear_progress(&progress);
+    sweep_progress_end(&progress);
     if (e != ERR_OK)
         return e;
     if (!to->is_stdout_taken)
         print_counts(s);
-    const enum err written = write_results(s->db, to, err);
+    const enum err written = result_outputs_write(to, s->db, err);
     if (written == ERR_OK && !to->is_stdout_taken && !to->is_quiet)
         print_next(o->out);
     return written;
@@ -258,7 +113,7 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     if (e == ERR_OK)
         e = sweep_open(&asked, &s, &err);
     if (e == ERR_OK && ranks->rank == 0)
-        e = open_outputs(o, &to, &err);
+        e = result_outputs_open(o, &to, &err);
     if (e != ERR_OK) {
         status = sweep_cannot_begin(ranks, e, &err);
     } else if (ranks->rank > 0) {
@@ -270,7 +125,7 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
                  : e != ERR_OK        ? cli_fail(e, &err)
                                       : cli_finish_stdout(sweep_status(&s));
     }
-    outputs_abandon(&to);
+    result_outputs_abandon(&to);
     sweep_close(&s);
     return status;
 }
@@ -362,120 +217,6 @@ static enum exit_status sweep_main(const struct options *o)
     return status;
 }
 
-/* ---- merging ---- */
-
-static void print_count(const char *path, uint64_t n, const char *what)
-{
-    shown_put(stdout, path);
-    printf(": %" PRIu64 " %s\n", n, what);
-}
-
-/* Into a database that is open. */
-static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *err)
-{
-    uint64_t n_added;
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
-        e = results_db_merge(db, o->inputs[i], &n_added, err);
-        if (e == ERR_OK && !is_quiet)
-            print_count(o->inputs[i], n_added, "new runs");
-    }
-    return e;
-}
-
-/* Into a database that is there. */
-static enum err merge_into_old(const struct options *o, bool is_quiet, const struct results_db_watch *watch,
-                               struct err_detail *err)
-{
-    struct results_db *db = NULL;
-    enum err e = results_db_open(o->out, false, watch, &db, err);
-    if (e == ERR_OK)
-        e = merge_inputs(o, is_quiet, db, err);
-    results_db_close(db);
-    return e;
-}
-
-/* Fills the temporary file. */
-static enum err fill_new(const struct options *o, bool is_quiet, const char *temporary,
-                         const struct results_db_watch *watch, struct err_detail *err)
-{
-    struct results_db *db = NULL;
-    enum err e = results_db_open_new(temporary, o->out, watch, &db, err);
-    if (e == ERR_OK)
-        e = merge_inputs(o, is_quiet, db, err);
-    results_db_close(db);
-    return e;
-}
-
-/* For a database that got its name from somebody else meanwhile. */
-static enum err copy_new(const struct options *o, const char *temporary, const struct results_db_watch *watch,
-                         struct err_detail *err)
-{
-    struct results_db *db = NULL;
-    uint64_t n_added;
-    enum err e = results_db_open(o->out, false, watch, &db, err);
-    if (e == ERR_OK)
-        e = results_db_merge(db, temporary, &n_added, err);
-    results_db_close(db);
-    return e;
-}
-
-/* Into a database that is not there: a partial merge would look complete, so it has no name until it is whole. */
-static enum err merge_into_new(const struct options *o, bool is_quiet, const struct results_db_watch *watch,
-                               struct err_detail *err)
-{
-    struct new_database made;
-    bool is_named = false;
-    enum err e = new_database_open(o->out, &made, err);
-    if (e == ERR_OK)
-        e = fill_new(o, is_quiet, made.temporary, watch, err);
-    if (e == ERR_OK)
-        e = new_database_publish(&made, &is_named, err);
-    if (e == ERR_OK && !is_named)
-        e = copy_new(o, made.temporary, watch, err);
-    new_database_close(&made);
-    return e;
-}
-
-/* The merged database, as it is asked for. */
-static enum err write_merged(const struct options *o, struct result_outputs *to, const struct results_db_watch *watch,
-                             struct err_detail *err)
-{
-    struct results_db *db = NULL;
-    uint64_t n_all = 0;
-    enum err e = results_db_open(o->out, true, watch, &db, err);
-    if (e == ERR_OK && o->is_given[FLAG_PRICE])
-        e = results_db_set_price(db, o->price, err);
-    if (e == ERR_OK)
-        e = results_db_count(db, &n_all, err);
-    if (e == ERR_OK && !to->is_stdout_taken)
-        print_count(o->out, n_all, "runs");
-    if (e == ERR_OK)
-        e = write_results(db, to, err);
-    results_db_close(db);
-    return e;
-}
-
-static enum exit_status merge_main(const struct options *o)
-{
-    struct err_detail err = { .text = "" };
-    struct result_outputs to = { .json = NULL };
-    const struct results_db_watch watch = { .waits = database_tell_waiting, .interrupted = cli_defer_signals() };
-    enum err e = open_outputs(o, &to, &err);
-    if (e == ERR_OK && access(o->out, F_OK) == 0)
-        e = merge_into_old(o, to.is_stdout_taken, &watch, &err);
-    else if (e == ERR_OK)
-        e = merge_into_new(o, to.is_stdout_taken, &watch, &err);
-    if (e == ERR_OK)
-        e = write_merged(o, &to, &watch, &err);
-    outputs_abandon(&to);
-    if (e == ERR_INTERRUPTED) {
-        fprintf(stderr, "replay: ended by signal %d\n", (int)*watch.interrupted);
-        return (enum exit_status)(128 + *watch.interrupted);
-    }
-    return e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
-}
-
 const struct subcommand cmd_sweep = {
     .name = "sweep",
     .synopsis = "sweep TRACE... -o DB",
@@ -514,21 +255,4 @@ const struct subcommand cmd_sweep = {
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = sweep_main,
-};
-
-static const struct flag_use merge_flags[] = {
-    TAKES_AS(OUT, "the database to put the results into; it is made if it is not there"), TAKES(JSON), TAKES(CSV),
-    TAKES(PRICE), TAKES(WIDE), TAKES(HELP), FLAGS_END,
-};
-
-const struct subcommand cmd_merge = {
-    .name = "merge",
-    .synopsis = "merge DB... -o DB",
-    .summary = "put the results of several sweeps into one database",
-    .text = "A run that is there already stays as it is; a run of the same name with other results is refused. If a DB "
-            "cannot be read, a new database is not made; one that was there keeps what came from the DBs before.\n",
-    .flags = merge_flags,
-    .n_inputs_min = 1,
-    .n_inputs_max = SIZE_MAX,
-    .run = merge_main,
 };
