@@ -817,6 +817,27 @@ class WhyStreams(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class WhyStalls(Result):
+    """`stalls` of Why: nothing was refused, but again and again requests were served only after cached memory ..."""
+    #: such requests, as recorded, or on a named card as replayed
+    times: int
+    #: given back and asked for anew in all; null: not recorded
+    given_back_bytes: Optional[int]
+    #: such requests in our replay; 0: it shows none, and nothing was tried
+    replayed: int
+    #: of a card on which the replay shows none
+    room_bytes: int
+    #: the driver's time beyond that on such a card, modelled
+    lost_ns: int
+    #: the same under recommended; null: no setting was found that helps
+    with_setting_ns: Optional[int]
+    #: as in streams, without which nearly none waits; null: none
+    walls: Optional[str]
+    #: how many of replayed are left without them
+    without_walls: Optional[int]
+
+
+@dataclass(frozen=True, repr=False)
 class Cure(Result):
     """`serves_refused` of Why: a setting that serves the refused request, and what was recorded after it."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
@@ -958,13 +979,14 @@ class Why(Result):
     #: the memory; limited: a limit refused what the card had room for; streams: streams keep memory from each
     #: other; one-tensor: one request is too large; leak; larger-input: the last input is larger than all
     #: before; full; fragmented (if recommended and serves_refused are null, no setting tried cures it); cache:
-    #: nothing was refused; recording-ends: the recording does not tell; of the text of an error also
-    #: card-had-room: the text does not tell why it was refused; full-or-fragmented: the text does not tell
-    #: which; host-lent: more is allocated than the card has; host-full and shared-memory: the host ran out, not
-    #: the card; budget: the share of a serving engine is too small or too large; broken-size; kernel-too-large;
-    #: index-out-of-range: no memory, a kernel's check failed; library-refused: the driver or a library was
-    #: refused memory, not PyTorch; workspace-refused: probably PyTorch was, for a convolution; untold: out of
-    #: memory, the text does not tell whose
+    #: nothing was refused; retries: nor here, but requests waited again and again until cached memory had been
+    #: given back; recording-ends: the recording does not tell; of the text of an error also card-had-room: the
+    #: text does not tell why it was refused; full-or-fragmented: the text does not tell which; host-lent: more
+    #: is allocated than the card has; host-full and shared-memory: the host ran out, not the card; budget: the
+    #: share of a serving engine is too small or too large; broken-size; kernel-too-large; index-out-of-range:
+    #: no memory, a kernel's check failed; library-refused: the driver or a library was refused memory, not
+    #: PyTorch; workspace-refused: probably PyTorch was, for a convolution; untold: out of memory, the text does
+    #: not tell whose
     verdict: str
     #: the other verdicts that hold
     also: Optional[List[str]] = None
@@ -1021,6 +1043,9 @@ class Why(Result):
     #: what streams keep from each other, if the recording runs without it; null: nothing, or that ends no
     #: program
     streams: Optional[WhyStreams] = None
+    #: nothing was refused, but again and again requests were served only after cached memory had been given
+    #: back; null: none, or too few to matter
+    stalls: Optional[WhyStalls] = None
     #: a setting that tune recommends, with whole steps on record; null: none
     recommended: Optional[Cure] = None
     #: a setting that serves the refused request, and what was recorded after it; whether it gets the program

@@ -228,6 +228,30 @@ void stream_walls_close(struct stream_walls *w)
     holders_close(&w->lines);
 }
 
+struct waiting_pass {
+    size_t n;                        /* freed and not free yet, when something was requested */
+    size_t waiting;                  /* now */
+};
+
+static void waiting_event(void *arg, const struct event *ev, uint64_t number)
+{
+    struct waiting_pass *p = arg;
+    (void)number;
+    p->waiting += ev->kind == EVENT_FREE_REQUESTED;
+    p->waiting -= ev->kind == EVENT_FREE_COMPLETED && p->waiting > 0;
+    if (ev->kind == EVENT_ALLOC)
+        p->n += p->waiting;
+}
+
+enum err late_uses_find(struct trace_reader *trace, bool *has_late, struct err_detail *err)
+{
+    struct waiting_pass p = { .n = 0 };
+    const bool is_there = trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
+    const enum err e = is_there ? trace_each_event(trace, waiting_event, &p, err) : ERR_OK;
+    *has_late = p.n > 0;
+    return e;
+}
+
 const char *walls_word(enum walls_kind kind)
 {
     static const char *const words[] = { NULL, "streams", "late-uses", "both" };

@@ -43,6 +43,10 @@ MUST_USE enum err stream_walls_find(struct trace_reader *trace, const struct tun
                                     const struct replay_config *cfg, struct stream_walls *out, struct err_detail *err);
 void stream_walls_close(struct stream_walls *w);
 
+/* Whether something that was freed waited for another stream while others were requested. The reader's errors,
+ * ERR_HOST_NOMEM. */
+MUST_USE enum err late_uses_find(struct trace_reader *trace, bool *has_late, struct err_detail *err);
+
 /* "streams", "late-uses", "both"; NULL: none. */
 const char *walls_word(enum walls_kind kind);
 

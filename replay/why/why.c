@@ -28,6 +28,9 @@ enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 /* If at most a quarter is free but of no use, it counts how soon it would be used up. */
 enum { FILLS_SHARE = 4 };
 
+/* A longer recording in which requests wait is not tuned: nobody waits for it. */
+#define STALLS_TUNED_MOST (UINT64_C(1) << 18)
+
 /* ---- facts ---- */
 
 static void take_refusal(struct why *w, const struct holdings *live)
@@ -224,7 +227,8 @@ static void find_cure(struct why *w)
     const struct tune *t = &w->tune;
     w->is_served = w->has_refusal && !t->baseline.trial.fits && !w->falls_short && t->n_entries > 0 &&
                    t->entries[t->winner].trial.fits;
-    w->cure = !w->is_served                                                 ? CURE_NONE
+    w->cure = w->stalls.has_setting                                         ? CURE_RECOMMENDED
+              : !w->is_served                                               ? CURE_NONE
               : coverage_has_whole_step(&w->coverage) && tune_recommends(t) ? CURE_RECOMMENDED
                                                                             : CURE_SERVES_REFUSED;
 }
@@ -233,7 +237,7 @@ static void find_cure(struct why *w)
 static void find_worth(struct why *w)
 {
     const struct tune *t = &w->tune;
-    if (w->cure == CURE_NONE || t->pattern.turns == 0)
+    if (!w->is_served || t->pattern.turns == 0)
         return;
     w->lasted = tune_finalist_of(t, t->winner)->lasted;
     w->worth = !pattern_tells(&t->pattern, w->lasted) ? WORTH_UNKNOWN
@@ -412,6 +416,7 @@ static void judge(struct why *w)
     if (w->has_refusal && !fits)
         judge_refused(w);
     judge_two_sets(w);
+    w->holds[VERDICT_RETRIES] = w->stalls.times > 0;
     w->holds[VERDICT_CACHE] = !w->has_refusal && !w->is_state;
     w->holds[VERDICT_RECORDING_ENDS] = w->is_state || coverage_is_lower_bound(&w->coverage);
     w->verdict = VERDICT_RECORDING_ENDS;
@@ -421,7 +426,7 @@ static void judge(struct why *w)
     if (w->verdict != VERDICT_FULL)
         w->thaw.all = 0;
     const bool may_cure = w->verdict == VERDICT_FRAGMENTED || w->verdict == VERDICT_STREAMS ||
-                          w->verdict == VERDICT_NOT_IN_FORCE;
+                          w->verdict == VERDICT_NOT_IN_FORCE || w->verdict == VERDICT_RETRIES;
     if (!may_cure || why_is_open(w))
         w->cure = CURE_NONE;
 }
@@ -434,6 +439,24 @@ static enum err find_walls(struct why *w, struct trace_reader *trace, const stru
     if (!w->has_refusal || t->fits || t->stopped_at < 0 || w->falls_short || w->shortfall > 0)
         return ERR_OK;
     return stream_walls_find(trace, &w->tune, device, (uint64_t)t->stopped_at, cfg, &w->walls, err);
+}
+
+/* If nothing was refused, but requests waited again and again: what takes that away. A driver's calls, XLA's requests
+ * and a state tell nothing of it. */
+static enum err find_stalls(struct why *w, struct trace_reader *trace, const struct device_choice *device,
+                            const struct replay_config *cfg, struct err_detail *err)
+{
+    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
+    if (w->has_refusal || w->is_state || recorded_from_driver(trace) || recorded_from_xla(trace))
+        return ERR_OK;
+    enum err e = retry_stalls_find(trace, &w->tune, device, cfg, &w->stalls, err);
+    if (e != ERR_OK || w->stalls.replayed == 0 || trace_info(trace)->events > STALLS_TUNED_MOST)
+        return e;
+    tune_close(&w->tune);
+    e = tune_run(trace, device, &asked, cfg, &w->tune, err);
+    if (e == ERR_OK)
+        retry_stalls_take_setting(&w->stalls, &w->tune);
+    return e;
 }
 
 /* A leak has no setting that cures it, so none is looked for. */
@@ -465,11 +488,14 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         e = find_walls(out, trace, device, cfg, err);
     if (e == ERR_OK)
         e = search_cure(out, trace, device, cfg, err);
+    if (e == ERR_OK)
+        e = find_stalls(out, trace, device, cfg, err);
+    if (e == ERR_OK)
+        e = late_uses_find(trace, &out->has_late_uses, err);
     if (e != ERR_OK)
         return e;
     out->is_of_driver = recorded_from_driver(trace);
     out->is_simulated = trace_meta(trace, TRACE_META_CAPABILITY) != NULL;
-    out->has_late_uses = trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
     out->has_streams = trace_info(trace)->n_streams > 1;
     out->is_shrunk = trace_meta(trace, TRACE_META_SHRUNK) != NULL;
     out->outside = find_outside(trace, device);
@@ -509,7 +535,8 @@ const char *why_word(enum verdict_kind v)
 {
     static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "limited", "streams",
                                                       "one-tensor", "leak",
-                                                      "larger-input", "full", "fragmented", "cache", "recording-ends",
+                                                      "larger-input", "full", "fragmented", "retries", "cache",
+                                                      "recording-ends",
                                                       "card-had-room", "full-or-fragmented", "host-lent", "host-full",
                                                       "shared-memory", "budget", "broken-size", "kernel-too-large",
                                                       "index-out-of-range",

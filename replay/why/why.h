@@ -16,6 +16,7 @@
 #include "replay/recording/thaw.h"
 #include "replay/why/levers.h"
 #include "replay/why/oom_text.h"
+#include "replay/why/retry_stalls.h"
 #include "replay/why/stream_walls.h"
 #include "report/text/text.h"
 
@@ -30,6 +31,7 @@ enum verdict_kind {
     VERDICT_LARGER_INPUT,            /* the last input is larger than all before */
     VERDICT_FULL,                    /* live data and the request exceed the card, but for a little in pieces */
     VERDICT_FRAGMENTED,              /* the request would fit into what is free, and that is much */
+    VERDICT_RETRIES,                 /* nothing was refused, and requests waited for cached memory again and again */
     VERDICT_CACHE,                   /* nothing was refused; reserved memory is cache */
     VERDICT_RECORDING_ENDS,          /* nothing of the above can be told from this recording */
     /* Of the text of an error only (log_answer.h). */
@@ -91,7 +93,7 @@ struct why {
     bool     is_state;               /* only a final state was recorded */
     struct recorded_limit limit;     /* that refused requests though the card had room; below 0: none was seen */
     bool     is_simulated;           /* it was made by run-sim, whose streams' work ends at once or as late as it can */
-    bool     has_late_uses;          /* something that was freed waited for a stream */
+    bool     has_late_uses;          /* something that was freed waited for a stream while others were requested */
     bool     has_streams;            /* it has requests on several */
     bool     is_shrunk;              /* it is what shrink left of a recording */
     bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
@@ -123,6 +125,7 @@ struct why {
                                       * before the last one had */
     struct thaw thaw;
     struct stream_walls walls;       /* looked for if the request and all that is live would fit */
+    struct retry_stalls stalls;      /* if nothing was refused */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */
@@ -186,7 +189,7 @@ void why_add_promise(struct words *words, const struct why *w);
 /* What to do where there is nothing to paste; empty with a cure. */
 void why_add_act(struct words *words, const struct why *w);
 /* What to change in the program where streams hold it. */
-void why_add_walls_act(struct words *words, const struct why *w);
+void why_add_walls_act(struct words *words, enum walls_kind kind);
 void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
 /* The members of answers/why_recording.def. */

@@ -98,21 +98,34 @@ static void add_others(struct words *w, const struct why *y)
 }
 
 /* A recording does not show where record_stream is called. */
-void why_add_walls_act(struct words *w, const struct why *y)
+void why_add_walls_act(struct words *w, enum walls_kind kind)
 {
-    if (y->walls.kind != WALLS_LATE_USES)
+    if (kind != WALLS_LATE_USES)
         words_add(w, "make the tensors on one stream, before `with torch.cuda.stream(...)`, and let the others only "
                      "compute with them; or use fewer streams.");
-    if (y->walls.kind != WALLS_STREAMS)
+    if (kind != WALLS_STREAMS)
         words_add(w, "%s`x.record_stream(s)` let the stream that x was made on wait for s (`made_on.wait_stream(s)`), "
                      "and drop x then: it is free at once. Or keep fewer batches under way.",
-                  y->walls.kind == WALLS_BOTH ? " Instead of " : "instead of ");
+                  kind == WALLS_BOTH ? " Instead of " : "instead of ");
 }
 
 static void add_streams(struct words *w, const struct why *y)
 {
     words_add(w, "In the program, ");
-    why_add_walls_act(w, y);
+    why_add_walls_act(w, y->walls.kind);
+}
+
+static void add_retries(struct words *w, const struct why *y)
+{
+    const bool may_be_late = y->stalls.replayed == 0 && y->has_late_uses;
+    char a[TEXT_NUMBER];
+    if (y->stalls.walls != WALLS_NONE || may_be_late) {
+        words_add(w, "In the program, ");
+        why_add_walls_act(w, may_be_late ? WALLS_LATE_USES : y->stalls.walls);
+        return;
+    }
+    words_add(w, "Keep less at once, such as a smaller batch, or take a card that has %s for PyTorch.%s",
+              text_mib(y->stalls.room_bytes, a), y->stalls.replayed > 0 ? " No setting that helps was found." : "");
 }
 
 /* What needs no figure of the recording's. */
@@ -131,6 +144,7 @@ void why_add_act(struct words *w, const struct why *y)
         [VERDICT_SOMEBODY_ELSE] = add_others, [VERDICT_LEAK] = add_leak,
         [VERDICT_FULL] = add_smaller,         [VERDICT_RECORDING_ENDS] = add_untold,
         [VERDICT_STREAMS] = add_streams,      [VERDICT_CACHE] = add_nothing,
+        [VERDICT_RETRIES] = add_retries,
     };
     if (y->cure != CURE_NONE)
         return;

@@ -240,6 +240,18 @@ static void add_cache(struct words *w, const struct why *y)
         words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
 }
 
+static void add_retries(struct words *w, const struct why *y)
+{
+    const uint64_t steps = y->coverage.steps.whole;
+    char a[TEXT_NUMBER];
+    words_add(w, "Nothing was refused, but the card was full again and again: %s requests",
+              text_count(y->stalls.times, a));
+    if (steps > 0 && y->stalls.times >= steps)
+        words_add(w, " (about %" PRIu64 " a step)", (y->stalls.times + steps / 2) / steps);
+    words_add(w, " were served only after PyTorch had given cached memory back to it. Each time the card stands "
+                 "still.");
+}
+
 static void add_untold(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
@@ -267,6 +279,7 @@ void why_add_verdict(struct words *w, const struct why *y)
         [VERDICT_STREAMS]       = add_streams,
         [VERDICT_LEAK]          = add_grown,        [VERDICT_LARGER_INPUT]   = add_larger_input,
         [VERDICT_FULL]          = add_full,         [VERDICT_FRAGMENTED]     = add_fragmented,
+        [VERDICT_RETRIES]       = add_retries,
         [VERDICT_CACHE]         = add_cache,        [VERDICT_RECORDING_ENDS] = add_untold,
     };
     assert(y->verdict <= VERDICT_RECORDING_ENDS);        /* what comes after it is said of texts alone */
@@ -287,6 +300,7 @@ void why_add_also(struct words *w, const struct why *y)
         [VERDICT_LARGER_INPUT]  = "the last input is larger than those before",
         [VERDICT_FULL]          = "it is really full",
         [VERDICT_FRAGMENTED]    = "it is fragmented",
+        [VERDICT_RETRIES]       = "requests wait for cached memory",
     };
     const size_t before = w->n;
     for (int v = 0; v < (y->verdict < VERDICT_FULL ? VERDICT_FULL : VERDICT_CACHE); v++)
@@ -331,6 +345,14 @@ static void add_caution(struct words *w, const struct tune *t)
                   t->n_copies - f->runs, t->n_copies);
 }
 
+static void add_waits_left(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (y->verdict == VERDICT_RETRIES)
+        words_add(w, " Giving back and asking anew takes about %s of the driver's time, and took %s (modelled).",
+                  text_time(y->stalls.with_setting_ns, a), text_time(y->stalls.lost_ns, b));
+}
+
 void why_add_promise(struct words *w, const struct why *y)
 {
     if (y->cure == CURE_RECOMMENDED) {
@@ -338,6 +360,7 @@ void why_add_promise(struct words *w, const struct why *y)
         if (y->coverage.ends == ENDS_REFUSED)
             words_add(w, " What follows the refused request was not recorded.");
         add_caution(w, &y->tune);
+        add_waits_left(w, y);
     } else if (y->cure == CURE_SERVES_REFUSED) {
         words_add(w, coverage_is_lower_bound(&y->coverage)
                          ? TUNE_SERVED_WORDS ". "
@@ -727,15 +750,46 @@ static void print_walls(FILE *out, const struct why *y)
     if (y->cure == CURE_NONE)
         return;
     words_add(&w, "- What to change: ");
-    why_add_walls_act(&w, y);
+    why_add_walls_act(&w, y->walls.kind);
     words_add(&w, " No setting takes the walls away: the one above makes room beside them, and may not last.");
+    words_print_screen(out, &w);
+}
+
+/* What the waiting costs, and what was tried against it. */
+static void print_stalls(FILE *out, const struct why *y)
+{
+    static const char *const tried[] = { [WALLS_STREAMS] = "all requests on one stream",
+                                         [WALLS_LATE_USES] = "all that is freed free at once",
+                                         [WALLS_BOTH] = "all requests on one stream, and what is freed free at once" };
+    const struct retry_stalls *s = &y->stalls;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->verdict != VERDICT_RETRIES)
+        return;
+    words_add(&w, "- ");
+    if (s->given_back_bytes > 0)
+        words_add(&w, "In all %s were given back and asked for anew. ", text_mib(s->given_back_bytes, a));
+    words_add(&w, "Each cudaFree waits until the card has done its work. PyTorch counts such requests as "
+                  "num_alloc_retries. On a card with %s for PyTorch none waits.", text_mib(s->room_bytes, b));
+    if (s->replayed == 0)
+        words_add(&w, " Our replay gives back less often, so no setting was tried%s.",
+                  y->recorded_usable == 0 ? ": how large the card was is not recorded (--device)" : "");
+    words_print_screen(out, &w);
+    if (s->walls == WALLS_NONE)
+        return;
+    w = (struct words){ .n = 0 };
+    words_add(&w, "- Tried: with %s %" PRIu64 " of %" PRIu64 " wait.", tried[s->walls], s->without_walls, s->replayed);
+    if (y->cure != CURE_NONE) {
+        words_add(&w, " What to change: ");
+        why_add_walls_act(&w, s->walls);
+    }
     words_print_screen(out, &w);
 }
 
 /* Under run-sim work of streams ends at once, unless it is asked to end late. */
 static void print_late_uses(FILE *out, const struct why *y)
 {
-    if (y->is_simulated && y->has_streams && !y->has_late_uses && y->has_refusal)
+    if (y->is_simulated && y->has_streams && !y->has_late_uses && (y->has_refusal || y->verdict == VERDICT_RETRIES))
         text_print_screen(out, "- Uses by other streams (record_stream) end at once under run-sim. On a card they may "
                                "end as late as the program's next wait: run-sim --late-uses shows that worst case.");
 }
@@ -748,6 +802,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
                                "too, holds for them and not for the program.");
     print_refusal(out, y, event_word);
     print_walls(out, y);
+    print_stalls(out, y);
     print_thaw(out, y);
     if (y->growth.is_found)
         print_growth(out, y);
