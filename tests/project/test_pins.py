@@ -14,7 +14,7 @@ def read(*names):
 
 def main():
     source, wrong = sys.argv[3], []
-    for name in ("python/build", "python/test", "packaging/lint"):
+    for name in ("python/build", "python/test", "packaging/lint", "packaging/site/site"):
         lock = read(source, name + "-requirements.lock")
         locked = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
         asked = set(re.findall(r"^([^#\s]\S*)", read(source, name + "-requirements.txt"), re.MULTILINE))
