@@ -895,6 +895,19 @@ class HeldCategory(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class WhyOtherCause(Result):
+    """`other_cause` of Why: the first death of another rank that has another cause, and is not answered."""
+    #: of the log
+    line: int
+    #: that died of it; null: not told
+    rank: Optional[int]
+    #: its device
+    gpu: int
+    #: as verdict
+    verdict: str
+
+
+@dataclass(frozen=True, repr=False)
 class WhyText(Result):
     """`text` of Why: what the text of PyTorch's own error says."""
     #: pytorch, or the framework around it
@@ -938,6 +951,36 @@ class WhyText(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class WhyWordsProgramBuffer(Result):
+    """An item of `buffers` of WhyWordsProgram: the largest, at most three."""
+    #: its size
+    bytes: int
+    #: the end of its name; null: not told
+    operation: Optional[str]
+    #: of the program, which asked for it; null: not told
+    line: Optional[str]
+    #: with its type; null: not told
+    shape: Optional[str]
+    #: it is handed to the program
+    is_argument: bool
+
+
+@dataclass(frozen=True, repr=False)
+class WhyWordsProgram(Result):
+    """`program` of WhyWords: what a program that XLA compiled takes, as it lists with its error."""
+    #: in all; null: not told
+    total_bytes: Optional[int]
+    #: null: not told
+    arguments_bytes: Optional[int]
+    #: beyond what they share with arguments, where that is told; null: not told
+    results_bytes: Optional[int]
+    #: null: not told
+    temporaries_bytes: Optional[int]
+    #: the largest, at most three
+    buffers: List[WhyWordsProgramBuffer]
+
+
+@dataclass(frozen=True, repr=False)
 class WhyWords(Result):
     """`words` of Why: a text that is not PyTorch's own, after any other verdict."""
     #: whose text it is
@@ -962,6 +1005,8 @@ class WhyWords(Result):
     allocated_bytes: Optional[int]
     #: a setting that exists there and may help; null: none
     setting: Optional[str]
+    #: what a program that XLA compiled takes, as it lists with its error; null: the text has no such list
+    program: Optional[WhyWordsProgram]
 
 
 @dataclass(frozen=True, repr=False)
@@ -1076,6 +1121,8 @@ class Why(Result):
     #: the last line after it that came of it, of its handling, or of a process that lost it; null: there is
     #: none
     consequence: Optional[str] = None
+    #: the first death of another rank that has another cause, and is not answered; null: the text tells of none
+    other_cause: Optional[WhyOtherCause] = None
     #: what the text of PyTorch's own error says
     text: Optional[WhyText] = None
     #: a text that is not PyTorch's own, after library-refused and workspace-refused

@@ -47,7 +47,8 @@ static void choose(struct log_answer *a, const struct log_walk *w, bool has_text
     if (best == NULL)
         return;
     a->found = log_forms_read(&w->forms, best, w->forms.best_at);
-    a->is_text = has_text && (best->rank < TEXT_RANK || is_kernel(best) || !is_after(&a->found, &a->text));
+    a->is_text = has_text && best->rank <= TEXT_RANK &&
+                 (best->rank < TEXT_RANK || is_kernel(best) || !is_after(&a->found, &a->text));
 }
 
 /* If the program lived on after the error, the last one in the log is the one that ended it. Being killed ends also
@@ -88,6 +89,24 @@ static void take_shared_memory(struct log_answer *a)
 static bool is_of_driver(const struct log_form *f)
 {
     return strcmp(f->stack, "cuda") == 0 && f->verdict != VERDICT_HOST;
+}
+
+/* Of XLA's errors some have their sizes in letters of its own: "21.95G". */
+static void take_xla(struct log_answer *a, const char *bytes, size_t n)
+{
+    struct log_figures *f = &a->found.figures;
+    log_xla_read(bytes, n, a->found.at, &a->xla);
+    if (f->asked == OOM_TEXT_UNKNOWN)
+        f->asked = a->xla.used != OOM_TEXT_UNKNOWN ? a->xla.used : a->xla.asked;
+    if (f->free == OOM_TEXT_UNKNOWN)
+        f->free = a->xla.free;
+    if (f->total == OOM_TEXT_UNKNOWN)
+        f->total = a->xla.capacity;
+}
+
+static bool is_of_ggml(const struct log_form *f)
+{
+    return strcmp(f->stack, "llama.cpp") == 0 || strcmp(f->stack, "ollama") == 0;
 }
 
 /* Whether two figures' verdicts send their reader the same way: "full or fragmented" is one of both. */
@@ -132,6 +151,10 @@ static void read_found(struct log_answer *a, const struct log_walk *w, bool has_
         a->own_line[0] = '\0';
     if (!a->is_text && is_of_driver(a->found.form))
         a->caller = log_facts_caller(bytes, n, a->found.at);
+    if (!a->is_text && is_of_ggml(a->found.form) && a->found.form->verdict != VERDICT_HOST)
+        a->backend = log_facts_backend(bytes, n, a->found.at);
+    if (!a->is_text && (strcmp(a->found.form->stack, "jax") == 0 || strcmp(a->found.form->stack, "tensorflow") == 0))
+        take_xla(a, bytes, n);
     read_end(a, bytes, n);
 }
 
@@ -145,6 +168,8 @@ void log_answer_read(char *bytes, size_t n, uint64_t dropped, enum platform syst
     const bool has_text = oom_text_find_deaths(bytes, n, &out->text, &deaths);
     out->is_plain = memchr(bytes, '\0', n) == NULL;
     log_walk(bytes, out->is_plain ? n : 0, &w);
+    if (!has_text)
+        log_forms_take_loose(&w.forms);
     out->is_found = has_text || w.forms.best != NULL;
     out->facts = log_facts_of(&w.facts);
     out->facts.is_container = out->facts.is_container || dress.is_docker;

@@ -9,6 +9,7 @@
 #include "replay/why/log_end.h"
 #include "replay/why/log_later.h"
 #include "replay/why/log_walk.h"
+#include "replay/why/log_xla.h"
 
 enum { LOG_OWN_LINE = 240 };
 
@@ -23,6 +24,8 @@ struct log_answer {
     enum verdict_kind other_verdict;
     struct log_facts facts;
     const struct log_caller *caller; /* which library was refused by the driver; NULL: not known. Static */
+    const char *backend;             /* what helps on its backend, of an error of ggml; NULL. Static */
+    struct log_xla xla;              /* of an error of XLA; not found otherwise */
     enum log_end end;                /* how the log goes on after the error that is answered */
     char last_line[LOG_OWN_LINE];    /* of the log */
     struct log_killed killed;        /* by the kernel, and no program of this kind */

@@ -145,10 +145,20 @@ static void print_next(FILE *out, const struct log_answer *a)
     words_print_screen(out, &w);
 }
 
+/* Options of llama.cpp are none of the programs that stand on it, which have their own. */
+static bool is_advised_within(const struct log_answer *a)
+{
+    return strcmp(a->found.form->stack, "llama.cpp") == 0 && a->facts.within_advice != NULL &&
+           strcmp(log_answer_stack(a), a->found.form->stack) != 0;
+}
+
 static void print_advice(FILE *out, const struct log_answer *a)
 {
     const enum platform p = a->facts.platform;
-    card_tools_print_advice(out, p, a->found.form->advice);
+    log_xla_print(out, &a->xla);
+    if (!is_advised_within(a))
+        card_tools_print_advice(out, p, a->found.form->advice);
+    card_tools_print_advice(out, p, a->backend);
     if (a->caller != NULL)
         card_tools_print_advice(out, p, a->caller->advice);
     if (p == PLATFORM_JETSON && a->found.verdict == VERDICT_HOST && strcmp(a->found.form->stack, "nvidia-driver") != 0)

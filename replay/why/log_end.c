@@ -65,10 +65,11 @@ static const char *const recoveries[] = { "skipp", "retry", "recover", "trying b
                                           "is not a failure", "falling back", "fallback", "reducing batch",
                                           "reducing the", "reduced", "halving", "halved", "decreasing batch",
                                           "decreased", "lowered", "continuing", "failed with value", NULL };
-static const char *const negations[] = { "could not", "cannot", "unable to", "failed to", NULL };
+static const char *const negations[] = { "could not", "cannot", "unable to", "failed to", "failed before",
+                                         "would", "try reducing", NULL };
 /* Words that say of an error in its own line that the program does without. */
 static const char *const tolerances[] = { "is not a failure", "falling back", "failed to allocate pinned",
-                                           NULL };
+                                           "of pinned memory:", NULL };
 static const char *const completions[] = { "done", "finished", "complete", "saved", "written", "100%", "max_epochs",
                                            "max_steps", NULL };
 static const char *const failures[] = { "traceback (most", "childfailed", "calledprocess", "exit code", "exitcode",
@@ -211,9 +212,18 @@ static bool is_uncaught(const char *text, size_t at)
     return is_after_name(text, from, at) || is_after_name(text, from, word);
 }
 
+/* "* Reducing the number of threads": an item of a list of what one may do. */
+static bool is_item(const struct line *l)
+{
+    size_t i = 0;
+    while (i < l->n && l->at[i] == ' ')
+        i++;
+    return i + 1 < l->n && (l->at[i] == '*' || l->at[i] == '-') && l->at[i + 1] == ' ';
+}
+
 static bool is_recovery(const struct line *l)
 {
-    return has_any(l, recoveries) && (has_any(l, tolerances) || !has_any(l, negations));
+    return has_any(l, recoveries) && !is_item(l) && (has_any(l, tolerances) || !has_any(l, negations));
 }
 
 static void count_before(struct walk *w, const char *text, size_t at)

@@ -4,6 +4,8 @@
 #include "base/shown.h"
 #include "replay/why/log_phrases.h"
 
+#include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +35,12 @@ static const struct sign {
 };
 
 enum { N_SIGNS = sizeof signs / sizeof signs[0], NONE = N_SIGNS };
+
+/* "C:\\" is a drive unless it ends a word, as in "SIZE:\\n". */
+static bool is_drive(const char *phrase)
+{
+    return phrase[1] == ':';
+}
 
 static void take_platform(struct log_facts_walk *w, enum platform p)
 {
@@ -93,10 +101,23 @@ static void take_recording(struct log_facts_walk *w, size_t at)
     w->facts.recording[n] = '\0';
 }
 
+/* A line of nvidia-smi's table names a process, which may be another one than the log's:
+ * "0 N/A N/A 41022 C .../envs/vllm/bin/python3 15564MiB". */
+static bool is_of_process_table(const struct log_facts_walk *w, size_t at)
+{
+    static const char column[] = "N/A N/A ";
+    for (size_t i = at; i > 0 && at - i < 96 && w->text[i - 1] != '\n'; i--)
+        if (log_phrase_is(w->text, w->n, i - 1, column))
+            return true;
+    return false;
+}
+
 void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
 {
     switch (signs[i].kind) {
     case SIGN_IS_PLATFORM:
+        if (is_drive(signs[i].phrase) && at > 0 && isalnum((unsigned char)w->text[at - 1]))
+            break;
         take_platform(w, signs[i].platform);
         if (signs[i].platform == PLATFORM_ROCM && w->facts.rocm == 0 && strstr(signs[i].phrase, "rocm") != NULL)
             w->facts.rocm = read_rocm(w, at);
@@ -114,7 +135,7 @@ void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
         w->facts.has_torch = true;
         break;
     case SIGN_IS_WITHIN:
-        w->within = i < w->within ? i : w->within;
+        w->within = i < w->within && !is_of_process_table(w, at) ? i : w->within;
         break;
     case SIGN_IS_NOT_IN_FORCE:
         w->facts.is_not_in_force = true;
@@ -190,6 +211,31 @@ const struct log_caller *log_facts_caller(const char *text, size_t n, size_t at)
             if (log_phrase_is(text, n, i, callers[k].phrase))
                 return &callers[k];
     return NULL;
+}
+
+/* ---- which backend of ggml ---- */
+
+static const struct { const char *phrase, *advice; } backends[] = {
+#define BACKEND(phrase, advice) { phrase, advice },
+#include "replay/why/log_backends.def"
+#undef BACKEND
+};
+
+const char *log_facts_backend(const char *text, size_t n, size_t at)
+{
+    const size_t from = at > CALLER_BEFORE ? at - CALLER_BEFORE : 0;
+    const size_t to = n - at > CALLER_AFTER ? at + CALLER_AFTER : n;
+    const char *found = NULL;
+    size_t nearest = SIZE_MAX;
+    for (size_t i = from; i < to; i++)
+        for (size_t k = 0; k < sizeof backends / sizeof backends[0]; k++) {
+            const size_t away = i < at ? at - i : i - at;
+            if (away >= nearest || !log_phrase_is(text, n, i, backends[k].phrase))
+                continue;
+            nearest = away;
+            found = backends[k].advice;
+        }
+    return found;
 }
 
 /* ---- the program's own line ---- */

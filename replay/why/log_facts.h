@@ -60,6 +60,10 @@ struct log_caller {
 /* The one that is named near text[at], where an error of the driver stands. NULL: none is. Static. */
 const struct log_caller *log_facts_caller(const char *text, size_t n, size_t at);
 
+/* What helps on the backend of ggml that is named nearest to text[at], where its error stands (log_backends.def). NULL:
+ * none is. Static. */
+const char *log_facts_backend(const char *text, size_t n, size_t at);
+
 /* The last line of the program's own code in the traceback before text[at]: "train.py:40, in step: y = f(x)". Frames of
  * installed packages are none. False: there is none. */
 bool log_own_line(const char *text, size_t at, char *out, size_t room);

@@ -4,6 +4,7 @@
 #include "base/shown.h"
 #include "base/units.h"
 #include "replay/why/log_letters.h"
+#include "replay/why/log_loose.h"
 #include "replay/why/log_mention.h"
 #include "replay/why/log_phrases.h"
 #include "sim/card_context.h"
@@ -140,7 +141,7 @@ static enum verdict_kind judge(enum form_name form, const struct log_figures *f)
         return VERDICT_BROKEN_SIZE;
     if (form == FORM_TORCH_ASYNC)
         return judge_async(f);
-    if (form == FORM_PADDLE)
+    if (form == FORM_PADDLE || form == FORM_PADDLE_DEVICE)
         return judge_paddle(f);
     if (form == FORM_TORCH_SUMMARY)
         return judge_summary(f);
@@ -194,16 +195,25 @@ static bool line_holds(const struct log_forms_walk *w, size_t from, size_t to, c
     return false;
 }
 
-/* Words of nobody in particular count only where a program names an error, in their line or the one before, or says
+/* Where the line of text[at], or a few before it, begin: an error's causes are listed below its name. */
+static size_t lines_begin(const struct log_forms_walk *w, size_t at)
+{
+    enum { LINES = 4 };
+    size_t begin = letters_line_begin(w->text, at);
+    for (int i = 1; i < LINES && begin > 0; i++)
+        begin = letters_line_begin(w->text, begin - 1);
+    return begin;
+}
+
+/* Words of nobody in particular count only where a program names an error, in their line or a few before, or says
  * what could not be allocated in words of memory, and only if they are not those of a mention. */
 static bool is_named_error(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
     static const char *const names[] = { "rror", "ERROR", "atal", "FATAL", "xception", "terminat", "ailed", "ncaught",
-                                         NULL };
+                                         "(): ", NULL };
     static const char *const sizes[] = { "memory", "buffer", "bytes", "MiB", "GiB", " MB", " GB", NULL };
     enum { REACH = 40, LINE = 200 };
-    const size_t line = letters_line_begin(w->text, at);
-    const size_t begin = line > 0 ? letters_line_begin(w->text, line - 1) : 0;
+    const size_t begin = lines_begin(w, at);
     size_t end = at;
     if (w->mention != NULL && at - w->mention_at < REACH)
         return false;
@@ -390,7 +400,7 @@ static const struct log_form *judge_llama(const struct log_forms_walk *w, const 
         { "failed to allocate compute", FORM_LLAMA_COMPUTE },
     };
     enum { REACH = 500 };
-    if (form != &forms[FORM_LLAMA_CUDA])
+    if (form != &forms[FORM_LLAMA_CUDA] && form != &forms[FORM_LLAMA_SYCL])
         return form;
     for (size_t i = at + 1; i < w->n && i - at < REACH && !log_phrase_is(w->text, w->n, i, form->phrase); i++)
         for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
@@ -413,7 +423,8 @@ static bool is_of_pinned(const struct log_forms_walk *w, const struct log_form *
 {
     static const char *const words[] = { "pinned memory", NULL };
     const size_t line = letters_line_begin(w->text, at);
-    return (form == &forms[FORM_LLAMA_VULKAN] || form == &forms[FORM_LLAMA_VULKAN_PIECE]) && line > 0 &&
+    return (form == &forms[FORM_LLAMA_VULKAN] || form == &forms[FORM_LLAMA_VULKAN_PIECE] ||
+            form == &forms[FORM_LLAMA_VULKAN_LIMIT]) && line > 0 &&
            line_holds(w, letters_line_begin(w->text, line - 1), at, words);
 }
 
@@ -450,6 +461,19 @@ void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
     if (w->best != NULL && w->best->rank > form->rank)
         return;
     w->best = form;
+    w->best_at = at;
+}
+
+void log_forms_take_loose(struct log_forms_walk *w)
+{
+    static const enum form_name names[] = { [LOOSE_UNTOLD] = FORM_LOOSE, [LOOSE_CARD] = FORM_LOOSE_CARD,
+                                            [LOOSE_HOST] = FORM_LOOSE_HOST };
+    size_t at = 0;
+    const enum log_loose_whose whose = w->best == NULL && w->mention == NULL ? log_loose_find(w->text, w->n, &at)
+                                                                             : LOOSE_NONE;
+    if (whose == LOOSE_NONE)
+        return;
+    w->best = &forms[names[whose]];
     w->best_at = at;
 }
 

@@ -57,6 +57,9 @@ const char *log_forms_phrase(size_t i);
 /* The phrase `i` stands at text[at]. Phrases are told in the order of the text. */
 void log_forms_take(struct log_forms_walk *w, size_t i, size_t at);
 
+/* Takes the last resort of log_loose.h, if nothing was found and nothing is mentioned. */
+void log_forms_take_loose(struct log_forms_walk *w);
+
 /* A form with the figures that stand with it. */
 struct log_found log_forms_read(const struct log_forms_walk *w, const struct log_form *form, size_t at);
 

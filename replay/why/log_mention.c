@@ -65,7 +65,9 @@ static bool is_quoted(const char *text, size_t from, size_t at)
     const bool is_field = before == quote && ends_with(text, from, before, "=") && !holds(text, from, before, "(");
     const bool is_raise = holds(text, from, before, "raise ");
     const bool is_shown = ends_with(text, from, before, "Error(") && (!is_raise || is_running(text, from));
-    return !is_field && !is_shown && !ends_with(text, from, before, ":") && !ends_with(text, from, before, "rror");
+    const bool is_assertion = ends_with(text, from, before, "Assertion");
+    const bool is_named = ends_with(text, from, before, ":") || ends_with(text, from, before, "rror");
+    return !is_field && !is_shown && !is_assertion && !is_named;
 }
 
 /* A message begins after a sign or after nothing: "12:00:01 [rank0]: WARNING - ". In a sentence a word stands before.

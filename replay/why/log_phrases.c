@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/why/log_phrases.h"
 
+#include "replay/why/log_letters.h"
+
 #include <assert.h>
 
 static bool is_blank(char c)
@@ -57,17 +59,57 @@ static size_t skip(const char *text, size_t n, size_t at, bool (*is)(char c))
     return at;
 }
 
+/* Past what the line of text[at], which just began, has in common with the line before it: a logger puts it before each
+ * part of what it breaks. Numbers count as equal, because it tells the time. It ends after a blank. */
+static size_t skip_prefix(const char *text, size_t n, size_t begin, size_t at)
+{
+    size_t end = at, old = begin, new = at;
+    while (old < at && new < n && text[new] != '\n') {
+        if (is_digit(text[old]) && is_digit(text[new])) {
+            old = skip(text, at, old, is_digit);
+            new = skip(text, n, new, is_digit);
+        } else if (text[old++] != text[new++]) {
+            break;
+        } else if (text[new - 1] == ' ') {
+            end = new;
+        }
+    }
+    return end;
+}
+
+/* Past a line break within a phrase, and the prefix of the next line. A word is broken only by a console, which is at
+ * least so wide. */
+static size_t skip_break(const char *text, size_t n, size_t at, bool is_in_word)
+{
+    enum { NARROW = 60 };
+    if (at == n || text[at] != '\n')
+        return at;
+    const size_t begin = letters_line_begin(text, at);
+    return is_in_word && at - begin < NARROW ? at : skip_prefix(text, n, begin, at + 1);
+}
+
+/* Past the blanks of a phrase, which may be a line's end. */
+static size_t skip_blanks(const char *text, size_t n, size_t at)
+{
+    while (at < n && is_blank(text[at]))
+        at = text[at] == '\n' ? skip_break(text, n, at, false) : at + 1;
+    return at;
+}
+
 bool log_phrase_is(const char *text, size_t n, size_t at, const char *phrase)
 {
+    const size_t begin = at;
     if (*phrase == '^' && !is_line_begin(text, at))
         return false;
     for (phrase += *phrase == '^'; *phrase != '\0'; phrase++) {
         if (*phrase == '$' && phrase[1] == '\0')
             return is_line_end(text, n, at);
+        if (at > begin)
+            at = *phrase == ' ' ? at : skip_break(text, n, at, true);
         if (at == n)
             return false;
         if (*phrase == '#' || *phrase == ' ') {
-            const size_t end = skip(text, n, at, *phrase == '#' ? is_number : is_blank);
+            const size_t end = *phrase == '#' ? skip(text, n, at, is_number) : skip_blanks(text, n, at);
             if (end == at)
                 return false;
             at = end;

@@ -3,7 +3,7 @@
  * Many phrases looked for in one pass over a log.
  *
  * In a phrase '#' stands for a number, a blank for any blanks, '^' at its begin for the begin of a line, and '$' at its
- * end for the end of one.
+ * end for the end of one. A console or a logger may break its lines, also where the next line has its prefix.
  */
 #ifndef REPLAY_REPLAY_WHY_LOG_PHRASES_H
 #define REPLAY_REPLAY_WHY_LOG_PHRASES_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LOG_PHRASES_MAX = 512 };
+enum { LOG_PHRASES_MAX = 1024 };
 
 /* Phrases by their first letter. */
 struct log_phrases {

@@ -108,6 +108,12 @@ static bool takes_nearly_all(const struct oom_answer *a)
     return a->account.asked > gain - gain / MEMORY_GAIN_SHARE;
 }
 
+/* PyTorch itself says that a segment cannot grow so far, and the card had room for it. */
+static bool is_over_reserve(const struct oom_text *t, const struct oom_answer *a)
+{
+    return a->verdict == VERDICT_CARD_HAD_ROOM && t->expandable_reserve != OOM_TEXT_UNKNOWN;
+}
+
 struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts *facts)
 {
     struct oom_answer a = { .account = account_of(t), .platform = platform_of(t, facts) };
@@ -115,6 +121,7 @@ struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts
     if (a.judgement.giver == GIVER_CACHE && takes_nearly_all(&a))
         a.judgement.giver = GIVER_CACHE_OR_LIVE;
     a.verdict = verdict_of(a.judgement.giver);
+    a.verdict = is_over_reserve(t, &a) ? VERDICT_LIMITED : a.verdict;
     a.setting = find_setting(t, facts, &a);
     if (facts != NULL && facts->is_not_in_force)
         a.verdict = VERDICT_NOT_IN_FORCE;
@@ -195,9 +202,13 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
                   units_format_bytes(t->total, c));
         break;
     case VERDICT_LIMITED:
-        words_add(w, "A memory fraction refused it: %s are allowed, %s of them were reserved, and %s were asked for.",
-                  units_format_bytes(t->allowed, b), units_format_bytes(t->reserved, c),
-                  units_format_bytes(t->asked, d));
+        if (a->judgement.giver == GIVER_ROOM)
+            words_add(w, "A limit refused it: the reserve of expandable segments is %s, and %s were asked for at once.",
+                      units_format_bytes(t->expandable_reserve, b), units_format_bytes(t->asked, c));
+        else
+            words_add(w, "A memory fraction refused it: %s are allowed, %s of them were reserved, and %s were asked "
+                         "for.", units_format_bytes(t->allowed, b), units_format_bytes(t->reserved, c),
+                      units_format_bytes(t->asked, d));
         break;
     case VERDICT_CARD_HAD_ROOM:
         if (t->lacks_free)
