@@ -66,6 +66,7 @@ enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a ten
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
 enum { HOST_DEVICE = -1 };
 enum { SHARED_ROWS_FREE = 1 << 16 };
+enum { EMPTY_BYTES = 24 };            /* a pickle of an empty dictionary is shorter, in every protocol */
 enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
 /* The entries of a dictionary that have known keys. */
@@ -371,6 +372,13 @@ static void snapshot_take_roundup(struct snapshot *s, const struct fields *f, ui
     *out = pickle_value(KIND_ROUNDUP, 0);
 }
 
+/* The two writers of an XPU use the general name alone. A writer of CUDA's that did so would be newer than 2.15, and
+ * have these keys. */
+static bool is_of_xpu(const struct fields *f)
+{
+    return has(f, KEY_CONF_GENERAL) && !has(f, KEY_CONF) && !has(f, KEY_REUSE) && !has(f, KEY_MAX_ROUND);
+}
+
 static void snapshot_take_settings(struct snapshot *s, const struct fields *f, uint64_t *out)
 {
     struct snapshot_settings *t = &s->settings;
@@ -383,7 +391,7 @@ static void snapshot_take_settings(struct snapshot *s, const struct fields *f, u
         pickle_float(s->pickle, f->value[KEY_GC_THRESHOLD], &t->gc_threshold);
     if (has(f, KEY_CONF) || has(f, KEY_CONF_GENERAL))
         t->conf = f->value[has(f, KEY_CONF) ? KEY_CONF : KEY_CONF_GENERAL];
-    t->is_xpu = has(f, KEY_CONF_GENERAL) && !has(f, KEY_MAX_SPLIT_SIZE);
+    t->is_xpu = is_of_xpu(f);
     if (has(f, KEY_ROUNDUP) && pickle_kind(f->value[KEY_ROUNDUP]) == KIND_ROUNDUP)
         memcpy(t->roundup, s->roundup, sizeof t->roundup);
     s->signs |= (has(f, KEY_REUSE) ? SIGN_REUSE : 0u) | (has(f, KEY_MAX_ROUND) ? SIGN_MAX_ROUND : 0u);
@@ -641,7 +649,9 @@ static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct 
         s->is_bare_list = true;
         s->final_segments = s->ranges[pickle_index(value)];
     } else if (pickle_kind(value) != KIND_TOP) {
-        return err_at(err, ERR_FORMAT, 0, input_name(s->in), "a pickle, but no snapshot of PyTorch's allocator");
+        const bool is_empty = pickle_offset(s->pickle) < EMPTY_BYTES;
+        return err_at(err, ERR_FORMAT, 0, input_name(s->in), "a pickle, but no snapshot of PyTorch's allocator%s",
+                      is_empty ? ": it is empty, as where the device's allocator records nothing (MPS)" : "");
     }
     if ((s->signs & SIGN_CATEGORY) != 0)
         return err_at(err, ERR_UNSUPPORTED, 0, input_name(s->in), "made by torch.cuda._memory_viz from a profile, "

@@ -4,7 +4,9 @@
  *
  * Source of the layout: PyTorch, torch/csrc/cuda/Module.cpp (Python writer), torch/csrc/cuda/memory_snapshot.cpp (C++
  * writer), torch/csrc/xpu/Module.cpp (_xpu_memorySnapshot: no pools in records, PYTORCH_ALLOC_CONF among the
- * settings). Stacks are interned during reading. Nothing else of the file is kept.
+ * settings), torch/csrc/xpu/memory_snapshot.cpp (the same with all settings), torch_npu/csrc/npu/Module.cpp (no times
+ * and no settings; records of its workspaces before the others). torch.accelerator.memory hands on what the device's
+ * module writes, or an empty dictionary. Stacks are interned during reading. Nothing else of the file is kept.
  */
 #ifndef REPLAY_IMPORT_PYTORCH_SNAPSHOT_H
 #define REPLAY_IMPORT_PYTORCH_SNAPSHOT_H
@@ -72,7 +74,7 @@ enum { ROUNDUP_CLASSES = 16 };        /* of roundup_power2_divisions: from 1 MiB
 
 struct snapshot_settings {
     bool     is_known;
-    bool     is_xpu;                  /* of an XPU: its allocator has two settings, under the general name */
+    bool     is_xpu;                  /* of an XPU: its settings stand under the general name */
     bool     is_expandable;
     int64_t  max_split_size;          /* bytes; negative = unlimited */
     double   gc_threshold;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""A snapshot of an XPU is read, told to be one, and gets no setting that is CUDA's.
+"""Snapshots of an XPU and of an NPU are read, told to be such, and get no setting that is CUDA's.
 
-The files are made here, in the layout of PyTorch's source (torch/csrc/xpu/Module.cpp, _xpu_memorySnapshot): no pool in
-a record, no frames where none were kept, two settings under the general name. None was written by a card.
+The files are made here, in the layout of PyTorch's source. torch/csrc/xpu/Module.cpp (_xpu_memorySnapshot): no pool in
+a record, no frames where none were kept, two settings under the general name; torch/csrc/xpu/memory_snapshot.cpp: all
+settings. torch_npu/csrc/npu/Module.cpp: no times, no settings, and records of its workspaces before the others. None
+was written by a card.
 """
 import pathlib
 import pickle
@@ -48,6 +50,20 @@ def snapshot(settings):
             "device_traces": [[record(*a, turn) for turn, a in enumerate(actions)]], "allocator_settings": settings}
 
 
+def npu_snapshot():
+    """40 MiB are refused with 24 MiB free; a request takes 32 bytes more, rounded up to 512."""
+    large, small = 8 * MIB + 512, 1024
+    actions = [("workspace_snapshot", 0, 0), ("segment_alloc", BASE, 20 * MIB), ("alloc", BASE, 8 * MIB),
+               ("segment_alloc", BASE + 64 * MIB, 2 * MIB), ("alloc", BASE + 64 * MIB, 512),
+               ("oom", 24 * MIB, 40 * MIB)]
+    trace = [{key: value for key, value in record(*a, 0).items() if key != "time_us"} for a in actions]
+    first = [block(BASE, large, 8 * MIB, "active_allocated"), block(BASE + large, 20 * MIB - large, 0, "inactive")]
+    second = [block(BASE + 64 * MIB, small, 512, "active_allocated"),
+              block(BASE + 64 * MIB + small, 2 * MIB - small, 0, "inactive")]
+    tail = segment(BASE + 64 * MIB, 2 * MIB, second) | {"segment_type": "small"}
+    return {"segments": [segment(BASE, 20 * MIB, first), tail], "device_traces": [trace]}
+
+
 def expect(what, holds):
     if not holds:
         FAILED.append(what)
@@ -72,9 +88,22 @@ def main():
         expect("placements are those of the rules", ask("verify").startswith("all equal"))
         for command in ("why", "tune"):
             expect(f"{command} pastes no setting", "export " not in ask(command))
-        wide = {"PYTORCH_ALLOC_CONF": "", "expandable_segments": False, "max_split_size": -1}
+        wide = {"PYTORCH_ALLOC_CONF": "", "expandable_segments": False, "max_split_size": -1,
+                "garbage_collection_threshold": 0.0, "roundup_power2_divisions": {str(1 << k): 0 for k in range(16)}}
         path.write_bytes(pickle.dumps(snapshot(wide)))
-        expect("a general name alone makes no XPU", "Intel XPU" not in ask("info"))
+        expect("all settings under the general name are an XPU's", "platform Intel XPU" in ask("info"))
+        path.write_bytes(pickle.dumps(snapshot(wide | {"graph_capture_record_stream_reuse": False})))
+        expect("a key of CUDA's alone makes no XPU", "Intel XPU" not in ask("info"))
+        path.write_bytes(pickle.dumps(npu_snapshot()))
+        info = ask("info")
+        expect("info names the NPU", "platform Ascend NPU" in info)
+        expect("info tells its rule of sizes", "request + 32 bytes" in info)
+        expect("placements are those of the NPU's rules", ask("verify").startswith("all equal"))
+        pasted = ask("why") + ask("tune")
+        expect("no variable of CUDA's is pasted", "PYTORCH_CUDA_ALLOC_CONF" not in pasted)
+        path.write_bytes(pickle.dumps({}))
+        run = subprocess.run([replay, "info", path], capture_output=True, text=True, check=False)
+        expect("an empty one is told to be empty", run.returncode != 0 and "records nothing" in run.stderr)
     print("\n".join(FAILED))
     return 1 if FAILED else 0
 
