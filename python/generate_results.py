@@ -90,18 +90,32 @@ def class_name(parent, key, is_item):
     return CLASS_NAMES.get(name, name)
 
 
+def literal_text(name, values):
+    """A type of Python that has these words alone."""
+    return textwrap.fill(f"{name} = Literal[{', '.join(map(json.dumps, values))}]", 120, break_on_hyphens=False,
+                         subsequent_indent=" " * len(f"{name} = Literal["), break_long_words=False)
+
+
 class Module:
     """The text of results.py, class after class: parts first."""
 
     def __init__(self):
         self.classes = {}
+        self.words = {}                 # of a member that is one of some words: {words: the name of their type}
+
+    def literal(self, values, parent, key):
+        """The name of the type of these words, which all members with the same ones share."""
+        values = tuple(value for value in values if value is not None)
+        return self.words.setdefault(values, parent + camel(key))
 
     def annotation(self, schema, parent, key, is_item=False):
         types = schema.get("type", [])
         types = [types] if isinstance(types, str) else types
         words = []
         for name in types:
-            if name in PYTHON:
+            if name == "string" and "enum" in schema:
+                words.append(self.literal(schema["enum"], parent, key))
+            elif name in PYTHON:
                 words.append(PYTHON[name])
             elif name == "array":
                 items = {"description": schema.get("description"), **schema.get("items", {})}
@@ -140,7 +154,8 @@ class Module:
         return textwrap.shorten(f"{place}: {meaning}." if place else f"{meaning}.", 108, placeholder=" ...")
 
     def text(self):
-        return "\n\n\n".join([HEAD, *self.classes.values()]) + "\n"
+        words = "\n".join(literal_text(name, values) for values, name in self.words.items())
+        return "\n\n\n".join([f"{HEAD}\n\n{words}", *self.classes.values()]) + "\n"
 
 
 HEAD = '''# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
@@ -149,9 +164,23 @@ HEAD = '''# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay aut
 Sizes are bytes and times nanoseconds. None stands for a fact that is not known. report/SCHEMA.md has the words in full.
 """
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Union
 
 from vramreplay.result import Result'''
+
+
+WORDS_HEAD = '''# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""What options take, of those that take some words alone. Made by generate_results.py; do not edit."""
+from typing import Literal
+'''
+
+
+def option_words(replay):
+    """The text of words.py: a type for each option of which the completion for fish offers the values."""
+    fish = subprocess.run([replay, "--completion", "fish"], capture_output=True, text=True, check=True).stdout
+    offered = dict(re.findall(r"-l ([a-z-]+) -r -d '.*' -f -a '([^']+)'$", fish, re.M))
+    return "\n".join([WORDS_HEAD, *(literal_text(camel(option.replace("-", "_")), words.split())
+                                    for option, words in sorted(offered.items()))]) + "\n"
 
 
 def generated(replay):
@@ -163,6 +192,7 @@ def generated(replay):
     for command in COMMANDS:
         module.add({**schemas[command], "description": f"The answer of {command}"}, command.capitalize())
     files[PACKAGE / "results.py"] = module.text()
+    files[PACKAGE / "words.py"] = option_words(replay)
     files[SCHEMA_MD] = with_tables(SCHEMA_MD.read_text(), tables)
     return files
 

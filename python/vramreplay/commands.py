@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 from vramreplay import results, running
 from vramreplay.running import Progress
 from vramreplay.sampled import Samples
+from vramreplay.words import GivenBack, OnOom, Start, System
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,21 +31,21 @@ Path = Union[str, "os.PathLike[str]"]
 Names = Union[str, Sequence[str], None]
 
 
-def info(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
-         memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
-         timeout: Optional[float] = None) -> results.Info:
+def info(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None,
+         given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
+         progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Info:
     """What a recording holds."""
     options = dict(gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Info.from_answer(running.ask("info", [recording], options, progress, timeout))
 
 
-def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oom: Optional[str] = None,
-           start: Optional[str] = None, audit: bool = False, threads: Optional[int] = None,
+def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oom: Optional[OnOom] = None,
+           start: Optional[Start] = None, audit: bool = False, threads: Optional[int] = None,
            price: Optional[str] = None, seed: Optional[int] = None, no_plan: bool = False,
            explain: Union[int, str, None] = None, insert: Optional[str] = None, warm: Optional[str] = None,
            touch: bool = False, gpu: Optional[int] = None, from_: Optional[str] = None,
-           given_back: Optional[str] = None, memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
-           timeout: Optional[float] = None) -> results.Replay:
+           given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
+           progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Replay:
     """What other policies or cards would have made of a recording: one run per policy and card."""
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, audit=audit, threads=threads, price=price,
                    seed=seed, no_plan=no_plan, explain=explain, insert=insert, warm=warm, touch=touch, gpu=gpu,
@@ -52,9 +53,9 @@ def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oo
     return results.Replay.from_answer(running.ask("replay", [recording], options, progress, timeout))
 
 
-def why(recording: Path, *, device: Optional[str] = None, system: Optional[str] = None,
+def why(recording: Path, *, device: Optional[str] = None, system: Optional[System] = None,
         threads: Optional[int] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
-        given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+        given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
         progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Why:
     """Why a program ran out of memory, and what cures it. Reads the text of PyTorch's error as well."""
     options = dict(device=device, system=system, threads=threads, gpu=gpu, from_=from_, given_back=given_back,
@@ -62,18 +63,18 @@ def why(recording: Path, *, device: Optional[str] = None, system: Optional[str] 
     return results.Why.from_answer(running.ask("why", [recording], options, progress, timeout))
 
 
-def who(recording: Path, *, at: Union[int, str, None] = None, by: Optional[str] = None, grew: Optional[str] = None,
-        gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
-        memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
-        timeout: Optional[float] = None) -> results.Who:
+def who(recording: Path, *, at: Union[int, str, None] = None, by: Optional[results.WhoBy] = None,
+        grew: Optional[str] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
+        given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
+        progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Who:
     """Who holds the live memory at a moment: every group, largest first."""
     options = dict(at=at, by=by, grew=grew, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Who.from_answer(running.ask("who", [recording], options, progress, timeout))
 
 
 def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None,
-        system: Optional[str] = None, threads: Optional[int] = None, price: Optional[str] = None,
-        gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
+        system: Optional[System] = None, threads: Optional[int] = None, price: Optional[str] = None,
+        gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[GivenBack] = None,
         memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
         timeout: Optional[float] = None) -> results.Fit:
     """The smallest card on which no request is refused, per policy."""
@@ -83,9 +84,9 @@ def fit(recording: Path, *, policy: Names = None, device: Optional[str] = None,
 
 
 def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] = None,
-         system: Optional[str] = None, threads: Optional[int] = None, price: Optional[str] = None,
+         system: Optional[System] = None, threads: Optional[int] = None, price: Optional[str] = None,
          seed: Optional[int] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
-         given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+         given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
          progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Tune:
     """The best setting of PyTorch's allocator for a recording."""
     options = dict(device=device, torch=torch, system=system, threads=threads, price=price, seed=seed, gpu=gpu,
@@ -94,8 +95,8 @@ def tune(recording: Path, *, device: Optional[str] = None, torch: Optional[str] 
 
 
 def blame(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None,
-          system: Optional[str] = None, threads: Optional[int] = None, gpu: Optional[int] = None,
-          from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+          system: Optional[System] = None, threads: Optional[int] = None, gpu: Optional[int] = None,
+          from_: Optional[str] = None, given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
           progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Blame:
     """Which rule of PyTorch's allocator holds how much of what no request asked for."""
     options = dict(policy=policy, device=device, system=system, threads=threads, gpu=gpu, from_=from_,
@@ -105,7 +106,7 @@ def blame(recording: Path, *, policy: Optional[str] = None, device: Optional[str
 
 def shrink(recording: Path, *, keep: str, out: Optional[Path] = None, script: Optional[Path] = None,
            policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
-           from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+           from_: Optional[str] = None, given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Shrink:
     """The smallest recording that still does it: `keep` is "refused", "peak>=20GiB" or "differs:POLICY"."""
     options = dict(keep=keep, out=out, script=script, policy=policy, device=device, gpu=gpu, from_=from_,
@@ -124,7 +125,7 @@ def adversary(policy: str, other: Optional[str] = None, *, calls: Optional[int] 
 
 
 def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[str] = None, gpu: Optional[int] = None,
-           from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+           from_: Optional[str] = None, given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Verify:
     """Whether the pytorch policy makes every decision that was recorded."""
     options = dict(policy=policy, device=device, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)
@@ -132,8 +133,8 @@ def verify(recording: Path, *, policy: Optional[str] = None, device: Optional[st
 
 
 def diff(a: Path, b: Optional[Path] = None, *, policy: Names = None, device: Optional[str] = None,
-         on_oom: Optional[str] = None, start: Optional[str] = None, gpu: Optional[int] = None,
-         from_: Optional[str] = None, given_back: Optional[str] = None, memory_limit: Optional[str] = None,
+         on_oom: Optional[OnOom] = None, start: Optional[Start] = None, gpu: Optional[int] = None,
+         from_: Optional[str] = None, given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
          no_replay: bool = False, progress: Optional[Progress] = None,
          timeout: Optional[float] = None) -> results.Diff:
     """What differs between two recordings, two policies on one of them (`b` left out), or two results.
@@ -192,8 +193,8 @@ def serve(program: Sequence[Path], *, device: Names, try_: bool = False, range: 
 
 
 def samples(recording: Path, *, policy: Names = None, device: Optional[str] = None,
-            sample_every: Union[int, str, None] = None, on_oom: Optional[str] = None, start: Optional[str] = None,
-            gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
+            sample_every: Union[int, str, None] = None, on_oom: Optional[OnOom] = None, start: Optional[Start] = None,
+            gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[GivenBack] = None,
             memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
             timeout: Optional[float] = None) -> Samples:
     """The memory figures of a replay over time."""

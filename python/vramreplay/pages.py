@@ -8,6 +8,7 @@ from typing import Any, List, Optional
 
 from vramreplay import running
 from vramreplay.commands import Names, Path
+from vramreplay.words import GivenBack, OnOom, Start
 
 HEIGHT_PX = 800
 
@@ -37,9 +38,9 @@ class Report:
                 f'srcdoc="{html.escape(self.html)}"></iframe>')
 
 
-def report(*sources: Path, policy: Names = None, device: Names = None, on_oom: Optional[str] = None,
-           start: Optional[str] = None, threads: Optional[int] = None, price: Optional[str] = None,
-           gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
+def report(*sources: Path, policy: Names = None, device: Names = None, on_oom: Optional[OnOom] = None,
+           start: Optional[Start] = None, threads: Optional[int] = None, price: Optional[str] = None,
+           gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[GivenBack] = None,
            memory_limit: Optional[str] = None, timeout: Optional[float] = None) -> Report:
     """The page of `replay report` about these files. Nothing runs before it is shown."""
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, threads=threads, price=price, gpu=gpu,

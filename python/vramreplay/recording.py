@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 from vramreplay import commands, pages
 from vramreplay.commands import Path
 from vramreplay.running import Progress
+from vramreplay.words import GivenBack
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -64,7 +65,7 @@ class Recording:
         return self.report()._repr_html_()
 
 
-def load(path: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[str] = None,
+def load(path: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, given_back: Optional[GivenBack] = None,
          memory_limit: Optional[str] = None, progress: Optional[Progress] = None) -> Recording:
     """A recording to ask questions. InputError now, not at the first question, if the file cannot be read."""
     recording = Recording(path, gpu=gpu, from_=from_, given_back=given_back, memory_limit=memory_limit)

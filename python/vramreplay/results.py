@@ -4,9 +4,33 @@
 Sizes are bytes and times nanoseconds. None stands for a fact that is not known. report/SCHEMA.md has the words in full.
 """
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Union
 
 from vramreplay.result import Result
+
+InfoPlatform = Literal["unknown", "linux", "windows", "rocm-windows", "wsl", "rocm", "xpu", "mps", "npu", "jetson"]
+CoverageBegins = Literal["empty", "mid-run", "cut"]
+CoverageEnds = Literal["open", "exit", "refused", "cut"]
+InfoStartState = Literal["empty", "mid-run"]
+ExplanationWay = Literal["merge", "release"]
+WhyVerdict = Literal["not-in-force", "somebody-else", "limited", "streams", "one-tensor", "leak", "larger-input",
+                     "full", "fragmented", "retries", "cache", "recording-ends", "card-had-room", "full-or-fragmented",
+                     "host-lent", "host-full", "shared-memory", "budget", "broken-size", "kernel-too-large",
+                     "index-out-of-range", "library-refused", "workspace-refused", "untold"]
+WhyReached = Literal["setup", "forward", "backward", "optimizer", "step", "steps"]
+WhyGrowthTurn = Literal["step", "forward pass", "run"]
+WhyStreamsWalls = Literal["streams", "late-uses", "both"]
+WhyPlayedOnTurn = Literal["step", "half"]
+WhyLeverLever = Literal["half-batch", "checkpoint", "sgd", "bf16", "autocast", "8-bit-states"]
+WhyEnd = Literal["here", "survived", "goes-on", "another-error"]
+WhoBy = Literal["line", "file", "stack", "size", "stream", "pool", "category", "module"]
+ShrinkProgramCall = Literal["request", "free", "free-later", "complete", "flush"]
+AdversaryProgramCall = Literal["request", "free"]
+DiffKind = Literal["traces", "policies", "runs"]
+EventKind = Literal["alloc", "free", "free_requested", "free_completed", "flush", "oom", "command", "mark"]
+ServeCardVerdict = Literal["fits", "may-fit", "does-not-fit", "unknown"]
+ServeCardEnd = Literal["ready", "no-cache", "request-too-long", "share-not-free", "refused", "died-later", "other"]
+BisectEnd = Literal["named", "open", "not higher", "interrupted"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,10 +49,10 @@ class Coverage(Result):
     """`trace` of Blame: what the recording covers."""
     #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
     #: because the history's limit was met
-    begins: str
+    begins: CoverageBegins
     #: exit: the recorder saw the program end; refused: no request follows the last refused one; cut: the end is
     #: missing; open: nothing tells
-    ends: str
+    ends: CoverageEnds
     #: requests refused when recorded
     refusals: int
     #: of these, refusals after which the program went on to request memory
@@ -62,7 +86,7 @@ class InfoEventsByKind(Result):
 class InfoStart(Result):
     """`start` of Info: before the first event."""
     #: empty; mid-run: requests were live, or segments stood
-    state: str
+    state: InfoStartState
     #: live then
     live_requests: int
     #: of these
@@ -255,7 +279,7 @@ class Explanation(Result):
     #: how the end of blocks makes the request fit: merge: with their free neighbours they are large enough;
     #: release: their segments or pages are given back, and the device has room. null: no set was found, or
     #: nothing has to end
-    way: Optional[str]
+    way: Optional[ExplanationWay]
     #: merge: of that one block; release: free on the device then
     gained_bytes: Optional[int]
     #: the smallest set found, by address
@@ -271,7 +295,7 @@ class Info(Result):
     #: facts of the source by name: its kind, settings, what could not be known (notes)
     meta: Dict[str, str]
     #: where it was made, a platform of replay-why/1; unknown: it does not tell
-    platform: str
+    platform: InfoPlatform
     #: PyTorch's settings; null: the recording names no release
     settings: Optional[InfoSettings]
     #: what the recording covers; null: the events cannot be read
@@ -749,7 +773,7 @@ class WhyGrowth(Result):
     #: it was asked for before a refused request that the program caught, and is still held
     of_caught_refusal: bool
     #: step, forward pass, or run of the line that grows most
-    turn: str
+    turn: WhyGrowthTurn
     #: what was requested meanwhile and is still held
     held_bytes: int
     #: of these
@@ -801,7 +825,7 @@ class WhyStreams(Result):
     """`streams` of Why: what streams keep from each other, if the recording runs without it."""
     #: what was taken out so that it runs: streams: all requests are on one stream; late-uses: what is freed is
     #: free at once, though another stream may use it (record_stream); both
-    walls: str
+    walls: WhyStreamsWalls
     #: played on for as long again; false: it is known of the refused request alone
     lasts: bool
     #: that hold memory when the request is refused
@@ -832,7 +856,7 @@ class WhyStalls(Result):
     #: the same under recommended; null: no setting was found that helps
     with_setting_ns: Optional[int]
     #: as in streams, without which nearly none waits; null: none
-    walls: Optional[str]
+    walls: Optional[WhyStreamsWalls]
     #: how many of replayed are left without them
     without_walls: Optional[int]
 
@@ -852,7 +876,7 @@ class Cure(Result):
 class WhyPlayedOn(Result):
     """`played_on` of Why: the recording played on by its own pattern, for as long again, under the setting ..."""
     #: what was played again and again: its last whole step, or its later half
-    turn: str
+    turn: WhyPlayedOnTurn
     #: how many of them were played
     turns: int
     #: how many ran
@@ -865,7 +889,7 @@ class WhyLever(Result):
     #: half-batch, checkpoint, sgd, or another precision: bf16 (weights), autocast, 8-bit-states. Those of
     #: another precision hold if 32 bits were recorded, which no recording tells; not tried under autocast,
     #: 8-bit-states excepted
-    lever: str
+    lever: WhyLeverLever
     #: by how much less would be live at once at most, as far as was recorded
     saves_bytes: int
 
@@ -913,7 +937,7 @@ class WhyText(Result):
     #: pytorch, or the framework around it
     stack: str
     #: where the program ran: linux, windows, wsl, rocm, rocm-windows, xpu, mps, npu, jetson, or unknown
-    platform: str
+    platform: InfoPlatform
     #: that the log holds
     errors: int
     #: of the log, with the error that is answered: the first that ended a rank
@@ -990,7 +1014,7 @@ class WhyWords(Result):
     #: the same, or the framework around it
     stack: str
     #: where the program ran: linux, windows, wsl, rocm, rocm-windows, xpu, mps, npu, jetson, or unknown
-    platform: str
+    platform: InfoPlatform
     #: of the log
     line: int
     #: as the text says; null: it does not
@@ -1032,9 +1056,9 @@ class Why(Result):
     #: no memory, a kernel's check failed; library-refused: the driver or a library was refused memory, not
     #: PyTorch; workspace-refused: probably PyTorch was, for a convolution; untold: out of memory, the text does
     #: not tell whose
-    verdict: str
+    verdict: WhyVerdict
     #: the other verdicts that hold
-    also: Optional[List[str]] = None
+    also: Optional[List[WhyVerdict]] = None
     #: what the recording covers
     trace: Optional[Coverage] = None
     #: as fits[].is_lower_bound in replay-fit/1
@@ -1073,7 +1097,7 @@ class Why(Result):
     unusable_bytes: Optional[int] = None
     #: before the refusal that ended the program: setup, the first forward or backward pass, the first optimizer
     #: step, step if it computes without modules and repeated none, or steps: more than these; null: not known
-    reached: Optional[str] = None
+    reached: Optional[WhyReached] = None
     #: of live data over the last whole step
     growth_bytes_per_step: Optional[int] = None
     #: what lines hold more and more of; null: none does
@@ -1115,7 +1139,7 @@ class Why(Result):
     #: here: the log ends with the error that is answered; survived: the program lived on; goes-on: the log
     #: does, and does not tell whether the program did; another-error: it ends with an error that memory has no
     #: part in
-    end: Optional[str] = None
+    end: Optional[WhyEnd] = None
     #: that error; null: there is none
     later_error: Optional[str] = None
     #: the last line after it that came of it, of its handling, or of a process that lost it; null: there is
@@ -1153,7 +1177,7 @@ class Who(Result):
     #: live bytes, as requested
     bytes: int
     #: what is grouped by: line, file, module, category, stack, size, stream, pool
-    by: str
+    by: WhoBy
     #: largest first; their bytes add up to bytes
     rows: List[WhoRow]
     #: by category only: bytes whose category is not unknown
@@ -1168,7 +1192,7 @@ class Who(Result):
 class StartState(Result):
     """`start` of Blame: the state before the first event."""
     #: empty; mid-run: requests were live, or segments stood
-    state: str
+    state: InfoStartState
     #: true in mid-run: what was live then is placed on an empty card, before the first event, so no figure here
     #: is that of the recording
     is_placed_anew: bool
@@ -1336,7 +1360,7 @@ class TuneWhy(Result):
 class TunePlayedOn(Result):
     """`played_on` of Tune: the recording played on by its own pattern, for as long again, under the best setting."""
     #: what was played again and again: its last whole step, or its later half
-    turn: str
+    turn: WhyPlayedOnTurn
     #: how many of them were played,
     turns: int
     #: and how many ran
@@ -1392,7 +1416,7 @@ class Tune(Result):
     #: the release whose settings were searched
     torch: str
     #: where the settings are to work: named, recorded, or else linux
-    platform: str
+    platform: InfoPlatform
     #: settings tried
     tried: int
     #: as after --price: what a millisecond of driver time counts as
@@ -1487,7 +1511,7 @@ class Blame(Result):
 class ShrinkProgram(Result):
     """An item of `program` of Shrink: the calls that are left, in order."""
     #: request, free, free-later (while a stream still uses it), complete or flush
-    call: str
+    call: ShrinkProgramCall
     #: which request is made or freed, from 1
     request: Optional[int]
     #: its size
@@ -1533,9 +1557,9 @@ class Shrink(Result):
     #: the calls that are left, in order
     program: List[ShrinkProgram]
     #: what why says of what is left; null unless a refusal under the recorded policy was kept
-    verdict: Optional[str]
+    verdict: Optional[WhyVerdict]
     #: the same of the recording, without call stacks
-    verdict_before: Optional[str]
+    verdict_before: Optional[WhyVerdict]
     #: why --script could not be written; -o is
     no_script: Optional[str]
 
@@ -1543,8 +1567,8 @@ class Shrink(Result):
 @dataclass(frozen=True, repr=False)
 class AdversaryProgram(Result):
     """An item of `program` of Adversary: its calls, in order."""
-    #: request or free
-    call: str
+    #: of the program
+    call: AdversaryProgramCall
     #: which request is made or freed, from 1
     request: int
     #: its size
@@ -1752,7 +1776,7 @@ class Event(Result):
     #: in its trace's own numbering
     event: int
     #: as in events_by_kind of replay-info/1
-    kind: str
+    kind: EventKind
     #: of the request
     bytes: int
     #: its stream
@@ -1896,7 +1920,7 @@ class Diff(Result):
     """The answer of diff."""
     schema: str
     #: traces; policies: two on one trace; runs: finished ones
-    kind: str
+    kind: DiffKind
     #: as it was typed
     a: str
     #: as it was typed
@@ -2156,9 +2180,9 @@ class ServeCardTry(Result):
     #: of the option
     value: Optional[str]
     #: as above
-    verdict: str
+    verdict: ServeCardVerdict
     #: as above
-    end: str
+    end: ServeCardEnd
     #: what one that ended otherwise says
     failure: Optional[str]
     #: until it was ready, or ended
@@ -2184,9 +2208,9 @@ class ServeCard(Result):
     device: str
     #: fits, may-fit (what is left beside one request, or beside all that it holds at its peak, is less than
     #: libraries and the driver may take), does-not-fit, unknown
-    verdict: str
+    verdict: ServeCardVerdict
     #: ready, no-cache, request-too-long, share-not-free, refused (out of memory), died-later, other
-    end: str
+    end: ServeCardEnd
     #: what one that ended otherwise says
     failure: Optional[str]
     #: of vLLM
@@ -2373,7 +2397,7 @@ class Bisect(Result):
     schema: str
     #: named: one version is the first whose peak is high; open: one of candidates, of which all but the last
     #: did not run; not higher: at the bad version the peak is no higher; interrupted
-    end: str
+    end: BisectEnd
     #: whose releases were tried; null: commits of the repository
     package: Optional[str]
     #: the card, as typed; null: one as large as the largest named one

@@ -35,7 +35,28 @@ static void put_names(FILE *out)
         fprintf(out, "%s%s", i > 0 ? " " : "", c->name);
 }
 
+/* What may stand after an option, if it takes only some words. */
+static void put_words(FILE *out, const char *const *words)
+{
+    for (size_t i = 0; words[i] != NULL; i++)
+        fprintf(out, "%s%s", i > 0 ? " " : "", words[i]);
+}
+
 /* ---- bash ---- */
+
+/* By option, not by command: those that share a name take the same words. */
+static void bash_words(FILE *out)
+{
+    fputs("    case ${COMP_WORDS[COMP_CWORD - 1]} in\n", out);
+    for (enum flag_id id = 0; id < N_FLAGS; id++) {
+        if (flag_words(id) == NULL)
+            continue;
+        fprintf(out, "    --%s) mapfile -t COMPREPLY < <(compgen -W '", flag_name(id));
+        put_words(out, flag_words(id));
+        fputs("' -- \"$current\"); return ;;\n", out);
+    }
+    fputs("    esac\n", out);
+}
 
 static void bash_options(FILE *out, const struct flag_use *taken)
 {
@@ -58,8 +79,9 @@ static void print_bash(FILE *out)
     }
     fputs("    *) ", out);
     bash_options(out, cmd_replay.flags);
-    fputs("    esac\n"
-          "    if [[ $current == -* ]]; then\n"
+    fputs("    esac\n", out);
+    bash_words(out);
+    fputs("    if [[ $current == -* ]]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
           "    elif ((COMP_CWORD == 1)); then\n"
           "        mapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$current\"; compgen -f -- \"$current\")\n"
@@ -77,8 +99,13 @@ static void zsh_options(FILE *out, const struct flag_use *taken)
         fprintf(out, " \\\n        '*--%s[", flag_name(taken->id));
         put_quoted(out, flag_help(taken), "[]:\\");
         fputc(']', out);
-        if (flag_argument(taken->id) != NULL)
+        if (flag_words(taken->id) != NULL) {
+            fprintf(out, ":%s:(", flag_argument(taken->id));
+            put_words(out, flag_words(taken->id));
+            fputc(')', out);
+        } else if (flag_argument(taken->id) != NULL) {
             fprintf(out, ":%s:_files", flag_argument(taken->id));
+        }
         fputc('\'', out);
     }
     fputs(" \\\n        '*:file:_files' ;;\n", out);
@@ -115,7 +142,13 @@ static void fish_options(FILE *out, const char *condition, const char *of, const
         fprintf(out, "complete -c replay -n \"%s%s\" -l %s%s -d '", condition, of, flag_name(taken->id),
                 flag_argument(taken->id) != NULL ? " -r" : "");
         put_quoted(out, flag_help(taken), "\\");
-        fputs("'\n", out);
+        fputc('\'', out);
+        if (flag_words(taken->id) != NULL) {
+            fputs(" -f -a '", out);
+            put_words(out, flag_words(taken->id));
+            fputc('\'', out);
+        }
+        fputc('\n', out);
     }
 }
 

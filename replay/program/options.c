@@ -257,6 +257,11 @@ const char *flag_argument(enum flag_id id)
     return row_of(id)->argument;
 }
 
+const char *const *flag_words(enum flag_id id)
+{
+    return row_of(id)->words;
+}
+
 const char *flag_help(const struct flag_use *use)
 {
     return use->help != NULL ? use->help : row_of(use->id)->help;

@@ -91,6 +91,7 @@ void options_close(struct options *o);
 /* The table's facts about an option. */
 const char *flag_name(enum flag_id id);              /* without the dashes */
 char        flag_letter(enum flag_id id);            /* 0: none */
+const char *const *flag_words(enum flag_id id);     /* the only values that it takes, up to a NULL; NULL: others, too */
 const char *flag_argument(enum flag_id id);          /* NULL: it takes no value */
 const char *flag_help(const struct flag_use *use);
 

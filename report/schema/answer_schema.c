@@ -433,6 +433,24 @@ static void put_type(struct json_writer *json, const char *type, bool may_be_nul
     json_end_array(json);
 }
 
+/* The words that the value may be. */
+static void put_words(struct json_writer *json, const struct answer_member *m)
+{
+    char word[64];
+    json_put_array(json, "enum");
+    if (m->may_be_null)
+        json_put_null(json, NULL);
+    for (const char *at = m->words; *at != '\0'; at += *at == '|') {
+        const size_t n = strcspn(at, "|");
+        assert(n < sizeof word);
+        memcpy(word, at, n);
+        word[n] = '\0';
+        json_put_text(json, NULL, word);
+        at += n;
+    }
+    json_end_array(json);
+}
+
 /* What stands in an array or in a map. */
 static void put_items(struct json_writer *json, const struct answer_member *m)
 {
@@ -444,6 +462,8 @@ static void put_items(struct json_writer *json, const struct answer_member *m)
     if (m->part != NULL)
         json_put_text(json, "title", m->part);
     put_type(json, m->type != NULL ? m->type : "object", false);
+    if (m->words != NULL)
+        put_words(json, m);
     if (m->type == NULL)
         put_object_of(json, m->part != NULL ? members_of(m->part) : m + 1);
     if (m->kind == MEMBER_LISTS)
@@ -464,6 +484,8 @@ static void put_member(struct json_writer *json, const struct answer_member *m)
     put_type(json, is_array ? "array" : is_value ? m->type : "object", m->may_be_null);
     if (m->only != NULL)
         json_put_text(json, "const", m->only);
+    if (m->words != NULL && !is_array)
+        put_words(json, m);
     if (is_array || m->kind == MEMBER_MAP)
         put_items(json, m);
     else if (!is_value)

@@ -31,6 +31,7 @@ struct answer_member {
     bool        may_be_null;
     const char *part;                /* the other table's name */
     const char *only;                /* the only value that there is; NULL: any */
+    const char *words;               /* the only values that there are, "a|b"; NULL: any */
     const char *meaning;             /* a sentence */
 };
 

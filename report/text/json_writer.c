@@ -129,6 +129,23 @@ void json_put_text(struct json_writer *w, const char *key, const char *text)
         json_quote(w, text);
 }
 
+bool json_is_one_of(const char *word, const char *words)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; at != NULL; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(at, word, n) == 0 && (at[n] == '|' || at[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+void json_put_word(struct json_writer *w, const char *key, const char *word, const char *words)
+{
+    assert(word == NULL || json_is_one_of(word, words));
+    json_put_text(w, key, word);
+}
+
 void json_put_number(struct json_writer *w, const char *key, uint64_t number)
 {
     json_lead(w, key);

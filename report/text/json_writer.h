@@ -31,6 +31,9 @@ void json_put_array(struct json_writer *w, const char *key);
 void json_end_object(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_put_text(struct json_writer *w, const char *key, const char *text);      /* NULL: null */
+/* One of the words, as "a|b|c"; NULL: null. */
+bool json_is_one_of(const char *word, const char *words);
+void json_put_word(struct json_writer *w, const char *key, const char *word, const char *words);
 /* From 2^63 on as a real, 1.8446744073709552e+19: many readers refuse an integer that a signed one of 64 bits lacks. */
 void json_put_number(struct json_writer *w, const char *key, uint64_t number);
 void json_put_number_unless(struct json_writer *w, const char *key, uint64_t number, uint64_t none);  /* none: null */

@@ -54,4 +54,9 @@ cmp -s want got || fail "bash: without a command: $(diff want got)"
 [ "$(offer fi)" = fit ] || fail "bash completes fi to $(offer fi)"
 [ "$(offer fit x --pr)" = --price ] || fail "bash completes fit x --pr to $(offer fit x --pr)"
 
+# The values of an option that takes some words alone
+[ "$(offer replay x --on-oom s)" = "$(printf 'skip\nstop')" ] || fail "bash: --on-oom s: $(offer replay x --on-oom s)"
+grep -q "'\*--on-oom\[.*\]:stop|skip:(stop skip)'" script.zsh || fail "zsh does not offer the words of --on-oom"
+grep -q -- "-l on-oom -r -d '.*' -f -a 'stop skip'\$" script.fish || fail "fish does not offer the words of --on-oom"
+
 [ "$failures" = 0 ]

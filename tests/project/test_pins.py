@@ -14,10 +14,11 @@ def read(*names):
 
 def main():
     source, wrong = sys.argv[3], []
-    for name in ("python/build", "python/test", "packaging/lint", "packaging/site/site"):
+    for name in ("python/build", "python/test", "python/type", "packaging/lint", "packaging/site/site"):
         lock = read(source, name + "-requirements.lock")
         locked = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
-        asked = set(re.findall(r"^([^#\s]\S*)", read(source, name + "-requirements.txt"), re.MULTILINE))
+        asked = {re.sub(r"\[.*\]", "", one)
+                 for one in re.findall(r"^([^#\s]\S*)", read(source, name + "-requirements.txt"), re.MULTILINE)}
         wrong += [f"{name}-requirements.lock lacks {one}: make it anew" for one in sorted(asked - locked)]
         wrong += [f"{name}-requirements.lock has no hash of {entry.split()[0]}"
                   for entry in re.split(r"^(?=[^\s#])", lock, flags=re.MULTILINE)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A platform is read from paths, and decides which settings exist, which variable holds them, and how it is set. */
 #define _GNU_SOURCE                                  /* open_memstream */
+#include "answers/fixed_words.h"
 #include "import/pytorch/frame_platform.h"
 #include "replay/recording/platform.h"
+#include "report/text/json_writer.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -22,6 +24,12 @@ Test(platform, a_path_tells_only_what_it_must)
         cr_expect(word == cases[i].word || (word != NULL && cases[i].word != NULL && strcmp(word, cases[i].word) == 0),
                   "%s: %s", cases[i].frame, word == NULL ? "none" : word);
     }
+}
+
+Test(platform, the_schema_lists_each_word)
+{
+    for (int p = 0; p < PLATFORMS; p++)
+        cr_expect(json_is_one_of(platform_word((enum platform)p), PLATFORM_WORDS), "%d", p);
 }
 
 Test(platform, each_word_is_found_again)

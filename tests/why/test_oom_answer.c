@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What the text of an error supports is said, and no more: its sizes are rounded, and it does not name the request. */
+#include "answers/fixed_words.h"
 #include "replay/why/oom_answer.h"
 
 #include "base/units.h"
 #include "policies/pytorch/pytorch_text.h"
+#include "report/text/json_writer.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -45,6 +47,14 @@ static uint64_t segment_of(uint64_t request)
 {
     const uint64_t rounded = align_up(request, 512);
     return rounded <= MIB ? 2 * MIB : rounded < 10 * MIB ? 20 * MIB : align_up(rounded, 2 * MIB);
+}
+
+Test(verdicts, the_schema_lists_each_word)
+{
+    for (int v = 0; v < VERDICT_KINDS; v++)
+        cr_expect(json_is_one_of(why_word((enum verdict_kind)v), VERDICT_WORDS), "%s", why_word((enum verdict_kind)v));
+    cr_expect_not(json_is_one_of("fragment", VERDICT_WORDS));
+    cr_expect_not(json_is_one_of("", VERDICT_WORDS));
 }
 
 Test(oom_answer, the_request_is_never_below_the_least_that_the_text_stands_for)
