@@ -56,7 +56,8 @@ static char *write_body(const struct served_ask *a)
     FILE *f = text_stream_open(&body);
     if (f == NULL)
         return NULL;
-    fprintf(f, "{\"max_tokens\":%d,\"ignore_eos\":true,\"prompt\":", ANSWER_TOKENS);
+    fprintf(f, "{\"max_tokens\":%d,\"ignore_eos\":true,%s\"prompt\":", ANSWER_TOKENS,
+            a->wants_logprobs ? "\"prompt_logprobs\":1," : "");
     write_prompts(f, a);
     fprintf(f, "}");
     return text_stream_take(&body);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Asks a server that is ready for as many prompts as fill a step of its engine: the most that it computes at once. A
- * server that has no memory for that starts and dies later.
+ * server that has no memory for that starts and dies later. The logprobs of a prompt take more: a row of the vocabulary
+ * for each of its tokens, and not for the last alone. No release profiles that, and any client may ask for them.
  *
  * It is asked as people ask it, by HTTP on a port of this machine. Nothing here waits: the caller looks again and
  * again.
@@ -14,9 +15,11 @@
 #include <stdint.h>
 
 enum served_asking { ASKING_NOT_YET, ASKING, ASKED };
+enum { HTTP_OK = 200 };
 
 struct served_ask {
     enum served_asking state;
+    bool     wants_logprobs;         /* of the prompts, as well */
     int      port, socket;           /* socket: valid while ASKING */
     uint64_t prompts, prompt_tokens;
     int      status;                 /* of HTTP; 0: no answer */

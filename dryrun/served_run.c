@@ -212,18 +212,23 @@ static void show_progress(const struct starting *s, uint64_t seconds)
 
 enum { ASK_WITHIN_S = 120, STEP_TOKENS = 2048 };
 
-/* Whether the server, which is ready, has been asked as well, if it is to be. */
+/* Whether the server, which is ready, has been asked as well, if it is to be: for a step, and if it answers, for the
+ * logprobs of its prompts. */
 static bool is_asked(struct starting *s, const char *text, size_t n)
 {
     struct server_log log;
-    if (!s->asked->asks || s->start->ask.port == 0)
+    struct served_start *start = s->start;
+    if (!s->asked->asks || start->ask.port == 0)
         return true;
     if (s->ready_s == 0)
-        s->ready_s = s->start->within_s + 1;
+        s->ready_s = start->within_s + 1;
     server_log_read(text, n, SERVER_UNTOLD, &log);
     const uint64_t step = log.step_tokens > 0 ? (uint64_t)log.step_tokens : STEP_TOKENS;
-    return served_ask_look(&s->start->ask, step, log.request_tokens > 0 ? (uint64_t)log.request_tokens : step) ||
-           s->start->within_s >= s->ready_s + ASK_WITHIN_S;
+    const uint64_t longest = log.request_tokens > 0 ? (uint64_t)log.request_tokens : step;
+    if (!served_ask_look(&start->ask, step, longest))
+        return start->within_s >= s->ready_s + ASK_WITHIN_S;
+    return start->ask.status != HTTP_OK || served_ask_look(&start->ask_logprobs, step, longest) ||
+           start->within_s >= s->ready_s + 2 * ASK_WITHIN_S;
 }
 
 static bool starting_look(void *arg)
@@ -254,6 +259,7 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     if (words == NULL)
         return err_no_memory(err);
     start->ask.port = s->asked.asks && served_is_vllm(&s->asked) ? served_ask_port() : 0;
+    start->ask_logprobs = (struct served_ask){ .port = start->ask.port, .wants_logprobs = true };
     snprintf(start->port, sizeof start->port, "%d", start->ask.port);        /* 0: any that is free */
     add_words(s, start, words);
     overlay_share(overlay, place->folder);           /* the card's journals lie there, too */
@@ -263,6 +269,7 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     if (e == ERR_OK)
         e = child_run(words, &setting, &status, err);
     served_ask_close(&start->ask);
+    served_ask_close(&start->ask_logprobs);
     child_env_close(&env);
     free(words);
     if (isatty(STDERR_FILENO) != 0)
@@ -296,6 +303,11 @@ bool served_shares_host(const struct served_start *s)
     return s->model != NULL && device_shares_host(s->model->name);
 }
 
+static bool is_unanswered(const struct served_ask *a)
+{
+    return a->state != ASKING_NOT_YET && a->status != HTTP_OK;
+}
+
 /* What the server said, and what the card saw. */
 static enum err read_start(struct served_start *start, struct sim_card *card, const char *log, struct err_detail *err)
 {
@@ -308,8 +320,8 @@ static enum err read_start(struct served_start *start, struct sim_card *card, co
         return err_no_memory(err);
     if (e == ERR_OK) {
         server_log_read(text, n, (int64_t)start->total_bytes, &start->log);
-        if (start->log.end == SERVER_IS_READY && start->ask.state != ASKING_NOT_YET && start->ask.status != 200 &&
-            server_log_has_refusal(text, n))
+        if (start->log.end == SERVER_IS_READY && server_log_has_refusal(text, n) &&
+            (is_unanswered(&start->ask) || is_unanswered(&start->ask_logprobs)))
             start->log.end = SERVER_DIED_LATER;
         start->budget = server_budget_of(&start->log);
         if (served_shares_host(start) && start->budget.verdict == SERVER_FITS)

@@ -53,6 +53,7 @@ struct served_start {
     uint64_t within_s;               /* how long it took to be ready, or to end */
     bool is_stopped;                 /* neither came in time */
     struct served_ask ask;           /* if it was asked */
+    struct served_ask ask_logprobs;  /* and of their logprobs, if it answered */
     struct program_failure failure;  /* SERVER_ENDED_OTHERWISE */
     char kept_log[PATH_MAX];         /* all that it printed, where nothing can be told; "": not kept */
     struct served_start *tries;      /* the same card with another choice each */

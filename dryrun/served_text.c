@@ -117,8 +117,11 @@ static void add_stopped(const struct served *all, const struct served_start *s, 
                   s->card);
         return;
     case SERVER_DIED_LATER:
-        words_add(w, "It starts on %s and dies later: it runs out of memory at its first full step, %s %s of %s "
-                  "tokens.", s->card, count((int64_t)s->ask.prompts, a), s->ask.prompts == 1 ? "prompt" : "prompts",
+        words_add(w, "It starts on %s and dies later: it %s, %s %s of %s tokens.", s->card,
+                  s->ask.status == HTTP_OK ? "serves a full step, and runs out of memory if the logprobs of the "
+                                             "prompts are asked for as well (prompt_logprobs, or echo with logprobs)"
+                                           : "runs out of memory at its first full step",
+                  count((int64_t)s->ask.prompts, a), s->ask.prompts == 1 ? "prompt" : "prompts",
                   count((int64_t)s->ask.prompt_tokens, b));
         return;
     case SERVER_WAS_REFUSED:
@@ -385,6 +388,18 @@ static enum err print_tries(FILE *out, const struct served_start *s)
     return terminal_table_print(out, &t, SCREEN);
 }
 
+/* A step that was answered, and its prompts' logprobs that were not. */
+static void add_logprobs(struct words *w, const struct served_ask *a)
+{
+    if (a->state == ASKING_NOT_YET || a->status == HTTP_OK)
+        return;
+    words_add(w, " Asked for the logprobs of the prompts as well, ");
+    if (a->status > 0)
+        words_add(w, "it answered with HTTP status %d.", a->status);
+    else
+        words_add(w, "it gave no answer in time: whether it can serve them is not known.");
+}
+
 /* Whether it was asked for a full step, and served it. */
 static void print_ask(FILE *out, const struct served_start *s)
 {
@@ -394,13 +409,15 @@ static void print_ask(FILE *out, const struct served_start *s)
         return;
     words_add(&w, "Asked for a full step, %s %s of %s tokens, ", count((int64_t)s->ask.prompts, a),
               s->ask.prompts == 1 ? "prompt" : "prompts", count((int64_t)s->ask.prompt_tokens, b));
-    if (s->ask.status == 200)
-        words_add(&w, "it answered; with that its processes took at most %s GiB of the card, beside the context.",
+    if (s->ask.status == HTTP_OK)
+        words_add(&w, "it answered; with that%s its processes took at most %s GiB of the card, beside the context.",
+                  s->ask_logprobs.status == HTTP_OK ? ", and asked for the logprobs of the prompts as well," : "",
                   gib((int64_t)s->peak_bytes, peak));
     else if (s->ask.status > 0)
         words_add(&w, "it answered with HTTP status %d: whether it can serve it is not known.", s->ask.status);
     else
         words_add(&w, "it gave no answer in time: whether it can serve it is not known.");
+    add_logprobs(&w, &s->ask_logprobs);
     print_item(out, &w);
 }
 
@@ -514,6 +531,8 @@ static void print_load(FILE *out, const struct served *all, const struct served_
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     if (all->asked.load != NULL && s->log.end == SERVER_IS_READY && s->log.has_mixed_layers)
         fprintf(out, "- %.40s is not played: a state or a window is no block of tokens.\n", all->asked.load);
+    if (all->asked.load != NULL && s->log.end != SERVER_IS_READY)
+        fprintf(out, "- %.40s is not played: the server does not serve as it is.\n", all->asked.load);
     if (!l->is_played)
         return;
     words_add(&w, "%.40s:", all->asked.load);
@@ -622,7 +641,8 @@ static void print_refused(FILE *out, const struct served_start *s)
         words_add(&w, "--gpu-memory-utilization changes nothing in that. Weights of a smaller type need less, and so "
                   "does a card that has a part of them (--tensor-parallel-size).");
     if (log->end == SERVER_DIED_LATER)
-        words_add(&w, "%sA smaller --max-num-batched-tokens computes less at once.", w.n > 0 ? " " : "");
+        words_add(&w, "%sA smaller --max-num-batched-tokens computes less at once.%s", w.n > 0 ? " " : "",
+                  s->ask.status == HTTP_OK ? " With --max-logprobs 0 the server refuses such requests." : "");
     if (w.n > 0)
         print_item(out, &w);
 }

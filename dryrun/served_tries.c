@@ -169,8 +169,21 @@ const struct served_start *served_try_of(const struct served_start *start, const
     return NULL;
 }
 
+/* The first start is one with a value that it has without a choice. */
+static bool has_value(const struct served_start *s, const char *option, const char *value)
+{
+    const int64_t had = strcmp(option, "--max-model-len") == 0  ? s->log.request_tokens
+                        : strcmp(option, "--max-num-seqs") == 0 ? s->log.running_most
+                                                                : SERVER_UNTOLD;
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, had);
+    return had != SERVER_UNTOLD && strcmp(text, value) == 0;
+}
+
 const struct served_start *served_try_with(const struct served_start *start, const char *option, const char *value)
 {
+    if (has_value(start, option, value))
+        return start;
     for (size_t i = 0; i < start->n_tries; i++)
         if (strcmp(start->tries[i].choice[0], option) == 0 && strcmp(start->tries[i].choice_value, value) == 0)
             return &start->tries[i];

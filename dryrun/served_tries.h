@@ -20,7 +20,7 @@ MUST_USE enum err served_try(struct served *s, struct served_place *place, struc
 /* The first choice that was tried whose option is this, not counting values of a range; NULL: none. */
 const struct served_start *served_try_of(const struct served_start *start, const char *option);
 
-/* The try of this option with this value; NULL: none. */
+/* The try of this option with this value, or the first start if it has the value anyway; NULL: none. */
 const struct served_start *served_try_with(const struct served_start *start, const char *option, const char *value);
 
 #endif

@@ -2287,6 +2287,8 @@ class ServeCard(Result):
     asked_prompt_tokens: Optional[int]
     #: of HTTP, of its answer; 0: it gave none
     asked_status: Optional[int]
+    #: of HTTP, asked for the logprobs of the prompts as well, after it had answered; 0: no answer
+    asked_logprobs_status: Optional[int]
     #: the file whose requests were played (--trace)
     load: Optional[str]
     #: of the file, at most 100,000

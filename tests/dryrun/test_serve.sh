@@ -94,6 +94,9 @@ expect 'a range' 0 'is the largest tried with which it starts. With --max-num-se
     sh -c "tr -s '\n ' ' ' <range.txt"
 same 'nothing above what was refused is tried' '64 1024 512 768 640 576' \
     "$(sed -n 's/^--max-num-seqs \([0-9]*\) .*/\1/p' range.txt | tr '\n' ' ' | sed 's/ $//')"
+serve --range max-model-len=4096..8192:4096 --device h100-80g -- choosy/vllm serve model >same.txt
+expect 'a value that it has anyway' 0 '--max-model-len 8192 is the largest tried with which it starts.' cat same.txt
+same 'is not tried again' '4096' "$(sed -n 's/^--max-model-len \([0-9]*\) .*/\1/p' same.txt)"
 expect 'a range of no server' 2 'takes no options' serve --range n=1..2 --device h100-80g -- choosy/vllm chat model
 expect 'no range' 2 'expected a range' serve --range n=2..1 --device h100-80g -- choosy/vllm serve model
 cat >requests.csv <<'CSV'
@@ -149,8 +152,9 @@ class Server(http.server.BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         pathlib.Path("asked").write_text("%s of %d to %d" % (self.path, len(asked["prompt"]),
                                                              max(map(len, asked["prompt"]))))
-        print("torch.OutOfMemoryError: CUDA out of memory. Tried" * (os.environ["ANSWER"] == "500"), flush=True)
-        self.send_response(int(os.environ["ANSWER"]))
+        answer = os.environ["LOGPROBS" if "prompt_logprobs" in asked else "ANSWER"]
+        print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB." * (answer == "500"), flush=True)
+        self.send_response(int(answer))
         self.end_headers()
 port = [int(word) for before, word in zip(sys.argv, sys.argv[1:]) if before == "--port"][-1]
 server = http.server.HTTPServer(("127.0.0.1", port), Server)
@@ -159,7 +163,7 @@ print(pathlib.Path(os.environ["DATA"], "ready.log").read_text(), flush=True)
 server.serve_forever()
 PY
 chmod +x listening/vllm
-export ANSWER=200
+export ANSWER=200 LOGPROBS=200
 expect 'it answers' 0 'Asked for a full step, 3 prompts of 8,190 tokens, it answered' \
     serve --ask --device h100-80g -- listening/vllm serve model
 same 'what it was asked for' '/v1/completions of 3 to 8190' "$(cat asked)"
@@ -167,6 +171,16 @@ ANSWER=404 expect 'another answer' 0 'it answered with HTTP status' \
     serve --ask --device h100-80g -- listening/vllm serve model
 ANSWER=500 expect 'it dies later' 1 'It starts on h100-80g and dies later' \
     serve --ask --device h100-80g -- listening/vllm serve model
+# A row of the vocabulary for each token of a prompt is more than a step is profiled with.
+ask() { serve --ask --json ask.json --device h100-80g -- listening/vllm serve model | tr -s '\n ' ' '; }
+expect 'with logprobs, too' 0 'it answered; with that, and asked for the logprobs of the prompts as well, its' ask
+LOGPROBS=400 expect 'a server that refuses them' 0 'prompts as well, it answered with HTTP status 400.' ask
+LOGPROBS=500 ask >logprobs.txt
+expect 'it dies of them' 0 'serves a full step, and runs out of memory if the logprobs of the prompts' cat logprobs.txt
+expect 'what refuses them' 0 'With --max-logprobs 0 the server refuses such requests.' cat logprobs.txt
+same 'in JSON, too' 'died-later 200 500' "$(python3 -c 'import json
+card, = json.load(open("ask.json"))["cards"]
+print(card["end"], card["asked_status"], card["asked_logprobs_status"])')"
 
 # What a request that was refused tells depends on when: before there are weights, while it measures, beside the cache.
 refused='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB.'
@@ -198,6 +212,8 @@ LOG=mixed.log expect 'no play of blocks' 0 'requests.csv is not played' \
     serve --trace requests.csv --device h100-80g -- ./vllm serve model
 
 LOG=$data/too-long.log STATUS=1
+expect 'no play without a server' 1 'requests.csv is not played: the server does not serve as it is' \
+    serve --trace requests.csv --device 4090 -- ./vllm serve model
 expect 'too long' 1 'one request of 131,072 tokens needs 16.00 GiB of KV' serve --device 4090 -- ./vllm serve model
 expect 'the longest' 1 '--max-model-len 44880 is the longest' serve --device 4090 -- ./vllm serve model
 

@@ -576,6 +576,12 @@ has line 'measured the rest: lower --max-num-batched-tokens'
 vllm_died '(EngineCore pid=7) INFO Model loading took 3.06 GiB memory and 3.1 seconds' \
     '(EngineCore pid=7) INFO GPU KV cache size: 1,839,760 tokens'
 has line 'had its cache: lower --gpu-memory-utilization'
+vllm_died '(EngineCore pid=7) INFO GPU KV cache size: 1,839,760 tokens' \
+    'ERROR   File "vllm/v1/worker/gpu_worker.py", line 560, in compile_or_warm_up_model'
+has line 'the room that it left for CUDA graphs and for trying its kernels was too small'
+vllm_died '(EngineCore pid=7) INFO GPU KV cache size: 1,839,760 tokens' \
+    'ERROR   File "vllm/v1/worker/gpu_model_runner.py", line 5081, in _get_prompt_logprobs_dict'
+has line 'logprobs of a prompt and sets nothing aside for them'
 
 # ---- a log that names the recording that the run wrote: what lies beside it is answered, else it is asked for ----
 cp "$data/oom-too-large.trace.zst" named.zst
