@@ -231,12 +231,15 @@ static void add_tried(struct words *w, const struct served_start *s, const char 
 
 static void add_shares_tried(struct words *w, const struct served_start *s)
 {
+    const char *starts = s->ask.state == ASKING_NOT_YET ? "that starts" : "that starts and serves what is asked";
     if (s->least_tried >= 0 || s->most_tried >= 0)
         words_add(w, " Tried here, where libraries take nothing:");
-    if (s->least_tried >= 0)
-        words_add(w, " %.2f is the least that starts%s", s->least_tried, s->most_tried >= 0 ? "," : ".");
     if (s->most_tried >= 0)
-        words_add(w, " %.2f the most%s", s->most_tried, s->least_tried >= 0 ? "." : " that starts.");
+        words_add(w, " %.2f is the most %s%s", s->most_tried, starts, s->least_tried >= 0 ? "," : ".");
+    if (s->least_tried >= 0 && s->most_tried >= 0)
+        words_add(w, " %.2f the least.", s->least_tried);
+    else if (s->least_tried >= 0)
+        words_add(w, " %.2f is the least %s.", s->least_tried, starts);
 }
 
 static void print_utilization(FILE *out, const struct served_start *s)
@@ -245,10 +248,13 @@ static void print_utilization(FILE *out, const struct served_start *s)
     char tokens[TEXT_NUMBER];
     const struct server_budget *b = &s->budget;
     const bool is_ready = s->log.end == SERVER_IS_READY;
-    if (b->least_utilization >= 0 && (is_ready || b->least_utilization > s->log.utilization))
+    const bool is_small = s->log.end == SERVER_HAS_NO_CACHE || s->log.end == SERVER_REQUEST_TOO_LONG;
+    if (b->least_utilization >= 0 && (is_ready || (is_small && b->least_utilization > s->log.utilization)))
         words_add(&w, "With --gpu-memory-utilization %.2f or more there is room for a cache, whatever libraries take.",
                   b->least_utilization);
-    else if (!is_ready && b->most_utilization >= 0)
+    else if (s->log.end == SERVER_SHARE_NOT_FREE && b->most_utilization >= 0)
+        words_add(&w, "With --gpu-memory-utilization %.2f or less all of its share is free.", b->most_utilization);
+    else if (is_small && b->most_utilization >= 0)
         words_add(&w, "No --gpu-memory-utilization is large enough%s.",
                   s->log.end == SERVER_HAS_NO_CACHE ? " as far as is known" : "");
     if (is_ready && b->most_utilization >= 0) {
@@ -335,6 +341,9 @@ static void print_graphs(FILE *out, const struct served_start *s)
     else if (s->budget.estimate_error < 0)
         words_add(&w, ": the rest comes on top of the share");
     words_add(&w, ". Both without what the driver takes for graphs.");
+    if (is_told(log->first_graph_estimated) && log->first_graph_estimated > log->graphs_captured)
+        words_add(&w, " Of the estimate %s GiB are the first graph of a kind, more than all graphs took: what trying "
+                  "it took and gave back is in it.", gib(log->first_graph_estimated, captured));
     print_item(out, &w);
 }
 
@@ -431,6 +440,8 @@ static void add_failing(struct words *w, const struct served *all, const struct 
     words_add(w, "%sWith %s %s it %s.", w->n > 0 ? " " : "", all->option, value,
               !is_known ? "was not ready, and whether it starts cannot be told"
               : try->log.end == SERVER_DIED_LATER ? "starts and dies later" : "does not start");
+    if (try != NULL && try->log.end == SERVER_ENDED_OTHERWISE && try->failure.line[0] != '\0')
+        words_add(w, " It says: %s%s", try->failure.line, ends_sentence(try->failure.line) ? "" : ".");
 }
 
 static void print_range(FILE *out, const struct served *all, const struct served_start *s)
@@ -608,17 +619,30 @@ static void print_basis(FILE *out, const struct served *all, const struct served
     words_print_screen(out, &w);
 }
 
-/* What lets a request that was refused beside the cache have its room. */
-static void add_room_for_refused(struct words *w, const struct server_log *log, const struct server_budget *b)
+/* No more digits than PyTorch told: "3.91 GiB", "512 MiB". */
+static void refused_size(int64_t bytes, char buf[TEXT_NUMBER])
 {
+    if (bytes >= (int64_t)GIB)
+        snprintf(buf, TEXT_NUMBER, "%.2f GiB", (double)bytes / (double)GIB);
+    else
+        text_mib((uint64_t)bytes, buf);
+}
+
+/* What lets a request that was refused beside the cache have its room. */
+static void add_room_for_refused(struct words *w, const struct served_start *s)
+{
+    const struct server_log *log = &s->log;
+    const struct server_budget *b = &s->budget;
     char request[TEXT_NUMBER];
-    text_mib((uint64_t)log->refused_bytes, request);
+    refused_size(log->refused_bytes, request);
     if (b->most_cache_given > 0)
         words_add(w, "With --kv-cache-memory-bytes %" PRId64 " or less the request that was refused (%s) has room. "
                   "Computed; what comes after it is not known.", b->most_cache_given, request);
     else if (b->most_share_after_refusal > 0)
         words_add(w, "With --gpu-memory-utilization %.2f or less the request that was refused (%s) has room. Computed; "
                   "what comes after it is not known.", b->most_share_after_refusal, request);
+    if (s->n_tries > 0)
+        add_shares_tried(w, s);
     if (log->largest_capture != 0 && log->end == SERVER_WAS_REFUSED)
         words_add(w, "%sFewer CUDA graphs (--max-cudagraph-capture-size) or none (--enforce-eager) take less.",
                   w->n > 0 ? " " : "");
@@ -632,7 +656,7 @@ static void print_refused(FILE *out, const struct served_start *s)
     if (log->end != SERVER_WAS_REFUSED && log->end != SERVER_DIED_LATER)
         return;
     if (is_told(log->cache))
-        add_room_for_refused(&w, log, &s->budget);
+        add_room_for_refused(&w, s);
     else if (is_told(log->weights))
         words_add(&w, "It measures with the largest step and the most requests at once: a smaller "
                   "--max-num-batched-tokens or --max-num-seqs needs less there. --gpu-memory-utilization and the "

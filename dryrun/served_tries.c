@@ -69,13 +69,15 @@ static int hundredths(double share)
     return (int)(share * 100 + 0.5);
 }
 
+/* The most first: of a server that dies later it is the answer. */
 static void try_shares(struct trying *t)
 {
     const struct server_budget *b = &t->start->budget;
+    const double most = b->most_share_after_refusal > 0 ? b->most_share_after_refusal : b->most_simulated;
+    if (most >= 0)
+        t->start->most_tried = walk(t, hundredths(most), 1) / 100.0;
     if (b->least_simulated >= 0)
         t->start->least_tried = walk(t, hundredths(b->least_simulated), -1) / 100.0;
-    if (b->most_simulated >= 0)
-        t->start->most_tried = walk(t, hundredths(b->most_simulated), 1) / 100.0;
 }
 
 /* A graph for each size of batch up to a limit: fewer of them, and none. */

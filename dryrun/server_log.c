@@ -193,10 +193,21 @@ static void read_weights(struct server_log *log, struct rest r)
             keep_most(&log->weights, bytes);
 }
 
+/* Told at the level DEBUG: "Estimated FULL CUDA graph memory: 4120.00 MiB first-capture + (5-1) x 12.00 MiB
+ * per-graph". What a warm-up takes and gives back is in it. */
+static void read_first_graph(struct server_log *log, struct rest r)
+{
+    int64_t mib_as_gib;
+    while (rest_skip(&r, " CUDA graph memory: "))
+        if (take_gib_before(rest_line(&r), " MiB first-capture", &mib_as_gib))
+            keep_most(&log->first_graph_estimated, mib_as_gib / 1024);
+}
+
 static void read_graphs(struct server_log *log, struct rest r)
 {
     int64_t bytes;
     bool is_told = false;
+    read_first_graph(log, r);
     for (struct rest at = r; rest_skip(&at, "CUDA graph pool memory:"); is_told = true) {
         if (take_gib_before(rest_line(&at), " GiB (actual)", &bytes))
             keep_most(&log->graphs_captured, bytes);
@@ -408,6 +419,7 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
         .end = read_end(all), .total = total, .free_at_start = SERVER_UNTOLD, .share = SERVER_UNTOLD, .utilization = -1,
         .weights = SERVER_UNTOLD, .consumed = SERVER_UNTOLD, .activations = SERVER_UNTOLD,
         .profiled_peak = SERVER_UNTOLD, .graphs_estimated = SERVER_UNTOLD, .graphs_captured = SERVER_UNTOLD,
+        .first_graph_estimated = SERVER_UNTOLD,
         .cache = SERVER_UNTOLD, .tokens = SERVER_UNTOLD, .request_tokens = SERVER_UNTOLD,
         .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD,
         .largest_capture = SERVER_UNTOLD, .running_most = SERVER_UNTOLD, .step_tokens = SERVER_UNTOLD, .cards = 1,

@@ -35,6 +35,7 @@ struct server_log {
     int64_t activations;             /* the profiled peak, above `consumed`; without the graphs */
     int64_t profiled_peak;           /* as told: from 0.21 on with the estimate of the graphs */
     int64_t graphs_estimated;        /* what it set aside for them, or would have */
+    int64_t first_graph_estimated;   /* of that the first of a kind, with what its warm-up took; the largest */
     bool    is_estimate_unused;      /* it was not taken off the cache */
     int64_t graphs_captured;
     int64_t largest_capture;         /* the largest size of a batch that has a graph; 0: none */

@@ -2237,6 +2237,8 @@ class ServeCard(Result):
     activations_bytes: Optional[int]
     #: by the server
     graphs_estimated_bytes: Optional[int]
+    #: of that the first of a kind, with what trying it took and gave back; the largest
+    first_graph_estimated_bytes: Optional[int]
     #: of the cache
     is_estimate_taken_off: bool
     #: by the server, then

@@ -66,6 +66,7 @@ for word in "$@"; do
     before=$word
 done
 echo "$@" >>all-words
+case " $* " in *' --max-num-seqs 9999 '*) echo 'ValueError: max_num_seqs is too large'; exit 1 ;; esac
 case $share in
 0.2[0-3]) cat "$DATA/too-long.log"; exit 1 ;;
 0.98 | 0.99 | 1.00) echo "Free memory on device cuda:0 (78.55/79.19 GiB) on startup is less than desired"; exit 1 ;;
@@ -95,8 +96,11 @@ expect 'a range' 0 'is the largest tried with which it starts. With --max-num-se
 same 'nothing above what was refused is tried' '64 1024 512 768 640 576' \
     "$(sed -n 's/^--max-num-seqs \([0-9]*\) .*/\1/p' range.txt | tr '\n' ' ' | sed 's/ $//')"
 serve --range max-model-len=4096..8192:4096 --device h100-80g -- choosy/vllm serve model >same.txt
+serve --range max-num-seqs=64..9999:9935 --device h100-80g -- choosy/vllm serve model >wrong.txt
 expect 'a value that it has anyway' 0 '--max-model-len 8192 is the largest tried with which it starts.' cat same.txt
 same 'is not tried again' '4096' "$(sed -n 's/^--max-model-len \([0-9]*\) .*/\1/p' same.txt)"
+expect 'what it says of a value that it refuses' 0 'cannot be told. It says: ValueError: max_num_seqs is too large.' \
+    sh -c "tr -s '\n ' ' ' <wrong.txt"
 expect 'a range of no server' 2 'takes no options' serve --range n=1..2 --device h100-80g -- choosy/vllm chat model
 expect 'no range' 2 'expected a range' serve --range n=2..1 --device h100-80g -- choosy/vllm serve model
 cat >requests.csv <<'CSV'
@@ -177,6 +181,8 @@ expect 'with logprobs, too' 0 'it answered; with that, and asked for the logprob
 LOGPROBS=400 expect 'a server that refuses them' 0 'prompts as well, it answered with HTTP status 400.' ask
 LOGPROBS=500 ask >logprobs.txt
 expect 'it dies of them' 0 'serves a full step, and runs out of memory if the logprobs of the prompts' cat logprobs.txt
+expect 'and no word of a larger share' 1 '' grep -q 'large enough' logprobs.txt
+expect 'no more digits than were told' 0 'the request that was refused (3.91 GiB) has room' cat logprobs.txt
 expect 'what refuses them' 0 'With --max-logprobs 0 the server refuses such requests.' cat logprobs.txt
 same 'in JSON, too' 'died-later 200 500' "$(python3 -c 'import json
 card, = json.load(open("ask.json"))["cards"]
@@ -200,6 +206,14 @@ expect 'a cache of a given size' 0 'or less the request that was refused (512 Mi
 same 'in JSON, too' 'True 536870912' "$(python3 -c 'import json
 card, = json.load(open("refused.json"))["cards"]
 print(card["is_cache_given"], card["refused_bytes"])')"
+
+# An estimate whose first graph alone is more than all took is not one of graphs.
+{
+    echo 'CUDA graph memory profiling is enabled. Estimated FULL CUDA graph memory: 4096.00 MiB first-capture + (5-1)'
+    sed 's/0.84 GiB (estimated)/4.11 GiB (estimated)/' "$data/ready.log"
+} >first.log
+LOG=first.log expect 'the term that is wrong' 0 'Of the estimate 4.00 GiB are' \
+    serve --device h100-80g -- ./vllm serve model
 
 # Layers that keep a state take as much for a short request as for a long one.
 {

@@ -144,6 +144,17 @@ Test(server_log, the_estimate_of_a_start_that_fails)
     cr_assert_not(log.is_estimate_unused);
 }
 
+/* The largest of the kinds: its warm-up computes a whole step. */
+Test(server_log, the_first_graph_of_the_estimate)
+{
+    const struct server_log log = read_text(
+        "Estimated PIECEWISE CUDA graph memory: 64.00 MiB first-capture + (7-1) \xc3\x97 1.00 MiB per-graph\n"
+        "Estimated FULL CUDA graph memory: 4096.00 MiB first-capture + (5-1) \xc3\x97 12.00 MiB per-graph\n"
+        "Estimated CUDA graph memory: 4.11 GiB total\n");
+    cr_assert_float_eq((double)log.first_graph_estimated / (double)GIB, 4.0, 1e-6);
+    cr_assert_float_eq((double)log.graphs_estimated / (double)GIB, 4.11, 1e-6);
+}
+
 Test(server_budget, a_larger_share_is_advised_if_it_is_enough)
 {
     const struct server_log log = read_text(
