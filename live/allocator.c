@@ -144,6 +144,56 @@ static enum err live_card(int ordinal, struct live_card **out, struct err_detail
     return e;
 }
 
+/* ---- the end ---- */
+
+/* X(member, key): the counters of a plan (plan.c), by their keys among those of the policy. */
+#define LIVE_PLAN_STATS(X)                                                                                  \
+    X(arena, "plan.bytes") X(live, "plan.live_bytes") X(served, "plan.served") X(unlike, "plan.unlike")     \
+    X(in_use, "plan.in_use")
+
+struct plan_figures {
+#define LIVE_MEMBER(member, key) uint64_t member;
+    LIVE_PLAN_STATS(LIVE_MEMBER)
+#undef LIVE_MEMBER
+    bool is_plan;
+};
+
+static void take_plan_stat(void *arg, const char *key, int64_t value)
+{
+    struct plan_figures *f = arg;
+#define LIVE_TAKE(member, name) if (strcmp(key, name) == 0) f->member = (uint64_t)value;
+    LIVE_PLAN_STATS(LIVE_TAKE)
+#undef LIVE_TAKE
+    f->is_plan |= strcmp(key, "plan.bytes") == 0;
+}
+
+/* How well a plan served the program: one line on standard error. Other policies say nothing. */
+static void live_tell_plan(const struct live_card *c, size_t ordinal)
+{
+    struct plan_figures f = {.is_plan = false};
+    char arena[UNITS_TEXT], live_text[UNITS_TEXT], peak[UNITS_TEXT], now[UNITS_TEXT];
+    if (c->policy->ops->stats != NULL)
+        c->policy->ops->stats(c->policy, take_plan_stat, &f);
+    if (!f.is_plan)
+        return;
+    fprintf(stderr, "replay: plan on device %zu: %" PRIu64 " served by plan, %" PRIu64 " fell back (%" PRIu64
+            " not as planned, %" PRIu64 " with their place in use). Arena %s; reserved at most %s, at the end %s; the "
+            "planned requests need %s at least.\n", ordinal, f.served, f.unlike + f.in_use, f.unlike, f.in_use,
+            units_format_bytes(f.arena, arena), units_format_bytes(c->device->usage.reserved_peak_bytes, peak),
+            units_format_bytes(c->device->usage.reserved_bytes, now), units_format_bytes(f.live, live_text));
+}
+
+/* Another thread may still be at work, and then nothing is told. */
+__attribute__((destructor)) static void live_unloaded(void)
+{
+    if (live.is_forked || pthread_mutex_trylock(&live.lock) != 0)
+        return;
+    for (size_t i = 0; i < LIVE_DEVICES_MAX; i++)
+        if (live.cards[i] != NULL)
+            live_tell_plan(live.cards[i], i);
+    pthread_mutex_unlock(&live.lock);
+}
+
 /* ---- requests ---- */
 
 /* The dense number of a stream; the default stream is 0. */
@@ -182,7 +232,11 @@ static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail 
 static void live_describe_refusal(const struct live_card *c, uint64_t bytes, struct refusal *out)
 {
     char text[UNITS_TEXT];
-    if (c->policy->ops->refusal != NULL)
+    uint64_t start_bytes;
+    if (policy_is_refused(c->policy, &start_bytes))
+        snprintf(out->text, sizeof out->text, "CUDA out of memory. %s: the card has no room for the %s that it takes "
+                 "at its start", live.spec.typed, units_format_bytes(start_bytes, text));
+    else if (c->policy->ops->refusal != NULL)
         c->policy->ops->refusal(c->policy, out);
     else
         snprintf(out->text, sizeof out->text, "CUDA out of memory. %s: no memory on the card for a request of %s",

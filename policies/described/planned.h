@@ -13,6 +13,7 @@
 #define REPLAY_POLICIES_DESCRIBED_PLANNED_H
 
 #include "policies/described/address_order.h"
+#include "policies/described/plan_arena.h"
 
 struct planned_row {
     uint64_t bytes;                         /* 0: this request has no place in the plan */
@@ -21,10 +22,7 @@ struct planned_row {
 
 struct planned {
     struct address_order order;             /* first, so the two pointers convert */
-    struct heap      arena;                 /* one piece, never given back; or none yet */
-    struct first_fit arena_free;            /* its free blocks */
-    uint32_t         arena_root;
-    uint64_t         arena_addr, arena_bytes;
+    struct plan_arena arena;                /* or none yet */
     bool         is_refused;                /* the device has no room for the arena: nothing goes by plan */
     struct planned_row *rows;               /* owned */
     size_t       n_rows;
@@ -36,9 +34,6 @@ struct planned {
 /* Makes a policy without a plan; the options begin as those of plain.h. Its errors. */
 MUST_USE enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *err);
 void planned_destroy(struct policy *p);
-
-/* Takes the arena of a plan. ERR_DEVICE_OOM, ERR_HOST_NOMEM. */
-MUST_USE enum err planned_take_arena(struct planned *p);
 
 enum err planned_alloc(struct policy *p, const struct event *req, struct block *out);
 void planned_free(struct policy *p, const struct event *req, const struct block *b);

@@ -23,18 +23,14 @@
 
 #include "base/array.h"
 #include "base/large_pages.h"
+#include "base/repetition.h"
 #include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    PLANNED_MAX = 8192,
-    ALIKE = 8,                       /* requests that must be of the same sizes for a repetition to be looked at, and
-                                      * the shortest iteration; fewer in traces of fewer than four times as many */
-    TRIED_MAX = 256,
-};
+enum { PLANNED_MAX = 8192 };
 
 static const struct policy_option stalloc_options[] = {
     [PLAIN_CHUNK] = PLAIN_CHUNK_OPTION,
@@ -90,54 +86,13 @@ static enum err profile_read(const struct event *ev, size_t n, struct profile *o
     return ERR_OK;
 }
 
-/* A stretch of requests that repeats: each of [begin, end) has the size of the one `period` requests later. */
-struct repetition {
-    size_t begin, end, period;
-};
-
-static bool is_alike(const struct profile *p, size_t i, size_t k)
-{
-    return p->bytes[i] == p->bytes[k];
-}
-
-/* The stretch around request `i` that repeats after `period`. */
-static struct repetition extend(const struct profile *p, size_t i, size_t period)
-{
-    struct repetition r = {.begin = i, .end = i, .period = period};
-    while (r.begin > 0 && is_alike(p, r.begin - 1, r.begin - 1 + period))
-        r.begin--;
-    while (r.end + period < p->n && is_alike(p, r.end, r.end + period))
-        r.end++;
-    return r;
-}
-
-/* The longest repetition of what begins at request `i`, of at least two rounds; period 0 if there is none. */
-static struct repetition longest_from(const struct profile *p, size_t i)
-{
-    const size_t wanted = p->n / 4 < ALIKE ? p->n / 4 : ALIKE;
-    struct repetition best = {.period = 0};
-    unsigned n_tried = 0;
-    for (size_t k = i + wanted; k + wanted <= p->n && n_tried < TRIED_MAX; k++) {
-        size_t same = 0;
-        while (same < wanted && is_alike(p, i + same, k + same))
-            same++;
-        if (same < wanted)
-            continue;
-        n_tried++;
-        const struct repetition r = extend(p, i, k - i);
-        if (r.end - r.begin >= r.period && r.end - r.begin + r.period > best.end - best.begin + best.period)
-            best = r;
-    }
-    return best;
-}
-
 /* The iteration: the longest repetition found from three places of the trace. */
 static struct repetition find_iteration(const struct profile *p)
 {
     struct repetition best = {.period = 0};
     for (size_t part = 4; part > 1 && p->n >= 4; part--) {
-        const struct repetition r = longest_from(p, p->n / part);
-        if (r.end - r.begin + r.period > best.end - best.begin + best.period)
+        const struct repetition r = repetition_from(p->bytes, p->n, p->n / part);
+        if (repetition_length(&r) > repetition_length(&best))
             best = r;
     }
     return best;

@@ -61,20 +61,7 @@ static void keep(struct planner *p, uint64_t height)
 
 /* ---- the live peak ---- */
 
-static void find_live_peak(const struct lifetimes *l, struct best_plan *out)
-{
-    uint64_t live = 0;
-    for (size_t i = 0; i < l->n_steps; i++) {
-        const struct lifetime *life = lifetimes_at_step(l, i);
-        live += l->steps[i] % 2 == 1 ? 0 - life->bytes : life->bytes;
-        if (live > out->live_bytes) {
-            out->live_bytes = live;
-            out->live_step = (uint32_t)i;
-        }
-    }
-}
-
-static enum err prove_by_live_peak(const struct lifetimes *l, struct best_plan *out)
+enum err best_plan_prove_by_live_peak(const struct lifetimes *l, struct best_plan *out)
 {
     out->proof = PROOF_LIVE;
     out->lower_bytes = out->live_bytes;
@@ -82,7 +69,7 @@ static enum err prove_by_live_peak(const struct lifetimes *l, struct best_plan *
     if (out->proof_lives == NULL)
         return ERR_HOST_NOMEM;
     for (size_t i = 0; i < l->n; i++)
-        if (l->at[i].begin <= out->live_step && out->live_step < l->at[i].end)
+        if (lifetime_is_at(&l->at[i], out->live_step))
             out->proof_lives[out->n_proof++] = (uint32_t)i;
     return ERR_OK;
 }
@@ -140,6 +127,14 @@ static enum err put_in_order(struct planner *p, enum greedy by)
     return ERR_OK;
 }
 
+static uint64_t place(struct planner *p, const struct lifetime *life)
+{
+    if (life->resume == 0)
+        return placed_requests_add(&p->placed, life->bytes, life->begin, life->end);
+    return placed_requests_add_paused(&p->placed, life->bytes, (const uint32_t[]){ life->begin, life->pause },
+                                      (const uint32_t[]){ life->resume, life->end });
+}
+
 /* Places the requests order[from, to) above and between those that have a place. Stops at the height of the best plan.
  * Returns the height; UINT64_MAX: the work was spent before all had a place. */
 static uint64_t place_in_order(struct planner *p, const uint32_t *order, size_t from, size_t to)
@@ -148,14 +143,14 @@ static uint64_t place_in_order(struct planner *p, const uint32_t *order, size_t 
         const struct lifetime *life = &p->lives->at[order[i]];
         if (p->work_left == 0)
             return UINT64_MAX;
-        p->offsets[order[i]] = placed_requests_add(&p->placed, life->bytes, life->begin, life->end);
+        p->offsets[order[i]] = place(p, life);
         spend(p, PLACING_WORK + 8 * p->placed.n);        /* it looks at many requests for each group */
     }
     return p->placed.height;
 }
 
-/* Places each request as it begins, at the lowest address that is free then. This takes n log n operations, so it is
- * done whatever the effort. No plan is kept if there is no such address. */
+/* Places each request as it begins, at the lowest address that is free then, and as if no life had a pause. This takes
+ * n log n operations, so it is done whatever the effort. No plan is kept if there is no such address. */
 static enum err plan_by_time(struct planner *p)
 {
     const struct lifetimes *l = p->lives;
@@ -167,6 +162,8 @@ static enum err plan_by_time(struct planner *p)
     for (size_t i = 0; i < l->n_steps && e == ERR_OK && has_room; i++) {
         const struct lifetime *life = lifetimes_at_step(l, i);
         uint64_t *offset = &p->offsets[l->steps[i] / 2];
+        if (life->resume != 0 && (i == life->pause || i == life->resume))
+            continue;
         if (l->steps[i] % 2 == 1)
             e = free_stretches_give(&line, *offset, life->bytes);
         else
@@ -468,7 +465,7 @@ static enum err planner_open(struct planner *p)
     if (p->order == NULL || p->offsets == NULL || p->items == NULL || p->item_offsets == NULL || p->item_of == NULL ||
         p->best->offsets == NULL)
         return ERR_HOST_NOMEM;
-    return placed_requests_open(p->lives->n, (uint32_t)p->lives->n_steps, &p->placed);
+    return placed_requests_open((p->lives->has_pauses ? 2 : 1) * p->lives->n, (uint32_t)p->lives->n_steps, &p->placed);
 }
 
 static void planner_close(struct planner *p)
@@ -481,18 +478,25 @@ static void planner_close(struct planner *p)
     free(p->item_of);
 }
 
+/* A search knows no pauses. */
+static enum err search_exactly(struct planner *p, uint32_t n, size_t all)
+{
+    enum err e = raise_lower_bound(p, p->order, n < PROOF_MAX ? n : PROOF_MAX);
+    if (e == ERR_OK && !is_done(p) && n < all && all <= SEARCHED_MAX)
+        e = search_largest(p, p->order, (uint32_t)all);
+    if (e == ERR_OK && !is_done(p))
+        e = search_largest(p, p->order, n);
+    return e;
+}
+
 static enum err improve(struct planner *p)
 {
     const size_t all = p->lives->n;
     const uint32_t n = count_searched(p, p->order);
     uint32_t *order = malloc((all + 1) * sizeof *order);
     enum err e = order == NULL ? ERR_HOST_NOMEM : ERR_OK;
-    if (e == ERR_OK)
-        e = raise_lower_bound(p, p->order, n < PROOF_MAX ? n : PROOF_MAX);
-    if (e == ERR_OK && !is_done(p) && n < all && all <= SEARCHED_MAX)
-        e = search_largest(p, p->order, (uint32_t)all);
-    if (e == ERR_OK && !is_done(p))
-        e = search_largest(p, p->order, n);
+    if (e == ERR_OK && !p->lives->has_pauses)
+        e = search_exactly(p, n, all);
     if (e == ERR_OK && !is_done(p)) {
         memcpy(order, p->order, all * sizeof *order);
         improve_order(p, order, n, p->work_left);
@@ -507,10 +511,10 @@ enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *lim
     struct planner p = { .lives = l, .limits = limits, .best = out, .work_left = limits->work };
     assert(limits->align_bytes > 0);
     *out = (struct best_plan){ .plan_bytes = UINT64_MAX };
-    find_live_peak(l, out);
+    out->live_bytes = lifetimes_live_peak(l, &out->live_step);
     enum err e = planner_open(&p);
     if (e == ERR_OK)
-        e = prove_by_live_peak(l, out);
+        e = best_plan_prove_by_live_peak(l, out);
     if (e == ERR_OK)
         e = plan_greedily(&p);
     if (e == ERR_OK && !is_done(&p) && p.work_left > 0)

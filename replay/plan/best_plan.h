@@ -52,4 +52,7 @@ MUST_USE enum err best_plan_find(const struct lifetimes *l, const struct plan_li
                                  struct err_detail *err);
 void best_plan_close(struct best_plan *p);
 
+/* Sets the lower bound and its proof: what is live at once. ERR_HOST_NOMEM, and *out may be closed. */
+MUST_USE enum err best_plan_prove_by_live_peak(const struct lifetimes *l, struct best_plan *out);
+
 #endif

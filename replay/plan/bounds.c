@@ -234,7 +234,7 @@ static void finder_reach(struct bounds_finder *f, uint64_t bytes)
 }
 
 /* Enters a request into both plans. False without memory. */
-static bool finder_place(struct bounds_finder *f, struct tenant *t)
+static bool finder_place(struct bounds_finder *f, struct tenant *t, uint16_t stream)
 {
     const uint64_t bytes = align_up(t->bytes, f->round_bytes);
     f->has_plan = f->has_plan && free_stretches_take(&f->stretches, bytes, &t->addr);
@@ -243,7 +243,12 @@ static bool finder_place(struct bounds_finder *f, struct tenant *t)
         lifetimes_close(&f->lives);
     }
     t->life = f->lives.n;
-    return !f->has_lives || lifetimes_begin(&f->lives, bytes, f->time_ns);
+    if (!f->has_lives)
+        return true;
+    const bool has_room = lifetimes_begin(&f->lives, bytes, f->time_ns);
+    if (has_room)
+        f->lives.at[t->life].stream = stream;
+    return has_room;
 }
 
 static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
@@ -259,7 +264,7 @@ static bool finder_begin(struct bounds_finder *f, const struct event *e)
     assert(e->slot < f->n_tenants);
     *t = (struct tenant){ .bytes = e->bytes };
     finder_reach(f, f->live_bytes += e->bytes);
-    return finder_place(f, t);
+    return finder_place(f, t, e->stream);
 }
 
 /* Takes a request that was refused when recorded: it has to fit for a moment at least. */
@@ -267,7 +272,7 @@ static bool finder_pass(struct bounds_finder *f, const struct event *e)
 {
     struct tenant t = { .bytes = e->bytes };
     finder_reach(f, add_capped(f->live_bytes, e->bytes));
-    return finder_place(f, &t) && finder_leave(f, &t);
+    return finder_place(f, &t, e->stream) && finder_leave(f, &t);
 }
 
 static bool finder_end(struct bounds_finder *f, struct tenant *t)

@@ -38,11 +38,47 @@ bool lifetimes_end(struct lifetimes *l, size_t life, uint64_t time_ns)
     return lifetimes_step(l, 2 * life + 1);
 }
 
+bool lifetimes_resume(struct lifetimes *l, size_t life)
+{
+    struct lifetime *at = &l->at[life];
+    assert(at->end != UINT32_MAX && at->resume == 0);
+    at->pause = at->end;
+    at->resume = (uint32_t)l->n_steps;
+    at->end = UINT32_MAX;
+    l->has_pauses = true;
+    return lifetimes_step(l, 2 * life);
+}
+
 void lifetimes_close(struct lifetimes *l)
 {
     free(l->at);
     free(l->steps);
     *l = (struct lifetimes){ .at = NULL };
+}
+
+void lifetimes_cut(struct lifetimes *l, uint32_t step)
+{
+    while (l->n > 0 && l->at[l->n - 1].begin >= step)
+        l->n--;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->at[i].end >= step)
+            l->at[i].end = UINT32_MAX;
+    l->n_steps = step < l->n_steps ? step : l->n_steps;
+}
+
+uint64_t lifetimes_live_peak(const struct lifetimes *l, uint32_t *step)
+{
+    uint64_t live = 0, peak = 0;
+    for (size_t i = 0; i < l->n_steps; i++) {
+        const struct lifetime *life = lifetimes_at_step(l, i);
+        live += l->steps[i] % 2 == 1 ? 0 - life->bytes : life->bytes;
+        if (live <= peak)
+            continue;
+        peak = live;
+        if (step != NULL)
+            *step = (uint32_t)i;
+    }
+    return peak;
 }
 
 struct lifetime *lifetimes_at_step(const struct lifetimes *l, size_t step)

@@ -81,11 +81,11 @@ static struct stay stay_of(const struct placed_requests *s, uint32_t begin, uint
                           .last = last < SPANS ? last : SPANS - 1 };
 }
 
-/* The lowest address where the request overlaps no other. The loop does not branch on whether a request lives at the
- * same time: such a branch would mispredict. */
-static uint64_t placed_requests_find(const struct placed_requests *s, uint64_t bytes, const struct stay *stay)
+/* The lowest address from `addr` on where the request overlaps no other. The loop does not branch on whether a request
+ * lives at the same time: such a branch would mispredict. */
+static uint64_t placed_requests_find(const struct placed_requests *s, uint64_t addr, uint64_t bytes,
+                                     const struct stay *stay)
 {
-    uint64_t addr = 0;
     for (size_t k = 0; k < s->n; k++) {
         const struct placed_group *group = s->at[k];
         uint64_t near = 0;
@@ -170,7 +170,22 @@ uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t
 {
     assert(begin < end);
     const struct stay stay = stay_of(s, begin, end);
-    const uint64_t addr = placed_requests_find(s, bytes, &stay);
+    const uint64_t addr = placed_requests_find(s, 0, bytes, &stay);
     placed_requests_put(s, addr, bytes, begin, end);
+    return addr;
+}
+
+uint64_t placed_requests_add_paused(struct placed_requests *s, uint64_t bytes, const uint32_t begin_pause[2],
+                                    const uint32_t resume_end[2])
+{
+    const struct stay before = stay_of(s, begin_pause[0], begin_pause[1]);
+    const struct stay after = stay_of(s, resume_end[0], resume_end[1]);
+    uint64_t addr = 0, other = UINT64_MAX;
+    while (addr != other) {
+        other = placed_requests_find(s, addr, bytes, &before);
+        addr = placed_requests_find(s, other, bytes, &after);
+    }
+    placed_requests_put(s, addr, bytes, before.begin, before.end);
+    placed_requests_put(s, addr, bytes, after.begin, after.end);
     return addr;
 }

@@ -43,6 +43,11 @@ void placed_requests_clear(struct placed_requests *s);
  * address. `end` is above `begin`; UINT32_MAX: never freed. */
 uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end);
 
+/* The same for a request that pauses: it lives from `begin` until before `pause`, and from `resume` until before
+ * `end`. It counts as two. */
+uint64_t placed_requests_add_paused(struct placed_requests *s, uint64_t bytes, const uint32_t begin_pause[2],
+                                    const uint32_t resume_end[2]);
+
 /* Places a request at this address, where it overlaps no other from step `begin` until before step `end`. */
 void placed_requests_put(struct placed_requests *s, uint64_t addr, uint64_t bytes, uint32_t begin, uint32_t end);
 

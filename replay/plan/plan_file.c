@@ -79,10 +79,13 @@ enum err plan_rows_read(struct trace_reader *trace, const struct lifetimes *l, s
     return e;
 }
 
-void plan_file_write(const struct plan_row *rows, const struct lifetimes *l, const uint64_t *offsets, FILE *out)
+void plan_file_write(const struct plan_row *rows, const struct lifetimes *l, const uint64_t *offsets,
+                     const struct plan_loop *loop, FILE *out)
 {
-    fprintf(out, "id,lower,upper,size,offset\n");
-    for (size_t i = 0; i < l->n; i++)
-        fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", rows[i].id, rows[i].lower,
+    fprintf(out, "id,lower,upper,size,offset%s\n", loop == NULL ? "" : ",loop");
+    for (size_t i = 0; i < l->n; i++) {
+        fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, rows[i].id, rows[i].lower,
                 rows[i].upper, l->at[i].bytes, offsets[i]);
+        fputs(loop == NULL ? "\n" : i + loop->n_requests < l->n ? ",0\n" : ",1\n", out);
+    }
 }

@@ -6,6 +6,7 @@
 #include "replay/recording/coverage.h"
 #include "replay/plan/best_plan.h"
 #include "replay/plan/bounds.h"
+#include "replay/plan/loop_plan.h"
 #include "replay/plan/plan_file.h"
 #include "report/text/json_writer.h"
 #include "report/text/text.h"
@@ -23,6 +24,7 @@ struct session {
     struct best_plan      plan;
     struct plan_row      *rows;              /* by request */
     uint64_t              align_bytes;
+    struct plan_loop      loop;              /* with --loop */
 };
 
 static void plan_close(void *session)
@@ -41,7 +43,41 @@ static enum err choose_alignment(struct session *s, struct err_detail *err)
     s->align_bytes = typed > 0 ? typed : plan_has_times(s->trace) ? 1 : 512;
     if (!is_power_of_two(s->align_bytes))
         return err_set(err, ERR_USAGE, 0, "--align: expected a power of two, such as 512");
+    if (s->options->is_loop && plan_has_times(s->trace))
+        return err_set(err, ERR_USAGE, 0, "--loop: an instance of minimalloc has no sequence of requests that could "
+                       "repeat");
+    if (s->options->is_loop && s->align_bytes < LOOP_ALIGN_MIN)
+        return err_set(err, ERR_USAGE, 0, "--align: a running program needs multiples of %d", LOOP_ALIGN_MIN);
     return ERR_OK;
+}
+
+/* Cuts the lives after the last step that repeats, and finds anew what of them was live at once, as requested. */
+static enum err cut_to_loop(struct session *s, struct err_detail *err)
+{
+    struct lifetimes requested = { .at = NULL };
+    struct bounds bounds;
+    enum err e = plan_loop_find(&s->lives, &s->loop, err);
+    if (e == ERR_OK)
+        e = bounds_read_lifetimes(s->trace, 1, &requested, &bounds, err);
+    if (e == ERR_OK) {
+        lifetimes_cut(&s->lives, s->loop.end_step);
+        lifetimes_cut(&requested, s->loop.end_step);
+        s->bounds.live_bytes = lifetimes_live_peak(&requested, NULL);
+    }
+    lifetimes_close(&requested);
+    return e;
+}
+
+static enum err plan_search(struct session *s, struct err_detail *err)
+{
+    struct progress progress = progress_start("planning", PROGRESS_PARTS);
+    const struct plan_limits limits = { .enough_bytes = s->options->capacity, .align_bytes = s->align_bytes,
+                                        .work = s->options->effort * PLAN_WORK_SECOND, .progress = progress_report,
+                                        .progress_arg = &progress };
+    const enum err e = s->options->is_loop ? loop_plan_find(&s->lives, &s->loop, &limits, &s->plan, err)
+                                           : best_plan_find(&s->lives, &limits, &s->plan, err);
+    progress_clear(&progress);
+    return e;
 }
 
 static enum err plan_read(void *session, const struct options *o, struct err_detail *err)
@@ -53,14 +89,10 @@ static enum err plan_read(void *session, const struct options *o, struct err_det
         e = choose_alignment(s, err);
     if (e == ERR_OK)
         e = bounds_read_lifetimes(s->trace, s->align_bytes, &s->lives, &s->bounds, err);
-    if (e != ERR_OK)
-        return e;
-    struct progress progress = progress_start("planning", PROGRESS_PARTS);
-    const struct plan_limits limits = { .enough_bytes = s->options->capacity, .align_bytes = s->align_bytes,
-                                        .work = s->options->effort * PLAN_WORK_SECOND, .progress = progress_report,
-                                        .progress_arg = &progress };
-    e = best_plan_find(&s->lives, &limits, &s->plan, err);
-    progress_clear(&progress);
+    if (e == ERR_OK && o->is_loop)
+        e = cut_to_loop(s, err);
+    if (e == ERR_OK)
+        e = plan_search(s, err);
     return e == ERR_OK ? plan_rows_read(s->trace, &s->lives, &s->rows, err) : e;
 }
 
@@ -119,6 +151,28 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
+/* What of the recording is planned, and how a program is run on it. */
+static void print_loop(const struct session *s)
+{
+    struct words w = { .n = 0 };
+    char n[TEXT_NUMBER];
+    if (s->loop.n_requests == 0)
+        words_add(&w, "Nothing repeats in this recording, so a program that goes on after it does so beside the plan. "
+                  "Record at least three steps, all alike.");
+    else
+        words_add(&w, "The last %s requests are %s; what was recorded after them is left out.",
+                  text_count(s->loop.n_requests, n),
+                  s->loop.n_rounds == 1 ? "the step that repeats" : "the steps that repeat");
+    if (s->loop.apart_bytes > s->plan.lower_bytes)
+        words_add(&w, " A running allocator keeps streams apart, because it cannot know when one is done with what "
+                  "another wants: kept apart, they need %s at least.", text_mib(s->loop.apart_bytes, n));
+    if (s->options->out != NULL)
+        words_add(&w, " To run it: REPLAY_POLICY=plan:file=%s, with libreplay-alloc.so (doc/policies.md).",
+                  s->options->out);
+    printf("\n");
+    print_paragraph(&w);
+}
+
 static enum err plan_print(const void *session, struct err_detail *err)
 {
     const struct session *s = session;
@@ -141,6 +195,8 @@ static enum err plan_print(const void *session, struct err_detail *err)
         words_add(&basis, " The offsets are in %s; examples/plan/check_plan.py checks them and the proof.",
                   s->options->out);
     print_paragraph(&basis);
+    if (s->options->is_loop)
+        print_loop(s);
     return coverage_tell(stdout, s->trace, NULL, err);
 }
 
@@ -159,14 +215,14 @@ static enum err plan_write_csv(void *session, FILE *const files[ANSWER_FILES], s
 {
     (void)err;
     const struct session *s = session;
-    plan_file_write(s->rows, &s->lives, s->plan.offsets, files[0]);
+    plan_file_write(s->rows, &s->lives, s->plan.offsets, s->options->is_loop ? &s->loop : NULL, files[0]);
     return ERR_OK;
 }
 
 static const struct flag_use plan_flags[] = {
     TAKES_AS(OUT, "write the plan as CSV: id,lower,upper,size,offset, as minimalloc reads and writes it"),
     TAKES_AS(JSON, "write the figures and the proof of the lower bound as JSON; '-' is standard output"),
-    TAKES(CAPACITY), TAKES(ALIGN), TAKES(EFFORT), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(LOOP), TAKES(CAPACITY), TAKES(ALIGN), TAKES(EFFORT), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_plan = {

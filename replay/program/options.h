@@ -74,6 +74,7 @@ struct options {
     enum oom_action on_oom;
     enum start_mode start;
     bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all, is_host, has_no_replay;
+    bool        is_loop;             /* of `plan` */
     unsigned    threads;
     struct import_config import;
     uint64_t    calls;               /* of `adversary`; 0: not given */

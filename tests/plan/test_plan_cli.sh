@@ -66,6 +66,43 @@ expect 2 '--effort' plan odd.csv --effort 0
 expect 2 '--capacity' plan odd.csv --capacity 0
 expect 2 'would overwrite\|overwrite' plan odd.csv -o odd.csv
 expect 2 'no-such-file' plan no-such-file
+
+# A plan for a program that goes on: its steps are found, what comes after them is cut, and it is a plan like others.
+python3 - <<'PY'
+import csv, random
+rows, live, chance = [], [], random.Random(1)
+sizes = [chance.randint(1, 4000) * 512 for _ in range(30)]
+with open("steps.csv", "w") as f:
+    out = csv.writer(f)
+    out.writerow(["time_ns", "action", "bytes", "address", "stream"])
+    for number in range(40 + 30 * 6 + 7):
+        size = (number + 7) * 1024 if number < 40 else sizes[(number - 40) % 30] if number < 220 else 3000 * number
+        out.writerow([number * 10, "alloc", size, hex((number + 1) << 32), int(number % 30 == 3 and number >= 40)])
+        if number >= 40:
+            live.append(number)
+        if len(live) > 9:
+            freed = live.pop(chance.randrange(2) if number < 160 else 0)
+            out.writerow([number * 10 + 5, "free", "", hex((freed + 1) << 32), ""])
+PY
+expect_status 0 plan steps.csv --loop --effort 1 -o loop.plan --json proof.json
+head -1 loop.plan | grep -qx 'id,lower,upper,size,offset,loop' || fail "a loop is not in the plan: $(head -1 loop.plan)"
+[ "$(grep -c ',1$' loop.plan)" = "$(sed -n 's/.*"loop_requests": \([0-9]*\).*/\1/p' proof.json)" ] ||
+    fail "the loop's rows are not its requests: $(cat proof.json)"
+check loop.plan proof.json >checked 2>&1 || fail "loop: $(tail -1 checked)"
+expect 0 'steps\? that repeat' plan steps.csv --loop --effort 1
+expect 0 'kept apart, they need' plan steps.csv --loop --effort 1
+awk 'BEGIN { print "op,ptr,size"; for (i = 1; i < 50; i++) printf "alloc,0x%d0000000,%d\n", i, i * 1000 }' >once.csv
+expect 0 'Nothing repeats' plan once.csv --loop --effort 1
+expect 2 'no sequence of requests' plan odd.csv --loop
+expect 2 'multiples of 512' plan steps.csv --loop --align 256
+expect 0 'id,lower,upper,size,offset,loop\|plan' loop.plan --policy best-fit
+
+# Damaged plans are refused with file, line and reason.
+head -c 300 loop.plan >cut.plan
+expect 2 'cut.plan: line [0-9]* is not id,lower,upper,size,offset,loop, or it is cut' steps.csv --policy plan:cut.plan
+expect 2 'steps.csv: is not a plan' steps.csv --policy plan:steps.csv
+expect 2 'missing.plan: No such file' steps.csv --policy plan:missing.plan
+
 expect 0 'replay plan FILE' --help plan
 expect 0 '^There is also a policy of this name' --help plan
 expect 0 '^plan: the offsets of a plan made beforehand' --help plan
