@@ -5,20 +5,21 @@
 
 #include <string.h>
 
-static const struct { const char *shows, *chooses; } tools[PLATFORMS] = {
-    [PLATFORM_UNKNOWN] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_LINUX] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_WINDOWS] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_WSL] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES" },
-    [PLATFORM_ROCM] = { "rocm-smi", "HIP_VISIBLE_DEVICES" },
-    [PLATFORM_ROCM_WINDOWS] = { "the task manager", "HIP_VISIBLE_DEVICES" },
-    [PLATFORM_XPU] = { "xpu-smi", "ZE_AFFINITY_MASK" },
-    [PLATFORM_MPS] = { "the activity monitor", NULL },
-    [PLATFORM_NPU] = { "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES" },
-    [PLATFORM_JETSON] = { "tegrastats", NULL },
+/* host: what shows the host's memory; NULL: `free -h`, beside the other tools of Linux. */
+static const struct { const char *shows, *chooses, *host; } tools[PLATFORMS] = {
+    [PLATFORM_UNKNOWN] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES", NULL },
+    [PLATFORM_LINUX] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES", NULL },
+    [PLATFORM_WINDOWS] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES", "the task manager" },
+    [PLATFORM_WSL] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES", NULL },
+    [PLATFORM_ROCM] = { "rocm-smi", "HIP_VISIBLE_DEVICES", NULL },
+    [PLATFORM_ROCM_WINDOWS] = { "the task manager", "HIP_VISIBLE_DEVICES", "the task manager" },
+    [PLATFORM_XPU] = { "xpu-smi", "ZE_AFFINITY_MASK", NULL },
+    [PLATFORM_MPS] = { "the activity monitor", NULL, "the activity monitor" },
+    [PLATFORM_NPU] = { "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", NULL },
+    [PLATFORM_JETSON] = { "tegrastats", NULL, NULL },
 };
 
-static const char shows[] = "nvidia-smi", chooses[] = "CUDA_VISIBLE_DEVICES";
+static const char shows[] = "nvidia-smi", chooses[] = "CUDA_VISIBLE_DEVICES", host[] = "free -h";
 
 const char *card_tools_shows(enum platform p)
 {
@@ -51,12 +52,23 @@ static void add_named(struct words *w, enum platform p, const char *from, const 
     while (from < to) {
         const bool is_shows = strncmp(from, shows, strlen(shows)) == 0;
         const bool is_chooses = strncmp(from, chooses, strlen(chooses)) == 0 && tools[p].chooses != NULL;
-        if (is_shows || is_chooses)
-            words_add(w, "%s", is_shows ? tools[p].shows : tools[p].chooses);
+        const bool is_host = strncmp(from, host, strlen(host)) == 0 && tools[p].host != NULL;
+        if (is_shows || is_chooses || is_host)
+            words_add(w, "%s", is_shows ? tools[p].shows : is_chooses ? tools[p].chooses : tools[p].host);
         else
             words_add(w, "%c", *from);
-        from += is_shows ? strlen(shows) : is_chooses ? strlen(chooses) : 1;
+        from += is_shows ? strlen(shows) : is_chooses ? strlen(chooses) : is_host ? strlen(host) : 1;
     }
+}
+
+/* Whether the sentence speaks of what the platform lacks. */
+static bool is_foreign(const char *from, const char *to, enum platform p)
+{
+    static const char *const of_linux[] = { "dmesg", "df -h", "ulimit", "/dev/shm" };
+    bool has_linux = false;
+    for (size_t i = 0; i < sizeof of_linux / sizeof of_linux[0]; i++)
+        has_linux = has_linux || holds(from, to, of_linux[i]);
+    return (has_linux && tools[p].host != NULL) || (p == PLATFORM_JETSON && holds(from, to, "slice"));
 }
 
 void card_tools_print_advice(FILE *out, enum platform p, const char *advice)
@@ -68,8 +80,8 @@ void card_tools_print_advice(FILE *out, enum platform p, const char *advice)
     const size_t begin = w.n;
     for (const char *to; *advice != '\0'; advice = to) {
         to = sentence_end(advice);
-        if (p == PLATFORM_JETSON && holds(advice, to, "slice"))
-            continue;                        /* it has no MIG */
+        if (is_foreign(advice, to, p))
+            continue;
         if (tools[p].chooses != NULL || !holds(advice, to, chooses))
             add_named(&w, p, advice, to);
     }

@@ -7,8 +7,8 @@
 HALF is tuned, kept, found and so on (tests/texts/README.md).
 
 Demanded: every text is read, with the right stack and platform, and whether the run ended there; the right cause of at
-least 95 %; and never a setting that does not exist there. A text that only mentions an error is told to be none, and
-one of another error (`none`) is not read.
+least 95 %; and never a setting, a variable or a tool that does not exist there. A text that only mentions an error is
+told to be none, and one of another error (`none`) is not read.
 --table prints the table by form, --write puts it into PAGE between its marks.
 """
 import argparse
@@ -29,6 +29,15 @@ PLACES = {
 VARIABLES = {
     "rocm": "PYTORCH_HIP_ALLOC_CONF", "rocm-windows": "PYTORCH_HIP_ALLOC_CONF", "npu": "PYTORCH_NPU_ALLOC_CONF",
 }
+# Tools and variables that a platform lacks: what is said there must not name them.
+LACKING = {
+    "rocm": ("nvidia-smi", "CUDA_VISIBLE_DEVICES"), "jetson": ("nvidia-smi", "CUDA_VISIBLE_DEVICES"),
+    "xpu": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA"),
+    "npu": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA"),
+    "mps": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA", "dmesg", "free -h"),
+    "windows": ("export ", "df -h", "dmesg", "free -h", "ulimit"),
+    "rocm-windows": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "export ", "df -h", "dmesg", "free -h", "ulimit"),
+}
 GOOD = ("read", "stack", "platform", "end", "cause")
 BEGIN, END = "<!-- texts: tests/why/test_texts.py -->", "<!-- end of texts -->"
 
@@ -48,6 +57,14 @@ def is_harmful(said, label):
     key = setting.split(":")[0]
     allowed = {"PYTORCH_ALLOC_CONF", VARIABLES.get(label["platform"], "PYTORCH_CUDA_ALLOC_CONF")}
     return label["platform"] not in PLACES[key] or said.get("variable", "PYTORCH_ALLOC_CONF") not in allowed
+
+
+def names_what_lacks(replay, label):
+    if label["platform"] not in LACKING:
+        return False
+    run = subprocess.run([replay, "why", TEXTS / label["file"]], capture_output=True, text=True, check=False)
+    said = " ".join(run.stdout.split())
+    return any(word in said for word in LACKING[label["platform"]])
 
 
 def judge_mention(run):
@@ -71,7 +88,8 @@ def judge(replay, label):
     said = got.get("text") or got.get("words") or got.get("library") or {}
     return {"read": True, "stack": said.get("stack") in label["stack"].split("|"), "end": got["end"] == label["end"],
             "platform": said.get("platform") == label["platform"],
-            "cause": got["verdict"] in label["cause"].split("|"), "harm": is_harmful(said, label),
+            "cause": got["verdict"] in label["cause"].split("|"),
+            "harm": is_harmful(said, label) or names_what_lacks(replay, label),
             "said": f"{said.get('stack')} {said.get('platform')} {got['verdict']} {got['end']} {said.get('setting')}"}
 
 
