@@ -219,7 +219,14 @@ static bool keep_until_end(pid_t program, pid_t parent, int *status)
     return false;
 }
 
-/* In the keeper: starts the program, tells its number through the pipe, and exits with its status. */
+static void tell(int report_fd, int said)
+{
+    if (write(report_fd, &said, sizeof said) != sizeof said)
+        _exit(EXIT_NOT_FOUND);
+}
+
+/* In the keeper: starts the program, and exits with its status. The program tells its number through the pipe itself,
+ * so that this comes before the reason why it could not be started, if there is one. */
 static void keep(const char *const *argv, const struct child_setting *setting, const sigset_t *mask, pid_t parent,
                  int report_fd)
 {
@@ -227,11 +234,14 @@ static void keep(const char *const *argv, const struct child_setting *setting, c
     prctl(PR_SET_PDEATHSIG, PARENT_ENDED);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t program = fork();
-    if (program == 0)
+    if (program == 0) {
+        tell(report_fd, (int)getpid());
         child_start(argv, setting, mask, report_fd);
-    const int told = program < 0 ? -errno : (int)program;
-    if (write(report_fd, &told, sizeof told) != sizeof told || program < 0)
+    }
+    if (program < 0) {
+        tell(report_fd, -errno);
         _exit(EXIT_NOT_FOUND);
+    }
     close(report_fd);
     const bool is_left = !keep_until_end(program, setting->ends_with_us ? parent : 0, &status);
     if (setting->log != NULL)
@@ -372,8 +382,8 @@ static void keep_children(void)
         signal(SIGCHLD, SIG_DFL);
 }
 
-/* What the keeper tells of the program: its number, and then why it could not be started, if so. Both are 0 or below
- * where there is nothing to tell; the number is -errno if there is no program. */
+/* What is told of the program: its number, and then why it could not be started, if so. Both are 0 or below where there
+ * is nothing to tell; the number is -errno if there is no program. */
 struct started {
     int pid, reason;
 };
@@ -381,7 +391,7 @@ struct started {
 static void started_read_pid(struct started *s, int report_fd)
 {
     if (read(report_fd, &s->pid, sizeof s->pid) != sizeof s->pid)
-        s->pid = -ECHILD;                            /* the keeper was ended */
+        s->pid = -ECHILD;                            /* both were ended */
 }
 
 static void started_read_reason(struct started *s, int report_fd)
