@@ -4,15 +4,18 @@
 
     recipes.py DIST
 
-Needs rattler-build's library and hadolint (packaging/lint-requirements.txt), Ruby and shellcheck.
+Needs what packaging/lint-requirements.txt lists, Ruby, shellcheck and nix-instantiate.
 """
+import base64
 import hashlib
+import json
 import pathlib
 import re
 import subprocess
 import sys
 
 import rattler_build
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIST = pathlib.Path(sys.argv[1]).resolve()
@@ -58,6 +61,54 @@ def check_dockerfile():
     expect((DIST / copied).is_file() and VERSION in copied, "Dockerfile: copies", copied)
 
 
+def tool(name):
+    return pathlib.Path(sys.executable).with_name(name)
+
+
+def check_nix():
+    accepts("nix-instantiate", "--parse", DIST / "package.nix")
+    text = (DIST / "package.nix").read_text()
+    hashes = [base64.b64decode(found).hex() for found in re.findall(r'hash = "sha256-([^"]+)"', text)]
+    expect(checksum() in hashes, "nix: another checksum")
+    dygraphs = re.search(r'_all.deb"\n +sha256 "(\w+)"', (DIST / "vramreplay.rb").read_text())[1]
+    expect(dygraphs in hashes, "nix: another dygraphs than Homebrew's")
+
+
+def check_github():
+    """The Action in the root of a repository, as the Marketplace wants it, and what people copy into theirs."""
+    for schema, file in (("github-actions", DIST / "action/action.yml"),
+                         ("github-workflows", ROOT / "examples/workflow/peak-memory.yml")):
+        accepts(tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", file)
+    accepts(tool("pre-commit"), "validate-config", ROOT / "examples/workflow/pre-commit-config.yaml")
+    action = yaml.safe_load((DIST / "action/action.yml").read_text())
+    expect({"icon", "color"} == set(action["branding"]), "the Action has no branding")
+    expect(sorted(path.name for path in (DIST / "action").iterdir()) == ["LICENSE", "README.md", "action.yml"],
+           "dist/action/ has other files")
+
+
+def check_mcp_registry():
+    """What the registry refuses: https://modelcontextprotocol.io says so, and mcp-publisher validate."""
+    server = json.loads((DIST / "server.json").read_text())
+    package = server["packages"][0]
+    expect(server["version"] == package["version"] == VERSION, "server.json: another version")
+    expect(len(server["description"]) <= 100, "server.json: its description has more than 100 characters")
+    expect(re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"]), "server.json: its name is none")
+    expect(f"mcp-name: {server['name']} " in (ROOT / "python/PYPI.md").read_text(), "PYPI.md names another server")
+    expect((package["identifier"], package["transport"]) == ("vramreplay", {"type": "stdio"}),
+           "server.json: another package")
+
+
+def check_space():
+    """A static Space of Hugging Face: known keys in its front matter, and the page."""
+    if not (DIST / "vramreplay.html").exists():
+        return
+    front = yaml.safe_load((DIST / "space/README.md").read_text().split("---\n")[1])
+    expect(set(front) <= {"title", "emoji", "colorFrom", "colorTo", "sdk", "app_file", "pinned", "license",
+                          "short_description"}, "Space: unknown keys")
+    expect(front["sdk"] == "static" and (DIST / "space" / front["app_file"]).exists(), "Space: no page")
+    expect(len(front["short_description"]) <= 60, "Space: its description has more than 60 characters")
+
+
 def check_dependencies():
     """Each library that CMake asks pkg-config for is in the recipes, by the name that it has there."""
     names = {"libzstd": "zstd", "libcrypto": "openssl", "sqlite3": "sqlite", "libprotobuf-c": "protobuf-c",
@@ -66,15 +117,19 @@ def check_dependencies():
                        (ROOT / "CMakeLists.txt").read_text(), re.M)
     expect(len(asked) >= 7, "CMakeLists.txt asks for no library")
     for name in asked:
-        for file in ("conda/recipe.yaml", "vramreplay.rb"):
-            expect(names.get(name, name) in (DIST / file).read_text(), file, "lacks", name)
+        for file in ("conda/recipe.yaml", "vramreplay.rb", "package.nix"):
+            there = names.get(name, name)
+            there = there.replace("-", "") if file == "package.nix" else there
+            expect(there in (DIST / file).read_text(), file, "lacks", name)
 
 
 def main():
-    for check in (check_conda, check_homebrew, check_dockerfile, check_dependencies):
+    for check in (check_conda, check_homebrew, check_dockerfile, check_nix, check_github, check_mcp_registry,
+                  check_space, check_dependencies):
         check()
     expect("{{" not in re.sub(r"\${{.*?}}", "", "".join((DIST / name).read_text() for name in (
-        "conda/recipe.yaml", "vramreplay.rb", "Dockerfile"))), "a mark is not filled in")
+        "conda/recipe.yaml", "vramreplay.rb", "Dockerfile", "package.nix", "server.json",
+        "action/README.md"))), "a mark is not filled in")
     raise SystemExit(failures > 0)
 
 

@@ -53,6 +53,14 @@ def call(session):
     return lambda tool, **arguments: session(lambda client: client.call_tool(tool, arguments))
 
 
+def test_the_package_starts_the_server_by_its_own_name(folder):
+    """As clients of the registry start it: server.json has these words."""
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    done = subprocess.run([sys.executable, "-m", "vramreplay", "mcp", "--folder", str(folder)], input=f"{ping}\n",
+                          capture_output=True, text=True, timeout=60)
+    assert (done.returncode, json.loads(done.stdout)["result"]) == (0, {}), done.stderr
+
+
 def test_the_client_lists_the_tools_with_valid_schemas(session):
     tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
     assert set(tools) == {"files", "info", "why", "why_text", "who", "fit", "tune", "diff", "blame", "shrink",
