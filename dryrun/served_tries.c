@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MAX = 16, RANGE_STEPS = 16, STEPS_MAX = 3, FEWER_GRAPHS = 8 };
+enum { TRIES_MAX = 24, RANGE_STEPS = 16, STEPS_MAX = 8, FEWER_GRAPHS = 8 };
 
 struct trying {
     struct served *served;
@@ -48,25 +48,45 @@ static const struct served_start *try_share(struct trying *t, int hundredths)
     return try_choice(t, "--gpu-memory-utilization", value);
 }
 
+static int hundredths(double share)
+{
+    return (int)(share * 100 + 0.5);
+}
+
+/* Where a walk is: the outermost share that started and the innermost that did not; -1: none yet. */
+struct walk {
+    int started, refused, outwards;
+};
+
+static bool walk_is_done(const struct walk *w)
+{
+    const int edge = w->outwards > 0 ? 100 : 1;
+    return w->started == edge || (w->started >= 0 && w->refused == w->started + w->outwards);
+}
+
+/* One step, or halfway between both. Of a share that was refused memory beside its cache, the largest with which that
+ * request has room is nearer: a server that dies later may lack several. */
+static int walk_next(const struct walk *w, int at, const struct served_start *try)
+{
+    const double room = w->outwards > 0 && try != NULL ? try->budget.most_share_after_refusal : -1;
+    if (w->started >= 0 && w->refused >= 0)
+        return (w->started + w->refused) / 2;
+    if (w->started >= 0)
+        return at + w->outwards;
+    return room > 0 && hundredths(room) < at ? hundredths(room) : at - w->outwards;
+}
+
 /* From a share that should start: outwards while the server starts, or inwards until it does. Returns the last that
  * started, in hundredths, if the next one outwards did not; -1: it was not found. */
 static int walk(struct trying *t, int from, int outwards)
 {
-    int started = -1, refused = -1;
-    for (int i = 0, at = from; i < STEPS_MAX && at > 0 && at <= 100 && t->e == ERR_OK; i++) {
-        const bool starts = is_ready(try_share(t, at));
-        *(starts ? &started : &refused) = at;
-        if (started >= 0 && refused >= 0)
-            break;
-        at += starts ? outwards : -outwards;
+    struct walk w = { .started = -1, .refused = -1, .outwards = outwards };
+    for (int i = 0, at = from; i < STEPS_MAX && at > 0 && at <= 100 && t->e == ERR_OK && !walk_is_done(&w); i++) {
+        const struct served_start *try = try_share(t, at);
+        *(is_ready(try) ? &w.started : &w.refused) = at;
+        at = walk_next(&w, at, try);
     }
-    const bool is_edge = refused >= 0 || started == (outwards > 0 ? 100 : 1);
-    return t->e == ERR_OK && is_edge ? started : -1;
-}
-
-static int hundredths(double share)
-{
-    return (int)(share * 100 + 0.5);
+    return t->e == ERR_OK && walk_is_done(&w) ? w.started : -1;
 }
 
 /* The most first: of a server that dies later it is the answer. */

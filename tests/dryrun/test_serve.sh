@@ -160,14 +160,19 @@ class Server(http.server.BaseHTTPRequestHandler):
         print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB." * (answer == "500"), flush=True)
         self.send_response(int(answer))
         self.end_headers()
+given = [word for before, word in zip(sys.argv, sys.argv[1:]) if before == "--gpu-memory-utilization"]
+share = float((["0.95"] + given)[-1])
+if share > float(os.environ["SERVES"]):
+    os.environ["LOGPROBS"] = "500"
 port = [int(word) for before, word in zip(sys.argv, sys.argv[1:]) if before == "--port"][-1]
 server = http.server.HTTPServer(("127.0.0.1", port), Server)
 print("Chunked prefill is enabled with max_num_batched_tokens=16384.")
-print(pathlib.Path(os.environ["DATA"], "ready.log").read_text(), flush=True)
+text = pathlib.Path(os.environ["DATA"], "ready.log").read_text()
+print(text.replace("(0.95, 75.23 GiB)", "(%.2f, %.2f GiB)" % (share, share * 79.19)), flush=True)
 server.serve_forever()
 PY
 chmod +x listening/vllm
-export ANSWER=200 LOGPROBS=200
+export ANSWER=200 LOGPROBS=200 SERVES=1
 expect 'it answers' 0 'Asked for a full step, 3 prompts of 8,190 tokens, it answered' \
     serve --ask --device h100-80g -- listening/vllm serve model
 same 'what it was asked for' '/v1/completions of 3 to 8190' "$(cat asked)"
@@ -181,6 +186,8 @@ expect 'with logprobs, too' 0 'it answered; with that, and asked for the logprob
 LOGPROBS=400 expect 'a server that refuses them' 0 'prompts as well, it answered with HTTP status 400.' ask
 LOGPROBS=500 ask >logprobs.txt
 expect 'it dies of them' 0 'serves a full step, and runs out of memory if the logprobs of the prompts' cat logprobs.txt
+SERVES=0.83 serve --try --ask --device h100-80g -- listening/vllm serve model | tr -s '\n ' ' ' >serves.txt
+expect 'the largest share that serves' 0 '0.83 is the most that starts and serves what is asked' cat serves.txt
 expect 'and no word of a larger share' 1 '' grep -q 'large enough' logprobs.txt
 expect 'no more digits than were told' 0 'the request that was refused (3.91 GiB) has room' cat logprobs.txt
 expect 'what refuses them' 0 'With --max-logprobs 0 the server refuses such requests.' cat logprobs.txt
