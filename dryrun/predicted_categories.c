@@ -56,8 +56,9 @@ void predicted_categories_print(FILE *out, const struct predicted_categories *c)
     const struct holders *h = &c->holders;
     words_add(&w, "At its peak the program has requested %s: ", units_format_bytes(c->held_bytes, held));
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
-        words_add(&w, "%s%s %s (%.0f%%)", i == 0 ? "" : ", ", holder_name(h, i),
-                  units_format_bytes(h->at[i].bytes, bytes), 100.0 * (double)h->at[i].bytes / (double)c->held_bytes);
+        words_add(&w, "%s%s %s (%.0f%%%s)", i == 0 ? "" : ", ", holder_name(h, i),
+                  units_format_bytes(h->at[i].bytes, bytes), 100.0 * (double)h->at[i].bytes / (double)c->held_bytes,
+                  holder_is_guess(&h->at[i]) ? ", a guess" : "");
     words_add(&w, h->n > CATEGORIES_SHOWN ? ", and other (replay who --by category)." : ".");
     words_print_within(out, &w, TERMINAL_USUAL, 0, 2);
 }

@@ -170,7 +170,8 @@ def expect_readings(browser, best):
 
 
 CATEGORIES = """(() => {
-    const { scene, heldAt } = window.replayPage, t = scene.trace, words = t.categories.split(','), sums = {};
+    const { scene, heldAt } = window.replayPage, t = scene.trace, sums = {};
+    const words = t.categories.replaceAll(' (a guess)', '').split(',');
     for (const i of heldAt(t, t.live_peak_moment))
         sums[words[t.category[i]]] = (sums[words[t.category[i]]] || 0) + t.bytes[i];
     return sums;

@@ -22,6 +22,7 @@ import bisect
 import functools
 import gc
 import pickle
+import sys
 import threading
 import weakref
 
@@ -36,8 +37,11 @@ _paths = {}                                          # id of a module: its path
 _parameters = {}                                     # id of a parameter: (weak reference, path of its module)
 _seen = {}                                           # id of a parameter or buffer: its storage when it was marked last
 _marks = []                                          # (positions, device, storage, category, path)
+_made = []                                           # (position, device, storage, operands, is_graph): see _note_made
+_asked = []                                          # (position, device, storage of a gradient, of its tensor)
 _course = []                                         # (positions, phase, path, convolves): what is true from there on
 _depth = {"backward": 0, "optimizer": 0, "buckets": 0}
+_LIKE = ("parameters", "buffers", "gradients", "optimizer state")      # what has a tensor for each parameter
 _state = {"started": False, "graph": False, "node": None, "convolves": False}
 
 
@@ -79,14 +83,24 @@ def _note():
     _course.append((_positions(), _phase(), modules[-1] if modules else _state["node"], _state["convolves"]))
 
 
+def _storage(tensor):
+    """Where a tensor's memory begins; None: it has none of its own on the card, or only a shape."""
+    if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda or tensor.layout != torch.strided:
+        return None
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):      # it is wrapped by a transform, or only a shape
+        return None
+
+
 def _mark(tensor, category, path=None):
-    if isinstance(tensor, torch.Tensor) and tensor.is_cuda and tensor.layout == torch.strided:
-        device = tensor.device.index
-        try:
-            storage = tensor.untyped_storage().data_ptr()
-        except (NotImplementedError, RuntimeError):  # it is wrapped by a transform, or only a shape
-            return
-        _marks.append((_position(device), device, storage, category, path))
+    if isinstance(tensor, torch.Tensor) and tensor.is_cuda and tensor.layout == torch.sparse_coo:
+        _mark(tensor._indices(), category, path)
+        _mark(tensor._values(), category, path)
+        return
+    storage = _storage(tensor)
+    if storage is not None:
+        _marks.append((_position(tensor.device.index), tensor.device.index, storage, category, path))
 
 
 def _tensors(value):
@@ -132,6 +146,15 @@ def _mark_own(module):
                 if category == "parameters":
                     _parameters[id(tensor)] = (weakref.ref(tensor), path)
                 _mark(tensor, category, path)
+
+
+def _moving(apply):
+    """Module._apply, watched: what went to the host may come back to the address that it had."""
+    @functools.wraps(apply)
+    def moving(*args, **kwargs):
+        _seen.clear()
+        return apply(*args, **kwargs)
+    return moving
 
 
 def _enter(module, args):
@@ -183,9 +206,16 @@ def _attach(arguments):
         seen.add(node)
         todo.extend(n for n, _ in node.next_functions)
         at = bisect.bisect_right(_local.born, node._sequence_nr()) - 1
-        if not hasattr(node, "variable"):            # a leaf, which asks for nothing
+        if hasattr(node, "variable"):                # a leaf, which asks for nothing and may get a gradient
+            _watch_leaf(node.variable)
+        else:
             node.register_prehook(functools.partial(_enter_node, _local.sequence[at] if at >= 0 else None,
                                                     "onvolution" in node.name()))
+
+
+def _watch_leaf(leaf):
+    if id(leaf) not in _parameters or _parameters[id(leaf)][0]() is not leaf:
+        _parameters[id(leaf)] = (weakref.ref(leaf), None)
 
 
 def _mark_gradients():
@@ -193,6 +223,30 @@ def _mark_gradients():
         parameter = reference()
         if parameter is not None and parameter.grad is not None:
             _mark(parameter.grad, "gradients", path)
+
+
+def _mark_asked(outputs, inputs, *_, **__):
+    """Notes the gradients that torch.autograd.grad gives. Of a weight, inner weights of a graph included, it is one as
+    .grad is; of anything else it is a result."""
+    inputs = list(_tensors(inputs))
+
+    def mark(gradients):
+        for of, gradient in zip(inputs, gradients):
+            place = _storage(gradient)
+            if place is not None and _storage(of) is not None:
+                _asked.append((_position(gradient.device.index), gradient.device.index, place, _storage(of)))
+    return mark
+
+
+def _asking(grad):
+    """torch.autograd.grad, watched."""
+    @functools.wraps(grad)
+    def asking(*args, **kwargs):
+        mark = _mark_asked(*args, **kwargs)
+        out = grad(*args, **kwargs)
+        mark(out)
+        return out
+    return asking
 
 
 def _phased(name, function, before=None, after=None):
@@ -243,6 +297,56 @@ def _watch_other_hooks():
     hooks.__enter__ = watched
 
 
+# ---- what the program's own lines make ----
+
+def _copying(copy):
+    """Parameter.__deepcopy__, watched: a model that is copied may never be called."""
+    @functools.wraps(copy)
+    def copying(self, memo):
+        out = copy(self, memo)
+        _mark(out, "parameters")
+        return out
+    return copying
+
+
+def _parts(value, i, n):
+    """The tensors in an argument that part i of n of the result is made from: of a list as long, its own."""
+    return _tensors(value[i] if isinstance(value, (list, tuple)) and len(value) == n else value)
+
+
+def _note_made(call):
+    """A call of the program's own lines has new memory: what it was made from tells what it is."""
+    if _modules() or any(_depth.values()):
+        return
+    results = list(_tensors(call.out))
+    for i, result in enumerate(results):
+        storage = _storage(result)
+        if storage is None:
+            continue
+        operands = [(_storage(one), one.shape == result.shape and one.numel() > 1)
+                    for value in (*call.args, *call.kwargs.values()) for one in _parts(value, i, len(results))
+                    if _storage(one) is not None]
+        device = result.device.index
+        if call.name.endswith("_like") or call.name.startswith("new_"):
+            operands = [(place, False) for place, _ in operands]     # the same shape, and nothing else of it
+        if all(of != storage for of, _ in operands):
+            _made.append((_position(device), device, storage, operands, result.grad_fn is not None))
+
+
+def _watch_calls():
+    """The simulated card sees each call of the program. On a real one nobody does: that would keep arguments longer."""
+    beside = getattr(sys.modules.get("replay_values"), "_Beside", None)
+    if beside is None:
+        return
+    look = beside.look_after
+
+    def look_after(self, call):
+        out = look(self, call)
+        _note_made(call)
+        return out
+    beside.look_after = look_after
+
+
 # ---- the optimizer ----
 
 def _mark_optimized(optimizer):
@@ -278,12 +382,15 @@ def start():
     modules = torch.nn.modules.module
     modules.register_module_forward_pre_hook(_enter)
     modules.register_module_forward_hook(_leave, always_call=True)
+    torch.nn.Module._apply = _moving(torch.nn.Module._apply)
     register_optimizer_step_pre_hook(_enter_step)
     register_optimizer_step_post_hook(_leave_step)
     torch.autograd.graph.saved_tensors_hooks(_saved, lambda tensor: tensor).__enter__()
     _watch_other_hooks()
+    _watch_calls()
     torch.autograd.backward = _phased("backward", torch.autograd.backward, _attach, _after_backward)
-    torch.autograd.grad = _phased("backward", torch.autograd.grad, _attach, _after_backward)
+    torch.autograd.grad = _asking(_phased("backward", torch.autograd.grad, _attach, _after_backward))
+    torch.nn.Parameter.__deepcopy__ = _copying(torch.nn.Parameter.__deepcopy__)
     ddp = torch.nn.parallel.DistributedDataParallel
     for name in ("_ddp_init_helper", "_pre_forward"):
         if hasattr(ddp, name):
@@ -310,6 +417,7 @@ class _Lives:
         counted = [e for e in entries if e["action"] in ("alloc", "free_requested")]
         self.first = last - len(counted) + 1         # the position of the first of them
         self.born, self.ended, self.entry, self.at, self.is_brief = [], [], [], {}, []
+        self.line_ends = []                          # by request: where another line of the program asks
         for i, entry in enumerate(counted):
             if entry["action"] == "alloc":
                 births, requests = self.at.setdefault(entry["addr"], ([], []))
@@ -322,12 +430,31 @@ class _Lives:
                 self.is_brief.append(following["action"] == "free_requested" and following["addr"] == entry["addr"])
             elif entry["addr"] in self.at:
                 self.ended[self.at[entry["addr"]][1][-1]] = self.first + i
+        self._find_line_ends()
+
+    def _find_line_ends(self):
+        line, end = None, float("inf")
+        for i in reversed(range(len(self.entry))):
+            before = _line_of(self.entry[i])
+            if i + 1 < len(self.entry) and before != line:
+                end = self.born[i + 1]
+            line = before
+            self.line_ends.append(end)
+        self.line_ends.reverse()
 
     def find(self, position, storage):
         """The request that this address belonged to; None: older than the history."""
         births, requests = self.at.get(storage, ((), ()))
         i = bisect.bisect_right(births, position) - 1
         return requests[i] if i >= 0 and self.ended[requests[i]] > position else None
+
+
+def _line_of(entry):
+    """The innermost line that is not PyTorch's."""
+    for frame in entry.get("frames") or []:
+        if "/torch/" not in frame["filename"] and not frame["filename"].startswith("<"):
+            return frame["filename"], frame["line"]
+    return None
 
 
 _RANK = ["parameters", "buffers", "gradients", "optimizer state", "workspaces", "inputs", "saved"]
@@ -341,6 +468,12 @@ def _known(lives, device, last, workspaces):
         request = lives.find(position, storage) if of == device else None
         if request is not None and (request not in known or _RANK.index(category) < _RANK.index(known[request][0])):
             known[request] = (category, path)
+    for position, of, gradient, weight in _asked:
+        request, source = (lives.find(position, place) if of == device else None for place in (gradient, weight))
+        if request is not None and known.get(source, (None, None))[0] == "parameters":
+            known.setdefault(request, ("gradients", None))
+            if known[request][0] == "saved":
+                known[request] = ("gradients", known[request][1])
     return known
 
 
@@ -349,14 +482,39 @@ def _next(positions, after):
     return positions[i] if i < len(positions) else float("inf")
 
 
-def _category(known, phase, born, ended, starts, end):
+def _origins(lives, device, known, phase_at):
+    """By request that the program's own lines made: what it was made from. "parameters" and the like: one of these of
+    the same shape, as a copy is; "results": what a forward pass made; "host": nothing on the card. None: other
+    things."""
+    origins = {}
+    for position, of, storage, operands, is_graph in _made:
+        request = lives.find(position, storage) if of == device else None
+        if request is None:
+            continue
+        kinds, results, others = set(), False, False
+        for place, is_alike in operands:
+            one = lives.find(position, place)
+            kind = known.get(one, (None,))[0]
+            kind = kind if kind in _LIKE else origins.get(one) or kind
+            kinds |= {kind} if is_alike and kind in _LIKE and not is_graph else set()
+            is_result = kind == "results" or (one is not None and phase_at(lives.born[one]) == "forward")
+            results, others = results or is_result, others or kind not in ("host", "inputs")
+        origins[request] = next((kind for kind in _LIKE if kind in kinds), None) or \
+            ("results" if results else None if others else "host")
+    return origins
+
+
+def _category(known, origin, phase, born, ended, starts, end):
     """The category of a request that no tensor has told: by the phase it was born in, and what it lives through.
     None: it cannot be told."""
     forward, backward, nested = (_next(starts[name], born - 1) for name in ("forward", "backward", "nested"))
     if phase == "buckets":
         return "gradients" if ended > backward else "temporaries"
+    if phase == "own" and origin in _LIKE and ended > min(forward, backward, end):
+        return origin
     if phase == "own" and forward < backward:
-        return _category_of_own(known, ended > forward, not starts["backward"] or starts["backward"][0] > born)
+        is_early = not starts["backward"] or starts["backward"][0] > born
+        return _category_of_own(known, origin, ended > forward, is_early)
     if known == "inputs" and phase == "loss":
         return "inputs"
     if known == "saved" and phase != "optimizer":
@@ -365,12 +523,14 @@ def _category(known, phase, born, ended, starts, end):
     return "activations" if ended > min(until, end) else "temporaries"
 
 
-def _category_of_own(known, meets_forward, is_early):
+def _category_of_own(known, origin, meets_forward, is_early):
     """Of what the program's own lines made before a forward pass. What no module was given is a data set if it is there
-    from the beginning. Later it may be a copy of gradients or of weights as well."""
+    from the beginning, or made from nothing on the card. Later it may be anything."""
     if known in ("inputs", "saved"):
         return "inputs"
-    return "temporaries" if not meets_forward else "inputs" if is_early else None
+    if origin == "results" and meets_forward:
+        return "activations"
+    return "temporaries" if not meets_forward else "inputs" if is_early or origin == "host" else None
 
 
 def _is_workspace(lives, i, convolves):
@@ -392,17 +552,23 @@ def _label(entries, device, last, workspaces, is_last):
     changes = [position for position, *_ in course]
     turns = [one for i, one in enumerate(course) if i == 0 or course[i - 1][1] != one[1]]
     starts = {name: [p for p, phase, *_ in turns if phase == name] for name in ("forward", "backward", "nested")}
-    made = {}
+    made, has_passes = {}, bool(starts["forward"] or starts["backward"])
+
+    def state(born):
+        at = bisect.bisect_left(changes, born) - 1
+        return course[at] if at >= 0 else (0, "own", None, False)
+    origins = _origins(lives, device, known, lambda born: state(born)[1])
     for entry in entries:
         entry["frames"] = [f for f in entry["frames"] if f["filename"] != __file__] if entry.get("frames") else []
     for i, entry in enumerate(lives.entry):
-        at = bisect.bisect_left(changes, lives.born[i]) - 1
-        _, phase, path, convolves = course[at] if at >= 0 else (0, "own", None, False)
+        _, phase, path, convolves = state(lives.born[i])
         category, owner = known.get(i, (None, None))
         if category is None and _is_workspace(lives, i, convolves):
             category = "workspaces"
+        elif category not in _RANK[:5] and phase == "own" and not has_passes:
+            category = "temporaries" if lives.ended[i] <= lives.line_ends[i] else None
         elif category not in _RANK[:5]:
-            category = _category(category, phase, lives.born[i], lives.ended[i], starts, end)
+            category = _category(category, origins.get(i), phase, lives.born[i], lives.ended[i], starts, end)
         labels = ((owner or path, MODULE_FILE), (category or "unknown", CATEGORY_FILE))
         entry["frames"] += [made.setdefault(label, {"name": label[0], "filename": label[1], "line": 0})
                             for label in labels if label[0] is not None]

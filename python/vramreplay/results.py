@@ -914,6 +914,8 @@ class HeldCategory(Result):
     category: str
     #: live
     bytes: int
+    #: of these, bytes whose category is a guess
+    guessed_bytes: int
     #: live
     requests: int
 
@@ -1166,6 +1168,8 @@ class WhoRow(Result):
     requests: int
     #: its bytes as a share of all, 0 to 1
     share: float
+    #: by category only: of its bytes, those that are a guess
+    guessed_bytes: Optional[int] = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -1184,6 +1188,9 @@ class Who(Result):
     named_bytes: Optional[int] = None
     #: by category only: bytes whose category a label tells
     labelled_bytes: Optional[int] = None
+    #: by category only: bytes whose category is a guess; of all others a label or a rule without exceptions
+    #: tells it
+    guessed_bytes: Optional[int] = None
     #: by category only: of these, bytes to which call stacks and lives alone would give the same category
     agreed_bytes: Optional[int] = None
 

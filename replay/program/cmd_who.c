@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 20, NAME_COLUMN = 31 };
+enum { ROWS_SHOWN = 20, NAME_COLUMN = 31, GUESSED_NAME = 64 };
+#define LEAST_GUESS 0.05                             /* per cent of a row, shown as 0.1 */
 
 static const struct { const char *word; enum holder_key key; } keys[] = {
     { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
@@ -162,15 +163,30 @@ static void print_name(const char *name, bool is_wide)
     putchar('\n');
 }
 
+/* A name of a category says how much of it is a guess. */
+static const char *name_with_guess(const struct who *w, size_t i, char out[static GUESSED_NAME])
+{
+    const struct holder *r = &w->rows.at[i];
+    const double guessed = 100 * share(r->guessed_bytes, r->bytes);
+    if (guessed < LEAST_GUESS)
+        return holder_name(&w->rows, i);
+    if (guessed >= 100)
+        snprintf(out, GUESSED_NAME, "%s (a guess)", holder_name(&w->rows, i));
+    else
+        snprintf(out, GUESSED_NAME, "%s (%.1f%% of it a guess)", holder_name(&w->rows, i), guessed);
+    return out;
+}
+
 static void print_rows(const struct who *w)
 {
     const size_t shown = w->shows_all || w->rows.n <= ROWS_SHOWN ? w->rows.n : ROWS_SHOWN;
     uint64_t rest = 0;
     for (size_t i = 0; i < shown; i++) {
         const struct holder *r = &w->rows.at[i];
+        char name[GUESSED_NAME];
         printf("%10.2f MiB %5.1f%% %7" PRIu64 "  ", (double)r->bytes / (double)MIB,
                100 * share(r->bytes, w->held.bytes), r->n);
-        print_name(holder_name(&w->rows, i), w->is_wide);
+        print_name(name_with_guess(w, i, name), w->is_wide);
     }
     for (size_t i = shown; i < w->rows.n; i++)
         rest += w->rows.at[i].bytes;
@@ -183,6 +199,7 @@ static void print_rows(const struct who *w)
 static void print_sureness(const struct who *w)
 {
     const uint64_t all = w->held.bytes, named = w->facts.named_bytes, labelled = w->facts.labelled_bytes;
+    const uint64_t guessed = w->facts.guessed_bytes;
     struct words words = { .n = 0 };
     if (labelled > 0)
         words_add(&words, "Labels tell the category of %.1f%% of the bytes. Call stacks and lives alone would have "
@@ -190,8 +207,10 @@ static void print_sureness(const struct who *w)
                   100 * share(w->facts.agreed_bytes, labelled));
     else if (named > 0)
         words_add(&words, "Told by rules, from call stacks and from what each request lives through: %.1f%% of the "
-                          "bytes%s. Rules may be wrong: labels know (run-sim or record --torch, with --labels).",
-                  100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
+                          "bytes, and %.1f%% as a guess%s. Rules may be wrong: labels know (run-sim or record --torch, "
+                          "with --labels).",
+                  100 * share(named - guessed, all), 100 * share(guessed, all),
+                  named < all ? "; of the rest the recording tells nothing" : "");
     else
         words_add(&words, "No category can be told: %s.", trace_info(w->trace)->n_stacks > 0
                       ? "what is live is older than the recording, its stacks show no Python, or the "

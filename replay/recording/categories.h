@@ -13,8 +13,8 @@
 #include "replay/recording/phases.h"
 
 /* Bytes of what is held: whose category is not unknown; that a label names; that a label names, and the rules by
- * themselves would name alike. */
-struct category_facts { uint64_t named_bytes, labelled_bytes, agreed_bytes; };
+ * themselves would name alike; whose category is a guess. */
+struct category_facts { uint64_t named_bytes, labelled_bytes, agreed_bytes, guessed_bytes; };
 
 /* Sets holding.category of all that is held. Reads all stacks and all events once. ERR_HOST_NOMEM, the reader's
  * errors. */

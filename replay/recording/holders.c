@@ -357,6 +357,7 @@ static enum err group_one(struct trace_reader *trace, const struct holding *h, e
     }
     g->at[*row - 1].bytes += h->bytes;
     g->at[*row - 1].n++;
+    g->at[*row - 1].guessed_bytes += h->is_guess ? h->bytes : 0;
     return ERR_OK;
 }
 
@@ -382,6 +383,11 @@ enum err holders_group(struct trace_reader *trace, const struct holdings *h, enu
 const char *holder_name(const struct holders *h, size_t i)
 {
     return text_table_at(&h->names, h->at[i].name);
+}
+
+bool holder_is_guess(const struct holder *one)
+{
+    return one->guessed_bytes > one->bytes / 2;
 }
 
 size_t holders_most(const struct holders *h, size_t most)

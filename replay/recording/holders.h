@@ -39,6 +39,7 @@ struct holding {
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
     uint8_t  category;               /* enum category; unknown until categories_find */
+    bool     is_guess;               /* the category is likely, no more; until then false */
 };
 
 /* What is live in front of event `moment`. */
@@ -64,7 +65,8 @@ void holdings_close(struct holdings *h);
 enum holder_key { HOLDER_LINE, HOLDER_FILE, HOLDER_STACK, HOLDER_SIZE, HOLDER_STREAM, HOLDER_POOL, HOLDER_CATEGORY,
                   HOLDER_MODULE, HOLDER_KEYS };
 
-struct holder { uint32_t name; uint64_t bytes, n; };      /* name: in holders.names */
+/* name: in holders.names; guessed_bytes: of the bytes, those whose category is a guess. */
+struct holder { uint32_t name; uint64_t bytes, n, guessed_bytes; };
 
 /* Groups, largest first; of equal ones the first met. */
 struct holders {
@@ -84,6 +86,9 @@ void holders_sort(struct holders *g);
 /* True if the recording has labels. */
 bool holders_are_labelled(const struct trace_reader *trace);
 const char *holder_name(const struct holders *h, size_t i);
+
+/* The category of most of it is a guess: it may be named, but advice may not build on it. */
+bool holder_is_guess(const struct holder *one);
 
 /* How many there are, at most so many. */
 size_t holders_most(const struct holders *h, size_t most);

@@ -66,7 +66,8 @@ static bool is_apply(const struct stack_frame *f)
 static bool is_setup(const struct stack_frame *f)
 {
     return is_apply(f) || stack_frame_file_ends(f, "serialization.py") || stack_frame_is_named(f, "__init__") ||
-           stack_frame_is_named(f, "__deepcopy__") || stack_frame_is_named(f, "reset_parameters");
+           stack_frame_is_named(f, "__deepcopy__") || stack_frame_is_named(f, "reset_parameters") ||
+           (stack_frame_file_ends(f, "modules/rnn.py") && stack_frame_is_named(f, "flatten_parameters"));
 }
 
 /* What one frame decides by itself; PHASE_OWN: nothing. */
@@ -156,7 +157,8 @@ static enum err read_stacks(struct trace_reader *trace, struct phases *p, struct
     p->of_stack = calloc(n_stacks + 1, 1);
     p->line_of = calloc(n_stacks + 1, sizeof *p->line_of);
     p->released = calloc(n_stacks + 1, sizeof *p->released);     /* no more lines than stacks, and none */
-    bool has_memory = apply != NULL && p->of_stack != NULL && p->line_of != NULL && p->released != NULL;
+    bool has_memory = apply != NULL && p->of_stack != NULL && p->line_of != NULL && p->released != NULL &&
+                      text_table_put(&lines, "", 0) == 0;        /* the line of what has none */
     if (has_memory)
         p->of_stack[TRACE_NO_STACK] = PHASE_BACKWARD;
     for (uint32_t i = 1; has_memory && i <= n_stacks; i++) {

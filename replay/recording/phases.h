@@ -35,7 +35,7 @@ struct phases {
     struct phase_starts starts[PHASES], all;
     struct phase_starts graphs;      /* starts of those forward stretches that leave something for a backward pass */
     struct phase_starts refusals;    /* event numbers of refused requests */
-    uint32_t *line_of;               /* by stack: number of the program's own line */
+    uint32_t *line_of;               /* by stack: number of the program's own line; 0: it has none */
     int64_t  *released;              /* by line: of its requests in PHASE_OWN that a backward pass met, how many more
                                       * the backward pass freed than others did */
 };

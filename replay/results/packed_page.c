@@ -378,7 +378,9 @@ enum err packed_page_trace(const struct trace_reader *trace, const struct trace_
     out->n_requests = lives->requests.n_all;
     out->n_events = lives->n_events;
 #define CATEGORY(name, word) word ","
-    out->categories = lives->categories != NULL ? CATEGORIES(CATEGORY) : NULL;
+#define GUESS(name, word) word " (a guess),"
+    out->categories = lives->categories != NULL ? CATEGORIES(CATEGORY) CATEGORIES(GUESS) : NULL;
+#undef GUESS
 #undef CATEGORY
     out->live_peak_moment = lives->live_peak_moment;
     while (e == ERR_OK) {

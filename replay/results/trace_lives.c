@@ -247,7 +247,7 @@ static enum err read_categories(struct trace_reader *trace, struct trace_lives *
     if (e == ERR_OK)
         e = categories_find(trace, &all, &facts, err);
     for (size_t i = 0; i < all.n && e == ERR_OK; i++)
-        t->categories[i] = all.at[i].category;
+        t->categories[i] = (uint8_t)(all.at[i].category + (all.at[i].is_guess ? CATEGORY_KINDS : 0));
     holdings_close(&all);
     return e;
 }

@@ -26,8 +26,9 @@ struct trace_lives {
     uint64_t  live_peak_moment;      /* the first at which most requested bytes were live */
     uint64_t  live[LIVE_SAMPLES + 1];        /* requested bytes of all live requests, drawn or not, at moment
                                               * n_events * i / LIVE_SAMPLES */
-    uint8_t  *categories;            /* by request: enum category; NULL: not looked for, as of a trace with more than
-                                      * LIVES_MAX requests: the rules compare each with all */
+    uint8_t  *categories;            /* by request: enum category, and CATEGORY_KINDS more if it is a guess; NULL: not
+                                      * looked for, as of a trace with more than LIVES_MAX requests: the rules compare
+                                      * each with all */
     int64_t  *places;                /* by request: its event as results name events; -1: the start */
     uint64_t *numbers;               /* by event: its number in the source; NULL: not kept, or there are none */
     struct trace_mark { uint64_t moment; uint32_t label; } *marks;   /* the first MARKS_MAX */

@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-/* What is full gets smaller by its largest part. */
+/* What is full gets smaller by its largest part, if that is no guess. */
 static void add_smaller(struct words *w, const struct why *y)
 {
-    const char *most = y->named_bytes > 0 && y->categories.n > 0 ? holder_name(&y->categories, 0) : "";
+    const bool is_known = y->named_bytes > 0 && y->categories.n > 0 && !holder_is_guess(&y->categories.at[0]);
+    const char *most = is_known ? holder_name(&y->categories, 0) : "";
     char a[TEXT_NUMBER];
     if (y->thaw.all > 0)
         words_add(w, "Unfreeze fewer layers, or take a smaller batch from then on");

@@ -484,8 +484,9 @@ static void print_categories(FILE *out, const struct why *y)
     if (y->named_bytes == 0 || y->named_bytes < held_bytes(y) / 2)
         return;
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
-        words_add(&w, "%s%s (%.0f%%) %s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),
-                  held_bytes(y) > 0 ? 100.0 * (double)h->at[i].bytes / (double)held_bytes(y) : 0.0, holder_name(h, i));
+        words_add(&w, "%s%s (%.0f%%) %s%s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),
+                  held_bytes(y) > 0 ? 100.0 * (double)h->at[i].bytes / (double)held_bytes(y) : 0.0, holder_name(h, i),
+                  holder_is_guess(&h->at[i]) ? " (a guess)" : "");
     words_print_screen(out, &w);
 }
 
@@ -636,11 +637,12 @@ static void print_input(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* What is a guess does not count: advice builds on it. */
 static uint64_t category_bytes(const struct why *y, enum category category)
 {
     for (size_t i = 0; i < y->categories.n; i++)
         if (strcmp(holder_name(&y->categories, i), category_word(category)) == 0)
-            return y->categories.at[i].bytes;
+            return y->categories.at[i].bytes - y->categories.at[i].guessed_bytes;
     return 0;
 }
 

@@ -95,6 +95,30 @@ grep -q 'GPT.blocks.3.up' out || fail "no module is named: $(cat out)"
 status 0 '' who "$data/categories/gpt-bf16-checkpoint.trace.zst" --by line
 grep -q 'category' out && fail "a label is taken for a line: $(cat out)"
 
+# What is a guess is said, and is none in a labelled recording: text and JSON agree, the page and `why` use the same
+# word. In sharpness-unlabelled moves away from the weights are no inputs.
+status 0 '' who "$data/sharpness-unlabelled.trace.zst" --by category --json who.json
+cp out guessed.txt
+python3 - <<'PY' || fail "the guess is not said: $(cat guessed.txt)"
+import json
+who, text = json.load(open("who.json")), open("guessed.txt").read()
+guessed = {row["name"]: row["guessed_bytes"] for row in who["rows"]}
+assert 0 < who["guessed_bytes"] == sum(guessed.values()) < who["named_bytes"]
+assert guessed["gradients"] > 16 << 20 and guessed["inputs"] >> 20 == 8
+assert guessed["parameters"] == guessed["optimizer state"] == guessed["workspaces"] == 0
+assert "gradients (a guess)" in text and "inputs (a guess)" in text and "parameters (a guess)" not in text
+assert "%.1f%% as a guess" % (100 * who["guessed_bytes"] / who["bytes"]) in " ".join(text.split())
+PY
+status 0 '' who "$data/categories/maml.trace.zst" --by category --json who.json
+python3 -c 'import json; who = json.load(open("who.json")); assert who["guessed_bytes"] == 0 < who["bytes"]' ||
+    fail "a label is called a guess"
+status 0 '' report "$data/sharpness-unlabelled.trace.zst" --html page.html
+grep -q 'inputs (a guess),' page.html || fail "the page does not say what is a guess"
+status 0 '' why "$3/tests/dying/recordings/all_data_on_the_card.zst"
+tr '\n' ' ' <out | tr -s ' ' | grep -q '^.*- for: [0-9.]* MiB ([0-9]*%) inputs (a guess)' ||
+    fail "why does not say what is a guess: $(cat out)"
+grep -q 'smaller batch' out && fail "why advises by a guess: $(cat out)"
+
 # A stack without Python has no line of the program: never a bare name of C++.
 python3 - <<'PY'
 import pickle
