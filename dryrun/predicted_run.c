@@ -416,7 +416,8 @@ static enum run_level level_of(const struct predicted_run *run, enum run_level l
 bool predicted_run_is_at(const struct predicted_run *run, enum run_level of_run, enum run_level wanted)
 {
     const enum run_level made = level_of(run, of_run), level = level_of(run, wanted);
-    const bool is_of_sizes = run->branches.sizes.n > 0 && (made == RUN_LEAST) != (level == RUN_LEAST);
+    const bool is_of_least = run->branches.sizes.n > 0 || run->branches.loops.n > 0;
+    const bool is_of_sizes = is_of_least && (made == RUN_LEAST) != (level == RUN_LEAST);
     const bool is_late = made == RUN_MOST || made == RUN_SEARCH, should_be = level == RUN_MOST || level == RUN_SEARCH;
     const bool is_of_waits = run->has_waits && is_late != should_be;
     const bool is_of_branches = run->branches.places.n > 0 && (made == RUN_OTHER) != (level == RUN_OTHER);

@@ -610,8 +610,10 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
 {
     const struct prediction_run *shown = &p->runs[row->run];
     const bool is_of_sizes = level == RUN_LEAST && shown->made.branches.sizes.n > 0;
+    const bool is_of_loops = level == RUN_LEAST && shown->made.branches.loops.n > 0;
     const enum range_source source = level == RUN_OTHER                    ? RANGE_BRANCHES
                                      : is_of_sizes                         ? RANGE_SIZES
+                                     : is_of_loops                         ? RANGE_LOOPS
                                      : shown->made.are_workspaces_open ? RANGE_WORKSPACES
                                                                        : RANGE_WAITS;
     const struct run_wanted wanted = row_wants(row, level);
@@ -1012,7 +1014,7 @@ bool prediction_row_adapts(const struct prediction *p, const struct predicted_ro
 
 bool prediction_row_cuts_loop(const struct prediction *p, const struct predicted_row *row)
 {
-    return row->is_known && p->runs[row->run].made.branches.loops.n > 0;
+    return row->is_known && unknown_branches_grow(&p->runs[row->run].made.branches);
 }
 
 uint64_t prediction_row_lasts(const struct prediction *p, const struct predicted_row *row)

@@ -21,6 +21,11 @@ static bool tells(const char *line, const char *what, char place[static BRANCH_P
     return true;
 }
 
+bool unknown_branches_grow(const struct unknown_branches *b)
+{
+    return b->loops.n > b->n_settled;
+}
+
 unsigned told_lines_shown(const struct told_lines *t)
 {
     return t->n < BRANCHES_SHOWN ? t->n : BRANCHES_SHOWN;
@@ -37,13 +42,23 @@ static bool take(struct told_lines *t, const char *line, const char *what)
     return true;
 }
 
+static void take_loop(struct unknown_branches *b, const char *line)
+{
+    const char *after = strstr(line, "the other answer after ");
+    if (!take(&b->loops, line, ": asks again and again for a value"))
+        return;
+    b->n_settled += strstr(line, "no longer grew") != NULL;
+    if (b->loops.n == 1 && (after == NULL || sscanf(after, "the other answer after %5u looks", &b->looks) != 1))
+        b->looks = LOOP_LOOKS;
+}
+
 static void take_line(struct unknown_branches *b, const char *line)
 {
     char place[BRANCH_PLACE];
     if (take(&b->sizes, line, ": a size depends on values"))
         b->n_nothing += strstr(line, "taken for zeros") != NULL;
     (void)take(&b->places, line, ": branches on a value");
-    (void)take(&b->loops, line, ": asks again and again for a value");
+    take_loop(b, line);
     if (b->looked_at_memory[0] == '\0' && tells(line, ": looks at the card's ", place))
         memcpy(b->looked_at_memory, place, sizeof place);
 }
@@ -97,13 +112,18 @@ void ended_loops_say(struct words *w, const struct unknown_branches *b)
         return;
     words_add(w, "When a loop ends depends on a value that is not computed (");
     words_add_lines(w, &b->loops);
-    words_add(w, "). It was given another answer after %d looks at the value. If the loop keeps memory, the peak holds "
+    if (!unknown_branches_grow(b)) {
+        words_add(w, "). It was given another answer when further turns took no more memory. The lower end is that of "
+                  "a loop which ends within two turns.");
+        return;
+    }
+    words_add(w, "). It was given another answer after %u looks at the value. If the loop keeps memory, the peak holds "
               "for about so many turns only: a program that ends earlier takes less, one that goes on takes more.",
-              LOOP_LOOKS);
+              b->looks);
 }
 
 void ended_loops_limit(struct words *w, const struct unknown_branches *b)
 {
-    words_add(w, ", as far as a loop was followed that ends on a value which is not computed (%s; cut after %d looks)",
-              b->loops.at[0], LOOP_LOOKS);
+    words_add(w, ", as far as a loop was followed that ends on a value which is not computed (%s; cut after %u looks)",
+              b->loops.at[0], b->looks);
 }

@@ -9,7 +9,7 @@
 #include "report/text/text.h"
 
 enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256,
-       LOOP_LOOKS = 200 };           /* LOOKS_MOST in cudasim/python/replay_values.py */
+       LOOP_LOOKS = 200 };           /* LOOKS_MOST in cudasim/python/replay_values.py; fewer if a line says so */
 
 /* Lines of the program that were told. */
 struct told_lines {
@@ -23,8 +23,13 @@ struct unknown_branches {
     unsigned n_nothing;                              /* of these nothing is assumed, and zeros were taken */
     struct told_lines loops;                         /* that got another answer to end their loop: how often they turn
                                                       * is not known */
+    unsigned looks;                                  /* after which the first of them was */
+    unsigned n_settled;                              /* of these took no more memory when they ended */
     char     looked_at_memory[BRANCH_PLACE];         /* the first line that did; foreign. "": none */
 };
+
+/* Whether a loop still took more memory when it was ended. */
+bool unknown_branches_grow(const struct unknown_branches *b);
 
 /* How many of them are named. */
 unsigned told_lines_shown(const struct told_lines *t);

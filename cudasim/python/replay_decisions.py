@@ -69,6 +69,8 @@ class _Flow:
     def take(self, target):
         for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
             self.names.add(ast.unparse(part))
+            if isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant):
+                self.names.add(ast.unparse(part.value))                      # `seek[i] += n`: it is in seek
 
     def follow_call(self, call):
         if not any(map(self.carries, [*call.args, *(k.value for k in call.keywords)])):
@@ -208,6 +210,30 @@ def deciding_line(file, line):
     return next((n for n in lines if n >= line), lines[0] if lines else None)
 
 
+@functools.lru_cache(maxsize=1024)
+def _awaiting(file, line):
+    """The loops of a file whose test carries a number read at this line, in whatever function."""
+    tree = _tree(file)
+    if tree is None:
+        return ()
+    of_file = _File(tree)
+    of_file.spread(_flow_of(of_file.flows[_scope_of(tree, line)], line))
+    return [n for flow in of_file.flows.values() for n in flow.nodes
+            if isinstance(n, ast.While) and flow.carries(n.test)]
+
+
+def awaiting_line(frame):
+    """The line of the loop that runs in a caller and waits for a number which the frame reads; None: there is none."""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    while frame is not None:
+        if frame.f_code.co_filename == file:
+            found = next((n for n in _awaiting(file, line) if _covers(n, frame.f_lineno)), None)
+            if found is not None:
+                return found.test.lineno
+        frame = frame.f_back
+    return None
+
+
 @functools.lru_cache(maxsize=64)
 def is_only_said(file, line, attribute):
     """Whether what this attribute has at this line is printed and no more: not handed to another function, returned or
@@ -232,6 +258,24 @@ def may_wait(file, line):
     guards = (n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line))
     return any(isinstance(n, ast.While) and _covers(n, line) for n in nodes) and \
         not any(isinstance(x, ast.Raise) for n in guards for x in ast.walk(n))
+
+
+def _leaves(guard, loop):
+    """Whether what an `if` guards ends a `while`: it leaves it, or sets what its test reads."""
+    tested = {ast.unparse(n) for n in ast.walk(loop.test) if isinstance(n, (ast.Name, ast.Attribute))}
+    set_there = {ast.unparse(t) for n in _inside(guard) if isinstance(n, (ast.Assign, ast.AugAssign))
+                 for t in (n.targets if isinstance(n, ast.Assign) else (n.target,))}
+    return any(isinstance(n, (ast.Break, ast.Return)) for n in _inside(guard)) or not tested.isdisjoint(set_there)
+
+
+@functools.lru_cache(maxsize=64)
+def may_end(file, line):
+    """Whether what a line decides ends a `while`: it is its test, or an `if` in it that leaves it."""
+    tree = _tree(file)
+    nodes = [] if tree is None else list(ast.walk(tree))
+    loops = [n for n in nodes if isinstance(n, ast.While) and _covers(n, line)]
+    guards = [n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line)]
+    return any(_covers(n.test, line) for n in loops) or any(_leaves(g, n) for g in guards for n in loops)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -16,7 +16,8 @@ those of a real card.
 
 What is not known reads as zeros, and a number of it as a small one, so that a program may divide by it. A line that
 branches on such a value is told once (replay_decisions.py), and gets the other answer if it asks again and again in a
-`while`, which may wait for it. Values that are not computed are taken to be finite, and an assert on one to hold.
+`while`, which may wait for it: once that loop takes no more memory, or after 200 looks. Values that are not computed
+are taken to be finite, and an assert on one to hold.
 """
 import atexit
 import contextlib
@@ -34,8 +35,10 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from replay_decisions import chooses, deciding_line, is_counted, is_only_said, may_wait, turning_number
+from replay_decisions import awaiting_line, chooses, deciding_line, is_counted, is_only_said, may_end, may_wait, \
+    turning_number
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -44,12 +47,16 @@ LINES_TOLD = 8
 TAKES_LEAST = os.environ.get("REPLAY_CUDASIM_SIZES") == "least"     # of sizes that are not known
 ARE_FALLING = os.environ.get("REPLAY_CUDASIM_NUMBERS") == "falling"   # each that is not known is below the last
 SMALL_NUMBER = 1e-6                                  # stands for one that is not known: it may be divided by
-LARGE = 1 << 30                                      # or its negative: the other answer to an unknown comparison
+LARGE = 1 << 30                                      # or its negative: the other answer to an unknown comparison;
+LARGE_WHOLE = 1 << 20                                # of a whole number, which may become a size
+GROWS_LEAST = 1e-5                                   # of its memory that a turn of a loop adds, if it grows
 PASSES_OTHER = 8                                     # of a loop that runs as often as a number says; else it runs once
 OVERFLOW = re.compile("inf|nan|overflow", re.I)      # in a line that asks whether numbers are finite
 TINY_MOST = 1e-3                                     # a number is compared with less to see whether it is zero
 STOPS_MOST = 16                                      # tokens that a sentence ends with
 LOOKS_MOST = 200                                     # of one line at what is not known, without a step of an optimizer
+LOOKS_AWAITED = 20                                   # if the loop is in a caller: its turns do more
+LOOKS_SETTLED = 2 if TAKES_LEAST else 8              # of a loop at what ends it, since its memory last grew
 PURGE_AT = 512                                       # entries, before storages that are gone are looked for
 LIST_SEEN = 64                                       # numbers in a list are not looked through for tensors
 
@@ -68,6 +75,7 @@ ESCAPES = ("data_ptr", "__dlpack__")                 # a kernel of another libra
 SILENT = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm", "batch_norm_gather_stats",
           "batch_norm_gather_stats_with_counts", "fused_moving_avg_obs_fake_quant")    # write without a new version
 COPY = ("to", "cuda", "cpu")
+CALLED = {"_local_scalar_dense": "item", "_to_copy": "to"}    # operators that PyTorch's functions of other names call
 BRANCH = ("__bool__", "is_nonzero", "__index__", "__int__", "__contains__", "equal", "allclose")
 NUMBERS = ("item", "__float__", "tolist", "cpu", "to")        # what was read may decide further on
 AGAIN = ("__getitem__", "__setitem__", "index", "index_put", "index_put_", "index_fill", "index_fill_", "matrix_exp",
@@ -82,6 +90,7 @@ AND = ("__and__", "__rand__", "__iand__", "bitwise_and", "bitwise_and_", "logica
 OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or", "logical_or_")
 ABOVE = ("__gt__", "__ge__", "gt", "ge", "greater", "greater_equal")
 SMALLER, LARGER = ("__lt__", "lt"), ("__gt__", "gt")  # as Python's max() and min() ask
+OPENS = {"branches": "branches", "sizes": "a size", "loops": "asks again"}     # what a line that is told makes open
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "_is_all_true": True}
 
 
@@ -173,7 +182,8 @@ def _storage(tensor):
 
 def _is_by_element(tensor):
     """Whether its storage holds its elements one by one, as they are."""
-    return not (tensor.is_quantized or tensor.is_nested or tensor.is_complex() or tensor.is_neg())
+    return not (tensor.is_quantized or tensor.is_nested or tensor.is_complex() or tensor.is_neg() or
+                tensor._is_zerotensor())
 
 
 def _parts(tensor):
@@ -291,12 +301,35 @@ class _Values:
             self.remove(key)
 
 
+class _Looks:
+    """How often a line in a `while` looked at what is not known, and when memory last grew meanwhile."""
+
+    def __init__(self):
+        self.n = self.grew_at = self.peak_bytes = 0
+
+    def add(self):
+        self.n += 1
+        peak_bytes = 0 if TAKES_LEAST else _peak_bytes()
+        if peak_bytes > self.peak_bytes * (1 + GROWS_LEAST * (self.n - self.grew_at)):
+            self.peak_bytes, self.grew_at = peak_bytes, self.n
+
+    def have_settled(self):
+        return self.n - self.grew_at >= LOOKS_SETTLED
+
+
+def _peak_bytes():
+    """Of PyTorch's allocator, on this thread's card."""
+    if not torch.cuda.is_initialized():
+        return 0
+    return torch._C._cuda_memoryStats(torch.cuda.current_device())["allocated_bytes"]["all"]["peak"]
+
+
 class _Lines:
     """Lines of the program that branched on a value that is not known, told once each."""
 
     def __init__(self):
         self.told, self.has_failed = set(), False
-        self.looks = {}                              # by line: how often it branched since an optimizer's last step
+        self.looks = {}                              # by line: its _Looks since an optimizer's last step
         self.n_turned = 0
         self.passed = ("<", os.path.dirname(os.path.abspath(torch.__file__)) + os.sep, __file__)
 
@@ -315,26 +348,36 @@ class _Lines:
     def is_assert(self):
         return linecache.getline(*self.of_program()).strip().startswith("assert ")
 
-    def is_stuck(self, place):
-        """Whether the program's line has branched very often, in a loop that may wait for it."""
+    def is_stuck(self, place, looks_most=LOOKS_MOST):
+        """Whether the program's line has branched very often, in a loop that may wait for it. One that it may end turns
+        no longer than its memory grows."""
         if not may_wait(*place):
             return False
-        self.looks[place] = n = self.looks.get(place, 0) + 1
-        if n % LOOKS_MOST == 0:
-            self.tell("asks again and again for a value that is not computed; it gets the other answer once",
-                      place)
-        return n % LOOKS_MOST == 0
+        looks = self.looks.setdefault(place, _Looks())
+        looks.add()
+        have_settled = may_end(*place) and looks.have_settled()
+        if not have_settled and looks.n < looks_most:
+            return False
+        self.tell("asks again and again for a value that is not computed; it gets the other answer after %d looks%s" %
+                  (looks.n, ", when its memory no longer grew" if have_settled else ""), place)
+        del self.looks[place]
+        return True
 
     def turned(self, number):
         """`number`, or another one if the program has read it again and again, in a loop that may wait for it."""
         frame = self.frame_of_program()
         file, line = frame.f_code.co_filename, frame.f_lineno
-        decides = deciding_line(file, line)
-        if decides is None or not self.is_stuck((file, decides)):
+        decides, looks_most = deciding_line(file, line), LOOKS_MOST
+        if decides is None or not may_wait(file, decides):
+            decides, looks_most = awaiting_line(frame), LOOKS_AWAITED
+        if decides is None or not self.is_stuck((file, decides), looks_most):
             return number
         other = turning_number(file, line, frame, number)
-        self.n_turned += 1
-        return type(number)((LARGE, -LARGE)[self.n_turned % 2] if other is None else other)
+        if other is None:
+            large = LARGE_WHOLE if type(number) is int else LARGE
+            self.n_turned += 1
+            other = (-large, large)[self.n_turned % 2]
+        return type(number)(other)
 
     @staticmethod
     def asks_for_overflow():
@@ -362,8 +405,9 @@ class _Lines:
 
     def tell(self, what, place=None):
         place = place or self.of_program()
-        if what.startswith(("branches", "a size")):
-            _note_open("branches" if what.startswith("branches") else "sizes")
+        source = next((key for key, begin in OPENS.items() if what.startswith(begin)), None)
+        if source is not None:
+            _note_open(source)
         told = place, what.partition(";")[0]
         if told in self.told or (len(self.told) > LINES_TOLD and not what.startswith("asks again")):
             return
@@ -433,6 +477,7 @@ class _Beside(TorchFunctionMode):
             text = str(function)
             name = name.partition(".")[0] if text.startswith("aten.") else \
                 text.removesuffix(".default") if text.removesuffix(".default") in self.answers else "__get__"
+            name = CALLED.get(name, name)
         if name == "record_stream":
             _note_open("waits")
         kind = self.kinds[function] = None if name in LOOK or name == "" else name
@@ -512,10 +557,15 @@ class _Beside(TorchFunctionMode):
     @_hidden
     def within(self, function, *args, **kwargs):
         """An operator that the program wrote in Python. PyTorch calls it without the mode, and below autograd."""
+        return self.below(self, function, *args, **kwargs)
+
+    @_hidden
+    def below(self, look, function, *args, **kwargs):
+        """A call within which `look` looks on, below autograd: no version tells what is written."""
         was_in = getattr(self.local, "is_in_operator", False)
         self.local.is_in_operator = True
         try:
-            with self:
+            with look:
                 return function(*args, **kwargs)
         finally:
             self.local.is_in_operator = was_in
@@ -950,6 +1000,18 @@ class _Beside(TorchFunctionMode):
         return large + [1, n, 1]
 
 
+class _Scripted(TorchDispatchMode):
+    """Looks on at code that was scripted: it calls operators, and no function of Python's."""
+
+    def __init__(self, beside):
+        super().__init__()
+        self.beside = beside
+
+    @_hidden
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return self.beside.__torch_function__(function, types, args, kwargs)
+
+
 def _limits():
     """Bytes of one tensor and of all, as `run-sim --values` says."""
     units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -1006,6 +1068,7 @@ def install():
     _watch_graphs(mode)
     _leave_switches_alone(mode)
     _watch_operators(mode)
+    _watch_scripts(mode)
     mode.__enter__()
 
 
@@ -1135,6 +1198,22 @@ def _watch_operators(mode):
         definition(self, device_types, seen)
         return fn
     torch.library.CustomOpDef.register_kernel = register_kernel
+
+
+def _watch_scripts(mode):
+    """Sizes and branches of what torch.jit made depend on values as others do."""
+    scripted = _Scripted(mode)
+
+    def watched(call):
+        @_hidden
+        def __call__(self, *args, **kwargs):
+            is_seen = not mode.is_capturing and torch._C._get_tracing_state() is None and \
+                mode in torch.overrides._get_current_function_mode_stack() and _is_of_card((*args, *kwargs.values()))
+            return mode.below(scripted, call, self, *args, **kwargs) if is_seen else call(self, *args, **kwargs)
+        return __call__
+    for kind in (getattr(torch._C, name, None) for name in ("ScriptFunction", "ScriptMethod")):
+        if kind is not None:
+            kind.__call__ = watched(kind.__call__)
 
 
 @_hidden

@@ -12,12 +12,13 @@
 const char *const range_source_names[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of libraries",
     [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
-    [RANGE_BRANCHES] = "branches on values", [RANGE_SEARCH] = "the search of cudnn.benchmark",
+    [RANGE_LOOPS] = "how often loops turn", [RANGE_BRANCHES] = "branches on values",
+    [RANGE_SEARCH] = "the search of cudnn.benchmark",
     [RANGE_SPARSE] = "workspaces of cuSPARSE (not counted)",
 };
 const char *const range_source_keys[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "addresses", [RANGE_WORKSPACES] = "workspaces", [RANGE_SIZES] = "sizes",
-    [RANGE_WAITS] = "waits", [RANGE_BRANCHES] = "branches", [RANGE_SEARCH] = "search",
+    [RANGE_WAITS] = "waits", [RANGE_LOOPS] = "loops", [RANGE_BRANCHES] = "branches", [RANGE_SEARCH] = "search",
     [RANGE_SPARSE] = "sparse",
 };
 

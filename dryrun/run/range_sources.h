@@ -12,6 +12,7 @@ enum range_source {
     RANGE_WORKSPACES,                /* of libraries */
     RANGE_SIZES,                     /* of tensors, by values that are not computed */
     RANGE_WAITS,                     /* when other streams have done their work */
+    RANGE_LOOPS,                     /* that end on a number which is not computed */
     RANGE_BRANCHES,                  /* on numbers that are not computed */
     RANGE_SEARCH,                    /* of the fastest algorithms of convolutions */
     RANGE_SPARSE,                    /* workspaces of cuSPARSE; nobody knows how large they are */

@@ -1973,7 +1973,7 @@ class PredictRange(Result):
 @dataclass(frozen=True, repr=False)
 class PeakRangeSource(Result):
     """An item of `sources` of PeakRange: what makes it a range."""
-    #: addresses, workspaces, sizes, waits, branches, search
+    #: addresses, workspaces, sizes, waits, loops, branches, search
     source: str
     #: what it takes off
     below_bytes: int

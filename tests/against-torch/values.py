@@ -19,8 +19,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/against-torch/values_program.py"
 NAMES = ("counters", "branches", "masks", "samplers", "scaler", "written_unseen", "inference", "unknown", "decides",
-         "stops", "numbers", "graph", "compiled", "encoder", "layouts", "matrices", "below", "operators", "large",
-         "masked_training", "accepted", "generate")
+         "stops", "numbers", "graph", "compiled", "encoder", "layouts", "matrices", "below", "operators", "scripted",
+         "large", "masked_training", "accepted", "generate")
 BY_DEFAULT = ("counters", "branches", "masks", "inference", "masked_training")       # also with the card as the default
 failures = 0
 

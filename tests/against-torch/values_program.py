@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Programs that branch on values, for values.py: each raises an AssertionError where a value is not true."""
 import sys
+from typing import List
 
 import torch
 
@@ -312,6 +313,45 @@ def operators():
     count = torch.zeros(1, device=CARD)
     added(count, data[:1])
     true(count.item() != 0)                              # it was written: zero is not known any more
+
+
+@torch.jit.script
+def padded(rows: List[torch.Tensor], lengths: torch.Tensor) -> torch.Tensor:
+    n = int(lengths.max())
+    out = torch.zeros([len(rows), n, 32], device=lengths.device)
+    for i in range(len(rows)):
+        out[i, :int(lengths[i])] = rows[i]
+    return out
+
+
+@torch.jit.script
+def turned(n: torch.Tensor, x: torch.Tensor) -> int:
+    i = 0
+    while bool((n > i).any()):
+        x = torch.relu(x) + 1.0
+        i += 1
+    return i
+
+
+def scripted():
+    """What torch.jit made reads sizes, branches and loops as Python does."""
+    rows = [torch.randn(n, 32, device=CARD) for n in (5, 9, 3)]
+    true(padded(rows, torch.tensor([5, 9, 3]).cuda()).shape == (3, 9, 32))
+    true(turned(torch.tensor([3, 7]).cuda(), torch.randn(64, 64, device=CARD)) == 7)
+    layer = torch.jit.script(Cut().to(CARD))
+    for n in (10, 20):
+        out = layer(torch.randn(100, 32, device=CARD), torch.tensor([n, 5]).cuda())
+        true(out.shape == (n + 5, 32))
+        out.sum().backward()
+
+
+class Cut(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(32, 32)
+
+    def forward(self, x, n):
+        return self.linear(x[:int(n.sum())])
 
 
 def large():

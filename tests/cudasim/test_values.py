@@ -10,6 +10,7 @@ A stand-in for torch has as much of a tensor as these rules ask: cells of 8 byte
 is written there. tests/against-torch/values.py tries the same rules on PyTorch."""
 import contextlib
 import io
+import itertools
 import pathlib
 import sys
 import types
@@ -94,7 +95,7 @@ class Tensor:
     def is_false(self):
         return False
 
-    is_inference = is_complex = is_neg = is_false
+    is_inference = is_complex = is_neg = _is_zerotensor = is_false
 
     def __bool__(self):
         return call(truth, self)
@@ -185,7 +186,8 @@ def fake_torch():
     torch.cuda = types.SimpleNamespace(is_initialized=lambda: False)
     parts = {"torch.optim": {}, "torch.optim.optimizer": {"register_optimizer_step_post_hook": None},
              "torch.overrides": {"TorchFunctionMode": object}, "torch.utils": {},
-             "torch.utils._device": {"_device_constructors": lambda: {full}}}
+             "torch.utils._device": {"_device_constructors": lambda: {full}},
+             "torch.utils._python_dispatch": {"TorchDispatchMode": object}}
     sys.modules["torch"] = torch
     for name, members in parts.items():
         module = sys.modules[name] = types.ModuleType(name)
@@ -313,15 +315,56 @@ def guarded():
     return n
 
 
+def flagged():
+    n, is_done = 0, False
+    while not is_done:
+        n += 1
+        if call(item, unknown()) > 5:
+            is_done = True
+    return n
+
+
+def advance(at, i):
+    at[i] += call(item, unknown("int"))
+    return at
+
+
+def seeks():
+    n, at = 0, [0]
+    while max(at) < 5000 and n < 500:
+        at = advance(at, 0)
+        n += 1
+    return n
+
+
+def counted():
+    n = best = 0
+    while n < 150:
+        n += 1
+        if call(item, unknown()) > 5:
+            best += 1
+    return n + best
+
+
 def check_loops():
     check("a loop that a number bounds runs once", passes(), 11)
     replay_values.ARE_FALLING = True
     check("and some times the other way", passes(), 88)
     replay_values.ARE_FALLING = False
+    growing = itertools.count(1)
+    replay_values._peak_bytes = lambda: next(growing)
     check("one that waits for a number to grow ends", waits(5.0), 199)
     check("one that waits for it to fall ends", settles(), 200)
     check("one that waits for a word ends", Words().decode(), 200)
     check("an error is not asked for", guarded(), 500)
+    replay_values._peak_bytes = lambda: 7
+    check("one that takes no more memory ends sooner", (waits(5.0), settles(), Words().decode()), (8, 9, 9))
+    check("and one that sets what the loop asks", flagged(), 9)
+    check("and one that waits in a caller of what reads", seeks(), 9)
+    check("what ends no loop is left alone", counted(), 150)
+    replay_values.TAKES_LEAST, replay_values.LOOKS_SETTLED = True, 2
+    check("the least is one turn", (waits(5.0), settles(), Words().decode()), (1, 2, 2))
+    replay_values.TAKES_LEAST, replay_values.LOOKS_SETTLED = False, 8
 
 
 def check_guard():

@@ -237,6 +237,20 @@ expect 'and it did not just run to its end' 1 '' grep 'ran to its end' said
 expect 'in the JSON, too' 0 '"fit.py:9"' grep -A 1 ended_loops a.json
 expect 'what is too small for so many turns may fit' 4 'May fit on 512MiB: may take 600 MiB of' \
     "$replay" predict --device 512MiB -o o -- ./until.sh
+cat >settled.sh <<'SH'
+#!/bin/sh
+echo "replay cudasim: fit.py:9: asks again and again for a value; it gets another, when its memory no longer grew" >&2
+[ "$REPLAY_CUDASIM_SIZES" = least ] && exec ./train once 1
+exec ./train once 50
+SH
+chmod +x settled.sh
+"$replay" predict --device 1GiB --json a.json -o o -- ./settled.sh >said 2>&1
+expect 'one that took no more memory does not' 0 'Fits on 1GiB: takes 600 MiB (110 MiB to 600 MiB) of 1 GiB.' cat said
+expect 'and names both ends' 0 'lies between 110 MiB and 600 MiB: how often loops turn (-490 MiB).' \
+    sh -c "tr '\n' ' ' <said | tr -s ' '"
+expect 'so what only the lower end fits may fit, by the range' 4 'May fit on 512MiB' \
+    "$replay" predict --device 512MiB -o o -- ./settled.sh
+expect 'and what no end fits does not' 1 'Does not fit on 100MiB' "$replay" predict --device 100MiB -o o -- ./settled.sh
 "$replay" predict --device 1GiB --json a.json -o o -- ./sizes.sh >said 2>&1
 expect 'the largest size is planned for' 0 'Fits on 1GiB: takes 600 MiB (110 MiB to 600 MiB) of 1 GiB.' cat said
 expect 'its line is named' 0 'are not computed (graph.py:7). The' sh -c "tr '\n' ' ' <said | tr -s ' '"
