@@ -42,5 +42,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext vramreplay`: the magics of vramreplay.magic."""
+    from vramreplay import magic
+    magic.register(shell)
+
+
 def __dir__() -> List[str]:
     return [*__all__, "__version__"]

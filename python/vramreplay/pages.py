@@ -20,6 +20,9 @@ class Report:
         self._words = ["report", *sources, *running.option_words(options), "--html", "-"]
         self._sources, self._timeout, self._page = sources, timeout, ""
 
+    def __repr__(self) -> str:
+        return f"Report({', '.join(self._sources)})"
+
     @property
     def html(self) -> str:
         """The page, which loads nothing. InputError and HostError come here, at the first time."""

@@ -15,6 +15,8 @@ T = TypeVar("T", bound="Result")
 #: The rows of an answer's table, most useful first: the first of these members that has any.
 ROWS = ("runs", "rows", "fits", "best", "fields", "holds")
 
+SHOWN_WHOLE, SHOWN_FIRST = 8, 3
+
 
 class Result:
     """Base of the classes in vramreplay.results."""
@@ -67,9 +69,17 @@ class Result:
 
 
 def repr_of(part: Result) -> str:
-    """As a dataclass shows itself."""
-    members = ", ".join(f"{one.name}={getattr(part, one.name)!r}" for one in dataclasses.fields(typing.cast(Any, part)))
+    """As a dataclass shows itself, with long lists cut short."""
+    members = ", ".join(f"{one.name}={shown(getattr(part, one.name))}"
+                        for one in dataclasses.fields(typing.cast(Any, part)))
     return f"{type(part).__name__}({members})"
+
+
+def shown(value: Any) -> str:
+    """The value as Python has it; of a list of more than SHOWN_WHOLE items the first, and how many there are."""
+    if isinstance(value, list) and len(value) > SHOWN_WHOLE:
+        return f"[{', '.join(map(repr, value[:SHOWN_FIRST]))}, ... {len(value):,} in all]"
+    return repr(value)
 
 
 def brief(value: Any) -> str:

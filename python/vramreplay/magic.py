@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""`%load_ext vramreplay` in IPython and notebooks: `%replay` asks as the command line does, `%why` shows the answer.
+
+    %load_ext vramreplay
+    %why snapshot.pickle
+    %replay fit snapshot.pickle --device 24GiB
+"""
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from vramreplay import commands, results, running
+
+
+def why(line: str) -> results.Why:
+    """Why a program ran out of memory: `%why FILE`. The answer shows itself, and is a value to go on with."""
+    words = shlex.split(line)
+    if len(words) != 1:
+        raise ValueError("%why takes a file: a recording, or a log with the error. With options: %replay why FILE ...")
+    return commands.why(words[0])
+
+
+def replay(line: str) -> None:
+    """Any command of the program, with its words: `%replay fit snapshot.pickle`. Prints what the program prints."""
+    print(running.run(shlex.split(line), []).decode(), end="")
+
+
+def register(shell: Any) -> None:
+    for name, function in (("why", why), ("replay", replay)):
+        shell.register_magic_function(function, "line", name)
