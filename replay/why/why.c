@@ -459,12 +459,19 @@ static enum err find_stalls(struct why *w, struct trace_reader *trace, const str
     return e;
 }
 
-/* A leak has no setting that cures it, so none is looked for. */
+/* Results that are kept one by one, and pieces of the card that are free: a cache that had not filled yet looks so. */
+static bool may_be_a_cache(const struct why *w)
+{
+    return w->growth.is_found && w->growth.keeps_one_result && w->shortfall == 0 && w->growth.bytes_per_turn > 0 &&
+           why_unusable(w) >= w->usable / DOUBTFUL_UNUSABLE_SHARE;
+}
+
+/* A leak has no setting that cures it, so none is looked for, except where it may be a cache. */
 static enum err search_cure(struct why *w, struct trace_reader *trace, const struct device_choice *device,
                             const struct replay_config *cfg, struct err_detail *err)
 {
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_cure = true };
-    if ((w->growth.is_found && !w->growth.of_two_sets) || !w->has_refusal)
+    if ((w->growth.is_found && !w->growth.of_two_sets && !may_be_a_cache(w)) || !w->has_refusal)
         return ERR_OK;
     tune_close(&w->tune);
     return tune_run(trace, device, &asked, cfg, &w->tune, err);

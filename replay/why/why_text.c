@@ -18,6 +18,9 @@ enum { HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
 /* A lever is worth a word from this share of what is live on. */
 enum { TRIED_SHARE = 50 };
 
+/* Room for more of a cache is worth a word if it is an eighth of what it holds. */
+enum { MORE_SHARE = 8 };
+
 /* A part of what thawed is worth a word from this share of it on. */
 enum { THAW_SHARE = 20 };
 
@@ -600,6 +603,22 @@ static void print_driver(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* A cache that had not filled yet looks like a leak: how many more a setting makes room for. */
+static void print_room_in_pieces(FILE *out, const struct why *y)
+{
+    const uint64_t need = add_capped(y->live, y->asked);
+    const uint64_t more = (y->usable > need ? y->usable - need : 0) / y->growth.bytes_per_turn;
+    char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
+    struct words w = { .n = 0 };
+    if (more < y->growth.held_requests / MORE_SHARE)
+        return;
+    words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in pieces, "
+                  "and the setting %s makes room for up to %" PRIu64 " more of them. A leak it only delays.",
+              text_mib(why_unusable(y), a), 100.0 * (double)why_unusable(y) / (double)y->usable,
+              winner_text(y, setting), more);
+    words_print_screen(out, &w);
+}
+
 /* How much it is, and since when; what to do about it stands before (why_act.c). */
 static void print_growth(FILE *out, const struct why *y)
 {
@@ -626,6 +645,8 @@ static void print_growth(FILE *out, const struct why *y)
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out, y->is_by_size);
+    if (y->is_served && g->keeps_one_result)
+        print_room_in_pieces(out, y);
 }
 
 static void print_input(FILE *out, const struct why *y)

@@ -74,6 +74,14 @@ has why.json '"played_on": null'
 expect_status 0 tune "$3/tests/dying/recordings/shapes_and_a_short_memory.zst"
 has out 'For how long it goes on then, this recording does not tell.'
 
+# ---- a cache that had not filled looks like a leak: the setting that makes room is named, not given to paste ----
+expect_status 0 why "$3/tests/dying/recordings/beams_for_reranking.zst"
+has out '^A leak: '
+has out 'If it is a cache with a limit .* the setting expandable_segments:True makes room for up to 119 more of them'
+grep -q export out && fail "a setting is given to paste against a leak: $(cat out)"
+expect_status 0 why "$3/tests/dying/recordings/backward_hook_collects.zst"
+grep -q 'a cache with a limit' out && fail "room for one more is worth a word: $(cat out)"
+
 # ---- one result of each pass is kept: nothing of its graph, so to detach it frees nothing; others may be graphs ----
 for name in logits_of_the_test_set module_remembers plots_drawn_later; do
     expect_status 0 why "$3/tests/dying/recordings/$name.zst"
