@@ -612,8 +612,8 @@ static void print_room_in_pieces(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (more < y->growth.held_requests / MORE_SHARE)
         return;
-    words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in pieces, "
-                  "and the setting %s makes room for up to %" PRIu64 " more of them. A leak it only delays.",
+    words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in "
+                  "pieces, and the setting %s makes room for up to %" PRIu64 " more of them. A leak it only delays.",
               text_mib(why_unusable(y), a), 100.0 * (double)why_unusable(y) / (double)y->usable,
               winner_text(y, setting), more);
     words_print_screen(out, &w);
