@@ -796,6 +796,38 @@ class WhyThaw(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class Holder(Result):
+    """An item of `grows` of Why: the lines that hold more and more, the most first."""
+    #: of the program, as "LINE, called at LINE" if another line of it calls it; without call stacks the size of
+    #: each request
+    line: str
+    #: that it holds
+    bytes: int
+    #: that it holds
+    requests: int
+
+
+@dataclass(frozen=True, repr=False)
+class WhyLoaded(Result):
+    """`loaded` of Why: what is full holds a file that was loaded onto the card beside weights and states of ..."""
+    #: of it
+    bytes: int
+    #: of these, with an older weight or state of just that size
+    twin_bytes: int
+    #: that loaded it
+    lines: List[Holder]
+
+
+@dataclass(frozen=True, repr=False)
+class WhyOptimizerStep(Result):
+    """`optimizer_step` of Why: what was refused was asked for in a step of an optimizer that computes all ..."""
+    #: held only while the step lasts
+    bytes: int
+    #: without these, and twice the largest of them, the step has room
+    fits_by_weight: bool
+
+
+@dataclass(frozen=True, repr=False)
 class WhyLargerInput(Result):
     """`larger_input` of Why: how the last input exceeds all before."""
     #: its requests against the median of the earlier ones
@@ -806,18 +838,6 @@ class WhyLargerInput(Result):
     over_largest_before_bytes: int
     #: live at most in the whole of it, if that grows as the inputs do
     need_bytes: int
-
-
-@dataclass(frozen=True, repr=False)
-class Holder(Result):
-    """An item of `grows` of Why: the lines that hold more and more, the most first."""
-    #: of the program, as "LINE, called at LINE" if another line of it calls it; without call stacks the size of
-    #: each request
-    line: str
-    #: that it holds
-    bytes: int
-    #: that it holds
-    requests: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -1107,6 +1127,12 @@ class Why(Result):
     #: layers learn in the step that was cut off and did not before: bytes beyond the most that any step before
     #: held; null: none do, or it is not known
     thaw: Optional[WhyThaw] = None
+    #: what is full holds a file that was loaded onto the card beside weights and states of the same sizes;
+    #: null: none
+    loaded: Optional[WhyLoaded] = None
+    #: what was refused was asked for in a step of an optimizer that computes all weights at once; null: it was
+    #: not
+    optimizer_step: Optional[WhyOptimizerStep] = None
     #: how the last input exceeds all before; null: it does not
     larger_input: Optional[WhyLargerInput] = None
     #: a setting that was asked for and not applied, and why; null: none

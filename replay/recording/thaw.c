@@ -9,7 +9,16 @@
 /* It matters from an 8th of the need on. So many steps must have come before: the first one makes states, too. */
 enum { NEED_SHARE = 8, STEPS_LEAST = 2 };
 
-/* Bytes; of the step that `step` numbers, and the most of any before. `begin`: live when that step began. */
+/* The step that is cut off may be the first that learns more, or the second or third: its activations come after the
+ * states of the one before. */
+enum { STEPS_TRIED = 3 };
+
+/* Of an earlier step more gradients or activations must be there than an 8th of what the states are: states alone come
+ * of an optimizer that begins to average. */
+enum { STATES_ALONE_SHARE = 8 };
+
+/* Bytes; of the step that `step` numbers, and the most of any before the step `limit`. `begin`: live when that step
+ * began. */
 struct place {
     uint64_t live, begin, peak, requested, most_live, most_requested;
     size_t   step;
@@ -20,8 +29,8 @@ struct thaw_pass {
     const uint32_t *stacks;          /* by request, in order */
     struct place *places;            /* by stack; 0: a backward pass */
     uint32_t *place_of;              /* by slot; UINT32_MAX: from before the recording */
-    uint64_t  moment, begin, next;   /* where the step begins and ends */
-    size_t    n, step;
+    uint64_t  moment, begin, next;   /* where the step `limit` begins, and where the one that goes on ends */
+    size_t    n, step, limit;        /* from that step on more may be learned */
 };
 
 /* Where the step that goes on at `event` ends: at the first call of a module after the next backward pass. */
@@ -36,8 +45,10 @@ static struct place *place_in_step(struct thaw_pass *p, uint32_t stack)
     struct place *x = &p->places[stack];
     if (x->step == p->step)
         return x;
-    x->most_live = x->peak > x->most_live ? x->peak : x->most_live;
-    x->most_requested = x->requested > x->most_requested ? x->requested : x->most_requested;
+    if (x->step < p->limit) {
+        x->most_live = x->peak > x->most_live ? x->peak : x->most_live;
+        x->most_requested = x->requested > x->most_requested ? x->requested : x->most_requested;
+    }
     x->begin = x->peak = x->live;
     x->requested = 0;
     x->step = p->step;
@@ -51,7 +62,7 @@ static void thaw_event(void *arg, const struct event *ev, uint64_t number)
         return;
     if (number >= p->next) {
         p->step++;
-        p->begin = number;
+        p->begin = p->step <= p->limit ? number : p->begin;
         p->next = step_end(p->phases, number);
     }
     if (ev->kind == EVENT_ALLOC) {
@@ -66,12 +77,12 @@ static void thaw_event(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
-/* What was set up in this step or the one before, and stays. */
+/* What was set up in the step `limit`, the one before or later, and stays. */
 static uint64_t set_up_lately(const struct thaw_pass *p, uint32_t stack)
 {
     const struct place *x = &p->places[stack];
     const bool is_setup = stack > 0 && p->phases->of_stack[stack] == PHASE_SETUP;
-    return is_setup && x->step + 1 >= p->step && x->live > x->begin ? x->live - x->begin : 0;
+    return is_setup && x->step + 1 >= p->limit && x->live > x->begin ? x->live - x->begin : 0;
 }
 
 /* Sums up what places hold more of than ever. It is none if most of it comes of requests that are more than ever. The
@@ -100,30 +111,54 @@ static void sum_up(struct thaw_pass *p, size_t n_stacks, struct thaw *out)
         out->all = 0;
 }
 
-enum err thaw_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment, uint64_t need_bytes,
-                   struct thaw *out, struct err_detail *err)
+/* How many steps begin before the moment. */
+static size_t count_steps(const struct phases *phases, uint64_t moment)
+{
+    size_t n = 0;
+    for (uint64_t next = step_end(phases, 0); next < moment; next = step_end(phases, next))
+        n++;
+    return n;
+}
+
+/* Looks from step `limit` on. */
+static enum err find_from(struct trace_reader *trace, const struct thaw_pass *asked, size_t limit, struct thaw *out,
+                          struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
-    struct thaw_pass p = { .phases = phases, .moment = moment, .next = step_end(phases, 0) };
-    uint32_t *stacks = NULL;
-    *out = (struct thaw){ .all = 0 };
-    if (!phases->has_python || info->n_stacks == 0 || p.next >= moment)
-        return ERR_OK;
+    struct thaw_pass p = *asked;
+    p.limit = limit;
     p.places = calloc((size_t)info->n_stacks + 1, sizeof *p.places);
     p.place_of = calloc((size_t)info->peak_live + 1, sizeof *p.place_of);
     for (size_t i = 0; p.place_of != NULL && i <= info->peak_live; i++)
         p.place_of[i] = UINT32_MAX;
-    enum err e = p.places == NULL || p.place_of == NULL ? err_no_memory(err)
-                                                        : request_stacks_read(trace, moment, &stacks, err);
-    p.stacks = stacks;
+    *out = (struct thaw){ .all = 0 };
+    const bool has_room = p.places != NULL && p.place_of != NULL;
+    const enum err e = has_room ? trace_each_event(trace, thaw_event, &p, err) : err_no_memory(err);
     if (e == ERR_OK)
-        e = trace_each_event(trace, thaw_event, &p, err);
-    if (e == ERR_OK && p.step >= STEPS_LEAST)
         sum_up(&p, info->n_stacks, out);
-    if (out->all < need_bytes / NEED_SHARE)
-        out->all = 0;
-    free(stacks);
     free(p.places);
     free(p.place_of);
+    return e;
+}
+
+enum err thaw_find(struct trace_reader *trace, const struct phases *phases, uint64_t moment, uint64_t need_bytes,
+                   struct thaw *out, struct err_detail *err)
+{
+    struct thaw_pass p = { .phases = phases, .moment = moment, .next = step_end(phases, 0) };
+    uint32_t *stacks = NULL;
+    *out = (struct thaw){ .all = 0 };
+    if (!phases->has_python || trace_info(trace)->n_stacks == 0 || p.next >= moment)
+        return ERR_OK;
+    const size_t last = count_steps(phases, moment);
+    enum err e = request_stacks_read(trace, moment, &stacks, err);
+    p.stacks = stacks;
+    for (size_t k = 0; k < STEPS_TRIED && last >= STEPS_LEAST + k && out->all == 0 && e == ERR_OK; k++) {
+        e = find_from(trace, &p, last - k, out, err);
+        out->steps = k + 1;
+        const bool is_averaging = k > 0 && out->activations + out->gradients < out->states / STATES_ALONE_SHARE;
+        if (out->all < need_bytes / NEED_SHARE || is_averaging)
+            out->all = 0;
+    }
+    free(stacks);
     return e;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Layers that learn in the last step and did not before: their activations are held for a backward pass where they were
- * freed at once, and gradients and states of the optimizer come that were not there.
+ * Layers that learn in the last step, or the last few, and did not before: their activations are held for a backward
+ * pass where they were freed at once, and gradients and states of the optimizer come that were not there.
  *
  *     steps 1 to 40   forward: requested, freed | backward of the head     | step
  *     step 41         forward: requested, held  | backward of all layers   | states of all layers
@@ -20,6 +20,7 @@
 /* More bytes than any step before held. */
 struct thaw {
     uint64_t activations, gradients, states, all;        /* all: 0 if nothing thawed */
+    size_t   steps;                                      /* it did in the last so many: 1 to 3 */
 };
 
 /* Looks at what is live before event `moment`, at which `need_bytes` are live and asked for; less than an 8th of it is

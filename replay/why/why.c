@@ -216,6 +216,10 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
     if (e == ERR_OK)
         e = categories_find(trace, &h, &facts, err);
     if (e == ERR_OK)
+        e = loaded_file_find(trace, &h, &w->loaded, err);
+    if (e == ERR_OK && w->has_refusal && w->later_live == 0 && w->moment < trace_info(trace)->events)
+        e = foreach_step_find(trace, w->moment, w->asked, &h, &w->step, err);
+    if (e == ERR_OK)
         e = holders_group(trace, &h, HOLDER_CATEGORY, &w->categories, err);
     w->named_bytes = facts.named_bytes;
     holdings_close(&h);
@@ -259,6 +263,12 @@ bool why_is_incurable(const struct why *w)
 uint64_t why_unusable(const struct why *w)
 {
     return w->usable > w->live ? w->usable - w->live : 0;
+}
+
+bool why_fits_by_weight(const struct why *w)
+{
+    const uint64_t others = w->live > w->step.bytes ? w->live - w->step.bytes : 0;
+    return w->step.bytes > 0 && add_capped(others, add_capped(w->step.largest, w->step.largest)) <= w->usable;
 }
 
 static bool is_before_a_step(const struct why *w)
@@ -424,7 +434,10 @@ static void judge(struct why *w)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
     if (w->verdict != VERDICT_FULL)
-        w->thaw.all = 0;
+        w->thaw.all = w->step.bytes = w->loaded.bytes = 0;
+    w->thaw.states -= w->step.bytes < w->thaw.states ? w->step.bytes : w->thaw.states;
+    if (w->loaded.bytes < w->usable / WHY_UNUSABLE_SHARE)
+        w->loaded.bytes = 0;
     const bool may_cure = w->verdict == VERDICT_FRAGMENTED || w->verdict == VERDICT_STREAMS ||
                           w->verdict == VERDICT_NOT_IN_FORCE || w->verdict == VERDICT_RETRIES;
     if (!may_cure || why_is_open(w))
@@ -532,6 +545,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
 void why_close(struct why *w)
 {
     holders_close(&w->lines);
+    loaded_file_close(&w->loaded);
     holders_close(&w->categories);
     growth_close(&w->growth);
     stream_walls_close(&w->walls);

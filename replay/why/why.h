@@ -14,7 +14,9 @@
 #include "replay/recording/larger_input.h"
 #include "replay/recording/new_part.h"
 #include "replay/recording/thaw.h"
+#include "replay/why/foreach_step.h"
 #include "replay/why/levers.h"
+#include "replay/why/loaded_file.h"
 #include "replay/why/oom_text.h"
 #include "replay/why/retry_stalls.h"
 #include "replay/why/stream_walls.h"
@@ -126,6 +128,8 @@ struct why {
     struct thaw thaw;
     struct stream_walls walls;       /* looked for if the request and all that is live would fit */
     struct retry_stalls stalls;      /* if nothing was refused */
+    struct loaded_file loaded;       /* of what is full */
+    struct foreach_step step;        /* likewise */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */
@@ -164,6 +168,9 @@ bool why_turn_exceeds(const struct why *w);
 /* Whether the card is too small though the refused request would fit, or nothing tells that it is not: the setting that
  * serves the request buys next to nothing, or nothing repeats. */
 bool why_dies_all_the_same(const struct why *w);
+
+/* Whether the step of the optimizer fits if it computes one weight after the other. */
+bool why_fits_by_weight(const struct why *w);
 
 /* Whether the program died before it went through a whole step, so that what it needs is not known. */
 bool why_is_early(const struct why *w);

@@ -7,12 +7,31 @@
 
 #include <string.h>
 
+/* A checkpoint is needed until it is copied. */
+static void add_what_lies_twice(struct words *w, const struct why *y)
+{
+    const char *line = y->loaded.lines.n > 0 ? holder_name(&y->loaded.lines, 0) : "";
+    if (y->loaded.bytes > 0)
+        words_add(w, "If that is a checkpoint to go on from, load it into the host's memory: torch.load(..., "
+                     "map_location=\"cpu\", mmap=True) at %s, and `del` it after load_state_dict. If that is not "
+                     "enough: ", line);
+}
+
+/* An optimizer's step that needs less. */
+static void add_step(struct words *w, const struct why *y)
+{
+    if (why_fits_by_weight(y))
+        words_add(w, "Give the optimizer fused=True, or foreach=False. If that is not enough: ");
+}
+
 /* What is full gets smaller by its largest part, if that is no guess. */
 static void add_smaller(struct words *w, const struct why *y)
 {
     const bool is_known = y->named_bytes > 0 && y->categories.n > 0 && !holder_is_guess(&y->categories.at[0]);
     const char *most = is_known ? holder_name(&y->categories, 0) : "";
     char a[TEXT_NUMBER];
+    add_what_lies_twice(w, y);
+    add_step(w, y);
     if (y->thaw.all > 0)
         words_add(w, "Unfreeze fewer layers, or take a smaller batch from then on");
     else if (strcmp(most, "activations") == 0 || strcmp(most, "inputs") == 0)

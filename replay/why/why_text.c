@@ -2,6 +2,7 @@
 /* The answer in words: the verdict, what to paste, and at most ten lines of reasons, for a terminal of 80 columns. */
 #include "replay/why/why.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
 #include "replay/recording/phases.h"
@@ -121,6 +122,9 @@ static void add_full(struct words *w, const struct why *y)
                   y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
     else if (why_is_in_new_part(y) && y->thaw.all == 0 && !is_survived(y))
         words_add(w, ". The program died in a part that no step before had, so how much more it needs is not known");
+    if (y->loaded.bytes > 0)
+        words_add(w, ". Of a file that was loaded %s lie on the card, beside weights and states of the same sizes",
+                  text_mib(y->loaded.bytes, a));
     if (y->thaw.all > 0)
         words_add(w, ". More is held than in any step before, as if layers that were frozen learned now");
     words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."
@@ -430,6 +434,15 @@ static void add_what_else(struct words *w, const struct why *y)
         words_add(w, " With --device and the card it ran on, the answer is about that card.");
 }
 
+/* Why less than what is free on the card was refused. */
+static void add_segment(struct words *w, const struct why *y)
+{
+    const uint64_t segment = y->asked <= TORCH_SMALL_MAX ? TORCH_SMALL_SEGMENT : TORCH_LARGE_SEGMENT;
+    char a[TEXT_NUMBER];
+    if (y->asked <= y->free && y->asked < TORCH_OWN_MIN && y->free < segment)
+        words_add(w, " For a request of that size PyTorch takes %s of the card at once.", text_mib(segment, a));
+}
+
 static void print_refusal(FILE *out, const struct why *y, const char *event_word)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
@@ -450,6 +463,8 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     words_add(&w, ". PyTorch %s %s reserved, of it %s live, ", y->is_of_driver ? "would have" : "had",
               text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s %s free on the card.", text_mib(y->free, d), y->is_of_driver ? "would be" : "were");
+    if (!y->is_of_driver)
+        add_segment(&w, y);
     if (!y->is_of_driver)
         words_add(&w, " " WHY_LIVE_WORDS);
     if (y->later_live > 0)
@@ -504,11 +519,38 @@ static void print_thaw(FILE *out, const struct why *y)
     struct words w = { .n = 0 };
     if (t->all == 0)
         return;
-    words_add(&w, "- New in this step, beyond the most of any before:");
+    words_add(&w, t->steps > 1 ? "- New in the last %zu steps, beyond the most of any before:"
+                               : "- New in this step, beyond the most of any before:", t->steps);
     for (size_t i = 0, n = 0; i < 3; i++)
         if (bytes[i] >= t->all / THAW_SHARE)
             words_add(&w, "%s %s of %s", n++ > 0 ? "," : "", text_mib(bytes[i], a), words[i]);
     words_add(&w, ".");
+    words_print_screen(out, &w);
+}
+
+/* What a file took of the card. */
+static void print_loaded(FILE *out, const struct why *y)
+{
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->loaded.bytes == 0)
+        return;
+    print_lines(out, &y->loaded.lines, y->is_by_size, held_bytes(y), "loaded from a file");
+    words_add(&w, "- For %s of it a weight or a state of just that size was there before.",
+              text_mib(y->loaded.twin_bytes, a));
+    words_print_screen(out, &w);
+}
+
+/* What the step of the optimizer holds for itself. */
+static void print_step(FILE *out, const struct why *y)
+{
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (y->step.bytes == 0)
+        return;
+    words_add(&w, "- In its step the optimizer held %s that it frees when the step ends: it computes all weights at "
+                  "once (foreach, PyTorch's default). With fused=True it holds none of it, with foreach=False that of "
+                  "one weight.", text_mib(y->step.bytes, a));
     words_print_screen(out, &w);
 }
 
@@ -639,7 +681,7 @@ static void print_growth(FILE *out, const struct why *y)
     if (g->before_requests > 0)
         words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
                       "size that this line goes on leaving.", g->before_requests);
-    if (y->has_refusal && each > 0)
+    if (y->has_refusal && each > 0 && !g->of_two_sets)
         words_add(&w, " If it goes on so, a card of twice the size lasts for about %" PRIu64 " more.",
                   y->usable / each);
     words_print_screen(out, &w);
@@ -817,6 +859,12 @@ static void print_late_uses(FILE *out, const struct why *y)
                                "end as late as the program's next wait: run-sim --late-uses shows that worst case.");
 }
 
+/* Two sets are no growth where something else is the answer. */
+static bool is_growth_told(const struct why *y)
+{
+    return y->growth.is_found && (!y->growth.of_two_sets || y->verdict == VERDICT_LEAK);
+}
+
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
     print_driver(out, y);
@@ -827,13 +875,15 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
     print_walls(out, y);
     print_stalls(out, y);
     print_thaw(out, y);
-    if (y->growth.is_found)
+    print_loaded(out, y);
+    print_step(out, y);
+    if (is_growth_told(y))
         print_growth(out, y);
     if (y->input.is_larger && y->verdict == VERDICT_LARGER_INPUT)
         print_input(out, y);
     if (y->verdict == VERDICT_FULL)
         print_categories(out, y);
-    if (!y->growth.is_found || y->growth.held_bytes < held_bytes(y) / 2)
+    if (!is_growth_told(y) || y->growth.held_bytes < held_bytes(y) / 2)
         print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
     if (!y->is_state)
         print_coverage(out, y);

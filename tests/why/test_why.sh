@@ -82,6 +82,27 @@ grep -q export out && fail "a setting is given to paste against a leak: $(cat ou
 expect_status 0 why "$3/tests/dying/recordings/backward_hook_collects.zst"
 grep -q 'a cache with a limit' out && fail "room for one more is worth a word: $(cat out)"
 
+# ---- a checkpoint that is loaded onto the card in mid-run: its line, and the host's memory ----
+expect_status 0 why "$3/tests/dying/recordings/rollback_to_the_best.zst" --json why.json
+has out 'Of a file that was loaded 60.03 MiB lie on the card, beside weights and states of the same sizes'
+has out 'map_location="cpu", mmap=True) at /home/ada/dying/programs_fifth.py:337 rollback_to_the_best'
+has why.json '"loaded": { "bytes": [0-9]*, "twin_bytes": [1-9]'
+
+# ---- what a step of the optimizer holds for itself is no state of it; with foreach=False and fused=True it lives ----
+expect_status 0 why "$3/tests/dying/recordings/first_optimizer_step.zst" --json why.json
+has out 'What to do: Give the optimizer fused=True, or foreach=False.'
+has out 'In its step the optimizer held 128.03 MiB that it frees when the step ends'
+has out '512.12 MiB (44%) optimizer state'
+has why.json '"optimizer_step": { "bytes": [0-9]*, "fits_by_weight": true }'
+expect_status 0 why "$3/tests/dying/recordings/adam_state.zst"
+grep -q 'foreach=False. If' out && fail "a step that does not fit by weights is said to: $(cat out)"
+
+# ---- two sets of weights are no growth where the card is full ----
+expect_status 0 why "$3/tests/dying/recordings/cell_run_again.zst"
+grep -q 'twice the size' out && fail "two models go on for ever: $(cat out)"
+expect_status 0 why "$3/tests/dying/recordings/checkerboard_freed.zst"
+has out 'For a request of that size PyTorch takes 20 MiB of the card at once.'
+
 # ---- one result of each pass is kept: nothing of its graph, so to detach it frees nothing; others may be graphs ----
 for name in logits_of_the_test_set module_remembers plots_drawn_later; do
     expect_status 0 why "$3/tests/dying/recordings/$name.zst"
