@@ -162,7 +162,7 @@ static enum err plan_by_time(struct planner *p)
     for (size_t i = 0; i < l->n_steps && e == ERR_OK && has_room; i++) {
         const struct lifetime *life = lifetimes_at_step(l, i);
         uint64_t *offset = &p->offsets[l->steps[i] / 2];
-        if (life->resume != 0 && (i == life->pause || i == life->resume))
+        if (lifetime_pauses_at(life, i))
             continue;
         if (l->steps[i] % 2 == 1)
             e = free_stretches_give(&line, *offset, life->bytes);
@@ -214,7 +214,8 @@ static uint32_t count_searched(const struct planner *p, const uint32_t *order)
     return n < SEARCHED_MAX ? n : SEARCHED_MAX;
 }
 
-/* Makes items of n requests. A section ends where a request begins after another has ended. */
+/* Makes items of n requests, as if no life had a pause. A section ends where a request begins after another has
+ * ended. */
 static void make_items(struct planner *p, const uint32_t *which, uint32_t n)
 {
     const struct lifetimes *l = p->lives;
@@ -224,7 +225,7 @@ static void make_items(struct planner *p, const uint32_t *which, uint32_t n)
         p->item_of[which[i]] = i + 1;
     for (size_t step = 0; step < l->n_steps; step++) {
         const uint32_t life = l->steps[step] / 2, item = p->item_of[life];
-        if (item == 0)
+        if (item == 0 || lifetime_pauses_at(&l->at[life], step))
             continue;
         if (l->steps[step] % 2 == 1) {
             p->items[item - 1].last = section + 1;
@@ -478,25 +479,18 @@ static void planner_close(struct planner *p)
     free(p->item_of);
 }
 
-/* A search knows no pauses. */
-static enum err search_exactly(struct planner *p, uint32_t n, size_t all)
-{
-    enum err e = raise_lower_bound(p, p->order, n < PROOF_MAX ? n : PROOF_MAX);
-    if (e == ERR_OK && !is_done(p) && n < all && all <= SEARCHED_MAX)
-        e = search_largest(p, p->order, (uint32_t)all);
-    if (e == ERR_OK && !is_done(p))
-        e = search_largest(p, p->order, n);
-    return e;
-}
-
 static enum err improve(struct planner *p)
 {
     const size_t all = p->lives->n;
     const uint32_t n = count_searched(p, p->order);
     uint32_t *order = malloc((all + 1) * sizeof *order);
     enum err e = order == NULL ? ERR_HOST_NOMEM : ERR_OK;
-    if (e == ERR_OK && !p->lives->has_pauses)
-        e = search_exactly(p, n, all);
+    if (e == ERR_OK && !p->lives->has_pauses)            /* a proof without pauses is none */
+        e = raise_lower_bound(p, p->order, n < PROOF_MAX ? n : PROOF_MAX);
+    if (e == ERR_OK && !is_done(p) && n < all && all <= SEARCHED_MAX)
+        e = search_largest(p, p->order, (uint32_t)all);
+    if (e == ERR_OK && !is_done(p))
+        e = search_largest(p, p->order, n);
     if (e == ERR_OK && !is_done(p)) {
         memcpy(order, p->order, all * sizeof *order);
         improve_order(p, order, n, p->work_left);

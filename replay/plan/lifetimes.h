@@ -31,6 +31,12 @@ static inline bool lifetime_is_at(const struct lifetime *life, uint32_t step)
     return life->begin <= step && step < life->end && (step < life->pause || step >= life->resume);
 }
 
+/* Whether a step begins or ends its pause. */
+static inline bool lifetime_pauses_at(const struct lifetime *life, size_t step)
+{
+    return life->resume != 0 && (step == life->pause || step == life->resume);
+}
+
 /* Zero is a valid beginning and end. */
 struct lifetimes {
     struct lifetime *at;                 /* by request, in the order of their allocs */

@@ -141,6 +141,9 @@ static enum err stream_lives_open(const struct lifetimes *l, const struct plan_l
             has_room = l->steps[step] % 2 == 1 ? lifetimes_end(&out->lives, out->life_of[request], 0)
                                                : stream_begin(out, l, loop, request);
     }
+    for (size_t i = 0; i < l->n && has_room; i++)
+        if (out->life_of[i] != SIZE_MAX)
+            out->lives.at[out->life_of[i]].time_ns += l->at[i].time_ns;
     return has_room ? ERR_OK : ERR_HOST_NOMEM;
 }
 
