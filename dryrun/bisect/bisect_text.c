@@ -63,10 +63,10 @@ static void say_named(struct words *w, const struct bisected *b)
 static void say_not_higher(struct words *w, const struct bisected *b)
 {
     const struct version_peak *bad = &b->at[b->history.n - 1];
-    words_add(w, bad->peak_bytes > b->good.peak_bytes ? "The peak rose by no more than counts: "
-                 : bad->peak_bytes < b->good.peak_bytes ? "The peak did not rise, it fell: "
+    words_add(w, bad->peak_bytes > b->good->peak_bytes ? "The peak rose by no more than counts: "
+                 : bad->peak_bytes < b->good->peak_bytes ? "The peak did not rise, it fell: "
                                                         : "The peak did not rise: ");
-    add_peak(w, &b->good);
+    add_peak(w, b->good);
     words_add(w, " at ");
     add_name(w, b, SIZE_MAX);
     words_add(w, ", ");
@@ -74,7 +74,7 @@ static void say_not_higher(struct words *w, const struct bisected *b)
     words_add(w, " at ");
     add_name(w, b, b->history.n - 1);
     words_add(w, ".");
-    if (bad->peak_bytes > b->good.peak_bytes)
+    if (bad->peak_bytes > b->good->peak_bytes)
         words_add(w, " --more-than 0%% looks for any rise.");
 }
 
@@ -218,7 +218,7 @@ static void say_basis(FILE *out, const struct bisected *b)
     say_left(&w, b);
     if (b->end != BISECT_NOT_HIGHER) {
         words_add(&w, "The good %s has ", kind_of(b, 1));
-        add_peak(&w, &b->good);
+        add_peak(&w, b->good);
         words_add(&w, ", the bad one ");
         add_peak(&w, &b->at[b->history.n - 1]);
         words_add(&w, ". ");
@@ -226,7 +226,7 @@ static void say_basis(FILE *out, const struct bisected *b)
     say_runs(&w, b);
     say_rule(&w, b);
     words_add(&w, " The peak is what %s at most, as replay predict expects it%s%s.",
-              b->good.is_of_jax ? "JAX's allocator holds" : "is reserved",
+              b->good->is_of_jax ? "JAX's allocator holds" : "is reserved",
               b->asked.device != NULL ? " on " : "", b->asked.device != NULL ? b->asked.device : "");
     if (b->history.is_dirty)
         words_add(&w, " Changes of your tree that are in no commit were not tried.");

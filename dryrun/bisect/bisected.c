@@ -13,14 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct version_peak *peak_of(struct bisected *b, size_t version)
+struct version_peak *bisected_peak(const struct bisected *b, size_t version)
 {
-    return version == SIZE_MAX ? &b->good : &b->at[version];
-}
-
-const struct version_peak *bisected_peak(const struct bisected *b, size_t version)
-{
-    return version == SIZE_MAX ? &b->good : &b->at[version];
+    return version == SIZE_MAX ? b->good : &b->at[version];
 }
 
 /* ---- one version ---- */
@@ -139,7 +134,7 @@ static void tell(const struct bisected *b, size_t version)
 /* Brings a version and predicts it, once. */
 static enum err try_version(struct bisected *b, size_t version, struct err_detail *err)
 {
-    struct version_peak *v = peak_of(b, version);
+    struct version_peak *v = bisected_peak(b, version);
     bool is_there = false;
     if (v->is_tried)
         return ERR_OK;
@@ -183,7 +178,7 @@ static enum err try_ends(struct bisected *b, struct err_detail *err)
     enum err e = try_version(b, SIZE_MAX, err);
     if (e == ERR_OK)
         e = check_end(b, "--good", SIZE_MAX, err);
-    if (e == ERR_OK && b->good.grows)
+    if (e == ERR_OK && b->good->grows)
         e = err_set(err, ERR_INPUT, 0, "the program has no peak at --good: its memory grows with each step; let it end "
                     "by itself, after a few steps");
     if (e != ERR_OK)
@@ -195,9 +190,9 @@ static enum err try_ends(struct bisected *b, struct err_detail *err)
     if (e != ERR_OK)
         return e;
     tell(b, bad);
-    b->none_above = rise_none_above(&b->threshold, b->good.peak_bytes);
+    b->none_above = rise_none_above(&b->threshold, b->good->peak_bytes);
     const uint64_t high = b->at[bad].peak_bytes;
-    b->low_limit = high > b->none_above ? rise_low_limit(&b->threshold, b->good.peak_bytes, high) : b->none_above;
+    b->low_limit = high > b->none_above ? rise_low_limit(&b->threshold, b->good->peak_bytes, high) : b->none_above;
     return ERR_OK;
 }
 
@@ -280,10 +275,11 @@ enum err bisected_make(const struct bisect_request *request, struct bisected *ou
         return err_set(err, ERR_USAGE, 0, "--more-than '%.40s': expected a share of the good peak, as 5%%, or a size, "
                        "as 200MiB", request->more_than);
     enum err e = history_open(&request->versions, &out->history, err);
-    if (e == ERR_OK && (out->at = calloc(out->history.n, sizeof *out->at)) == NULL)
+    if (e == ERR_OK && (out->at = calloc(out->history.n + 1, sizeof *out->at)) == NULL)
         e = err_no_memory(err);
     if (e != ERR_OK)
         return e;
+    out->good = &out->at[out->history.n];
     e = run_all(out, err);
     const enum err back = history_go_back(&out->history, &ours);
     if (e == ERR_OK && back != ERR_OK)
@@ -302,7 +298,7 @@ void bisected_close(struct bisected *b)
 
 struct rise_left bisected_left(const struct bisected *b)
 {
-    const uint64_t least = b->none_above - b->good.peak_bytes, good = b->good.peak_bytes;
+    const uint64_t least = b->none_above - b->good->peak_bytes, good = b->good->peak_bytes;
     const uint64_t bad = b->at[b->history.n - 1].peak_bytes, after = b->at[b->bisection.high].peak_bytes;
     const uint64_t before = bisected_peak(b, b->before)->peak_bytes;
     return (struct rise_left){ .before_bytes = before > good && before - good > least ? before - good : 0,

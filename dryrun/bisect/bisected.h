@@ -45,7 +45,7 @@ struct bisected {
     struct history history;
     struct rise_threshold threshold;
     struct bisection bisection;
-    struct version_peak good, *at;   /* by version */
+    struct version_peak *at, *good;  /* by version, and after them the good one */
     uint64_t none_above, low_limit;  /* bytes (peak_rise.h) */
     unsigned n_runs, n_not_run;      /* versions that were tried, and could not be */
     enum bisect_end end;
@@ -58,7 +58,7 @@ MUST_USE enum err bisected_make(const struct bisect_request *request, struct bis
 void bisected_close(struct bisected *b);
 
 /* Of a version; SIZE_MAX: the good one. */
-const struct version_peak *bisected_peak(const struct bisected *b, size_t version);
+struct version_peak *bisected_peak(const struct bisected *b, size_t version);
 
 /* What is left of the rise from good to bad, before and after what the named version did; 0: not more than counts. */
 struct rise_left { uint64_t before_bytes, after_bytes; };
