@@ -12,7 +12,7 @@ enum { LINE = 512, NEAR = 40, LINES = 4 };   /* letters read of a line; between 
 
 typedef const char *const words_of[];
 
-static words_of shortages = { "out of", "insufficient", "not enough", "no enough", "exceed", "gone over", "too large",
+static words_of shortages = { "out of", "nsufficient", "not enough", "no enough", "exceed", "gone over", "too large",
                               "too little", "low on", "low virtual", "lack of", "exhausted", "ran out", NULL };
 static words_of ends = { " is full", " exhausted", " required is", " used up", NULL };
 static words_of refusals = { "failed", "cannot", "can't", "could not", "unable to", "refused", NULL };
@@ -26,11 +26,11 @@ static words_of errors = { "error", "fatal", "exception", "killed", "failed", "t
 static words_of others = { "static tls", "memory access", "memory format", "memory leak", "memory usage of",
                            "read-only", "shared object", "attributeerror", "importerror", "typeerror", "deprecat",
                            "pytest", NULL };
-static words_of of_host = { "cgroup", "physical memory", "cpu memory", "system memory", "host memory", "bad_alloc",
-                            "bad allocation", "malloc of", "mmap", "swap space", "virtual memory", " ram ", "signal 9",
-                            "signal: killed", "kill signal", "sigkill", "arraymemory", NULL };
+static words_of of_host = { "cgroup", "physical memory", "cpu memory", "system memory", "host memory", "bad alloc",
+                            "malloc of", "mmap", "swap space", "virtual memory", " ram ", "signal 9", "signal: killed",
+                            "kill signal", "sigkill", "arraymemory", NULL };
 static words_of of_card = { "gpu", "cuda", "vram", "video memory", "device memory", "graphics memory", "opencl",
-                            "vulkan", "metal", NULL };
+                            "vulkan", "metal", "rocm", NULL };
 
 /* Where one of the words stands; NULL: none does. */
 static const char *find_any(const char *line, const char *const *words)
@@ -66,9 +66,8 @@ static bool is_shortage(const char *line)
     const bool is_refused_size = find_any(line, sizes) != NULL &&
                                  (is_followed(line, refusals, calls) || is_followed(line, calls, refusals));
     return find_any(line, others) == NULL &&
-           (is_kill(line) || strstr(line, "bad_alloc") != NULL || strstr(line, "bad allocation") != NULL ||
-            strstr(line, "alloc_failed") != NULL || is_followed(line, shortages, kinds) ||
-            is_followed(line, kinds, ends) || is_refused_size);
+           (is_kill(line) || strstr(line, "bad alloc") != NULL || strstr(line, "alloc failed") != NULL ||
+            is_followed(line, shortages, kinds) || is_followed(line, kinds, ends) || is_refused_size);
 }
 
 static enum log_loose_whose whose(const char *line)
@@ -78,12 +77,12 @@ static enum log_loose_whose whose(const char *line)
 
 /* ---- the walk ---- */
 
-/* text[at, end) in small letters. */
+/* text[at, end) in small letters, and spaces for what joins words. */
 static void take_line(const char *text, size_t at, size_t end, char out[LINE])
 {
     const size_t n = end - at < LINE - 1 ? end - at : LINE - 1;
     for (size_t i = 0; i < n; i++)
-        out[i] = text[at + i] == '\0' ? ' ' : (char)tolower((unsigned char)text[at + i]);
+        out[i] = text[at + i] == '\0' || text[at + i] == '_' ? ' ' : (char)tolower((unsigned char)text[at + i]);
     out[n] = '\0';
 }
 

@@ -98,6 +98,7 @@ Test(log_parts, words_that_no_form_knows_are_of_memory_if_they_name_a_shortage_a
     cr_expect_eq(loosely("ArrowError: malloc of size 4294967360 failed"), LOOSE_HOST);
     cr_expect_eq(loosely("Error: solver ran out of memory"), LOOSE_UNTOLD);
     cr_expect_eq(loosely("tool died due to signal 9"), LOOSE_HOST);
+    cr_expect_eq(loosely("VkResult: ERROR_OUT_OF_HOST_MEMORY"), LOOSE_HOST);
     cr_expect_eq(loosely("an illegal memory access was encountered: error"), LOOSE_NONE);
     cr_expect_eq(loosely("ImportError: cannot allocate memory in static TLS block"), LOOSE_NONE);
     cr_expect_eq(loosely("we have not enough memory for a picnic"), LOOSE_NONE);
