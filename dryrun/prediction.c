@@ -972,7 +972,7 @@ enum err prediction_make(struct prediction *p, struct err_detail *err)
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->n_rows && e == ERR_OK; i++)
         e = find_largest(p, &p->rows[i], err);
-    if (e == ERR_OK && *p->asked.interrupted == 0 && !p->asked.peak_only)
+    if (e == ERR_OK && *p->asked.interrupted == 0 && !p->asked.peak_only && !p->asked.range_only)
         e = say_once(p, err);
     if ((e == ERR_INPUT || e == ERR_DEVICE_OOM) && p->showed_nothing && !p->asked.peak_only)
         print_last_words(p);

@@ -33,6 +33,7 @@ struct prediction_request {
     uint64_t    steps;               /* equal ones after which the program is stopped; 0: it runs to its end */
     uint64_t    within_s;            /* the longest that it runs */
     bool        peak_only;           /* nothing but the first row's expected peak: no range, card or setting is found */
+    bool        range_only;          /* the first row's range, no card and no setting */
     bool        without_overlay;     /* the program writes to its own files */
     const char *torch_libs, *values; /* of its card (struct sim_card_request); NULL: not given */
     unsigned    threads;             /* to replay in; 0: one per core */

@@ -444,6 +444,14 @@ enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail 
     return ERR_OK;
 }
 
+bool sim_card_is_open(const struct sim_card *c)
+{
+    bool is_open = false;
+    for (int i = 0; i < RANGE_SOURCES; i++)
+        is_open = is_open || (c->is_open[i] && i != RANGE_SPARSE);
+    return is_open;
+}
+
 bool sim_card_has_lost(const struct sim_card *c)
 {
     return c->has_lost;
@@ -574,7 +582,7 @@ static void print_open_sources(const struct sim_card *c)
                       range_source_names[i]);
     if (w.text[0] == '\0')
         return;
-    words_add(&w, ". How far, replay predict tells.");
+    words_add(&w, ". How far, --ends tells, or replay predict.");
     print_paragraph(w.text);
 }
 

@@ -67,6 +67,9 @@ bool sim_card_has_sparse(const struct sim_card *c);
     "The program multiplies sparse matrices: what cuSPARSE takes for that is not counted, because nobody knows how "   \
     "much it is."
 
+/* Whether something that the program does not show may move its peak, and further runs tell how far. */
+bool sim_card_is_open(const struct sim_card *c);
+
 /* What its processes asked for, together. */
 const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c);
 

@@ -6,8 +6,10 @@
 #include "replay/program/cli.h"
 
 #include "base/temporary_file.h"
+#include "base/terminal.h"
 #include "dryrun/run/followed_child.h"
 #include "dryrun/run/journal_import.h"
+#include "dryrun/run_ends.h"
 #include "replay/program/recorded_program.h"
 
 /* `path` NULL: nothing was recorded. `json`: gets the files; NULL: not asked for. */
@@ -19,12 +21,44 @@ static enum err import_files(const struct sim_card *card, const char *path, stru
                                                     sim_card_capability(card), json, NULL, is_whole, err);
 }
 
-/* Says what happened, and makes the traces; `out`: for the JSON, or NULL. */
-static enum err report(const struct sim_card *card, const char *path, int status, FILE *out, bool *is_whole,
-                       struct err_detail *err)
+/* The range of the program's peak; *has_range: it is known. A program that failed shows none. */
+static enum err find_range(const struct options *o, const struct sim_card *card, int status, struct peak_range *range,
+                           bool *has_range, struct err_detail *err)
 {
-    enum err e;
+    const bool is_asked = o->is_given[FLAG_ENDS] && status == 0;
+    const struct run_ends_request request = {
+        .card = card, .program = o->inputs, .n_words = o->n_inputs,
+        .device = o->texts[FLAG_SIMULATE] != NULL ? o->texts[FLAG_SIMULATE] : o->device,
+        .torch_libs = o->texts[FLAG_TORCH_LIBS], .values = o->texts[FLAG_VALUES], .runs_again = is_asked,
+        .interrupted = is_asked ? cli_defer_signals() : NULL,
+    };
+    return run_ends_find(&request, range, has_range, err);
+}
+
+static void say_range(const struct options *o, const struct peak_range *range, bool has_range)
+{
+    struct words w = {0};
+    if (!o->is_given[FLAG_ENDS] || !has_range)
+        return;
+    words_add(&w, peak_range_is_open(range) ? "The peak lies " : "Nothing moves this peak: no source is open, and the "
+                                              "order of addresses does not matter");
+    peak_range_say(&w, range);
+    words_add(&w, ".");
+    fputs("  ", stderr);
+    text_print_within(stderr, w.text, TERMINAL_USUAL, 2, 4);
+}
+
+/* Says what happened, and makes the traces; `out`: for the JSON, or NULL. */
+static enum err report(const struct options *o, const struct sim_card *card, const char *path, int status, FILE *out,
+                       bool *is_whole, struct err_detail *err)
+{
+    struct peak_range found, *range = &found;
+    bool has_range = false;
     sim_card_print(card, status);
+    enum err e = find_range(o, card, status, range, &has_range, err);
+    if (e != ERR_OK)
+        return e;
+    say_range(o, range, has_range);
     if (out == NULL)
         return import_files(card, path, NULL, is_whole, err);
 #define ANSWER_TABLE "answers/run_sim.def"
@@ -62,7 +96,7 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
     if (e == ERR_OK)
         e = sim_card_read(card, is_complete, err);
     if (e == ERR_OK)
-        e = report(card, path, *status, json, is_whole, err);
+        e = report(o, card, path, *status, json, is_whole, err);
     following_end(following, e == ERR_OK);
     return e;
 }
@@ -98,8 +132,8 @@ static enum exit_status run_sim_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)status;
 }
 
-static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(LABELS), TAKES(LATE_USES), TAKES(HELP),
-                                                FLAGS_END};
+static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(LABELS), TAKES(LATE_USES), TAKES(ENDS),
+                                                TAKES(HELP), FLAGS_END};
 
 const struct subcommand cmd_run_sim = {
     .name = "run-sim",

@@ -258,6 +258,11 @@ expect 'with the other end' 0 'lies between 110 MiB and 600 MiB: sizes that depe
     sh -c "tr '\n' ' ' <said | tr -s ' '"
 is a.json least_card_peak_bytes 115343360
 expect 'and in the JSON' 0 '"graph.py:7"' grep -A 1 unknown_sizes a.json
+"$replay" run-sim --device 1GiB --ends --json e.json -- ./sizes.sh >said 2>&1
+expect 'run-sim --ends says the same' 0 'lies between 110 MiB and 600 MiB: sizes that depend on values (-490 MiB).' \
+    sh -c "tr '\n' ' ' <said | tr -s ' '"
+is e.json low_bytes 115343360
+is e.json high_bytes 629145600
 "$replay" predict --device 1GiB --json a.json -o o -- ./loss.sh >said 2>&1
 expect 'a branch on a number is tried with others' 0 'Fits on 1GiB: takes 110 MiB (110 MiB to 600 MiB) of' cat said
 expect 'and its line is named' 0 'fit.py:9. Where it reads such numbers it was tried once more with falling ones.' \
