@@ -163,6 +163,9 @@ static void print_loop(const struct session *s)
         words_add(&w, "The last %s requests are %s; what was recorded after them is left out.",
                   text_count(s->loop.n_requests, n),
                   s->loop.n_rounds == 1 ? "the step that repeats" : "the steps that repeat");
+    if (trace_info(s->trace)->starts_mid_run)
+        words_add(&w, " The recording begins in mid-run: no request of a program that begins anew takes the places of "
+                  "what was live then. Record from the program's first request on.");
     if (s->loop.apart_bytes > s->plan.lower_bytes)
         words_add(&w, " A running allocator keeps streams apart, because it cannot know when one is done with what "
                   "another wants: kept apart, they need %s at least.", text_mib(s->loop.apart_bytes, n));
@@ -234,8 +237,12 @@ const struct subcommand cmd_plan = {
             "PyTorch does to 512 bytes, can need less than the bound. One that gives memory back to the card and takes "
             "other memory may, and one that rounds less: RMM, TensorFlow and Paddle take 256 bytes.\n"
             "\n"
+            "With --loop the plan is one that PyTorch can run on: record some equal steps from the program's first "
+            "request on, plan them, and name the plan in REPLAY_POLICY (doc/policies.md).\n"
+            "\n"
             "Examples:\n"
             "  replay plan trace.zst\n"
+            "  replay plan step.zst --loop -o step.plan\n"
             "  replay plan A.1048576.csv --capacity 1048576 -o offsets.csv --json proof.json\n"
             "  python3 examples/plan/check_plan.py offsets.csv proof.json\n",
     .flags = plan_flags,

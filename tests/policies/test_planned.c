@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Policies that follow a plan: what they owe to it, and what becomes of requests that are not in it. */
+#include "base/random.h"
 #include "policies/described/plan_table.h"
 #include "tests/rig.h"
 
@@ -27,8 +28,8 @@ static int64_t stat_of(const struct rig *r, const char *name)
     return stat_value;
 }
 
-/* Opens the policy on a plan with these rows. */
-static void open_rows(struct rig *r, const char *rows, uint64_t total_bytes)
+/* Opens the policy on a plan with these rows, beside another. */
+static void open_beside(struct rig *r, const char *rows, const char *beside, uint64_t total_bytes)
 {
     char path[] = "/tmp/replay-plan-XXXXXX.csv", spec[RIG_SPEC_MAX];
     const int fd = mkstemps(path, 4);
@@ -36,9 +37,14 @@ static void open_rows(struct rig *r, const char *rows, uint64_t total_bytes)
     cr_assert_not_null(file);
     fputs(rows, file);
     fclose(file);
-    snprintf(spec, sizeof spec, "plan:%s,beside=[none]", path);
+    snprintf(spec, sizeof spec, "plan:%s,beside=[%s]", path, beside);
     rig_open(r, &(struct rig_config){.policy = spec, .total_bytes = total_bytes});
     unlink(path);
+}
+
+static void open_rows(struct rig *r, const char *rows, uint64_t total_bytes)
+{
+    open_beside(r, rows, "none", total_bytes);
 }
 
 /* A plan of three requests, of which the third lies where the first was. */
@@ -226,6 +232,82 @@ Test(planned, a_place_that_one_stream_has_used_is_never_given_to_another)
     cr_expect(is_beside(arena, &b));
     rig_check(&r);
     rig_close(&r);
+}
+
+/* ---- deviations ---- */
+
+enum { DEVIATION_SEEDS = 20, DEVIATION_CALLS = 3000, DEVIATION_LIVE = 40 };
+
+static unsigned below(uint64_t *state, unsigned n)
+{
+    return (unsigned)(random_next(state) % n);
+}
+
+/* A plan of random rows, of which many overlap. */
+static void open_random(struct rig *r, uint64_t *state)
+{
+    char rows[4096];
+    int n = snprintf(rows, sizeof rows, "id,lower,upper,size,offset\n");
+    for (int i = 0; i < 60; i++)
+        n += snprintf(rows + n, sizeof rows - (size_t)n, "%d,%d,%d,%u,%u\n", i, i, i + 1 + (int)below(state, 9),
+                      512 * (1 + below(state, 12)), 512 * below(state, 300));
+    open_beside(r, rows, "first-fit", 0);
+}
+
+/* Whether a block is aligned, and apart from all live ones. */
+static bool is_apart(const struct block *b, const struct block *live, const bool *is_live)
+{
+    bool good = b->addr % 512 == 0;
+    for (size_t i = 0; i < DEVIATION_LIVE; i++)
+        good = good && (!is_live[i] || b->addr + b->bytes <= live[i].addr || live[i].addr + live[i].bytes <= b->addr);
+    return good;
+}
+
+static void count_allocated(void *arg, const struct block_view *b)
+{
+    *(uint64_t *)arg += b->state == BLOCK_ALLOCATED ? b->bytes : 0;
+}
+
+static uint64_t allocated_bytes(const struct rig *r)
+{
+    uint64_t bytes = 0;
+    cr_assert_eq(r->policy->ops->walk(r->policy, count_allocated, &bytes), ERR_OK);
+    return bytes;
+}
+
+Test(planned, random_requests_never_overlap_and_all_of_them_are_freed)
+{
+    for (uint64_t seed = 1; seed <= DEVIATION_SEEDS; seed++) {
+        struct rig r;
+        struct block live[DEVIATION_LIVE];
+        bool is_live[DEVIATION_LIVE] = {false};
+        uint16_t stream[DEVIATION_LIVE];
+        uint64_t state = seed, bytes[DEVIATION_LIVE];
+        printf("seed %llu\n", (unsigned long long)seed);
+        open_random(&r, &state);
+        for (unsigned call = 0; call < DEVIATION_CALLS; call++) {
+            const uint32_t i = below(&state, DEVIATION_LIVE);
+            if (is_live[i]) {
+                rig_free(&r, EVENT_FREE, i, stream[i], bytes[i], &live[i]);
+            } else {
+                struct block b;
+                bytes[i] = 1 + below(&state, 512 * 12);
+                stream[i] = (uint16_t)(below(&state, 10) == 0);
+                cr_assert_eq(rig_alloc(&r, i, stream[i], bytes[i], &b), ERR_OK);
+                cr_assert(is_apart(&b, live, is_live), "seed %llu", (unsigned long long)seed);
+                live[i] = b;
+            }
+            is_live[i] = !is_live[i];
+            rig_check(&r);
+        }
+        cr_expect_gt(stat_of(&r, "plan.served"), 100);
+        for (uint32_t i = 0; i < DEVIATION_LIVE; i++)
+            if (is_live[i])
+                rig_free(&r, EVENT_FREE, i, stream[i], bytes[i], &live[i]);
+        cr_expect_eq(allocated_bytes(&r), 0);
+        rig_check(&r);
+        rig_close(&r);
+    }
 }
 
 /* ---- the file ---- */
