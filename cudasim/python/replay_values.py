@@ -376,7 +376,7 @@ class _Lines:
         if other is None:
             large = LARGE_WHOLE if type(number) is int else LARGE
             self.n_turned += 1
-            other = (-large, large)[self.n_turned % 2]
+            other = (-large, large, large)[self.n_turned % 3]        # most loops count upwards
         return type(number)(other)
 
     @staticmethod
