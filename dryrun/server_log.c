@@ -372,6 +372,31 @@ static struct rest without_process(struct rest line)
     return has_process ? after : line;
 }
 
+/* pydantic says what is wrong in a line after its error: "  Value error, max_num_seqs must be ... [type=value_error,
+ * ...". The line itself if none of the next three is such. */
+static struct rest line_of_cause(struct rest line, const char *end)
+{
+    struct rest at = { .at = line.end, .end = end };
+    for (int i = 0; i < 3 && at.at < end; i++) {
+        at.at++;
+        struct rest cause = without_process(rest_line(&at));
+        at.at = cause.end;
+        while (cause.at < cause.end && *cause.at == ' ')
+            cause.at++;
+        struct rest after = cause;
+        if (rest_skip(&after, " [type="))
+            return (struct rest){ .at = cause.at, .end = after.at - strlen(" [type=") };
+    }
+    return line;
+}
+
+/* Whether Python ends with an error in this line: "ValueError: ...". */
+static bool is_plain_error(struct rest line)
+{
+    const char *colon = line.at < line.end ? memchr(line.at, ':', (size_t)(line.end - line.at)) : NULL;
+    return colon != NULL && colon - line.at >= 5 && memcmp(colon - 5, "Error", 5) == 0 && error_length(line) > 0;
+}
+
 /* A process that ends before there is an engine prints its traceback as Python does: its last error counts. */
 static void read_plain_error(struct server_log *log, struct rest r)
 {
@@ -379,11 +404,12 @@ static void read_plain_error(struct server_log *log, struct rest r)
         return;
     while (r.at < r.end) {
         const struct rest line = without_process(rest_line(&r));
-        const char *colon = line.at < line.end ? memchr(line.at, ':', (size_t)(line.end - line.at)) : NULL;
-        const size_t n = colon != NULL && colon - line.at >= 5 && memcmp(colon - 5, "Error", 5) == 0
-                         ? error_length(line) : 0;
-        if (n > 0)
-            snprintf(log->error, sizeof log->error, "%.*s", (int)(n < 239 ? n : 239), line.at);
+        struct rest words = line;
+        if (is_plain_error(line)) {
+            const struct rest told = rest_skip(&words, " validation error") ? line_of_cause(line, r.end) : line;
+            const int n = told.end - told.at < 239 ? (int)(told.end - told.at) : 239;
+            snprintf(log->error, sizeof log->error, "%.*s", n, told.at);
+        }
         r.at = line.end < r.end ? line.end + 1 : r.end;
     }
 }

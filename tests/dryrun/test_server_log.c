@@ -144,6 +144,20 @@ Test(server_log, the_estimate_of_a_start_that_fails)
     cr_assert_not(log.is_estimate_unused);
 }
 
+/* The line after pydantic's error says what is wrong; its input and the pointer to a page do not. */
+Test(server_log, the_cause_of_an_error_of_validation)
+{
+    const struct server_log log = read_text(
+        "(APIServer pid=7) pydantic_core._pydantic_core.ValidationError: 1 validation error for SchedulerConfig\n"
+        "(APIServer pid=7)   Value error, max_num_batched_tokens (4096) must be greater than or equal to max_num_seqs "
+        "(5376). [type=value_error, input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]\n"
+        "    For further information visit https://example.org/v/value_error\n");
+    cr_assert_str_eq(log.error, "Value error, max_num_batched_tokens (4096) must be greater than or equal to "
+                                "max_num_seqs (5376).");
+    const struct server_log bare = read_text("ValidationError: 2 validation errors for X\n");
+    cr_assert_str_eq(bare.error, "ValidationError: 2 validation errors for X");
+}
+
 /* The largest of the kinds: its warm-up computes a whole step. */
 Test(server_log, the_first_graph_of_the_estimate)
 {
