@@ -515,7 +515,7 @@ static void add_rate(struct words *w, const struct pool_load *l, const struct po
     }
 }
 
-static void add_play(struct words *w, const struct pool_load *l, const struct pool *pool)
+static void add_play(struct words *w, const struct pool_load *l, const struct pool *pool, bool is_least)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
     words_add(w, " If a step takes %s ms (--step-us), at most %s %s at once, in %s%% of the cache.",
@@ -524,7 +524,8 @@ static void add_play(struct words *w, const struct pool_load *l, const struct po
               figure(100.0 * (double)l->play.peak_tokens / (double)pool->tokens, c));
     add_waits(w, &l->play);
     add_rate(w, l, pool);
-    words_add(w, " Played on %s tokens, the least; prompts share nothing.", text_count(pool->tokens, a));
+    words_add(w, " Played on %s tokens%s Prompts share nothing.", text_count(pool->tokens, a),
+              is_least ? ", the least." : "; a card may have fewer, how many is not known.");
 }
 
 static void add_requests(struct words *w, uint64_t n)
@@ -561,7 +562,7 @@ static void print_load(FILE *out, const struct served *all, const struct served_
             words_add(&w, l->rate > 0 ? ", %s a second" : ", all at once", figure(l->rate, a));
         words_add(&w, ", of %s tokens and %s of an answer on average.", text_count((uint64_t)l->prompt, a),
                   text_count((uint64_t)l->answer, b));
-        add_play(&w, l, &s->pool);
+        add_play(&w, l, &s->pool, is_told(s->budget.tokens_least));
     }
     print_item(out, &w);
 }

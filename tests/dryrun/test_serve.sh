@@ -122,6 +122,10 @@ said --trace burst.csv --step-us 2000000 >burst.txt
 expect 'all at once' 0 '100 requests, all at once, of 6,000 tokens and 2,000 of' cat burst.txt
 expect 'no exponents' 0 'takes 2,000 ms (--step-us), at most 78 run at once, in 100% of the cache' cat burst.txt
 expect 'all who find the cache full wait' 0 '41 wait for room in it, at most 4,' cat burst.txt
+sed 's/memory: 58.11/memory: 0.30/; s/476,016/2,457/' "$data/ready.log" >small.log
+printf '%s\n' TIMESTAMP,ContextTokens,GeneratedTokens '2023-11-16 18:17:03,100,10' >one.csv
+LOG=small.log expect 'tokens that libraries may take' 0 '2,457 tokens; a card may have fewer, how many is not known.' \
+    sh -c "'$replay' serve --no-overlay --trace one.csv --device h100-80g -- ./vllm serve model | tr -s '\n ' ' '"
 expect 'a step of no trace' 2 'needs --trace FILE' serve --step-us 100 --device h100-80g -- choosy/vllm serve model
 expect 'no words of a server' 2 'the program is missing' serve --device h100-80g --
 # A file of requests is read before anything is started; rows with 0 tokens do not make it bad.
