@@ -63,11 +63,17 @@ static bool is_apply(const struct stack_frame *f)
     return stack_frame_file_ends(f, "module.py") && stack_frame_is_named(f, "_apply");
 }
 
+/* An RNN puts its weights into one piece after it was moved. */
+static bool is_flattening(const struct stack_frame *f)
+{
+    return stack_frame_file_ends(f, "modules/rnn.py") && stack_frame_is_named(f, "flatten_parameters");
+}
+
 static bool is_setup(const struct stack_frame *f)
 {
     return is_apply(f) || stack_frame_file_ends(f, "serialization.py") || stack_frame_is_named(f, "__init__") ||
            stack_frame_is_named(f, "__deepcopy__") || stack_frame_is_named(f, "reset_parameters") ||
-           (stack_frame_file_ends(f, "modules/rnn.py") && stack_frame_is_named(f, "flatten_parameters"));
+           is_flattening(f);
 }
 
 /* What one frame decides by itself; PHASE_OWN: nothing. */
@@ -114,13 +120,13 @@ static enum phase phase_of_frames(const char *const *frames, size_t n)
                                       : PHASE_OWN;
 }
 
-/* The line of the innermost frame of Module._apply; 0: there is none. */
+/* The line of the innermost frame of Module._apply; 0: there is none, or it moves nothing itself. */
 static uint32_t apply_line(const char *const *frames, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct stack_frame f = stack_frame_parse(frames[i]);
-        if (is_apply(&f))
-            return f.line;
+        if (is_apply(&f) || is_flattening(&f))
+            return is_apply(&f) ? f.line : 0;
     }
     return 0;
 }
