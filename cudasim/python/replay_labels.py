@@ -19,6 +19,7 @@ viewer shows them. The request's own frames stay as they are, and no request of 
 doc/recording.md says what each category means.
 """
 import bisect
+import contextlib
 import functools
 import gc
 import pickle
@@ -138,9 +139,9 @@ def _mark_own(module):
     path = _paths.get(id(module))
     for category, tensors in (("parameters", module._parameters), ("buffers", module._buffers)):
         for tensor in tensors.values():
-            if tensor is None or not tensor.is_cuda:
+            storage = _storage(tensor)
+            if storage is None:
                 continue
-            storage = tensor.untyped_storage().data_ptr()
             if _seen.get(id(tensor)) != storage:
                 _seen[id(tensor)] = storage
                 if category == "parameters":
@@ -149,11 +150,14 @@ def _mark_own(module):
 
 
 def _moving(apply):
-    """Module._apply, watched: what went to the host may come back to the address that it had."""
+    """Module._apply, watched: what went to the host may come back to the address that it had. A model that is only
+    called with other weights (torch.func) is met nowhere else."""
     @functools.wraps(apply)
-    def moving(*args, **kwargs):
+    def moving(self, *args, **kwargs):
         _seen.clear()
-        return apply(*args, **kwargs)
+        out = apply(self, *args, **kwargs)
+        _mark_own(self)
+        return out
     return moving
 
 
@@ -280,6 +284,30 @@ def _saved(tensor):
     return tensor
 
 
+def _given(tensor):
+    return tensor
+
+
+def _stand_aside():
+    """torch.func refuses to run while tensors that are saved are watched: they are not, meanwhile."""
+    disable, own = torch.autograd.graph.disable_saved_tensors_hooks, torch._C._autograd
+
+    @contextlib.contextmanager
+    def disabling(message):
+        top = own._top_saved_tensors_default_hooks(True)
+        is_watched = top is not None and top[0] is _saved
+        if is_watched:
+            own._pop_saved_tensors_default_hooks()
+        try:
+            with disable(message):
+                yield
+        finally:
+            if is_watched:
+                own._push_saved_tensors_default_hooks(_saved, _given)
+    if hasattr(own, "_top_saved_tensors_default_hooks"):
+        torch.autograd.graph.disable_saved_tensors_hooks = disabling
+
+
 def _watch_other_hooks():
     """Checkpointing and others save in their own way: what they keep counts."""
     hooks = torch.autograd.graph.saved_tensors_hooks
@@ -328,7 +356,7 @@ def _note_made(call):
                     if _storage(one) is not None]
         device = result.device.index
         if call.name.endswith("_like") or call.name.startswith("new_"):
-            operands = [(place, False) for place, _ in operands]     # the same shape, and nothing else of it
+            operands = [(place, None) for place, _ in operands]      # the same shape, and nothing else of it
         if all(of != storage for of, _ in operands):
             _made.append((_position(device), device, storage, operands, result.grad_fn is not None))
 
@@ -385,7 +413,8 @@ def start():
     torch.nn.Module._apply = _moving(torch.nn.Module._apply)
     register_optimizer_step_pre_hook(_enter_step)
     register_optimizer_step_post_hook(_leave_step)
-    torch.autograd.graph.saved_tensors_hooks(_saved, lambda tensor: tensor).__enter__()
+    torch.autograd.graph.saved_tensors_hooks(_saved, _given).__enter__()
+    _stand_aside()
     _watch_other_hooks()
     _watch_calls()
     torch.autograd.backward = _phased("backward", torch.autograd.backward, _attach, _after_backward)
@@ -484,23 +513,24 @@ def _next(positions, after):
 
 def _origins(lives, device, known, phase_at):
     """By request that the program's own lines made: what it was made from. "parameters" and the like: one of these of
-    the same shape, as a copy is; "results": what a forward pass made; "host": nothing on the card. None: other
-    things."""
+    the same shape, as a copy is; "like": it only has the shape of one, as a state of an optimizer by hand; "results":
+    what a forward pass made; "host": nothing on the card. None: other things."""
     origins = {}
     for position, of, storage, operands, is_graph in _made:
         request = lives.find(position, storage) if of == device else None
         if request is None:
             continue
-        kinds, results, others = set(), False, False
+        kinds, results, others, likened = set(), False, False, False
         for place, is_alike in operands:
             one = lives.find(position, place)
             kind = known.get(one, (None,))[0]
             kind = kind if kind in _LIKE else origins.get(one) or kind
             kinds |= {kind} if is_alike and kind in _LIKE and not is_graph else set()
+            likened = likened or (is_alike is None and kind in _LIKE)
             is_result = kind == "results" or (one is not None and phase_at(lives.born[one]) == "forward")
             results, others = results or is_result, others or kind not in ("host", "inputs")
         origins[request] = next((kind for kind in _LIKE if kind in kinds), None) or \
-            ("results" if results else None if others else "host")
+            ("like" if likened else "results" if results else None if others else "host")
     return origins
 
 
@@ -530,7 +560,9 @@ def _category_of_own(known, origin, meets_forward, is_early):
         return "inputs"
     if origin == "results" and meets_forward:
         return "activations"
-    return "temporaries" if not meets_forward else "inputs" if is_early or origin == "host" else None
+    if not meets_forward:
+        return "temporaries"
+    return "inputs" if origin == "host" or (is_early and origin != "like") else None
 
 
 def _is_workspace(lives, i, convolves):

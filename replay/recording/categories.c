@@ -320,8 +320,8 @@ static bool ends_in_its_line(const struct rules *r, const struct holding *h)
     return h->died < phase_starts_after(&r->lines->changes, (uint64_t)h->born);
 }
 
-/* One of each parameter: part of a graph, such as the inner weights of MAML; or a copy, of the gradients if a backward
- * pass has just gone by, otherwise of the weights. */
+/* One of each parameter: part of a graph, of the loss (a penalty on weights) or before a forward pass (the inner weights
+ * of MAML); or a copy, of the gradients if a backward pass has just gone by, otherwise of the weights. */
 static enum category copy_category(struct rules *r, const struct holding *h)
 {
     const struct phase_starts *starts = r->phases->starts;
@@ -331,6 +331,8 @@ static enum category copy_category(struct rules *r, const struct holding *h)
     const bool is_after_backward = backward != UINT64_MAX && (forward == UINT64_MAX || backward > forward) &&
                                    (step == UINT64_MAX || backward > step);
     const bool is_of_a_graph = own_line_is_released(r->lines, &r->lines->of[r->phases->line_of[h->stack]]);
+    if (is_of_a_graph && next_of(r, PHASE_BACKWARD, h) < next_of(r, PHASE_FORWARD, h))
+        return guessed(r, CATEGORY_ACTIVATIONS);
     return guessed(r, is_after_backward && !is_of_a_graph ? CATEGORY_GRADIENTS : CATEGORY_PARAMETERS);
 }
 
