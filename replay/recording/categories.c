@@ -273,8 +273,10 @@ static enum category backward_category(struct rules *r, const struct holding *h)
     const enum phase freed = phase_of_free(r, h);
     if (outlives(r, h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE))
         return kept_by_backward(r, h);
-    /* A Function's backward that is written in Python may compute with a graph of its own. */
-    return r->phases->line_of[h->stack] == 0 ? CATEGORY_TEMPORARIES : guessed(r, CATEGORY_TEMPORARIES);
+    /* A Function's backward that is written in Python may compute with a graph of its own, and torch.autograd.grad may
+     * leave one for the pass that follows at once. */
+    const bool may_have_graph = r->phases->line_of[h->stack] != 0 || (r->lines->asks_gradients && !is_brief(h));
+    return may_have_graph ? guessed(r, CATEGORY_TEMPORARIES) : CATEGORY_TEMPORARIES;
 }
 
 /* A state outlives its step, or it is freed outside of any. */
@@ -320,8 +322,8 @@ static bool ends_in_its_line(const struct rules *r, const struct holding *h)
     return h->died < phase_starts_after(&r->lines->changes, (uint64_t)h->born);
 }
 
-/* One of each parameter: part of a graph, of the loss (a penalty on weights) or before a forward pass (the inner weights
- * of MAML); or a copy, of the gradients if a backward pass has just gone by, otherwise of the weights. */
+/* One of each parameter: part of a graph, of the loss (a penalty on weights) or before a forward pass (MAML's inner
+ * weights); or a copy, of the gradients if a backward pass has just gone by, otherwise of the weights. */
 static enum category copy_category(struct rules *r, const struct holding *h)
 {
     const struct phase_starts *starts = r->phases->starts;

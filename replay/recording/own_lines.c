@@ -178,13 +178,24 @@ static bool is_convolution(const char *const *frames, size_t n)
     return false;
 }
 
-static void find_convolutions(struct trace_reader *trace, struct own_lines *o)
+static bool is_autograd_grad(const char *const *frames, size_t n)
+{
+    bool is_one = false;
+    for (size_t i = 0; i < n && !is_one; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        is_one = stack_frame_is_in(&f, "torch/autograd") && stack_frame_is_named(&f, "grad");
+    }
+    return is_one;
+}
+
+static void read_stacks(struct trace_reader *trace, struct own_lines *o)
 {
     const char *const *frames;
     for (uint32_t i = 1; i <= trace_info(trace)->n_stacks; i++) {
         const size_t n = trace_stack(trace, i, &frames);
         o->convolves[i] = is_convolution(frames, stack_frames_of_code(frames, n));
         o->has_convolutions = o->has_convolutions || o->convolves[i];
+        o->asks_gradients = o->asks_gradients || is_autograd_grad(frames, n);
     }
 }
 
@@ -200,7 +211,7 @@ enum err own_lines_read(struct trace_reader *trace, const struct phases *p, stru
     for (uint32_t i = 0; e == ERR_OK && i < trace_info(trace)->peak_live; i++)
         s.live[i].stack = UINT32_MAX;
     if (e == ERR_OK) {
-        find_convolutions(trace, out);
+        read_stacks(trace, out);
         e = read_events(&s, trace, err);
     }
     pair_map_free(&s.parameters);

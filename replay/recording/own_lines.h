@@ -24,6 +24,7 @@ struct own_lines {
     struct own_line *of;             /* by line, as in phases.line_of */
     uint8_t  *convolves;             /* by stack: a layer of convolutions asks, for itself */
     bool      has_convolutions;
+    bool      asks_gradients;        /* torch.autograd.grad is called, which may leave a graph for another pass */
     bool      has_free_stacks;       /* frees have their own stacks; PyTorch's context="alloc" repeats the request's */
     struct phase_starts changes;     /* where another line of the program begins to ask, or another phase */
     struct phase_starts ends;        /* the last request of each stretch, as in phases.all */
