@@ -68,14 +68,22 @@ def test_the_client_lists_the_tools_with_valid_schemas(session):
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         schema = tool.output_schema["properties"].get("schema", {}).get("const")
-        assert schema == (None if tool.name == "files" else f"replay-{tool.name.split('_')[0]}/1")
+        assert schema == (None if tool.name in ("files", "why_text") else f"replay-{tool.name}/1")
         assert tool.annotations.read_only_hint
 
 
 def test_the_list_of_tools_is_short_enough_to_go_with_every_question(folder):
     [listed] = say(folder, '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', options=["--run-programs"])
-    assert len(listed["result"]["tools"]) == 14
+    assert len(listed["result"]["tools"]) == 15
     assert len(json.dumps(listed, separators=(",", ":"))) < 20_000          # as it is sent
+
+
+def test_bisect_runs_the_commits_of_the_folder(folder, session, root):
+    subprocess.run([root / "tests/bisect/make_example.sh"], cwd=folder, check=True, capture_output=True)
+    arguments = {"good": "v1", "program": [sys.executable, "train.py"]}
+    answer = session(lambda client: client.call_tool("bisect", arguments), "--run-programs").structured_content
+    assert answer["end"] == "named" and "Plot the attention" in answer["said"]
+    jsonschema.validate(answer, server.TOOLS["bisect"].output_schema())
 
 
 def test_a_program_is_run_only_if_the_server_was_started_so(session, folder, program):

@@ -5,9 +5,9 @@
 
 An assistant reads recordings in FOLDER and below it, and nothing else: not what a results file names, and no plan. No
 tool writes a file, runs a command, loads a plugin or uses a real card. Only with --run-programs there are the tools
-`predict` and `serve`, which run any command in FOLDER. Each answer is the program's JSON, by the schema that the tool
-declares, with the program's words in it and beside it. Each call has a thread and a process of its own: none waits for
-another, and one that is cancelled ends and is not answered.
+`predict`, `serve` and `bisect`, which run any command in FOLDER. Each answer is the program's JSON, by the schema that
+the tool declares, with the program's words in it and beside it. Each call has a thread and a process of its own: none
+waits for another, and one that is cancelled ends and is not answered.
 """
 from __future__ import annotations
 
@@ -343,7 +343,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="only recordings in this folder and below are read")
     parser.add_argument("--timeout", type=positive, default=600, help="seconds that an answer may take (default: 600)")
     parser.add_argument("--run-programs", action="store_true",
-                        help="offer predict and serve, which run any command in the folder")
+                        help="offer predict, serve and bisect, which run any command in the folder")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         parser.error(f"{arguments.folder}: is no folder")

@@ -70,8 +70,8 @@ class Tool:
 
     def output_schema(self) -> Dict[str, Any]:
         """The members of the answer, and the types of those that are never null: a client gives this to the model with
-        every question."""
-        whole = FILES_SCHEMA if self.name == "files" else self.whole_schema()
+        every question. One that answers as another tool does leaves them to that one."""
+        whole = FILES_SCHEMA if self.name == "files" else {"properties": {}} if self.command else self.whole_schema()
         members = {name: {} if isinstance(member.get("type"), list)
                    else {key: member[key] for key in ("type", "const") if key in member}
                    for name, member in whole["properties"].items()}
@@ -140,6 +140,11 @@ TOOLS = {tool.name: tool for tool in (
          "its KV cache, how many tokens and requests at once, the share of the card that it needs.",
          {"device": DEVICE,
           "within": {"type": "integer", "description": "seconds that a start may take (600)"}},
+         inputs=("program",), runs_program=True),
+    Tool("bisect", "Which commit raised the peak", "Runs a program at some commits of the folder's git repository on "
+         "a simulated card, in a worktree: which one raised its peak.",
+         {"good": {"type": "string", "description": "needed: a commit with a low peak"},
+          "bad": {"type": "string", "description": "one with a high one (HEAD)"}},
          inputs=("program",), runs_program=True),
 )}
 
