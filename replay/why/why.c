@@ -472,10 +472,12 @@ static enum err find_stalls(struct why *w, struct trace_reader *trace, const str
     return e;
 }
 
-/* Results that are kept one by one, and pieces of the card that are free: a cache that had not filled yet looks so. */
+/* Results that are kept one by one, or put together again and again, and pieces of the card that are free: a cache that
+ * had not filled yet looks so. */
 static bool may_be_a_cache(const struct why *w)
 {
-    return w->growth.is_found && w->growth.keeps_one_result && w->shortfall == 0 && w->growth.bytes_per_turn > 0 &&
+    const struct growth *g = &w->growth;
+    return g->is_found && (g->keeps_one_result || g->may_be_meant) && w->shortfall == 0 && g->bytes_per_turn > 0 &&
            why_unusable(w) >= w->usable / DOUBTFUL_UNUSABLE_SHARE;
 }
 

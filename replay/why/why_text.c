@@ -19,7 +19,7 @@ enum { HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
 /* A lever is worth a word from this share of what is live on. */
 enum { TRIED_SHARE = 50 };
 
-/* Room for more of a cache is worth a word if it is an eighth of what it holds. */
+/* Room for more of a cache is worth a word if it is for an eighth of the turns in which it grew. */
 enum { MORE_SHARE = 8 };
 
 /* A part of what thawed is worth a word from this share of it on. */
@@ -652,12 +652,12 @@ static void print_room_in_pieces(FILE *out, const struct why *y)
     const uint64_t more = (y->usable > need ? y->usable - need : 0) / y->growth.bytes_per_turn;
     char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
     struct words w = { .n = 0 };
-    if (more < y->growth.held_requests / MORE_SHARE)
+    if (more == 0 || more < y->growth.turns / MORE_SHARE)
         return;
     words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in "
-                  "pieces, and the setting %s makes room for up to %" PRIu64 " more of them. A leak it only delays.",
+                  "pieces, and the setting %s makes room for up to %" PRIu64 " more %ss of it. A leak it only delays.",
               text_mib(why_unusable(y), a), 100.0 * (double)why_unusable(y) / (double)y->usable,
-              winner_text(y, setting), more);
+              winner_text(y, setting), more, turn_word(&(struct growth){ .turn = y->growth.turn }));
     words_print_screen(out, &w);
 }
 
@@ -687,7 +687,7 @@ static void print_growth(FILE *out, const struct why *y)
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out, y->is_by_size);
-    if (y->is_served && g->keeps_one_result)
+    if (y->is_served && (g->keeps_one_result || g->may_be_meant))
         print_room_in_pieces(out, y);
 }
 

@@ -77,7 +77,10 @@ has out 'For how long it goes on then, this recording does not tell.'
 # ---- a cache that had not filled looks like a leak: the setting that makes room is named, not given to paste ----
 expect_status 0 why "$3/tests/dying/recordings/beams_for_reranking.zst"
 has out '^A leak: '
-has out 'If it is a cache with a limit .* the setting expandable_segments:True makes room for up to 119 more of them'
+has out 'If it is a cache with a limit .* the setting expandable_segments:True makes room for up to 119 more'
+expect_status 0 why "$3/tests/dying/recordings/chats_come_and_go.zst"
+has out '^A leak, or a cache that is meant to grow: '
+has out 'If it is a cache with a limit .* the setting [a-z_:,A-Z0-9]* makes room for up to [0-9]* more forward passes'
 grep -q export out && fail "a setting is given to paste against a leak: $(cat out)"
 expect_status 0 why "$3/tests/dying/recordings/backward_hook_collects.zst"
 grep -q 'a cache with a limit' out && fail "room for one more is worth a word: $(cat out)"
