@@ -809,7 +809,7 @@ class Holder(Result):
 
 @dataclass(frozen=True, repr=False)
 class WhyLoaded(Result):
-    """`loaded` of Why: what is full holds a file that was loaded onto the card beside weights and states of ..."""
+    """`loaded` of Why: of what is full, or a larger input."""
     #: of it
     bytes: int
     #: of these, with an older weight or state of just that size
@@ -1127,7 +1127,7 @@ class Why(Result):
     #: layers learn in the step that was cut off and did not before: bytes beyond the most that any step before
     #: held; null: none do, or it is not known
     thaw: Optional[WhyThaw] = None
-    #: what is full holds a file that was loaded onto the card beside weights and states of the same sizes;
+    #: of what is full, or a larger input: a file was loaded onto the card beside weights and states as large;
     #: null: none
     loaded: Optional[WhyLoaded] = None
     #: what was refused was asked for in a step of an optimizer that computes all weights at once; null: it was

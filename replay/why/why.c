@@ -434,7 +434,9 @@ static void judge(struct why *w)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
     if (w->verdict != VERDICT_FULL)
-        w->thaw.all = w->step.bytes = w->loaded.bytes = 0;
+        w->thaw.all = w->step.bytes = 0;
+    if (w->verdict != VERDICT_FULL && w->verdict != VERDICT_LARGER_INPUT)
+        w->loaded.bytes = 0;
     w->thaw.states -= w->step.bytes < w->thaw.states ? w->step.bytes : w->thaw.states;
     if (w->loaded.bytes < w->usable / WHY_UNUSABLE_SHARE)
         w->loaded.bytes = 0;

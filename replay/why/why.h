@@ -128,8 +128,8 @@ struct why {
     struct thaw thaw;
     struct stream_walls walls;       /* looked for if the request and all that is live would fit */
     struct retry_stalls stalls;      /* if nothing was refused */
-    struct loaded_file loaded;       /* of what is full */
-    struct foreach_step step;        /* likewise */
+    struct loaded_file loaded;       /* of what is full, or of a larger input */
+    struct foreach_step step;        /* of what is full */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */

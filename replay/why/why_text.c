@@ -538,6 +538,8 @@ static void print_loaded(FILE *out, const struct why *y)
     print_lines(out, &y->loaded.lines, y->is_by_size, held_bytes(y), "loaded from a file");
     words_add(&w, "- For %s of it a weight or a state of just that size was there before.",
               text_mib(y->loaded.twin_bytes, a));
+    if (y->verdict != VERDICT_FULL)
+        words_add(&w, " If that is a checkpoint, map_location=\"cpu\" keeps it off the card.");
     words_print_screen(out, &w);
 }
 
