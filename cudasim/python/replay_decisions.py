@@ -260,6 +260,36 @@ def may_wait(file, line):
         not any(isinstance(x, ast.Raise) for n in guards for x in ast.walk(n))
 
 
+def _signs(test, sign=True):
+    """Of each part of a test that `and`, `or` and `not` join: whether it stands there as it is."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _signs(test.operand, not sign)
+    elif isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from _signs(part, sign)
+    else:
+        yield sign
+
+
+def _is_error(statement):
+    """Not what ends a loop or a trial in good order: StopIteration, TrialPruned."""
+    return isinstance(statement, ast.Raise) and not any(word in ast.unparse(statement) for word in ("Stop", "Prune"))
+
+
+@functools.lru_cache(maxsize=1024)
+def calm_answer(file, line):
+    """What a line in the test of an `if` must get so that the program raises no error: `if not ok.all(): raise` True.
+    None: it guards none, or one does not know."""
+    tree = _tree(file)
+    nodes = () if tree is None else ast.walk(tree)
+    for node in (n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line)):
+        raises = [any(_is_error(s) for s in body) for body in (node.body, node.orelse)]
+        signs = set(_signs(node.test))
+        if raises[0] != raises[1] and len(signs) == 1:
+            return (signs == {False}) is raises[0]
+    return None
+
+
 def _leaves(guard, loop):
     """Whether what an `if` guards ends a `while`: it leaves it, or sets what its test reads."""
     tested = {ast.unparse(n) for n in ast.walk(loop.test) if isinstance(n, (ast.Name, ast.Attribute))}

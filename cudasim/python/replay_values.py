@@ -17,7 +17,7 @@ those of a real card.
 What is not known reads as zeros, and a number of it as a small one, so that a program may divide by it. A line that
 branches on such a value is told once (replay_decisions.py), and gets the other answer if it asks again and again in a
 `while`, which may wait for it: once that loop takes no more memory, or after 200 looks. Values that are not computed
-are taken to be finite, and an assert on one to hold.
+are taken to be finite, an assert on one to hold, and an `if` that guards an error not to raise it.
 """
 import atexit
 import contextlib
@@ -37,8 +37,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from replay_decisions import awaiting_line, chooses, deciding_line, is_counted, is_only_said, may_end, may_wait, \
-    turning_number
+from replay_decisions import awaiting_line, calm_answer, chooses, deciding_line, is_counted, is_only_said, may_end, \
+    may_wait, turning_number
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -724,6 +724,9 @@ class _Beside(TorchFunctionMode):
         if name == "__bool__" and self.lines.is_assert():
             return True
         place = self.lines.of_program()
+        calm = calm_answer(*place) if name == "__bool__" else None
+        if calm is not None:
+            return calm
         if type(out) is bool:
             out = self.chosen(args[0], place) if name == "__bool__" and chooses(*place) else out
         elif type(out) is int and is_counted(*place):

@@ -346,6 +346,21 @@ def counted():
     return n + best
 
 
+def check_errors():
+    wrong = [unknown("bool") for _ in range(3)]
+    if wrong[0]:
+        raise AssertionError
+    if not wrong[1]:
+        raise AssertionError
+    if not wrong[2] or not wrong[0]:
+        raise AssertionError
+    if wrong[0]:
+        seen = "the right way"
+    else:
+        raise AssertionError
+    check("an error on what is not known is not raised", seen, "the right way")
+
+
 def check_loops():
     check("a loop that a number bounds runs once", passes(), 11)
     replay_values.ARE_FALLING = True
@@ -389,7 +404,7 @@ def main():
     for function in (call, Tensor.__bool__, Tensor.__gt__, Tensor.__lt__):
         replay_values._hidden(function)              # PyTorch's lines, not the program's
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        for rules in (check_known, check_unknown, check_choices, check_loops, check_guard):
+        for rules in (check_known, check_unknown, check_choices, check_errors, check_loops, check_guard):
             anew()
             rules()
     line = "test_values.py:%d: branches on a value that is not computed; it is taken for 1"
