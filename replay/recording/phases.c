@@ -85,10 +85,12 @@ static enum phase phase_of_frame(const struct stack_frame *f)
            : is_buckets(f) ? PHASE_BUCKETS : PHASE_OWN;
 }
 
-/* A thread of autograd that runs Python has a Function's apply at its bottom, and a native one its thread's main. */
+/* A thread of autograd that runs Python has a Function's apply at its bottom, and a native one its thread's main. What
+ * stands in for cuDNN's attention on the simulated card is called by that thread itself. */
 static bool is_autograd_bottom(const struct stack_frame *f)
 {
-    return (stack_frame_is_torch(f) && stack_frame_file_ends(f, "function.py") && stack_frame_is_named(f, "apply")) ||
+    return (stack_frame_file_ends(f, "replay_attention.py") && stack_frame_is_named(f, "backward")) ||
+           (stack_frame_is_torch(f) && stack_frame_file_ends(f, "function.py") && stack_frame_is_named(f, "apply")) ||
            strstr(f->name, "torch::autograd::Engine::thread_main") != NULL;
 }
 
