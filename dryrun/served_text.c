@@ -231,7 +231,7 @@ static void add_tried(struct words *w, const struct served_start *s, const char 
 
 static void add_shares_tried(struct words *w, const struct served_start *s)
 {
-    const char *starts = s->ask.state == ASKING_NOT_YET ? "that starts" : "that starts and serves what is asked";
+    const char *starts = s->ask.state == ASKING_NOT_YET ? "that starts" : "that starts and has room for what is asked";
     if (s->least_tried >= 0 || s->most_tried >= 0)
         words_add(w, " Tried here, where libraries take nothing:");
     if (s->most_tried >= 0)
@@ -404,9 +404,11 @@ static void add_logprobs(struct words *w, const struct served_ask *a)
         return;
     words_add(w, " Asked for the logprobs of the prompts as well, ");
     if (a->status > 0)
-        words_add(w, "it answered with HTTP status %d.", a->status);
+        words_add(w, "it answered with HTTP status %d", a->status);
     else
-        words_add(w, "it gave no answer in time: whether it can serve them is not known.");
+        words_add(w, "it gave no answer in time");
+    words_add(w, a->status >= 400 && a->status < 500 ? ", and so refuses them."
+                                                     : ": whether it can serve them is not known.");
 }
 
 /* Whether it was asked for a full step, and served it. */
