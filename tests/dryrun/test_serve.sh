@@ -187,7 +187,7 @@ ANSWER=500 expect 'it dies later' 1 'It starts on h100-80g and dies later' \
 # A row of the vocabulary for each token of a prompt is more than a step is profiled with.
 ask() { serve --ask --json ask.json --device h100-80g -- listening/vllm serve model | tr -s '\n ' ' '; }
 expect 'with logprobs, too' 0 'it answered; with that, and asked for the logprobs of the prompts as well, its' ask
-LOGPROBS=400 expect 'a server that refuses them' 0 'prompts as well, it answered with HTTP status 400, and so refuses them.' ask
+LOGPROBS=400 expect 'a server that refuses them' 0 'it answered with HTTP status 400, and so refuses them.' ask
 LOGPROBS=500 ask >logprobs.txt
 expect 'it dies of them' 0 'serves a full step, and runs out of memory if the logprobs of the prompts' cat logprobs.txt
 SERVES=0.83 serve --try --ask --device h100-80g -- listening/vllm serve model | tr -s '\n ' ' ' >serves.txt
