@@ -850,10 +850,20 @@ class _Beside(TorchFunctionMode):
             places = self.values.get(input._indices())
             return 2 * [input._nnz() if places is None else int((places[0] == index % input.shape[0]).sum())]
         parts = index if isinstance(index, (list, tuple)) else (index,)
+        bounds = self.bounds_of(input, parts)
         parts = [y for x in parts for y in ((x.start, x.stop, x.step) if isinstance(x, slice) else (x,))]
         tensors = [t for t in _tensors(parts) if t.is_cuda]
         self.gather([t for t in tensors if t.numel() == 1], {})          # read as numbers
-        return [self.number_of(t) for t in tensors if t.dtype in (torch.bool, torch.uint8)]
+        return bounds + [self.number_of(t) for t in tensors if t.dtype in (torch.bool, torch.uint8)]
+
+    def bounds_of(self, input, parts):
+        """Where slices end whose end is not known: with the dimension, so that they have the largest size. Only of an
+        index of nothing but slices and numbers, of which each is one dimension."""
+        if any(not isinstance(x, (slice, int)) for x in parts):
+            return []
+        ends = [(x.stop, n) for x, n in zip(parts, input.shape) if isinstance(x, slice)]
+        return [self.assume(n) for end, n in ends
+                if isinstance(end, torch.Tensor) and end.is_cuda and self.values.get(end) is None]
 
     def answer_unique(self, function, input, *_, dim=None, **__):
         value, n = self.values.get(input), input.numel() if dim is None else input.shape[dim]

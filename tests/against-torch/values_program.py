@@ -423,6 +423,8 @@ def accepted():
         kept.append(x[mask])
         n_left -= mask.sum(dim=0, keepdim=True).min().item()
     true(torch.bincount(score(x).abs().long()[:, 0], minlength=5).shape == (5,))
+    n = (score(x)[:, 0] > 0.5).float().mul(2).long().cumsum(0)[-1]
+    true(x[:n].shape == (40, 8) and x[1:3, :n + 1].shape == (2, 8))          # told once: the largest is taken
     true(len(kept) == 2 and torch.cat(kept).shape == (80, 8) and mask.all() and mask.nonzero().shape == (40, 1))
 
 
