@@ -18,10 +18,10 @@ import types
 keeps_history = True
 
 
-def _record(enabled="all", **_):
+def _record(enabled="all", context="all", **_):
     if not keeps_history:
         raise RuntimeError("this allocator does not yet support recordHistory")
-    cuda.memory.is_on = enabled is not None
+    cuda.memory.is_on, cuda.memory.context = enabled is not None, context
 
 
 def _snapshot():
@@ -87,6 +87,20 @@ torch.ask("b")
 torch.cuda.memory._record_memory_history(max_entries=1)
 torch.ask("c")
 P
+mkdir torch/utils
+echo 'class _StopRecomputationError(Exception): pass' >torch/utils/checkpoint.py
+for release in 2.9.1:all 2.11.0+cu130:alloc 2.15.0:all; do
+    ends "while a recomputation stops, in ${release%:*}" 0 1 "a ${release#*:} all" <<P
+import torch.utils.checkpoint as checkpoint
+torch.__version__ = "${release%:*}"
+torch.ask("a")
+try:
+    raise checkpoint._StopRecomputationError
+except checkpoint._StopRecomputationError:
+    torch.ask(torch.cuda.memory.context)
+torch.ask(torch.cuda.memory.context)
+P
+done
 ends 'without exit handlers' 5 1 'a' <<'P'
 torch.ask("a"); os._exit(5)
 P
