@@ -186,12 +186,19 @@ static bool has_figure_after(const struct log_forms_walk *w, size_t end)
     return false;
 }
 
+static bool is_any_at(const struct log_forms_walk *w, size_t at, size_t to, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (log_phrase_is(w->text, to, at, *words))
+            return true;
+    return false;
+}
+
 static bool line_holds(const struct log_forms_walk *w, size_t from, size_t to, const char *const *words)
 {
     for (size_t i = from; i < to; i++)
-        for (const char *const *word = words; *word != NULL; word++)
-            if (log_phrase_is(w->text, to, i, *word))
-                return true;
+        if (is_any_at(w, i, to, words))
+            return true;
     return false;
 }
 
@@ -205,21 +212,32 @@ static size_t lines_begin(const struct log_forms_walk *w, size_t at)
     return begin;
 }
 
-/* Words of nobody in particular count only where a program names an error, in their line or a few before, or says
- * what could not be allocated in words of memory, and only if they are not those of a mention. */
-static bool is_named_error(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+/* Whether an error is named in text[begin, at). No place is looked at twice, because phrases come in the order of the
+ * text. */
+static bool is_error_named(struct log_forms_walk *w, size_t begin, size_t at)
 {
     static const char *const names[] = { "rror", "ERROR", "atal", "FATAL", "xception", "terminat", "ailed", "ncaught",
                                          "(): ", NULL };
+    enum { LONGEST = 64 };           /* a console may break a name, and put a prefix within */
+    for (size_t i = w->looked > begin ? w->looked : begin; i < at; i++)
+        if (is_any_at(w, i, at, names))
+            w->name_end = i + 1;
+    w->looked = at > LONGEST ? at - LONGEST : 0;
+    return w->name_end > begin;
+}
+
+/* Words of nobody in particular count only where a program names an error, in their line or a few before, or says
+ * what could not be allocated in words of memory, and only if they are not those of a mention. */
+static bool is_named_error(struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
     static const char *const sizes[] = { "memory", "buffer", "bytes", "MiB", "GiB", " MB", " GB", NULL };
     enum { REACH = 40, LINE = 200 };
-    const size_t begin = lines_begin(w, at);
     size_t end = at;
     if (w->mention != NULL && at - w->mention_at < REACH)
         return false;
     while (end < w->n && end < at + LINE && w->text[end] != '\n')
         end++;
-    return line_holds(w, begin, at, names) ||
+    return is_error_named(w, lines_begin(w, at), at) ||
            (strstr(form->phrase, " alloc") != NULL && line_holds(w, at, end, sizes));
 }
 

@@ -46,6 +46,8 @@ struct log_forms_walk {
     const struct log_form *best, *last, *mention;    /* of highest rank, the last of it; the last of all; one whose
                                                       * words are only mentioned; NULL: there is none */
     size_t best_at, last_at, mention_at;
+    size_t looked, name_end;         /* the text is looked through for names of errors up to `looked`; the last name
+                                      * begins just before name_end; 0: none */
     uint64_t n_errors;
     struct log_killed killed;
 };
