@@ -21,6 +21,7 @@ import programs_fresh
 import programs_kept
 import programs_more
 import programs_seen
+import programs_sixth
 import programs_streams
 import programs_third
 import programs_variants
@@ -47,9 +48,9 @@ def run_child(work):
 
 
 def choose_card(mib, program):
-    """A program that is recorded with devices=2 finds two cards of that size."""
-    count = program["record"].get("devices", 1)
-    os.environ["REPLAY_CUDASIM_DEVICE"] = f"sim:{mib}MiB,count={count}"
+    """A program that is recorded with devices=2 finds two cards of that size; others=220: others hold so many MiB."""
+    count, others = program["record"].get("devices", 1), program["record"].get("others", 0)
+    os.environ["REPLAY_CUDASIM_DEVICE"] = f"sim:{mib}MiB,count={count},others={others}MiB"
 
 
 def need_of(program):
@@ -87,6 +88,7 @@ def die(program, card_mib, snapshot_file):
         if record.pop("late", False):                  # uses by other streams end when the program waits
             os.environ["REPLAY_CUDASIM_WAITS"] = "late"
         record.pop("devices", None)
+        record.pop("others", None)
         torch.cuda.init()
         if "mid-run" not in program["kind"]:
             how = {"context": None} if stacks is None else {"stacks": stacks}
