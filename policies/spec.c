@@ -496,7 +496,8 @@ static enum err spec_take_item(struct spec_reader *r, struct span item)
         return spec_refuse(r, spec_typed_at(r, item.at), item, reason);
     }
     /* "plan:offsets.csv": a file goes without its name. */
-    if (spec_file_option(ops) != NULL && !has_value && memchr(item.at, '.', item.n) != NULL)
+    if (spec_file_option(ops) != NULL && !has_value &&
+        (memchr(item.at, '.', item.n) != NULL || memchr(item.at, '/', item.n) != NULL))
         return spec_cut_value(r, spec_file_option(ops), item);
     /* What cannot be an option goes to the policy as it is, even if malformed: its own reader of pairs explains
      * mistakes best. */

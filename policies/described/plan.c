@@ -162,14 +162,6 @@ static enum err plan_walk(const struct policy *base, block_visit visit, void *ar
     return heaps_walk(heaps, 1, walk_block, &w);
 }
 
-/* As the policy beside says it, to which the arena is one request. */
-static void plan_refusal(const struct policy *base, struct refusal *out)
-{
-    const struct policy *beside = ((const struct plan *)base)->beside.policy;
-    if (beside->ops->refusal != NULL)
-        beside->ops->refusal(beside, out);
-}
-
 static uint64_t plan_largest_free(const struct policy *base)
 {
     const struct plan *p = (const struct plan *)base;
@@ -214,5 +206,4 @@ const struct policy_ops policy_plan = {
     .alloc = plan_alloc,     .free = plan_free,          .flush = plan_flush,
     .walk = plan_walk,       .largest_free = plan_largest_free,
     .stats = plan_stats,     .remarks = plan_remarks,    .check = plan_check,
-    .refusal = plan_refusal,
 };

@@ -37,8 +37,9 @@ static bool read_number(const char **at, const char *end, char after, uint64_t *
 static bool read_row(const char *line, const char *end, bool has_loop, struct plan_place *out, uint64_t *loop)
 {
     const char *at = memchr(line, ',', (size_t)(end - line));
-    if (at++ == NULL)
+    if (at == NULL)
         return false;
+    at++;
     return read_number(&at, end, ',', &out->lower) && read_number(&at, end, ',', &out->upper) &&
            read_number(&at, end, ',', &out->bytes) && read_number(&at, end, has_loop ? ',' : '\n', &out->offset) &&
            (!has_loop || (read_number(&at, end, '\n', loop) && *loop <= 1)) && at == end;

@@ -117,9 +117,11 @@ static void print_outcomes(const struct conf_session *s)
     for (size_t from = 0, to; from < s->n; from = to) {
         const struct conf_review *r = &s->reviews[from];
         struct words w = { .n = 0 };
+        char title[PYTORCH_RULES_TITLE];
         to = run_end(s, from, is_same_outcome, 0);
-        words_add(&w, "PyTorch ");
-        add_releases(&w, s, from, to);
+        words_add(&w, "%s", s->n == 1 ? pytorch_rules_title(&r->rules, title) : "PyTorch ");
+        if (s->n > 1)
+            add_releases(&w, s, from, to);
         if (r->is_taken)
             words_add(&w, " %s this text.", to == from + 1 ? "takes" : "take");
         else
@@ -161,6 +163,22 @@ static const char *why_not_there(const struct conf_session *s, enum platform p, 
     return is_asked && !platform_has_setting(p, key, &reason) ? reason : NULL;
 }
 
+/* The platform in question is known, and lacks the option: no release honours it there. */
+static bool is_missing(const struct conf_session *s, const char *key)
+{
+    return s->platform != PLATFORM_UNKNOWN && why_not_there(s, s->platform, key) != NULL &&
+           platform_lacks_setting(s->platform, key);
+}
+
+static bool is_any_missing(const struct conf_session *s)
+{
+    const struct conf_answer *option;
+    for (size_t i = 0; (option = option_at(s, i)) != NULL; i++)
+        if (is_missing(s, option->key))
+            return true;
+    return false;
+}
+
 /* Where an option is not to be had: on the platform in question, or, if none is, wherever it is known to be missing. */
 static void print_place(const struct conf_session *s, const char *key)
 {
@@ -190,7 +208,7 @@ static void print_options(const struct conf_session *s)
         putchar('\n');
         shown_put_part(stdout, s->text + option->from, option->to - option->from);
         putchar('\n');
-        for (size_t from = 0, to; from < s->n; from = to) {
+        for (size_t from = 0, to; from < s->n && !is_missing(s, option->key); from = to) {
             struct words w = { .n = 0 };
             to = run_end(s, from, is_same_answer, i);
             words_add(&w, "- ");
@@ -271,7 +289,7 @@ static enum err conf_print(const void *session, struct err_detail *err)
     const struct conf_session *s = session;
     print_outcomes(s);
     print_options(s);
-    if (s->text[0] != '\0' && is_taken_by_any(s))
+    if (s->text[0] != '\0' && is_taken_by_any(s) && !is_any_missing(s))
         print_variable(s);
     return ERR_OK;
 }

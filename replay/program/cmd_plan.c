@@ -223,7 +223,8 @@ static enum err plan_write_csv(void *session, FILE *const files[ANSWER_FILES], s
 }
 
 static const struct flag_use plan_flags[] = {
-    TAKES_AS(OUT, "write the plan as CSV: id,lower,upper,size,offset, as minimalloc reads and writes it"),
+    TAKES_AS(OUT, "write the plan as CSV: id,lower,upper,size,offset, as minimalloc reads and writes it; with "
+             "--loop also a column loop"),
     TAKES_AS(JSON, "write the figures and the proof of the lower bound as JSON; '-' is standard output"),
     TAKES(LOOP), TAKES(CAPACITY), TAKES(ALIGN), TAKES(EFFORT), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };

@@ -16,7 +16,7 @@ static const struct {
 
 enum place_answer { NO, BUILD, YES };
 
-static const struct {
+static const struct place {
     const char *setting;
     enum platform platform;
     enum place_answer answer;
@@ -57,16 +57,27 @@ enum shell_kind platform_shell(enum platform p)
     return platforms[p].shell;
 }
 
-bool platform_has_setting(enum platform p, const char *setting, const char **reason)
+/* The row of a setting on a platform; NULL: there is none. */
+static const struct place *place_of(enum platform p, const char *setting)
 {
     const size_t n = strcspn(setting, ":");
-    *reason = "it does not exist there";
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        if (places[i].platform == p && strlen(places[i].setting) == n && strncmp(places[i].setting, setting, n) == 0) {
-            *reason = places[i].reason;
-            return places[i].answer == YES;
-        }
-    return false;
+        if (places[i].platform == p && strlen(places[i].setting) == n && strncmp(places[i].setting, setting, n) == 0)
+            return &places[i];
+    return NULL;
+}
+
+bool platform_has_setting(enum platform p, const char *setting, const char **reason)
+{
+    const struct place *place = place_of(p, setting);
+    *reason = place != NULL ? place->reason : "it does not exist there";
+    return place != NULL && place->answer == YES;
+}
+
+bool platform_lacks_setting(enum platform p, const char *setting)
+{
+    const struct place *place = place_of(p, setting);
+    return place == NULL || place->answer == NO;
 }
 
 bool platform_tells_setting(enum platform p, const char *setting)

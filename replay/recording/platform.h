@@ -30,10 +30,12 @@ bool platform_find(const char *word, enum platform *out);
 const char *platform_variable(enum platform p);
 enum shell_kind platform_shell(enum platform p);
 
-/* Whether a setting, such as "expandable_segments" or "expandable_segments:True", may be recommended there. *why is
- * then
- * "", otherwise the clause that says why not. Static. */
+/* Whether a setting, such as "expandable_segments" or "expandable_segments:True", may be recommended there. *reason is
+ * then "", otherwise the clause that says why not. Static. */
 bool platform_has_setting(enum platform p, const char *setting, const char **reason);
+
+/* Whether no build for that platform has the setting. */
+bool platform_lacks_setting(enum platform p, const char *setting);
 
 /* Whether the table says something of the setting there, or, of PLATFORMS, anywhere. */
 bool platform_tells_setting(enum platform p, const char *setting);

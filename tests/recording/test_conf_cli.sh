@@ -46,5 +46,9 @@ grep -q '^  set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128$' out || fail "not
 grep -q 'Not on' out && fail "it exists there: $(cat out)"
 expect_status 0 conf expandable_segments:True --system windows --version 2.9 --json conf.json
 grep -q '"exists_there": false' conf.json || fail "no exists_there: $(cat conf.json)"
+expect_status 0 conf expandable_segments:True --system windows --version 2.9
+grep -q 'honoured\|ALLOC_CONF=' out && fail "no build for Windows honours it: $(cat out)"
+expect_status 0 conf max_split_size_mb:64 --version 2.99
+grep -q '^PyTorch 2.15 (2.16 and later are not known) takes this text.$' out || fail "another release: $(cat out)"
 
 [ "$failures" = 0 ]
