@@ -69,7 +69,7 @@ static const char *const negations[] = { "could not", "cannot", "unable to", "fa
                                          "would", "try reducing", NULL };
 /* Words that say of an error in its own line that the program does without. */
 static const char *const tolerances[] = { "is not a failure", "falling back", "failed to allocate pinned",
-                                           "of pinned memory:", NULL };
+                                           "of pinned memory:", "taskalignedassigner, using cpu", NULL };
 static const char *const completions[] = { "done", "finished", "complete", "saved", "written", "100%", "max_epochs",
                                            "max_steps", NULL };
 static const char *const failures[] = { "traceback (most", "childfailed", "calledprocess", "exit code", "exitcode",
@@ -148,14 +148,14 @@ static size_t skip(const struct line *l, size_t i, const char *letters)
     return i;
 }
 
-/* "step 12", "epoch: 3", "num_updates=410" at l[i]. */
+/* "step 12", "epoch: 3", "num_updates=410", "num_updates": "410" at l[i]. */
 static void count_word(struct walk *w, const struct line *l, size_t i)
 {
     for (unsigned k = 0; k < OF_BAR; k++) {
         size_t at = i + strlen(counted[k]);
         if (!is_word(l, i, counted[k]) || at >= l->n || isalnum((unsigned char)l->at[at]) || l->at[at] == '_')
             continue;
-        at = skip(l, at, " \t:=#[(");
+        at = skip(l, at, " \t:=#[(\"'");
         if (is_digit_at(l, at)) {
             const uint64_t value = take_number(l, &at);
             count(w, k, 0, value);
